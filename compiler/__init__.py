@@ -1,0 +1,1 @@
+"""The compiler: tensor expressions, loop IR, script, schedule, passes, code generation, runtime."""

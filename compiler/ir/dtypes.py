@@ -1,0 +1,62 @@
+"""Scalar data types, named as NumPy names them."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, get_args
+
+DType: TypeAlias = Literal[
+    "bool",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "float16",
+    "float32",
+    "float64",
+]
+
+DTYPES: frozenset[str] = frozenset(get_args(DType))
+
+_BITS: dict[str, int] = {
+    "bool": 8,
+    "int8": 8,
+    "int16": 16,
+    "int32": 32,
+    "int64": 64,
+    "uint8": 8,
+    "uint16": 16,
+    "uint32": 32,
+    "uint64": 64,
+    "float16": 16,
+    "float32": 32,
+    "float64": 64,
+}
+
+
+def bits(dtype: DType) -> int:
+    """Return the storage size of `dtype` in bits; a bool is stored as a byte."""
+    return _BITS[dtype]
+
+
+def size_bytes(dtype: DType) -> int:
+    """Return the storage size of `dtype` in bytes."""
+    return _BITS[dtype] // 8
+
+
+def is_float(dtype: DType) -> bool:
+    """Tell whether `dtype` is a floating-point type."""
+    return dtype.startswith("float")
+
+
+def is_signed(dtype: DType) -> bool:
+    """Tell whether `dtype` is a signed integer type."""
+    return dtype.startswith("int")
+
+
+def is_integer(dtype: DType) -> bool:
+    """Tell whether `dtype` is an integer type; bool is none."""
+    return dtype.startswith(("int", "uint"))

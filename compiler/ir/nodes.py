@@ -1,0 +1,367 @@
+"""Nodes of the loop IR, with the semantics of TensorIR (Feng et al., ASPLOS 2023).
+
+Nodes are values: frozen, compared by content, shared freely. A pass never edits a node, it
+returns a new one. `Var` alone is compared by identity, so two loops may both be called `i`
+without being the same loop; a `Buffer` is told from another by its `data` variable.
+
+Loops and block iterators start at zero: a `range(2, 8)` in a script becomes a loop of extent 6
+whose body reads `i + 2`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from compiler.ir.dtypes import DType
+
+ArithOp: TypeAlias = Literal["+", "-", "*", "/", "//", "%", "min", "max", "&", "|", "^", "<<", ">>"]
+CompareOp: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
+LogicOp: TypeAlias = Literal["and", "or"]
+LoopKind: TypeAlias = Literal["serial", "parallel", "vectorized", "unrolled", "thread_binding"]
+IterKind: TypeAlias = Literal["spatial", "reduce", "scan", "opaque"]
+Scalar: TypeAlias = str | int | float | bool
+AnnotationValue: TypeAlias = Scalar | tuple[Scalar, ...]
+Annotations: TypeAlias = tuple[tuple[str, AnnotationValue], ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Var:
+    """A loop variable, a block iterator, or what a buffer is stored in (dtype "handle")."""
+
+    name: str
+    dtype: DType | Literal["handle"] = "int32"
+
+
+@dataclass(frozen=True, slots=True)
+class IntImm:
+    """An integer or bool literal."""
+
+    value: int
+    dtype: DType = "int32"
+
+
+@dataclass(frozen=True, slots=True)
+class FloatImm:
+    """A floating-point literal."""
+
+    value: float
+    dtype: DType = "float32"
+
+
+@dataclass(frozen=True, slots=True)
+class BinOp:
+    """An arithmetic or bit operation on two expressions of one dtype.
+
+    `//` and `%` are Python's: they round towards minus infinity. `/` is for floats.
+    """
+
+    op: ArithOp
+    lhs: Expr
+    rhs: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A comparison of two expressions of one dtype; its own dtype is bool."""
+
+    op: CompareOp
+    lhs: Expr
+    rhs: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Logic:
+    """A conjunction or disjunction of two bools."""
+
+    op: LogicOp
+    lhs: Expr
+    rhs: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The negation of a bool."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`T.Select`: both sides are evaluated, one is taken."""
+
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional:
+    """`T.if_then_else`: only the side that is taken is evaluated, so it may guard a load."""
+
+    condition: Expr
+    then: Expr
+    otherwise: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A conversion of `value` to `dtype`."""
+
+    dtype: DType
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A pure mathematical function by its name in `compiler.ir.intrinsics`."""
+
+    name: str
+    args: tuple[Expr, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The element of `buffer` at `indices`."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ramp:
+    """The vector `base, base + stride, ...` of `lanes` integers; made by the vectorize pass."""
+
+    base: Expr
+    stride: int
+    lanes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Broadcast:
+    """The vector of `lanes` copies of `value`; made by the vectorize pass."""
+
+    value: Expr
+    lanes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A dense row-major array: shape in elements, and the memory scope it lives in.
+
+    Scopes: "global" (parameters, workspace), "local" (registers), and the GPU's
+    ("shared", "wmma.accumulator", ...).
+    """
+
+    data: Var
+    shape: tuple[Expr, ...]
+    dtype: DType
+    scope: str = "global"
+
+    @property
+    def name(self) -> str:
+        """The name of the storage variable."""
+        return self.data.name
+
+    def __hash__(self) -> int:
+        """Hash by the storage variable, which tells buffers apart."""
+        return hash(self.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The interval `minimum, ..., minimum + extent - 1`."""
+
+    minimum: Expr
+    extent: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class BufferRegion:
+    """A box of a buffer, one range a dimension."""
+
+    buffer: Buffer
+    region: tuple[Range, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Write `value` to `buffer` at `indices`."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Seq:
+    """Run `stmts` one after another; there are at least two, and none is a Seq itself."""
+
+    stmts: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """Run `then` where `condition` holds, else `otherwise`."""
+
+    condition: Expr
+    then: Stmt
+    otherwise: Stmt | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """Run `body` for `var` in 0, 1, ..., `extent` - 1, as `kind` says."""
+
+    var: Var
+    extent: Expr
+    body: Stmt
+    kind: LoopKind = "serial"
+    thread: str | None = None
+    annotations: Annotations = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IterVar:
+    """A block iterator over 0, 1, ..., `extent` - 1."""
+
+    var: Var
+    extent: Expr
+    kind: IterKind
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The unit of scheduling: one computation over its iterators.
+
+    `init` runs at the first point of the reduction iterators. `reads` and `writes` are regions in
+    terms of the iterators. `alloc_buffers` live as long as one run of the block.
+    """
+
+    name: str
+    iter_vars: tuple[IterVar, ...]
+    reads: tuple[BufferRegion, ...]
+    writes: tuple[BufferRegion, ...]
+    body: Stmt
+    init: Stmt | None = None
+    alloc_buffers: tuple[Buffer, ...] = ()
+    annotations: Annotations = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRealize:
+    """Run `block` with its iterators bound to `iter_values`, where `predicate` holds."""
+
+    iter_values: tuple[Expr, ...]
+    predicate: Expr
+    block: Block
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate:
+    """Give `buffer` storage while `body` runs; made by lowering, where blocks are gone."""
+
+    buffer: Buffer
+    body: Stmt
+
+
+@dataclass(frozen=True, slots=True)
+class PrimFunc:
+    """A function over buffers; its body is the realisation of a block called "root"."""
+
+    name: str
+    params: tuple[Buffer, ...]
+    body: BlockRealize
+    attrs: Annotations = ()
+
+    @property
+    def root(self) -> Block:
+        """The block that holds the whole program and the buffers it allocates."""
+        return self.body.block
+
+
+@dataclass(frozen=True, slots=True)
+class IRModule:
+    """Several functions, told apart by their names."""
+
+    functions: tuple[PrimFunc, ...]
+
+
+Expr: TypeAlias = (
+    Var
+    | IntImm
+    | FloatImm
+    | BinOp
+    | Compare
+    | Logic
+    | Not
+    | Select
+    | Conditional
+    | Cast
+    | Call
+    | Load
+    | Ramp
+    | Broadcast
+)
+Stmt: TypeAlias = Store | Seq | If | For | BlockRealize | Allocate
+
+TRUE = IntImm(1, "bool")
+FALSE = IntImm(0, "bool")
+
+
+def dtype_of(expr: Expr) -> DType:
+    """Return the scalar dtype of an expression; of a vector, that of its lanes."""
+    match expr:
+        case Var(_, dtype):
+            assert dtype != "handle", "a buffer's storage variable is not a value"
+            return dtype
+        case IntImm(_, dtype) | FloatImm(_, dtype) | Cast(dtype, _) | Call(_, _, dtype):
+            return dtype
+        case BinOp(_, lhs, _):
+            return dtype_of(lhs)
+        case Compare() | Logic() | Not():
+            return "bool"
+        case Select(_, then, _) | Conditional(_, then, _):
+            return dtype_of(then)
+        case Load(buffer, _):
+            return buffer.dtype
+        case Ramp(base, _, _):
+            return dtype_of(base)
+        case Broadcast(value, _):
+            return dtype_of(value)
+
+
+def seq(*stmts: Stmt) -> Stmt:
+    """Join statements, flattening sequences in them."""
+    flat: list[Stmt] = []
+    for stmt in stmts:
+        flat.extend(stmt.stmts if isinstance(stmt, Seq) else (stmt,))
+    return flat[0] if len(flat) == 1 else Seq(tuple(flat))
+
+
+def make_buffer(
+    name: str, shape: tuple[int, ...], dtype: DType = "float32", scope: str = "global"
+) -> Buffer:
+    """Return a new buffer of a static shape."""
+    return Buffer(Var(name, "handle"), tuple(IntImm(n) for n in shape), dtype, scope)
+
+
+def static_shape(buffer: Buffer) -> tuple[int, ...]:
+    """Return the extents of a buffer.
+
+    Raises:
+        ValueError: If an extent is symbolic.
+    """
+    return tuple(static_int(extent, f"an extent of buffer {buffer.name}") for extent in buffer.shape)
+
+
+def static_int(expr: Expr, what: str = "an extent") -> int:
+    """Return the value of an integer literal.
+
+    Raises:
+        ValueError: If `expr` is not a literal; `what` names it.
+    """
+    if not isinstance(expr, IntImm):
+        raise ValueError(f"{what} is symbolic: expected an integer literal")
+    return expr.value

@@ -1,0 +1,1 @@
+"""Running kernels: artifacts, modules, timing, the result of a measurement."""
