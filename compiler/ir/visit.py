@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TypeAlias, assert_never, overload
 
 from compiler.ir.nodes import (
@@ -266,6 +267,14 @@ def replace_buffers(node: Stmt, mapping: Mapping[Buffer, Buffer]) -> Stmt:
     def region(r: BufferRegion) -> BufferRegion:
         return BufferRegion(mapping[r.buffer], r.region) if r.buffer in mapping else r
 
+    def in_block(block: Block) -> Block:
+        return replace(
+            block,
+            reads=tuple(region(r) for r in block.reads),
+            writes=tuple(region(r) for r in block.writes),
+            alloc_buffers=tuple(mapping.get(b, b) for b in block.alloc_buffers),
+        )
+
     def visit(stmt: Stmt) -> Stmt:
         new = map_stmt(stmt, visit, visit_expr)
         match new:
@@ -274,17 +283,7 @@ def replace_buffers(node: Stmt, mapping: Mapping[Buffer, Buffer]) -> Stmt:
             case Allocate(buffer, body) if buffer in mapping:
                 return Allocate(mapping[buffer], body)
             case BlockRealize(values, predicate, block):
-                renamed = Block(
-                    block.name,
-                    block.iter_vars,
-                    tuple(region(r) for r in block.reads),
-                    tuple(region(r) for r in block.writes),
-                    block.body,
-                    block.init,
-                    tuple(mapping.get(b, b) for b in block.alloc_buffers),
-                    block.annotations,
-                )
-                return new if renamed == block else BlockRealize(values, predicate, renamed)
+                return BlockRealize(values, predicate, in_block(block))
             case _:
                 return new
 

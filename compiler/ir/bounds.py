@@ -1,0 +1,71 @@
+"""Interval analysis of integer expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from compiler.ir.affine import Affine, affine
+from compiler.ir.nodes import BinOp, Cast, Conditional, Expr, IntImm, Select, Var
+
+Interval: TypeAlias = tuple[int, int]
+"""Both ends included."""
+
+Ranges: TypeAlias = Mapping[Var, int | Interval]
+"""What is known of variables: an extent `n` (so 0 to n - 1), or an interval."""
+
+
+def bounds(expr: Expr, ranges: Ranges) -> Interval | None:
+    """Return an interval that holds every value of `expr`, or None if a variable is unknown.
+
+    The interval is exact for sums of different variables; elsewhere it may be wider.
+    """
+    return affine_bounds(affine(expr), ranges)
+
+
+def affine_bounds(form: Affine, ranges: Ranges) -> Interval | None:
+    """Return an interval that holds every value of a linear form."""
+    low = high = form.const
+    for atom, coefficient in form.terms:
+        interval = _atom(atom, ranges)
+        if interval is None:
+            return None
+        ends = (interval[0] * coefficient, interval[1] * coefficient)
+        low, high = low + min(ends), high + max(ends)
+    return low, high
+
+
+def _atom(atom: Expr, ranges: Ranges) -> Interval | None:
+    match atom:
+        case Var():
+            known = ranges.get(atom)
+            return (0, known - 1) if isinstance(known, int) else known
+        case BinOp(op, lhs, rhs):
+            a, b = bounds(lhs, ranges), bounds(rhs, ranges)
+            return None if a is None or b is None else _combine(op, a, b)
+        case Select(_, then, otherwise) | Conditional(_, then, otherwise):
+            a, b = bounds(then, ranges), bounds(otherwise, ranges)
+            return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
+        case Cast(_, IntImm(value)):
+            return value, value
+        case _:
+            return None
+
+
+def _combine(op: str, a: Interval, b: Interval) -> Interval | None:
+    if op == "min":
+        return min(a[0], b[0]), min(a[1], b[1])
+    if op == "max":
+        return max(a[0], b[0]), max(a[1], b[1])
+    if op == "*":
+        products = [x * y for x in a for y in b]
+        return min(products), max(products)
+    if b[0] != b[1] or b[0] <= 0:
+        return None
+    divisor = b[0]
+    if op == "//":
+        return a[0] // divisor, a[1] // divisor
+    if op == "%":
+        same_period = a[0] // divisor == a[1] // divisor
+        return (a[0] % divisor, a[1] % divisor) if same_period else (0, divisor - 1)
+    return None

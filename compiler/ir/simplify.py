@@ -1,0 +1,218 @@
+"""Simplify expressions: linear normal form for integers, `//`, `%`, `min`, comparisons by bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from compiler.ir.affine import Affine, affine, from_terms
+from compiler.ir.bounds import Ranges, affine_bounds
+from compiler.ir.dtypes import is_integer
+from compiler.ir.nodes import (
+    FALSE,
+    TRUE,
+    BinOp,
+    Cast,
+    Compare,
+    CompareOp,
+    Conditional,
+    Expr,
+    FloatImm,
+    IntImm,
+    Logic,
+    Not,
+    Select,
+    Var,
+    dtype_of,
+)
+from compiler.ir.visit import map_expr
+
+_NOTHING: Mapping[Var, int] = {}
+_NEGATED: dict[CompareOp, CompareOp] = {
+    "==": "!=",
+    "!=": "==",
+    "<": ">=",
+    ">=": "<",
+    "<=": ">",
+    ">": "<=",
+}
+
+
+def simplify(expr: Expr, ranges: Ranges = _NOTHING) -> Expr:
+    """Return an expression of the same value wherever variables lie in `ranges`.
+
+    Integer expressions come out in linear normal form; floating-point arithmetic is left as it
+    stands, since it does not obey the laws of numbers.
+    """
+    match expr:
+        case Var() | IntImm() | FloatImm():
+            return expr
+        case BinOp() if is_integer(dtype_of(expr)):
+            return _recombine(normal(expr, ranges)).to_expr()
+        case Compare(op, lhs, rhs) if is_integer(dtype_of(lhs)):
+            return _compare(op, lhs, rhs, ranges)
+        case Logic(op, lhs, rhs):
+            return _logic(op == "and", simplify(lhs, ranges), simplify(rhs, ranges), expr)
+        case Not(value):
+            return _negate(simplify(value, ranges))
+        case Select(cond, then, otherwise) | Conditional(cond, then, otherwise):
+            known = simplify(cond, ranges)
+            if isinstance(known, IntImm):
+                return simplify(then if known.value else otherwise, ranges)
+            return type(expr)(known, simplify(then, ranges), simplify(otherwise, ranges))
+        case Cast(dtype, value):
+            inner = simplify(value, ranges)
+            if isinstance(inner, IntImm) and is_integer(dtype) and is_integer(inner.dtype):
+                return IntImm(inner.value, dtype)
+            return inner if dtype_of(inner) == dtype else Cast(dtype, inner)
+        case _:
+            return map_expr(expr, lambda e: simplify(e, ranges))
+
+
+def prove(condition: Expr, ranges: Ranges) -> bool:
+    """Tell whether `condition` surely holds; False means that it could not be proved."""
+    return simplify(condition, ranges) == TRUE
+
+
+def equal(lhs: Expr, rhs: Expr, ranges: Ranges = _NOTHING) -> bool:
+    """Tell whether two integer expressions surely have the same value."""
+    difference = _recombine(normal(lhs, ranges) - normal(rhs, ranges))
+    return not difference.terms and difference.const == 0
+
+
+def normal(expr: Expr, ranges: Ranges = _NOTHING) -> Affine:  # noqa: PLR0911
+    """Return the linear normal form of an integer expression with simplified atoms."""
+    match expr:
+        case IntImm() | Var():
+            return affine(expr)
+        case BinOp("+", lhs, rhs):
+            return normal(lhs, ranges) + normal(rhs, ranges)
+        case BinOp("-", lhs, rhs):
+            return normal(lhs, ranges) - normal(rhs, ranges)
+        case BinOp("*", lhs, rhs):
+            a, b = normal(lhs, ranges), normal(rhs, ranges)
+            if a.terms and b.terms:
+                return affine(BinOp("*", a.to_expr(), b.to_expr()))
+            return a.scaled(b.const) if not b.terms else b.scaled(a.const)
+        case BinOp("//" | "%" as op, lhs, rhs):
+            a, b = _recombine(normal(lhs, ranges)), normal(rhs, ranges)
+            if b.terms or b.const <= 0:
+                return affine(BinOp(op, a.to_expr(), b.to_expr()))
+            return _divide(a, b.const, ranges) if op == "//" else _modulo(a, b.const, ranges)
+        case BinOp("min" | "max" as op, lhs, rhs):
+            return _extremum(op == "min", normal(lhs, ranges), normal(rhs, ranges), ranges)
+        case BinOp(op, lhs, rhs):
+            return affine(BinOp(op, simplify(lhs, ranges), simplify(rhs, ranges)))
+        case _:
+            return affine(simplify(expr, ranges))
+
+
+def _divide(a: Affine, divisor: int, ranges: Ranges) -> Affine:
+    """Divide by a positive constant, rounding down: (c*q + r) // c == q + r // c."""
+    if divisor == 1:
+        return a
+    quotient = from_terms(
+        ((t, c // divisor) for t, c in a.terms if c % divisor == 0), a.const // divisor, a.dtype
+    )
+    rest = Affine(tuple((t, c) for t, c in a.terms if c % divisor), a.const % divisor, a.dtype)
+    if not rest.terms:
+        return quotient
+    interval = affine_bounds(rest, ranges)
+    if interval is not None and interval[0] // divisor == interval[1] // divisor:
+        return quotient + Affine((), interval[0] // divisor, a.dtype)
+    common = math.gcd(divisor, *(c for _, c in rest.terms))
+    if common > 1:
+        shrunk = Affine(
+            tuple((t, c // common) for t, c in rest.terms), rest.const // common, a.dtype
+        )
+        return quotient + _divide(shrunk, divisor // common, ranges)
+    match rest.terms, rest.const:
+        case (((BinOp("//", inner, IntImm(first)), 1),), 0) if first > 0:
+            return quotient + _divide(affine(inner), first * divisor, ranges)
+    return quotient + affine(BinOp("//", rest.to_expr(), IntImm(divisor, a.dtype)))
+
+
+def _modulo(a: Affine, divisor: int, ranges: Ranges) -> Affine:
+    """Take the remainder by a positive constant: (c*q + r) % c == r % c."""
+    rest = Affine(tuple((t, c) for t, c in a.terms if c % divisor), a.const % divisor, a.dtype)
+    if not rest.terms:
+        return rest
+    interval = affine_bounds(rest, ranges)
+    if interval is not None and interval[0] // divisor == interval[1] // divisor:
+        return rest + Affine((), -divisor * (interval[0] // divisor), a.dtype)
+    common = math.gcd(divisor, *(c for _, c in rest.terms))
+    if common > 1:
+        shrunk = Affine(
+            tuple((t, c // common) for t, c in rest.terms), rest.const // common, a.dtype
+        )
+        offset = Affine((), rest.const % common, a.dtype)
+        return _modulo(shrunk, divisor // common, ranges).scaled(common) + offset
+    match rest.terms, rest.const:
+        case (((BinOp("%", inner, IntImm(first)), 1),), 0) if first > 0 and first % divisor == 0:
+            return _modulo(affine(inner), divisor, ranges)
+    return affine(BinOp("%", rest.to_expr(), IntImm(divisor, a.dtype)))
+
+
+def _extremum(is_min: bool, a: Affine, b: Affine, ranges: Ranges) -> Affine:
+    interval = affine_bounds(a - b, ranges)
+    if interval is not None:
+        if interval[1] <= 0:
+            return a if is_min else b
+        if interval[0] >= 0:
+            return b if is_min else a
+    return affine(BinOp("min" if is_min else "max", a.to_expr(), b.to_expr()))
+
+
+def _recombine(form: Affine) -> Affine:
+    """Undo a split of one value: k*c * (x // c) + k * (x % c) == k * x."""
+    for atom, k in form.terms:
+        match atom:
+            case BinOp("%", x, IntImm(c) as divisor):
+                whole = BinOp("//", x, divisor)
+                if form.coefficient(whole) == k * c:
+                    kept = tuple((t, q) for t, q in form.terms if t not in (atom, whole))
+                    rest = Affine(kept, form.const, form.dtype)
+                    return _recombine(rest + affine(x).scaled(k))
+    return form
+
+
+def _compare(op: CompareOp, lhs: Expr, rhs: Expr, ranges: Ranges) -> Expr:
+    a, b = _recombine(normal(lhs, ranges)), _recombine(normal(rhs, ranges))
+    interval = affine_bounds(a - b, ranges)
+    if interval is not None:
+        known = _decide(op, *interval)
+        if known is not None:
+            return TRUE if known else FALSE
+    return Compare(op, a.to_expr(), b.to_expr())
+
+
+def _decide(op: CompareOp, low: int, high: int) -> bool | None:
+    """Decide `d op 0` for every d from `low` to `high`, if it is the same for all."""
+    if op in ("!=", ">=", ">"):
+        opposite = _decide(_NEGATED[op], low, high)
+        return None if opposite is None else not opposite
+    if op == "==":
+        return True if low == high == 0 else False if low > 0 or high < 0 else None
+    limit = 0 if op == "<=" else -1
+    return True if high <= limit else False if low > limit else None
+
+
+def _logic(is_and: bool, lhs: Expr, rhs: Expr, expr: Logic) -> Expr:
+    absorbing, neutral = (FALSE, TRUE) if is_and else (TRUE, FALSE)
+    if absorbing in (lhs, rhs):
+        return absorbing
+    if lhs == neutral or lhs == rhs:
+        return rhs
+    return lhs if rhs == neutral else Logic(expr.op, lhs, rhs)
+
+
+def _negate(value: Expr) -> Expr:
+    match value:
+        case IntImm(known):
+            return FALSE if known else TRUE
+        case Not(inner):
+            return inner
+        case Compare(op, lhs, rhs) if is_integer(dtype_of(lhs)):
+            return Compare(_NEGATED[op], lhs, rhs)
+        case _:
+            return Not(value)
