@@ -1,0 +1,1 @@
+"""Loopwright: an autotuner for tensor programs."""

@@ -1,0 +1,224 @@
+"""What goes over the wire: the pydantic models that client and service share.
+
+This module imports pydantic and nothing else of weight, so that the client stays light and the
+service has one place to describe its API. Requests refuse fields they do not know (a typing error
+must not be ignored); responses accept them (an older client reads a newer server).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+MAX_SCRIPT_CHARS = 262_144
+MAX_TRIALS = 100_000
+MAX_SEED = 2**31 - 1
+
+ItemT = TypeVar("ItemT")
+
+
+class Request(BaseModel):
+    """A body that a client sends: an unknown field is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Response(BaseModel):
+    """A body that the service sends: an unknown field is left aside."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class JobState(StrEnum):
+    """Where a tuning job stands."""
+
+    QUEUED = "queued"  # waits for a coordinator
+    RUNNING = "running"  # a coordinator holds its lease and measures trials
+    SUCCEEDED = "succeeded"  # its trial budget is spent, or the design space is exhausted
+    FAILED = "failed"  # not one candidate could be built and run; `error` says why
+    CANCELLED = "cancelled"  # a user stopped it; what was measured is kept
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the job will never change its state again."""
+        return self in {JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED}
+
+
+class Strategy(StrEnum):
+    """Which search strategy proposes the candidates."""
+
+    EVOLUTIONARY = "evolutionary"
+    RANDOM = "random"
+
+
+class EventKind(StrEnum):
+    """The events of a job, each with what its payload holds."""
+
+    STATE = "state"  # {"state": JobState, "error": str | None}
+    TRIALS = "trials"  # {"num_measured": int, "best_secs": float | None, "default_secs": ...}
+
+
+class WorkerState(StrEnum):
+    """Whether a worker takes candidates."""
+
+    IDLE = "idle"
+    BUSY = "busy"
+    LOST = "lost"  # its heartbeat stopped; what it held was handed to another
+
+
+class Workload(Request):
+    """What to compute: the text of a script, or an operator by its name and shape."""
+
+    script: str | None = Field(default=None, min_length=1, max_length=MAX_SCRIPT_CHARS)
+    operator: str | None = Field(
+        default=None, min_length=1, max_length=1000, examples=["matmul:512,512,512:float32"]
+    )
+
+    @model_validator(mode="after")
+    def _has_one_form(self) -> Workload:
+        if (self.script is None) == (self.operator is None):
+            raise ValueError("a workload is one of `script` and `operator`, and not both")
+        return self
+
+
+class JobCreate(Request):
+    """A request to tune one workload for one target."""
+
+    workload: Workload
+    target: str = Field(default="cpu", min_length=1, max_length=1000)
+    trials: int = Field(ge=1, le=MAX_TRIALS)
+    seed: int = Field(default=0, ge=0, le=MAX_SEED)
+    strategy: Strategy = Strategy.EVOLUTIONARY
+
+
+class ScheduleQuery(Request):
+    """A request for what is best known of one workload on one target."""
+
+    workload: Workload
+    target: str = Field(default="cpu", min_length=1, max_length=1000)
+
+
+class JobRead(Response):
+    """A tuning job as the service shows it."""
+
+    id: UUID
+    state: JobState
+    workload_key: str
+    workload_name: str
+    target: str
+    trials: int
+    seed: int
+    strategy: Strategy
+    num_measured: int
+    best_secs: float | None
+    default_secs: float | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    error: str | None
+
+
+class TrialRead(Response):
+    """One trial of a job: its candidate and what a worker found."""
+
+    number: int
+    sketch: str
+    trace: Mapping[str, JsonValue]
+    error: str | None  # an ErrorKind of the compiler's measurement, or none
+    message: str
+    run_secs: tuple[float, ...]
+    max_error: float | None
+    build_secs: float
+    check_secs: float
+    time_secs: float
+    worker: str
+    predicted: float | None
+    created_at: datetime
+
+    @property
+    def best_secs(self) -> float | None:
+        """The fastest sample, or none for a trial that failed."""
+        return min(self.run_secs, default=None) if self.error is None else None
+
+
+class Event(Response):
+    """Something that happened to a job; `id` grows, and a stream resumes after the last seen."""
+
+    id: int
+    kind: str  # an EventKind; a newer server may send kinds that this client does not know
+    at: datetime
+    payload: Mapping[str, JsonValue]
+
+
+class BestRead(Response):
+    """The fastest schedule known of one workload on one target, and where it comes from."""
+
+    workload_key: str
+    target: str
+    run_secs: float
+    default_secs: float | None
+    trace: Mapping[str, JsonValue]
+    job_id: UUID
+    trial_number: int
+    provenance: Mapping[str, JsonValue]
+
+
+class WorkerRead(Response):
+    """A worker as the service last heard of it."""
+
+    name: str
+    host: str
+    label: str  # the kind of target it serves, such as "cpu/znver3"
+    state: WorkerState
+    last_seen_at: datetime
+    facts: Mapping[str, JsonValue] = Field(default_factory=dict)
+
+
+class Health(Response):
+    """Whether the service can do its work, part by part."""
+
+    status: str  # "ok" or "degraded"
+    version: str
+    checks: Mapping[str, str]
+    num_workers: int
+    num_queued: int
+    num_running: int
+
+
+class Page(Response, Generic[ItemT]):
+    """One page of a list; `next_cursor` asks for the page after it."""
+
+    items: tuple[ItemT, ...]
+    next_cursor: str | None = None
+
+
+class ProblemError(Response):
+    """One thing that is wrong with a request, and where."""
+
+    detail: str
+    pointer: str | None = None  # a JSON pointer into the body
+    line: int | None = None  # in the text of a script, from 1
+    column: int | None = None
+
+
+class Problem(Response):
+    """An error as RFC 9457 has it; `detail` is for people, and shows a script's place."""
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str = ""
+    instance: str | None = None
+    errors: tuple[ProblemError, ...] = ()
+
+
+def problem_from(body: Any, *, status: int, title: str) -> Problem:
+    """Read a problem document, or make one of whatever else a server answered."""
+    if isinstance(body, dict) and "title" in body:
+        return Problem.model_validate({"status": status, **body})
+    return Problem(title=title, status=status, detail=body if isinstance(body, str) else "")
