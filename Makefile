@@ -1,0 +1,72 @@
+# Every command of the project; `make help` lists them. CI runs these and nothing else.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?=
+TRIALS ?=
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check format bench serve clean
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+setup: $(VENV)/.dev ## make .venv with everything in it
+
+demo: $(VENV)/.runtime ## tune three workloads through a real server (TRIALS=24 for a short run)
+	@$(BIN)/python examples/demo.py $(if $(TRIALS),--trials $(TRIALS)) $(ARGS)
+
+test: $(VENV)/.dev ## run the whole test suite (ARGS="tests/unit -k split" for a part)
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.dev ## ruff, mypy and import-linter
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev ## format the code and mend what ruff can mend
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+bench: $(VENV)/.dev ## run every benchmark; results go to benchmarks/results/
+	$(BIN)/python -m benchmarks $(ARGS)
+
+serve: $(VENV)/.runtime ## run the service on loopback (ARGS="--port 8080 --db sqlite:///loopwright.db")
+	$(BIN)/loopwright serve $(ARGS)
+
+clean: ## remove caches and build products; .venv stays
+	rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+# The environment in three steps, each with a stamp, so that nothing is done twice. The demo needs
+# the second step only.
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+INSTALL := $(PIP) install --constraint constraints.txt
+
+$(VENV)/.created:
+	@for python in $(PYTHON) python3 python3.13 python3.12 python3.11 python; do \
+		if "$$python" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			echo "making $(VENV) with $$("$$python" --version)"; \
+			"$$python" -m venv $(VENV) && touch $@ && exit 0; \
+			exit 1; \
+		fi; \
+	done; \
+	echo 'error: no Python 3.11 or newer that can make virtual environments was found.' >&2; \
+	for python in $(PYTHON) python3 python; do \
+		"$$python" -c 'import sys; print("  %s is Python %d.%d.%d" % ((sys.argv[1],) + sys.version_info[:3]))' "$$python" >&2 2>/dev/null && \
+		{ "$$python" -c 'import ensurepip, venv' 2>/dev/null || echo "  $$python has no venv or ensurepip module (on Debian and Ubuntu: apt install python3-venv)" >&2; }; \
+	done; \
+	echo '  Install one, or name it: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11' >&2; \
+	exit 1
+
+$(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/.created
+	@echo 'installing loopwright and what it runs on'
+	@$(INSTALL) --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime
+	@echo 'installing what tests, checks and benchmarks need'
+	@$(INSTALL) --editable '.[dev,bench]'
+	@touch $@
