@@ -1,0 +1,209 @@
+"""Targets: for which machine code is made, and what is known of that machine."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import platform
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import llvmlite.binding as llvm
+
+MAX_CORES = 1024
+
+# CPU names that LLVM knows, with the width of their vectors in bits.
+_X86_VECTOR_BITS = {
+    "x86-64": 128,
+    "x86-64-v2": 128,
+    "nehalem": 128,
+    "x86-64-v3": 256,
+    "haswell": 256,
+    "broadwell": 256,
+    "skylake": 256,
+    "alderlake": 256,
+    "znver1": 256,
+    "znver2": 256,
+    "znver3": 256,
+    "x86-64-v4": 512,
+    "skylake-avx512": 512,
+    "cascadelake": 512,
+    "cooperlake": 512,
+    "icelake-client": 512,
+    "icelake-server": 512,
+    "sapphirerapids": 512,
+    "emeraldrapids": 512,
+    "graniterapids": 512,
+    "znver4": 512,
+    "znver5": 512,
+}
+_ARM_VECTOR_BITS = dict.fromkeys(
+    ("cortex-a72", "cortex-a76", "neoverse-n1", "neoverse-n2", "neoverse-v1", "neoverse-v2", "apple-m1"),
+    128,
+)
+
+
+class TargetError(ValueError):
+    """A target text that means nothing here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A CPU: what LLVM needs to know of it, and what the search needs to know.
+
+    `Target("cpu")` is this host; options narrow it: `-mcpu=NAME` (an LLVM name of a CPU), and
+    `-num-cores=N`, which bounds the threads that a kernel uses.
+
+    Raises:
+        TargetError: If the text names an unknown kind, option or CPU, or a bad number.
+    """
+
+    text: str = "cpu"
+
+    def __post_init__(self) -> None:
+        """Check the text, and keep its canonical form."""
+        cpu, cores = _parse(self.text)
+        object.__setattr__(self, "text", f"cpu -mcpu={cpu} -num-cores={cores}")
+
+    @property
+    def name(self) -> str:
+        """The canonical text, which gives an equal target on any host."""
+        return self.text
+
+    @property
+    def kind(self) -> str:
+        """The kind of device."""
+        return "cpu"
+
+    @property
+    def cpu(self) -> str:
+        """LLVM's name of the CPU."""
+        return _parse(self.text)[0]
+
+    @property
+    def num_cores(self) -> int:
+        """How many threads a kernel may use."""
+        return _parse(self.text)[1]
+
+    @property
+    def label(self) -> str:
+        """What routes work to hosts of this kind, such as `cpu/znver4`."""
+        return f"cpu/{self.cpu}"
+
+    @property
+    def triple(self) -> str:
+        """The LLVM triple."""
+        return "aarch64-unknown-linux-gnu" if self.cpu in _ARM_VECTOR_BITS else _host_triple(self.cpu)
+
+    @property
+    def features(self) -> str:
+        """LLVM's feature text: the host's own features on the host's CPU, else what `cpu` implies."""
+        return host_features() if self.cpu == host_cpu() else ""
+
+    @property
+    def vector_bits(self) -> int:
+        """The width of a vector register in bits."""
+        return _vector_bits(self.cpu)
+
+    @property
+    def num_vector_registers(self) -> int:
+        """How many vector registers an inner loop may hold."""
+        return 16 if self.vector_bits < 512 and self.triple.startswith("x86_64") else 32
+
+    @property
+    def l1_bytes(self) -> int:
+        """The first-level data cache of a core, in bytes."""
+        return _cache_bytes(1)
+
+    @property
+    def l2_bytes(self) -> int:
+        """The second-level cache of a core, in bytes."""
+        return _cache_bytes(2)
+
+    @property
+    def l3_bytes(self) -> int:
+        """The last-level cache that cores share, in bytes."""
+        return _cache_bytes(3)
+
+
+@lru_cache(maxsize=1)
+def host_cpu() -> str:
+    """Return LLVM's name of this host's CPU."""
+    return str(llvm.get_host_cpu_name())
+
+
+@lru_cache(maxsize=1)
+def host_features() -> str:
+    """Return this host's CPU features as LLVM writes them, `+avx2,-sse4a,...`."""
+    return str(llvm.get_host_cpu_features().flatten())
+
+
+def available_cores() -> int:
+    """Return how many cores this process may run on."""
+    return len(os.sched_getaffinity(0))
+
+
+def _host_triple(cpu: str) -> str:
+    if cpu in _X86_VECTOR_BITS:
+        return "x86_64-unknown-linux-gnu"
+    return f"{platform.machine()}-unknown-linux-gnu"
+
+
+@lru_cache(maxsize=256)
+def _parse(text: str) -> tuple[str, int]:
+    """Return the CPU and the number of cores that a target text names."""
+    kind, *options = text.split() or [""]
+    if kind != "cpu":
+        raise TargetError(f"unknown target kind {kind!r} in {text!r}: expected 'cpu', such as 'cpu -num-cores=1'")
+    cpu, cores = host_cpu(), min(available_cores(), MAX_CORES)
+    for option in options:
+        match = re.fullmatch(r"--?([a-z-]+)=(.+)", option)
+        if match is None or match[1] not in ("mcpu", "num-cores"):
+            raise TargetError(f"unknown option {option!r} in target {text!r}: expected -mcpu=NAME or -num-cores=N")
+        if match[1] == "mcpu":
+            cpu = _known_cpu(match[2], text)
+        elif re.fullmatch(r"[0-9]{1,4}", match[2]) and 1 <= int(match[2]) <= MAX_CORES:
+            cores = int(match[2])
+        else:
+            raise TargetError(f"bad number of cores {match[2]!r} in target {text!r}: expected 1 to {MAX_CORES}")
+    return cpu, cores
+
+
+def _known_cpu(name: str, text: str) -> str:
+    known = {**_X86_VECTOR_BITS, **_ARM_VECTOR_BITS, host_cpu(): 0}
+    if name == "native":
+        return host_cpu()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
+        raise TargetError(f"unknown CPU {name!r} in target {text!r}: {hint}")
+    return name
+
+
+def _vector_bits(cpu: str) -> int:
+    known = _X86_VECTOR_BITS.get(cpu) or _ARM_VECTOR_BITS.get(cpu)
+    if cpu != host_cpu():
+        assert known is not None, f"the CPU {cpu} passed the parser"
+        return known
+    # A virtual machine may hide features that the CPU's name promises.
+    features = host_features().split(",")
+    if "+avx512f" in features:
+        return 512
+    return 256 if "+avx2" in features else 128
+
+
+@lru_cache(maxsize=4)
+def _cache_bytes(level: int) -> int:
+    """Return the size of this host's cache; a usual size where the system does not say."""
+    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        try:
+            kind = (index / "type").read_text().strip()
+            found = int((index / "level").read_text())
+            size = (index / "size").read_text().strip()
+        except (OSError, ValueError):
+            continue
+        if found == level and kind != "Instruction" and size.endswith("K"):
+            return int(size[:-1]) << 10
+    return {1: 32 << 10, 2: 512 << 10, 3: 16 << 20}[level]
