@@ -1,0 +1,155 @@
+"""Print expressions, with parentheses only where precedence needs them."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import assert_never
+
+from compiler.ir.names import Names
+from compiler.ir.nodes import (
+    AnnotationValue,
+    BinOp,
+    Broadcast,
+    BufferRegion,
+    Call,
+    Cast,
+    Compare,
+    Conditional,
+    Expr,
+    FloatImm,
+    IntImm,
+    Load,
+    Logic,
+    Not,
+    Ramp,
+    Range,
+    Select,
+    Var,
+)
+
+_NOT, _COMPARE = 3, 4
+_PRECEDENCE = {
+    "or": 1,
+    "and": 2,
+    "|": 5,
+    "^": 6,
+    "&": 7,
+    "<<": 8,
+    ">>": 8,
+    "+": 9,
+    "-": 9,
+    "*": 10,
+    "/": 10,
+    "//": 10,
+    "%": 10,
+}
+
+
+def show_expr(expr: Expr, names: Names | None = None) -> str:
+    """Print an expression; without `names`, each variable keeps a name of its own."""
+    return print_expr(expr, Names() if names is None else names)
+
+
+def print_expr(expr: Expr, names: Names, parent: int = 0) -> str:  # noqa: C901
+    """Print an expression that stands where operators bind at least as tightly as `parent`."""
+    match expr:
+        case Var():
+            return names[expr]
+        case IntImm(value, dtype):
+            return _integer(value, dtype)
+        case FloatImm(value, dtype):
+            literal = repr(value) if math.isfinite(value) else f'"{value}"'
+            return f"T.{dtype}({literal})"
+        case BinOp("min" | "max" as function, lhs, rhs):
+            return _call(function, (lhs, rhs), names)
+        case BinOp(op, lhs, rhs) | Logic(op, lhs, rhs):
+            level = _PRECEDENCE[op]
+            # Operators group to the left: a - (b - c) is not a - b - c.
+            left, right = print_expr(lhs, names, level), print_expr(rhs, names, level + 1)
+            return _parenthesised(f"{left} {op} {right}", needed=level < parent)
+        case Compare(op, lhs, rhs):
+            # Comparisons would chain: (a < b) == c is not a < b == c.
+            left = print_expr(lhs, names, _COMPARE + 1)
+            right = print_expr(rhs, names, _COMPARE + 1)
+            return _parenthesised(f"{left} {op} {right}", needed=parent > _COMPARE)
+        case Not(value):
+            text = f"not {print_expr(value, names, _NOT)}"
+            return _parenthesised(text, needed=parent > _NOT)
+        case Select(condition, then, otherwise):
+            return _call("Select", (condition, then, otherwise), names)
+        case Conditional(condition, then, otherwise):
+            return _call("if_then_else", (condition, then, otherwise), names)
+        case Cast(dtype, value):
+            return f'T.Cast("{dtype}", {print_expr(value, names)})'
+        case Call(name, args, _):
+            return _call(name, args, names)
+        case Load(buffer, indices):
+            return print_element(names[buffer.data], indices, names)
+        case Ramp(base, stride, lanes):
+            return f"T.Ramp({print_expr(base, names)}, {stride}, {lanes})"
+        case Broadcast(value, lanes):
+            return f"T.Broadcast({print_expr(value, names)}, {lanes})"
+        case _:
+            assert_never(expr)
+
+
+def print_element(buffer: str, indices: tuple[Expr, ...], names: Names) -> str:
+    """Print an element of a buffer; a buffer without dimensions has the index `()`."""
+    return f"{buffer}[{', '.join(print_expr(i, names) for i in indices) or '()'}]"
+
+
+def print_region(region: BufferRegion, names: Names) -> str:
+    """Print a region; a range of one element is written as its index."""
+    ranges = ", ".join(_range(r, names) for r in region.region)
+    return f"{names[region.buffer.data]}[{ranges or '()'}]"
+
+
+def print_tuple(exprs: tuple[Expr, ...], names: Names) -> str:
+    """Print a tuple as Python does, with the comma that makes one of a single element."""
+    inner = ", ".join(print_expr(e, names) for e in exprs)
+    return f"({inner},)" if len(exprs) == 1 else f"({inner})"
+
+
+def print_annotation(value: AnnotationValue) -> str:
+    """Print the value of an annotation: a literal, or a list of literals."""
+    match value:
+        case str():
+            return json.dumps(value, ensure_ascii=False)
+        case tuple():
+            return f"[{', '.join(print_annotation(v) for v in value)}]"
+        case _:
+            return repr(value)
+
+
+def _integer(value: int, dtype: str) -> str:
+    match dtype:
+        case "int32":
+            return str(value)
+        case "bool":
+            return str(bool(value))
+        case _:
+            return f"T.{dtype}({value})"
+
+
+def _range(r: Range, names: Names) -> str:
+    low = print_expr(r.minimum, names)
+    match r:
+        case Range(_, IntImm(1)):
+            return low
+        case Range(IntImm(minimum), IntImm(extent)):
+            return f"{low}:{minimum + extent}"
+        case Range(IntImm(0), extent):
+            return f"0:{print_expr(extent, names)}"
+        case Range(minimum, extent):
+            plus = _PRECEDENCE["+"]
+            stop = f"{print_expr(minimum, names, plus)} + {print_expr(extent, names, plus + 1)}"
+            return f"{low}:{stop}"
+
+
+def _call(name: str, args: tuple[Expr, ...], names: Names) -> str:
+    return f"T.{name}({', '.join(print_expr(a, names) for a in args)})"
+
+
+def _parenthesised(text: str, *, needed: bool) -> str:
+    return f"({text})" if needed else text
