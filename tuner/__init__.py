@@ -1,0 +1,1 @@
+"""The tuner: design space, features, cost model, search, and the loop that joins them."""

@@ -1,0 +1,1 @@
+"""Cost models: which candidate will be faster, learned from measurements."""

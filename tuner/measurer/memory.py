@@ -1,0 +1,42 @@
+"""A measurer that asks a function: for tests, and for cost formulas instead of clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from compiler.runtime.measurement import Measurement
+from tuner.candidate import Candidate
+from tuner.task import Task
+
+
+class MemoryMeasurer:
+    """Answers with `cost(candidate)`; keeps what it was asked in `asked`.
+
+    Args:
+        cost: Gives the measurement of a candidate, or its run time in seconds.
+        completion_seed: If given, results come in a random order that it fixes, as they do from
+            several workers; otherwise in the order asked.
+    """
+
+    def __init__(
+        self,
+        cost: Callable[[Candidate], Measurement | float],
+        completion_seed: int | None = None,
+    ) -> None:
+        self.asked: list[Candidate] = []
+        self._cost = cost
+        self._rng = None if completion_seed is None else np.random.default_rng(completion_seed)
+
+    def measure(
+        self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
+    ) -> Iterator[tuple[int, Measurement]]:
+        """Yield each candidate's measurement; see `Measurer`."""
+        order = np.arange(len(candidates))
+        if self._rng is not None:
+            self._rng.shuffle(order)
+        for index in order.tolist():
+            self.asked.append(candidates[index])
+            answer = self._cost(candidates[index])
+            yield index, answer if isinstance(answer, Measurement) else Measurement((answer,))

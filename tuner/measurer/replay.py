@@ -1,0 +1,38 @@
+"""A measurer that answers from recorded trials, so that a search can be repeated without a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from compiler.runtime.measurement import Measurement
+from tuner.candidate import Candidate
+from tuner.task import Task
+from tuner.trial import Trial
+
+
+class UnknownCandidateError(LookupError):
+    """A candidate was asked for that the recording does not hold."""
+
+
+class ReplayMeasurer:
+    """Answers with the measurements of recorded trials of one task, by candidate key."""
+
+    def __init__(self, recording: Iterable[Trial]) -> None:
+        self._measurements = {t.candidate.key: t.measurement for t in recording}
+
+    def measure(
+        self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
+    ) -> Iterator[tuple[int, Measurement]]:
+        """Yield each candidate's recorded measurement; see `Measurer`.
+
+        Raises:
+            UnknownCandidateError: If a candidate was never recorded.
+        """
+        for index, candidate in enumerate(candidates):
+            found = self._measurements.get(candidate.key)
+            if found is None:
+                raise UnknownCandidateError(
+                    f"candidate {candidate.key[:12]} of sketch {candidate.sketch!r} is not among "
+                    f"the {len(self._measurements)} recorded"
+                )
+            yield index, found

@@ -1,0 +1,1 @@
+"""Search strategies: which candidates to measure next."""

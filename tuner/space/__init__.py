@@ -1,0 +1,1 @@
+"""The design space: schedule rules, the sketches they make, and their tables."""

@@ -1,0 +1,1 @@
+"""Where trials are kept: the contract, and a store in memory."""

@@ -1,0 +1,53 @@
+"""A measurement store that lives as long as its process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Lock
+
+from tuner.store.store import DuplicateTrialError
+from tuner.task import Task
+from tuner.trial import Trial, fastest
+
+
+class MemoryStore:
+    """Keeps trials in dictionaries; see `MeasurementStore`."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[str, dict[int, Trial]] = {}
+        self._keys: dict[str, set[str]] = {}
+        self._best: dict[str, Trial] = {}
+        self._lock = Lock()
+
+    def add(self, job_id: str, task: Task, trials: Sequence[Trial]) -> None:
+        """Keep trials of a job, all of them or none."""
+        with self._lock:
+            numbers = set(self._jobs.get(job_id, ()))
+            keys = set(self._keys.get(job_id, ()))
+            for trial in trials:
+                if trial.number in numbers:
+                    raise DuplicateTrialError(f"job {job_id} has a trial {trial.number} already")
+                if trial.candidate.key in keys:
+                    raise DuplicateTrialError(
+                        f"job {job_id} has measured candidate {trial.candidate.key[:12]} already"
+                    )
+                numbers.add(trial.number)
+                keys.add(trial.candidate.key)
+            self._keys[job_id] = keys
+            self._jobs.setdefault(job_id, {}).update({t.number: t for t in trials})
+            self._renew_best(task.key, trials)
+
+    def trials(self, job_id: str) -> list[Trial]:
+        """Return the trials of a job by their numbers; an unknown job has none."""
+        with self._lock:
+            return [trial for _, trial in sorted(self._jobs.get(job_id, {}).items())]
+
+    def best(self, task_key: str) -> Trial | None:
+        """Return the fastest right trial of a task over all jobs, the first added among equals."""
+        with self._lock:
+            return self._best.get(task_key)
+
+    def _renew_best(self, task_key: str, trials: Sequence[Trial]) -> None:
+        new, old = fastest(trials), self._best.get(task_key)
+        if new is not None and (old is None or new.best_secs < old.best_secs):
+            self._best[task_key] = new
