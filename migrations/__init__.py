@@ -1,0 +1,1 @@
+"""The history of the database schema: one script a revision, run by `service.store.migrate`."""

@@ -1,0 +1,12 @@
+"""What alembic runs before the scripts: they work on the connection that the caller hands over.
+
+The caller holds the transaction, so a migration that fails leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+from alembic import context
+
+context.configure(connection=context.config.attributes["connection"])
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,1 @@
+"""The service: HTTP, the SQL store, the coordinator that drives jobs, and their wiring."""

@@ -1,0 +1,57 @@
+"""The errors that the service raises on purpose.
+
+ServiceError
+├── ServeError             the service cannot start: the message tells the operator why
+├── NotFoundError          what was asked for does not exist                            (404)
+├── ConflictError          it exists, and its state forbids what was asked              (409)
+├── InvalidRequestError    the request is well-formed and means nothing we can do       (422)
+├── BuildFailedError       the compiler refused or was killed while building a kernel   (422)
+└── LeaseLostError         another coordinator owns the job now: stop, write nothing
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class ServiceError(Exception):
+    """The root of the tree above."""
+
+
+class ServeError(ServiceError):
+    """The service cannot start, and its operator can mend that."""
+
+
+class NotFoundError(ServiceError):
+    """What was asked for does not exist."""
+
+
+class ConflictError(ServiceError):
+    """What was asked contradicts the state of the thing it was asked of."""
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """One thing that is wrong with a request, and where."""
+
+    detail: str
+    pointer: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+
+class InvalidRequestError(ServiceError):
+    """A request that can be read and cannot be meant."""
+
+    def __init__(self, detail: str, *flaws: Flaw) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.flaws = flaws
+
+
+class BuildFailedError(ServiceError):
+    """A kernel could not be built from a schedule."""
+
+
+class LeaseLostError(ServiceError):
+    """The job belongs to another coordinator, or is over; nothing was written."""

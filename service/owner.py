@@ -1,0 +1,62 @@
+"""Who owns a lease: a process, told apart from every other that ever had its number."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from secrets import token_hex
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A coordinator in a process.
+
+    `place` is where process numbers can be compared: one boot of one host, and there one process
+    name space (two containers may share a host name and a database file). `started` is the
+    process's start in clock ticks, and `nonce` tells two coordinators of one process apart.
+    """
+
+    place: str
+    pid: int
+    started: int
+    nonce: str
+
+    @classmethod
+    def here(cls) -> Owner:
+        """Return a new owner in this process."""
+        pid = os.getpid()
+        return cls(_this_place(), pid, _start_of(pid) or 0, token_hex(4))
+
+    @classmethod
+    def parse(cls, text: str) -> Owner:
+        """Read what `str` wrote."""
+        place, pid, started, nonce = text.rsplit("/", 3)
+        return cls(place, int(pid), int(started), nonce)
+
+    def __str__(self) -> str:
+        return f"{self.place}/{self.pid}/{self.started}/{self.nonce}"
+
+    def is_gone(self) -> bool:
+        """Tell whether the process is known to have ended; elsewhere nothing is known."""
+        return self.place == _this_place() and _start_of(self.pid) != self.started
+
+
+@cache
+def _this_place() -> str:
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    pid_space = Path("/proc/self/ns/pid").readlink().name.strip("pid:[]")
+    return f"{socket.gethostname()[:100]}/{boot}/{pid_space}"
+
+
+def _start_of(pid: int) -> int | None:
+    """Return when a living process started, in clock ticks since boot."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # The name, in parentheses, may hold anything: count from its end. Field 3 is the state.
+    fields = stat[stat.rindex(")") + 2 :].split()
+    return None if fields[0] in {"Z", "X"} else int(fields[19])

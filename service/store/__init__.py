@@ -1,0 +1,1 @@
+"""The SQL store: one module a table, each with its row and its queries."""

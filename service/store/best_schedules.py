@@ -1,0 +1,52 @@
+"""Best schedules: for each task the fastest trial of all its jobs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import ForeignKey, ForeignKeyConstraint, Integer, String
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from service.store.base import Base, UtcDateTime, utc_now
+from service.store.jobs import JobRow
+from service.store.trials import TrialRow
+
+
+class BestScheduleRow(Base):
+    """The trial to use for a workload on a target; it changes with the trial's transaction."""
+
+    __tablename__ = "best_schedules"
+    __table_args__ = (
+        ForeignKeyConstraint(["job_id", "trial_number"], ["trials.job_id", "trials.number"]),
+    )
+
+    workload_key: Mapped[str] = mapped_column(ForeignKey("workloads.key"), primary_key=True)
+    target: Mapped[str] = mapped_column(String(1000), ForeignKey("targets.name"), primary_key=True)
+    job_id: Mapped[UUID]
+    trial_number: Mapped[int] = mapped_column(Integer)
+    run_secs: Mapped[float]
+    updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+def offer(session: Session, job: JobRow, trial: TrialRow) -> None:
+    """Make `trial` the best of its task if it is faster than the one known."""
+    if trial.best_secs is None:
+        return
+    row = session.get(BestScheduleRow, (job.workload_key, job.target), with_for_update=True)
+    if row is None:
+        row = BestScheduleRow(workload_key=job.workload_key, target=job.target)
+        session.add(row)
+    elif row.run_secs <= trial.best_secs:
+        return
+    row.job_id, row.trial_number = trial.job_id, trial.number
+    row.run_secs, row.updated_at = trial.best_secs, utc_now()
+
+
+def find(session: Session, workload_key: str, target: str) -> tuple[TrialRow, JobRow] | None:
+    """Return the best trial of a task with its job, or none if nothing was measured."""
+    row = session.get(BestScheduleRow, (workload_key, target))
+    if row is None:
+        return None
+    trial = session.get_one(TrialRow, (row.job_id, row.trial_number))
+    return trial, session.get_one(JobRow, row.job_id)

@@ -1,0 +1,120 @@
+"""Leases: who drives a running job.
+
+A coordinator owns a job from its claim until it finishes or releases it, or until it stops
+renewing. Every write of an owner checks the lease in its own transaction, so a coordinator that
+was thought dead and comes back cannot write into a job that another has taken over.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from loopwright.models import JobState
+from service.errors import LeaseLostError
+from service.owner import Owner
+from service.store import jobs
+from service.store.base import utc_now
+from service.store.jobs import JobRow
+
+LEASE_SECS = 30.0
+MAX_FRUITLESS_CLAIMS = 5
+
+
+def claim(session: Session, owner: Owner, *, lease_secs: float = LEASE_SECS) -> JobRow | None:
+    """Take the oldest job that nobody drives, or return none.
+
+    A running job is free when its lease has run out, and at once when its owner was a process of
+    this host that is gone. A job that was claimed again and again and never got as far as one
+    trial brings its coordinators down: it fails instead of being claimed once more.
+    """
+    query = (
+        select(JobRow)
+        .where(JobRow.state.in_((JobState.QUEUED, JobState.RUNNING)))
+        .order_by(JobRow.created_at, JobRow.id)
+        .with_for_update(skip_locked=True)
+    )
+    for row in session.scalars(query):
+        if not _is_free(row):
+            continue
+        if row.fruitless_claims >= MAX_FRUITLESS_CLAIMS:
+            _end(
+                session,
+                row,
+                JobState.FAILED,
+                f"given up: the service stopped {row.fruitless_claims} times in a row while "
+                "working on this job, before any trial was measured",
+            )
+            continue
+        resumed = row.started_at is not None
+        row.state = JobState.RUNNING
+        row.owner = str(owner)
+        row.lease_until = utc_now() + timedelta(seconds=lease_secs)
+        row.started_at = row.started_at or utc_now()
+        row.fruitless_claims += 1
+        jobs.record_state(session, row, resumed=resumed)
+        return row
+    return None
+
+
+def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
+    """Return the job, locked, if `owner` holds its lease.
+
+    Raises:
+        LeaseLostError: If it does not.
+    """
+    row = jobs.get(session, job_id, lock=True)
+    if row.state is not JobState.RUNNING or row.owner != owner:
+        raise LeaseLostError(f"job {job_id} is {row.state}, owned by {row.owner}, not by {owner}")
+    return row
+
+
+def renew(session: Session, job_id: UUID, owner: Owner, *, lease_secs: float = LEASE_SECS) -> bool:
+    """Extend the lease; tell whether somebody wants the job cancelled.
+
+    Raises:
+        LeaseLostError: If `owner` no longer holds the lease.
+    """
+    row = owned(session, job_id, str(owner))
+    row.lease_until = utc_now() + timedelta(seconds=lease_secs)
+    return row.cancel_requested
+
+
+def release(session: Session, job_id: UUID, owner: Owner) -> None:
+    """Give the job back to the queue, to be resumed by whoever comes next.
+
+    Raises:
+        LeaseLostError: If `owner` no longer holds the lease.
+    """
+    row = owned(session, job_id, str(owner))
+    row.state = JobState.QUEUED
+    row.owner = row.lease_until = None
+    row.fruitless_claims = 0
+    jobs.record_state(session, row)
+
+
+def finish(
+    session: Session, job_id: UUID, owner: Owner, state: JobState, error: str | None = None
+) -> None:
+    """End the job in a final state.
+
+    Raises:
+        LeaseLostError: If `owner` no longer holds the lease.
+    """
+    assert state.is_final, state
+    _end(session, owned(session, job_id, str(owner)), state, error)
+
+
+def _is_free(row: JobRow) -> bool:
+    if row.state is JobState.QUEUED or row.owner is None or row.lease_until is None:
+        return True
+    return row.lease_until < utc_now() or Owner.parse(row.owner).is_gone()
+
+
+def _end(session: Session, row: JobRow, state: JobState, error: str | None) -> None:
+    row.state, row.error, row.finished_at = state, error, utc_now()
+    row.owner = row.lease_until = None
+    jobs.record_state(session, row)

@@ -1,0 +1,57 @@
+"""Move a database's schema from revision to revision.
+
+The scripts are in the package `migrations`, found as files; the configuration is made here, so
+that an installed Loopwright needs no `alembic.ini`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from sqlalchemy import Connection
+
+VERSION_TABLE = "alembic_version"
+
+
+def upgrade(connection: Connection, revision: str = "head") -> None:
+    """Move the schema up, within the transaction that `connection` is in."""
+    command.upgrade(_config(connection), revision)
+
+
+def downgrade(connection: Connection, revision: str = "base") -> None:
+    """Move the schema down, within the transaction that `connection` is in."""
+    command.downgrade(_config(connection), revision)
+
+
+@cache
+def head() -> str:
+    """Return the newest revision that this version knows."""
+    revision = ScriptDirectory.from_config(_config()).get_current_head()
+    assert revision is not None
+    return revision
+
+
+@cache
+def is_known(revision: str) -> bool:
+    """Tell whether this version has the script of `revision`."""
+    try:
+        return ScriptDirectory.from_config(_config()).get_revision(revision) is not None
+    except CommandError:
+        return False
+
+
+def _config(connection: Connection | None = None) -> Config:
+    spec = find_spec("migrations")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    config = Config()
+    # A percent sign in a path would be read as interpolation.
+    location = spec.submodule_search_locations[0].replace("%", "%%")
+    config.set_main_option("script_location", location)
+    config.attributes["connection"] = connection
+    return config

@@ -1,0 +1,33 @@
+"""All tables in one place, for whoever needs the whole schema."""
+
+from __future__ import annotations
+
+from sqlalchemy import MetaData
+
+from service.store import (
+    artifacts,
+    best_schedules,
+    cost_models,
+    events,
+    idempotency,
+    jobs,
+    targets,
+    trials,
+    workers,
+    workloads,
+)
+from service.store.base import Base
+
+ROWS = (
+    workloads.WorkloadRow,
+    targets.TargetRow,
+    jobs.JobRow,
+    trials.TrialRow,
+    best_schedules.BestScheduleRow,
+    events.EventRow,
+    cost_models.CostModelRow,
+    workers.WorkerRow,
+    idempotency.IdempotencyKeyRow,
+    artifacts.ArtifactRow,
+)
+METADATA: MetaData = Base.metadata

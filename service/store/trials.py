@@ -1,0 +1,89 @@
+"""Trials: every measurement of every job, and the two keys that keep it from being made twice."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import JSON, ForeignKey, Integer, String, Text, UniqueConstraint, func, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from compiler.runtime.measurement import ErrorKind
+from loopwright.models import TrialRead
+from service.store.base import Base, UtcDateTime, enum_column
+
+
+class TrialRow(Base):
+    """One candidate of one job with what a worker found.
+
+    `best_secs` repeats the fastest of `run_secs`, so that SQL can compare trials.
+    """
+
+    __tablename__ = "trials"
+    __table_args__ = (UniqueConstraint("job_id", "candidate_key"),)
+
+    job_id: Mapped[UUID] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    candidate_key: Mapped[str] = mapped_column(String(64))
+    round: Mapped[int] = mapped_column(Integer)
+    sketch: Mapped[str] = mapped_column(String(255))
+    trace: Mapped[dict[str, Any]] = mapped_column(JSON)
+    predicted: Mapped[float | None]
+    error: Mapped[ErrorKind | None] = mapped_column(enum_column(ErrorKind))
+    message: Mapped[str] = mapped_column(Text)
+    run_secs: Mapped[list[float]] = mapped_column(JSON)
+    best_secs: Mapped[float | None]
+    max_error: Mapped[float | None]
+    build_secs: Mapped[float]
+    check_secs: Mapped[float]
+    time_secs: Mapped[float]
+    worker: Mapped[str] = mapped_column(String(255))
+    toolchain: Mapped[str] = mapped_column(String(255))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+def of_job(session: Session, job_id: UUID) -> list[TrialRow]:
+    """Return all trials of a job by number."""
+    return list(
+        session.scalars(select(TrialRow).where(TrialRow.job_id == job_id).order_by(TrialRow.number))
+    )
+
+
+def page(session: Session, job_id: UUID, *, limit: int, after: int = -1) -> list[TrialRow]:
+    """Return up to `limit` trials of a job whose number is greater than `after`, by number."""
+    return list(
+        session.scalars(
+            select(TrialRow)
+            .where(TrialRow.job_id == job_id, TrialRow.number > after)
+            .order_by(TrialRow.number)
+            .limit(limit)
+        )
+    )
+
+
+def count_errors(session: Session, job_id: UUID) -> dict[ErrorKind, int]:
+    """Return how many trials of a job failed of each kind, the most frequent first."""
+    count = func.count().label("count")
+    rows = session.execute(
+        select(TrialRow.error, count)
+        .where(TrialRow.job_id == job_id, TrialRow.error.is_not(None))
+        .group_by(TrialRow.error)
+        .order_by(count.desc(), TrialRow.error)
+    )
+    return {kind: number for kind, number in rows if kind is not None}
+
+
+def first_message(session: Session, job_id: UUID, kind: ErrorKind) -> str:
+    """Return the message of the first trial of a job that failed of `kind`."""
+    return session.scalars(
+        select(TrialRow.message)
+        .where(TrialRow.job_id == job_id, TrialRow.error == kind)
+        .order_by(TrialRow.number)
+        .limit(1)
+    ).one()
+
+
+def read(row: TrialRow) -> TrialRead:
+    """Return the trial as the API shows it."""
+    return TrialRead.model_validate(row, from_attributes=True)

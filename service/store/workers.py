@@ -1,0 +1,78 @@
+"""Workers: who measures, as last heard of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import JSON, String, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from loopwright.models import WorkerRead, WorkerState
+from service.store.base import Base, UtcDateTime, enum_column, utc_now
+
+LOST_AFTER_SECS = 60.0
+
+
+class WorkerRow(Base):
+    """A worker process on a host."""
+
+    __tablename__ = "workers"
+
+    name: Mapped[str] = mapped_column(String(255), primary_key=True)
+    host: Mapped[str] = mapped_column(String(255))
+    label: Mapped[str] = mapped_column(String(255))
+    state: Mapped[WorkerState] = mapped_column(enum_column(WorkerState))
+    last_seen_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    facts: Mapped[dict[str, Any]] = mapped_column(JSON)
+
+
+@dataclass(frozen=True)
+class SeenWorker:
+    """What an engine says of one of its workers."""
+
+    name: str
+    host: str
+    label: str
+    is_busy: bool
+    facts: Mapping[str, Any]
+
+
+def heard_of(session: Session, seen: Sequence[SeenWorker]) -> None:
+    """Record that these workers are alive now."""
+    for worker in seen:
+        session.merge(
+            WorkerRow(
+                name=worker.name,
+                host=worker.host,
+                label=worker.label,
+                state=WorkerState.BUSY if worker.is_busy else WorkerState.IDLE,
+                last_seen_at=utc_now(),
+                facts=dict(worker.facts),
+            )
+        )
+
+
+def forget(session: Session, names: Sequence[str]) -> None:
+    """Drop workers that were ended in good order."""
+    for name in names:
+        if (row := session.get(WorkerRow, name)) is not None:
+            session.delete(row)
+
+
+def everyone(session: Session) -> list[WorkerRead]:
+    """Return all workers by name; one not heard of for a minute is lost."""
+    oldest = utc_now() - timedelta(seconds=LOST_AFTER_SECS)
+    return [
+        WorkerRead(
+            name=row.name,
+            host=row.host,
+            label=row.label,
+            state=row.state if row.last_seen_at >= oldest else WorkerState.LOST,
+            last_seen_at=row.last_seen_at,
+            facts=row.facts,
+        )
+        for row in session.scalars(select(WorkerRow).order_by(WorkerRow.name))
+    ]
