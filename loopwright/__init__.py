@@ -1,1 +1,155 @@
-"""Loopwright: an autotuner for tensor programs."""
+"""Loopwright: an autotuner for tensor programs. Users write `import loopwright as lw`.
+
+Everything public is a name of `__all__`. Names are looked up when first used (PEP 562), so that a
+client does not load a cost model, and `import loopwright` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from compiler.driver import BuildError, build, lower
+    from compiler.ir.oracle import random_inputs
+    from compiler.ir.verify import VerifyError
+    from compiler.runtime.artifact import Artifact
+    from compiler.runtime.module import Module
+    from compiler.runtime.timing import Timing, time_evaluator
+    from compiler.schedule.schedule import Schedule
+    from compiler.schedule.trace import Trace
+    from compiler.script.parser import ScriptError, parse, parse_module
+
+    from compiler import ops, te
+    from compiler.ir.nodes import IRModule, PrimFunc
+    from compiler.ops import OperatorError
+    from compiler.schedule.error import ScheduleError
+    from compiler.target import Target, TargetError
+    from loopwright import script
+    from loopwright.best import Best
+    from loopwright.client import Client
+    from loopwright.errors import (
+        AccessDeniedError,
+        ArtifactRefusedError,
+        ConflictError,
+        FallbackWarning,
+        InvalidAddressError,
+        InvalidRequestError,
+        JobFailedError,
+        LoopwrightError,
+        NotFoundError,
+        ProtocolError,
+        RequestError,
+        ServerFailedError,
+        ServerUnreachableError,
+        WaitTimeoutError,
+    )
+    from loopwright.job import JobHandle
+    from loopwright.kernel import Kernel, KernelSource
+    from loopwright.tuning import Trial, TuneResult, tune
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AccessDeniedError",
+    "Artifact",
+    "ArtifactRefusedError",
+    "Best",
+    "BuildError",
+    "Client",
+    "ConflictError",
+    "FallbackWarning",
+    "IRModule",
+    "InvalidAddressError",
+    "InvalidRequestError",
+    "JobFailedError",
+    "JobHandle",
+    "Kernel",
+    "KernelSource",
+    "LoopwrightError",
+    "Module",
+    "NotFoundError",
+    "OperatorError",
+    "PrimFunc",
+    "ProtocolError",
+    "RequestError",
+    "Schedule",
+    "ScheduleError",
+    "ScriptError",
+    "ServerFailedError",
+    "ServerUnreachableError",
+    "Target",
+    "TargetError",
+    "Timing",
+    "Trace",
+    "Trial",
+    "TuneResult",
+    "VerifyError",
+    "WaitTimeoutError",
+    "__version__",
+    "build",
+    "lower",
+    "ops",
+    "parse",
+    "parse_module",
+    "random_inputs",
+    "script",
+    "te",
+    "time_evaluator",
+    "tune",
+]
+
+_MODULES = {"ops": "compiler.ops", "script": "loopwright.script", "te": "compiler.te"}
+_HOMES = {
+    "compiler.driver": ("BuildError", "build", "lower"),
+    "compiler.ir.nodes": ("IRModule", "PrimFunc"),
+    "compiler.ir.oracle": ("random_inputs",),
+    "compiler.ir.verify": ("VerifyError",),
+    "compiler.ops": ("OperatorError",),
+    "compiler.runtime.artifact": ("Artifact",),
+    "compiler.runtime.module": ("Module",),
+    "compiler.runtime.timing": ("Timing", "time_evaluator"),
+    "compiler.schedule.error": ("ScheduleError",),
+    "compiler.schedule.schedule": ("Schedule",),
+    "compiler.schedule.trace": ("Trace",),
+    "compiler.script.parser": ("ScriptError", "parse", "parse_module"),
+    "compiler.target": ("Target", "TargetError"),
+    "loopwright.best": ("Best",),
+    "loopwright.client": ("Client",),
+    "loopwright.errors": (
+        "AccessDeniedError",
+        "ArtifactRefusedError",
+        "ConflictError",
+        "FallbackWarning",
+        "InvalidAddressError",
+        "InvalidRequestError",
+        "JobFailedError",
+        "LoopwrightError",
+        "NotFoundError",
+        "ProtocolError",
+        "RequestError",
+        "ServerFailedError",
+        "ServerUnreachableError",
+        "WaitTimeoutError",
+    ),
+    "loopwright.job": ("JobHandle",),
+    "loopwright.kernel": ("Kernel", "KernelSource"),
+    "loopwright.tuning": ("Trial", "TuneResult", "tune"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Find a public name in its home, and keep it here."""
+    if name in _MODULES:
+        value: Any = importlib.import_module(_MODULES[name])
+    elif name in _HOME_OF:
+        value = getattr(importlib.import_module(_HOME_OF[name]), name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,48 @@
+"""The best schedule that a server knows of a workload, ready to be applied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.schedule.schedule import Schedule
+from compiler.schedule.trace import Trace
+
+from compiler.ir.nodes import PrimFunc
+from loopwright.models import BestRead
+
+
+@dataclass(frozen=True)
+class Best:
+    """The fastest measured schedule of one workload on one target."""
+
+    record: BestRead
+
+    @property
+    def run_secs(self) -> float:
+        """Seconds of one run, as its trial measured them."""
+        return self.record.run_secs
+
+    @property
+    def default_secs(self) -> float | None:
+        """Seconds of one run of the default schedule in the same job."""
+        return self.record.default_secs
+
+    @property
+    def provenance(self) -> Mapping[str, Any]:
+        """On what the schedule was measured, and with which tools."""
+        return self.record.provenance
+
+    @property
+    def trace(self) -> Trace:
+        """The schedule as a list of primitives and decisions."""
+        return Trace.from_json(dict(self.record.trace))
+
+    def apply(self, func: PrimFunc) -> Schedule:
+        """Schedule `func` the same way; it must be the same workload.
+
+        Raises:
+            ScheduleError: If the trace does not fit the program.
+        """
+        return self.trace.apply_to(func)

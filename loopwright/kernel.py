@@ -1,0 +1,66 @@
+"""A compiled kernel in the user's hands."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from compiler.runtime.artifact import Artifact, ArtifactError
+from compiler.runtime.module import Module
+
+from loopwright.errors import ArtifactRefusedError
+
+
+class KernelSource(StrEnum):
+    """Where a kernel comes from."""
+
+    SERVER = "server"  # just fetched: the best that the server knows
+    CACHE = "cache"  # fetched earlier; the server still has the same one, or does not answer
+    DEFAULT = "default"  # built here from the default schedule, for want of a tuned one
+
+
+class Kernel:
+    """A kernel, called like its program: arrays in the order of the parameters, outputs in place.
+
+    Raises:
+        ArtifactRefusedError: If the artifact is meant for a CPU that this is not.
+    """
+
+    def __init__(self, artifact: Artifact, source: KernelSource) -> None:
+        self.artifact = artifact
+        self.source = source
+        try:
+            self._module = Module(artifact)
+        except ArtifactError as error:
+            raise ArtifactRefusedError(str(error)) from error
+
+    def __call__(self, *arrays: Any) -> None:
+        """Run on arrays; outputs are written in place.
+
+        Raises:
+            ValueError: If an array has not the shape, dtype or layout of its parameter.
+        """
+        self._module(*arrays)
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether this is the product of a search, and not of the default schedule."""
+        return self.source is not KernelSource.DEFAULT
+
+    @property
+    def module(self) -> Module:
+        """The loaded module, for `time_evaluator`."""
+        return self._module
+
+
+def load(content: bytes, source: KernelSource) -> Kernel:
+    """Load a kernel that a server compiled.
+
+    Raises:
+        ArtifactRefusedError: If the bytes are damaged, or meant for a CPU that this is not.
+    """
+    try:
+        artifact = Artifact.from_bytes(content)
+    except ArtifactError as error:
+        raise ArtifactRefusedError(str(error)) from error
+    return Kernel(artifact, source)

@@ -1,0 +1,43 @@
+"""The three forms in which a user gives a workload, and what each becomes.
+
+A program (`PrimFunc`), the text of a script, or an operator such as `matmul:512,512,512:float32`.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from compiler.script.parser import parse
+
+from compiler.ir.nodes import PrimFunc
+from compiler.ir.printer import script
+from compiler.ops import from_spec
+from loopwright.models import Workload
+
+WorkloadLike: TypeAlias = PrimFunc | str
+
+
+def to_wire(workload: WorkloadLike) -> Workload:
+    """Return what is sent to a server; text is sent as it was given, and read over there."""
+    if isinstance(workload, PrimFunc):
+        return Workload(script=script(workload))
+    if is_script(workload):
+        return Workload(script=workload)
+    return Workload(operator=workload.strip())
+
+
+def to_func(workload: WorkloadLike) -> PrimFunc:
+    """Return the program that a workload means.
+
+    Raises:
+        ScriptError: If the text of a script is wrong; the error shows the place.
+        OperatorError: If it is no operator that is known.
+    """
+    if isinstance(workload, PrimFunc):
+        return workload
+    return parse(workload) if is_script(workload) else from_spec(workload.strip())
+
+
+def is_script(text: str) -> bool:
+    """Say whether a text is a script, and not the name of an operator with its shape."""
+    return "def " in text or "\n" in text.strip()
