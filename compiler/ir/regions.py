@@ -1,0 +1,162 @@
+"""Find what a block reads and writes, as regions in terms of its iterators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from compiler.ir.affine import affine
+from compiler.ir.bounds import bounds
+from compiler.ir.nodes import (
+    Allocate,
+    BinOp,
+    Block,
+    BlockRealize,
+    Buffer,
+    BufferRegion,
+    Expr,
+    For,
+    If,
+    IntImm,
+    Load,
+    Range,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+)
+from compiler.ir.simplify import simplify
+from compiler.ir.visit import map_region, substitute, walk
+
+_ONE = IntImm(1)
+
+
+def access_regions(
+    body: Stmt, init: Stmt | None = None
+) -> tuple[tuple[BufferRegion, ...], tuple[BufferRegion, ...]]:
+    """Return the regions read and written, each buffer once, in the order of first access.
+
+    What `init` writes is not counted as read: the update reads only what the block itself wrote.
+    """
+    found = _Accesses()
+    if init is not None:
+        found.stmt(init)
+    initialised = tuple(found.writes)
+    found.stmt(body)
+    reads = tuple(r for b, r in found.reads.items() if init is None or b not in initialised)
+    return reads, tuple(found.writes.values())
+
+
+def with_regions(block: Block) -> Block:
+    """Return `block` with its reads and writes computed from its body."""
+    reads, writes = access_regions(block.body, block.init)
+    local = set(block.alloc_buffers)
+    return Block(
+        block.name,
+        block.iter_vars,
+        tuple(r for r in reads if r.buffer not in local),
+        tuple(w for w in writes if w.buffer not in local),
+        block.body,
+        block.init,
+        block.alloc_buffers,
+        block.annotations,
+    )
+
+
+@dataclass
+class _Accesses:
+    reads: dict[Buffer, BufferRegion] = field(default_factory=dict)
+    writes: dict[Buffer, BufferRegion] = field(default_factory=dict)
+    loops: dict[Var, int] = field(default_factory=dict)  # loops inside the block, by extent
+
+    def stmt(self, stmt: Stmt) -> None:
+        match stmt:
+            case Store(buffer, indices, value):
+                self._exprs(value, *indices)
+                self._add(self.writes, _point(buffer, indices))
+            case Seq(stmts):
+                for s in stmts:
+                    self.stmt(s)
+            case If(condition, then, otherwise):
+                self._exprs(condition)
+                self.stmt(then)
+                if otherwise is not None:
+                    self.stmt(otherwise)
+            case For(var, extent, body):
+                if isinstance(extent, IntImm):
+                    self.loops[var] = extent.value
+                self.stmt(body)
+            case BlockRealize():
+                self._realize(stmt)
+            case Allocate(buffer, body):
+                self.stmt(body)
+                self.reads.pop(buffer, None)
+                self.writes.pop(buffer, None)
+
+    def _realize(self, realize: BlockRealize) -> None:
+        """Take a nested block by its regions, in terms of what its iterators are bound to."""
+        self._exprs(*realize.iter_values, realize.predicate)
+        block = realize.block
+        mapping = {
+            iter_var.var: value
+            for iter_var, value in zip(block.iter_vars, realize.iter_values, strict=True)
+        }
+        for kind, regions in ((self.reads, block.reads), (self.writes, block.writes)):
+            for region in regions:
+                self._add(kind, map_region(region, lambda e: substitute(e, mapping)))
+
+    def _exprs(self, *exprs: Expr) -> None:
+        for expr in exprs:
+            for node in walk(expr):
+                if isinstance(node, Load):
+                    self._add(self.reads, _point(node.buffer, node.indices))
+
+    def _add(self, kind: dict[Buffer, BufferRegion], region: BufferRegion) -> None:
+        buffer = region.buffer
+        relaxed = tuple(
+            self._relax(r, extent) for r, extent in zip(region.region, buffer.shape, strict=True)
+        )
+        known = kind.get(buffer)
+        if known is not None:
+            relaxed = tuple(
+                _union(a, b, extent)
+                for a, b, extent in zip(known.region, relaxed, buffer.shape, strict=True)
+            )
+        kind[buffer] = BufferRegion(buffer, relaxed)
+
+    def _relax(self, r: Range, extent: Expr) -> Range:
+        """Widen a range to what it covers over all iterations of the loops inside the block."""
+        if not any(node in self.loops for node in walk(r.minimum) if isinstance(node, Var)):
+            return r
+        whole = Range(IntImm(0), extent)
+        if not isinstance(r.extent, IntImm):
+            return whole
+        form = affine(r.minimum)
+        inner = tuple(term for term in form.terms if _mentions(term[0], self.loops))
+        span = bounds(type(form)(inner, 0).to_expr(), self.loops)
+        if span is None:
+            return whole
+        outer = tuple(term for term in form.terms if term not in inner)
+        minimum = type(form)(outer, form.const + span[0], form.dtype).to_expr()
+        return Range(minimum, IntImm(span[1] - span[0] + r.extent.value))
+
+
+def _mentions(expr: Expr, loops: dict[Var, int]) -> bool:
+    return any(isinstance(node, Var) and node in loops for node in walk(expr))
+
+
+def _point(buffer: Buffer, indices: tuple[Expr, ...]) -> BufferRegion:
+    return BufferRegion(buffer, tuple(Range(index, _ONE) for index in indices))
+
+
+def _union(a: Range, b: Range, extent: Expr) -> Range:
+    """Return the hull of two ranges, or the whole dimension if their distance is not constant."""
+    if a == b:
+        return a
+    distance = simplify(BinOp("-", b.minimum, a.minimum))
+    match a.extent, b.extent, distance:
+        case IntImm(n), IntImm(m), IntImm(d):
+            low, high = min(0, d), max(n, d + m)
+            minimum = simplify(BinOp("+", a.minimum, IntImm(low))) if low else a.minimum
+            return Range(minimum, IntImm(high - low))
+        case _:
+            return Range(IntImm(0), extent)
