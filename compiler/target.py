@@ -40,7 +40,15 @@ _X86_VECTOR_BITS = {
     "znver5": 512,
 }
 _ARM_VECTOR_BITS = dict.fromkeys(
-    ("cortex-a72", "cortex-a76", "neoverse-n1", "neoverse-n2", "neoverse-v1", "neoverse-v2", "apple-m1"),
+    (
+        "cortex-a72",
+        "cortex-a76",
+        "neoverse-n1",
+        "neoverse-n2",
+        "neoverse-v1",
+        "neoverse-v2",
+        "apple-m1",
+    ),
     128,
 )
 
@@ -95,7 +103,9 @@ class Target:
     @property
     def triple(self) -> str:
         """The LLVM triple."""
-        return "aarch64-unknown-linux-gnu" if self.cpu in _ARM_VECTOR_BITS else _host_triple(self.cpu)
+        return (
+            "aarch64-unknown-linux-gnu" if self.cpu in _ARM_VECTOR_BITS else _host_triple(self.cpu)
+        )
 
     @property
     def features(self) -> str:
@@ -156,18 +166,24 @@ def _parse(text: str) -> tuple[str, int]:
     """Return the CPU and the number of cores that a target text names."""
     kind, *options = text.split() or [""]
     if kind != "cpu":
-        raise TargetError(f"unknown target kind {kind!r} in {text!r}: expected 'cpu', such as 'cpu -num-cores=1'")
+        raise TargetError(
+            f"unknown target kind {kind!r} in {text!r}: expected 'cpu', such as 'cpu -num-cores=1'"
+        )
     cpu, cores = host_cpu(), min(available_cores(), MAX_CORES)
     for option in options:
         match = re.fullmatch(r"--?([a-z-]+)=(.+)", option)
         if match is None or match[1] not in ("mcpu", "num-cores"):
-            raise TargetError(f"unknown option {option!r} in target {text!r}: expected -mcpu=NAME or -num-cores=N")
+            raise TargetError(
+                f"unknown option {option!r} in target {text!r}: expected -mcpu=NAME or -num-cores=N"
+            )
         if match[1] == "mcpu":
             cpu = _known_cpu(match[2], text)
         elif re.fullmatch(r"[0-9]{1,4}", match[2]) and 1 <= int(match[2]) <= MAX_CORES:
             cores = int(match[2])
         else:
-            raise TargetError(f"bad number of cores {match[2]!r} in target {text!r}: expected 1 to {MAX_CORES}")
+            raise TargetError(
+                f"bad number of cores {match[2]!r} in target {text!r}: expected 1 to {MAX_CORES}"
+            )
     return cpu, cores
 
 

@@ -129,6 +129,8 @@ def _divide(a: Affine, divisor: int, ranges: Ranges) -> Affine:
     match rest.terms, rest.const:
         case (((BinOp("//", inner, IntImm(first)), 1),), 0) if first > 0:
             return quotient + _divide(affine(inner), first * divisor, ranges)
+        case _:
+            pass
     return quotient + affine(BinOp("//", rest.to_expr(), IntImm(divisor, a.dtype)))
 
 
@@ -150,6 +152,8 @@ def _modulo(a: Affine, divisor: int, ranges: Ranges) -> Affine:
     match rest.terms, rest.const:
         case (((BinOp("%", inner, IntImm(first)), 1),), 0) if first > 0 and first % divisor == 0:
             return _modulo(affine(inner), divisor, ranges)
+        case _:
+            pass
     return affine(BinOp("%", rest.to_expr(), IntImm(divisor, a.dtype)))
 
 

@@ -40,7 +40,9 @@ class Measurement:
     def __post_init__(self) -> None:
         """Hold the invariant: run times or an error, not both, not neither."""
         if bool(self.run_secs) == (self.error is not None):
-            raise ValueError(f"a measurement has run times or an error: {self.run_secs}, {self.error}")
+            raise ValueError(
+                f"a measurement has run times or an error: {self.run_secs}, {self.error}"
+            )
 
     @property
     def ok(self) -> bool:

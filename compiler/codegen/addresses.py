@@ -1,0 +1,135 @@
+"""Addresses: row-major offsets as linear forms, split by the loop that each term depends on.
+
+`A[i, k]` inside loops `i` and `k` becomes `base + i*stride` in the loop `i`, plus `k*4` in the
+loop `k`, plus a constant: copies of a statement in unrolled loops differ in the constant only,
+which the machine folds into the load.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from math import prod
+from typing import TypeAlias
+
+from compiler.codegen.emitter import Emitter
+from compiler.ir.affine import Affine
+from compiler.ir.bounds import bounds
+from compiler.ir.dtypes import size_bytes
+from compiler.ir.nodes import Buffer, Expr, IntImm, Var, static_shape
+from compiler.ir.simplify import normal
+from compiler.ir.visit import substitute, walk
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A value in a register: its name or literal, the level that computes it, its lanes."""
+
+    name: str
+    level: int
+    lanes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A vectorized loop's variable: the integers `offset, ..., offset + width - 1`."""
+
+    offset: int
+    width: int
+
+
+Binding: TypeAlias = Value | Lane | int
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where an access goes: a pointer, and how many elements lie from one lane to the next.
+
+    A `stride` of 0 is one element for all lanes; None means that `offsets` holds a vector of
+    element offsets from `pointer` instead.
+    """
+
+    pointer: Value
+    stride: int | None
+    offsets: Value | None = None
+
+
+class AddressEmitter(Emitter, ABC):
+    """Emits the addresses of accesses under the current bindings of variables."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.env: dict[Var, Binding] = {}
+        self.extents: dict[Var, int] = {}
+        self.storage: dict[Buffer, Value] = {}
+        self._forms: dict[tuple[int, Buffer], tuple[Affine, object]] = {}
+
+    def address(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Address:
+        """Return the address of `buffer[indices]`."""
+        size = size_bytes(buffer.dtype)
+        form = self._flat(buffer, indices)
+        const, stride = form.const, 0
+        moving: list[tuple[Value, int]] = []
+        for atom, coefficient in form.terms:
+            bound = self.env[atom] if isinstance(atom, Var) else self._atom(atom)
+            if isinstance(bound, int):
+                const += coefficient * bound
+            elif isinstance(bound, Lane):
+                const += coefficient * bound.offset
+                stride += coefficient
+            elif bound.lanes > 1:
+                return self._scattered(buffer, form)
+            else:
+                moving.append((bound, coefficient))
+        moving.sort(key=lambda term: term[0].level)
+        pointer = self.storage[buffer]
+        for value, coefficient in moving:
+            pointer = self._advance(pointer, value, coefficient * size)
+        if const:
+            text = f"getelementptr inbounds i8, ptr {pointer.name}, i64 {const * size}"
+            pointer = Value(self.pure(text, self.depth), self.depth)
+        return Address(pointer, stride)
+
+    def _advance(self, pointer: Value, value: Value, step_bytes: int) -> Value:
+        level = max(pointer.level, value.level)
+        offset = value.name
+        if step_bytes != 1:
+            offset = self.pure(f"mul nsw i64 {value.name}, {step_bytes}", value.level)
+        text = f"getelementptr inbounds i8, ptr {pointer.name}, i64 {offset}"
+        return Value(self.pure(text, level), level)
+
+    def _flat(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Affine:
+        """Return the element offset as a linear form; kept by the identity of `indices`."""
+        key = (id(indices), buffer)
+        known = self._forms.get(key)
+        if known is None:
+            shape = static_shape(buffer)
+            form = Affine((), 0)
+            for dimension, index in enumerate(indices):
+                stride = prod(shape[dimension + 1 :])
+                form = form + normal(index, self.extents).scaled(stride)
+            known = self._forms[key] = (form, indices)  # holding `indices` keeps its id taken
+        return known[0]
+
+    def _scattered(self, buffer: Buffer, form: Affine) -> Address:
+        """Return an address whose lanes lie wherever a vector of offsets says."""
+        offsets = self.integer(form.to_expr())
+        return Address(self.storage[buffer], None, offsets)
+
+    def _atom(self, atom: Expr) -> Binding:
+        """Evaluate a non-linear part of an offset as 64-bit integers, or as a constant."""
+        names = [node for node in walk(atom) if isinstance(node, Var)]
+        fixed = {v: IntImm(b) for v in names if isinstance(b := self.env[v], int)}
+        if len(fixed) < len(set(names)):
+            return self.integer(atom)
+        interval = bounds(substitute(atom, fixed), {})
+        return interval[0] if interval and interval[0] == interval[1] else self.integer(atom)
+
+    @abstractmethod
+    def integer(self, expr: Expr) -> Value:
+        """Emit an index expression as a 64-bit integer or a vector of them."""
+
+    def is_natural(self, expr: Expr) -> bool:
+        """Tell whether an integer expression is surely zero or more."""
+        interval = bounds(expr, self.extents)
+        return interval is not None and interval[0] >= 0

@@ -1,0 +1,88 @@
+"""Where instructions go: nested levels of straight-line code that stay open for hoisting.
+
+The body of a loop is written into a level of its own and joins its parent when the loop is
+complete. Until then the parent is open, so an instruction that does not depend on the loop can
+still be put before it: addresses and broadcasts are computed at the outermost level that knows
+their operands. This does the work of LICM, GVN and EarlyCSE while writing, and no pass has to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Level:
+    """A region of code: its lines, the block it is in, and what it has computed so far.
+
+    `values` holds pure values by their meaning; `loads` holds what was loaded, until a store.
+    """
+
+    label: str
+    lines: list[str] = field(default_factory=list)
+    values: dict[object, str] = field(default_factory=dict)
+    loads: dict[object, str] = field(default_factory=dict)
+
+
+class Emitter:
+    """The levels of one function, innermost last, and fresh names."""
+
+    def __init__(self) -> None:
+        self.levels: list[Level] = [Level("entry")]
+        self._names = 0
+
+    @property
+    def depth(self) -> int:
+        """The index of the innermost level."""
+        return len(self.levels) - 1
+
+    @property
+    def current(self) -> Level:
+        """The innermost level."""
+        return self.levels[-1]
+
+    def name(self, stem: str = "v") -> str:
+        """Return a name that no instruction or block of the function has."""
+        self._names += 1
+        return f"{stem}{self._names}"
+
+    def emit(self, text: str, level: int = -1) -> str:
+        """Append an instruction that yields a value; return the value's name."""
+        result = f"%{self.name()}"
+        self.levels[level].lines.append(f"  {result} = {text}")
+        return result
+
+    def do(self, text: str) -> None:
+        """Append an instruction that yields nothing."""
+        self.current.lines.append(f"  {text}")
+
+    def pure(self, text: str, level: int) -> str:
+        """Return the value of an instruction without effect, computed once, at `level`.
+
+        Every operand must be known at `level`.
+        """
+        for outer in self.levels[: level + 1]:
+            known = outer.values.get(text)
+            if known is not None:
+                return known
+        value = self.emit(text, level)
+        self.levels[level].values[text] = value
+        return value
+
+    def open(self, label: str) -> Level:
+        """Start a nested level at the block `label`."""
+        level = Level(label)
+        self.levels.append(level)
+        return level
+
+    def close(self) -> Level:
+        """Leave the innermost level; its parent forgets what it had loaded."""
+        level = self.levels.pop()
+        self.current.loads.clear()
+        return level
+
+    def forget_loads(self, buffer: object) -> None:
+        """Drop what is known of a buffer's elements after a store to it."""
+        for level in self.levels:
+            for key in [key for key in level.loads if isinstance(key, tuple) and key[0] is buffer]:
+                del level.loads[key]

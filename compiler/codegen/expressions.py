@@ -1,0 +1,412 @@
+"""Expressions: from IR to instructions, scalar or a vector at a time.
+
+A value that does not depend on the vectorized variable stays scalar until it meets a vector.
+Floating-point arithmetic may be contracted (multiply and add fused), and nothing else: no
+reassociation, no assumption about NaN or infinity.
+"""
+
+from __future__ import annotations
+
+from compiler.codegen.addresses import Address, AddressEmitter, Lane, Value
+from compiler.codegen.math_functions import expand
+from compiler.codegen.types import literal, memory_type, scalar_type, splat, vector
+from compiler.ir.dtypes import DType, is_float, is_signed, size_bytes
+from compiler.ir.nodes import (
+    ArithOp,
+    BinOp,
+    Broadcast,
+    Buffer,
+    Call,
+    Cast,
+    Compare,
+    Conditional,
+    Expr,
+    FloatImm,
+    IntImm,
+    Load,
+    Logic,
+    Not,
+    Ramp,
+    Select,
+    Var,
+    dtype_of,
+)
+from compiler.ir.visit import walk
+
+_FLOAT_OPS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
+_INT_OPS = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor", "<<": "shl"}
+_PREDICATES = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+_TRAPPING = ("sdiv", "srem", "udiv", "urem")
+_INDEX: DType = "int64"
+
+
+class ExpressionEmitter(AddressEmitter):
+    """Emits expressions under the current bindings, and under the mask of a vector condition."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mask: Value | None = None
+        self.externals: set[str] = set()
+
+    def integer(self, expr: Expr) -> Value:
+        """Emit an index expression as a 64-bit integer or a vector of them."""
+        return self._int(expr, _INDEX)
+
+    def value(self, expr: Expr) -> Value:  # noqa: C901, PLR0911, PLR0912
+        """Emit an expression of the dtype it has."""
+        match expr:
+            case IntImm() | FloatImm():
+                return Value(literal(expr), 0)
+            case Var():
+                return self._variable(expr, dtype_of(expr))
+            case BinOp():
+                return self._arithmetic(expr)
+            case Compare(op, lhs, rhs):
+                return self._compare(op, lhs, rhs)
+            case Logic(op, lhs, rhs):
+                return self.binary(op, "i1", self.value(lhs), self.value(rhs))
+            case Not(inner):
+                return self.binary("xor", "i1", self.value(inner), Value("true", 0))
+            case Select(condition, then, otherwise):
+                return self.select(
+                    dtype_of(then), self.value(condition), self.value(then), self.value(otherwise)
+                )
+            case Conditional():
+                return self._conditional(expr)
+            case Cast(dtype, inner):
+                return self._cast(self.value(inner), dtype_of(inner), dtype)
+            case Call():
+                return self._call(expr)
+            case Load(buffer, indices):
+                return self._load(buffer, indices)
+            case Ramp() | Broadcast():
+                raise AssertionError("vectors are made here, not by a pass")
+
+    # --- integers that only address memory -------------------------------------------------
+
+    def _int(self, expr: Expr, dtype: DType) -> Value:
+        """Emit an integer expression in `dtype`, wider than its own, without overflow."""
+        match expr:
+            case IntImm(value):
+                return Value(str(value), 0)
+            case Var():
+                return self._variable(expr, dtype)
+            case BinOp(op, lhs, rhs):
+                return self._int_op(op, dtype, self._int(lhs, dtype), self._int(rhs, dtype), expr)
+            case _:
+                return self._cast(self.value(expr), dtype_of(expr), dtype)
+
+    def _variable(self, var: Var, dtype: DType) -> Value:
+        bound = self.env[var]
+        scalar = scalar_type(dtype)
+        match bound:
+            case int():
+                return Value(str(bound), 0)
+            case Lane(offset, width):
+                lanes = ", ".join(f"{scalar} {offset + lane}" for lane in range(width))
+                return Value(f"<{lanes}>", 0, width)
+            case Value() if dtype == _INDEX:
+                return bound
+            case Value():
+                # Loop variables are 64 bits wide; the program's own view of them is narrower.
+                text = f"trunc i64 {bound.name} to {scalar}"
+                return Value(self.pure(text, bound.level), bound.level)
+
+    def _int_op(self, op: ArithOp, dtype: DType, a: Value, b: Value, expr: BinOp) -> Value:
+        scalar = scalar_type(dtype)
+        signed = is_signed(dtype)
+        if op in _INT_OPS:
+            return self.binary(_INT_OPS[op], scalar, a, b)
+        if op in ("min", "max"):
+            return self._intrinsic(f"{'s' if signed else 'u'}{op}", scalar, (a, b))
+        if op == ">>":
+            return self.binary("ashr" if signed else "lshr", scalar, a, b)
+        division, remainder = ("sdiv", "srem") if signed else ("udiv", "urem")
+        if not signed or (self.is_natural(expr.lhs) and self.is_natural(expr.rhs)):
+            return self.binary("udiv" if op == "//" else "urem", scalar, a, b)
+        return self._floor(
+            op == "//",
+            scalar,
+            self.binary(division, scalar, a, b),
+            self.binary(remainder, scalar, a, b),
+            b,
+        )
+
+    def _floor(self, is_division: bool, scalar: str, q: Value, r: Value, b: Value) -> Value:
+        """Round towards minus infinity: correct where the remainder's sign is not the divisor's."""
+        zero = Value("0", 0)
+        differs = self.icmp("slt", scalar, self.binary("xor", scalar, r, b), zero)
+        inexact = self.icmp("ne", scalar, r, zero)
+        wrong = self.binary("and", "i1", differs, inexact)
+        if is_division:
+            fixed = self.binary("sub", scalar, q, Value("1", 0))
+            return self._select(scalar, wrong, fixed, q)
+        return self._select(scalar, wrong, self.binary("add", scalar, r, b), r)
+
+    # --- arithmetic -------------------------------------------------------------------------
+
+    def _arithmetic(self, expr: BinOp) -> Value:
+        dtype = dtype_of(expr)
+        if not is_float(dtype):
+            return self._int_op(expr.op, dtype, self.value(expr.lhs), self.value(expr.rhs), expr)
+        scalar = scalar_type(dtype)
+        match expr:
+            case BinOp("+", addend, BinOp("*", a, b)) | BinOp("+", BinOp("*", a, b), addend):
+                operands = (self.value(a), self.value(b), self.value(addend))
+                return self._intrinsic("fmuladd", scalar, operands)
+            case BinOp("min" | "max" as op, lhs, rhs):
+                return self._extremum(op, scalar, lhs, rhs)
+            case BinOp("//", lhs, rhs):
+                quotient = self.binary("fdiv contract", scalar, self.value(lhs), self.value(rhs))
+                return self._intrinsic("floor", scalar, (quotient,))
+            case BinOp(op, lhs, rhs):
+                name = f"{_FLOAT_OPS[op]} contract"
+                return self.binary(name, scalar, self.value(lhs), self.value(rhs))
+
+    def _extremum(self, op: str, scalar: str, lhs: Expr, rhs: Expr) -> Value:
+        """Take the lesser or greater; NaN if either is NaN, as NumPy does.
+
+        Against a literal, which is no NaN, one compare and select do (an instruction on x86).
+        """
+        if isinstance(lhs, FloatImm):
+            lhs, rhs = rhs, lhs
+        a, b = self.value(lhs), self.value(rhs)
+        if isinstance(rhs, FloatImm) and rhs.value == rhs.value:  # noqa: PLR0124 - not NaN
+            keeps_a = self._fcmp("ult" if op == "min" else "ugt", scalar, a, b)
+            return self._select(scalar, keeps_a, a, b)
+        return self._intrinsic("minimum" if op == "min" else "maximum", scalar, (a, b))
+
+    def _compare(self, op: str, lhs: Expr, rhs: Expr) -> Value:
+        dtype = dtype_of(lhs)
+        a, b = self.value(lhs), self.value(rhs)
+        scalar = scalar_type(dtype)
+        if op in ("==", "!="):
+            name = "eq" if op == "==" else "ne"
+            return (
+                self._fcmp({"eq": "oeq", "ne": "une"}[name], scalar, a, b)
+                if is_float(dtype)
+                else self.icmp(name, scalar, a, b)
+            )
+        order = _PREDICATES[op]
+        if is_float(dtype):
+            return self._fcmp(f"o{order}", scalar, a, b)
+        return self.icmp(f"{'s' if is_signed(dtype) else 'u'}{order}", scalar, a, b)
+
+    def icmp(self, predicate: str, scalar: str, a: Value, b: Value) -> Value:
+        """Compare integers."""
+        return self.binary(f"icmp {predicate}", scalar, a, b)
+
+    def _fcmp(self, predicate: str, scalar: str, a: Value, b: Value) -> Value:
+        return self.binary(f"fcmp {predicate}", scalar, a, b)
+
+    def binary(self, op: str, scalar: str, a: Value, b: Value) -> Value:
+        """Emit an operation on two values, copying a scalar into lanes where the other has them.
+
+        It goes where its operands are known, unless it may trap there.
+        """
+        lanes = max(a.lanes, b.lanes)
+        a, b = self.widen(a, scalar, lanes), self.widen(b, scalar, lanes)
+        level = max(a.level, b.level)
+        text = f"{op} {vector(scalar, lanes)} {a.name}, {b.name}"
+        if op in _TRAPPING and b.name.startswith("%"):
+            return Value(self.emit(text), self.depth, lanes)
+        return Value(self.pure(text, level), level, lanes)
+
+    def _intrinsic(self, name: str, scalar: str, args: tuple[Value, ...]) -> Value:
+        """Call an LLVM intrinsic that is overloaded on the type of its operands."""
+        lanes = max(a.lanes for a in args)
+        wide = [self.widen(a, scalar, lanes) for a in args]
+        level = max(a.level for a in wide)
+        kind = vector(scalar, lanes)
+        function = f"@llvm.{name}.{type_suffix(scalar, lanes)}"
+        self.externals.add(f"declare {kind} {function}({', '.join([kind] * len(args))})")
+        operands = ", ".join(f"{kind} {a.name}" for a in wide)
+        return Value(self.pure(f"call {kind} {function}({operands})", level), level, lanes)
+
+    def widen(self, a: Value, scalar: str, lanes: int) -> Value:
+        """Copy a scalar into every lane."""
+        if a.lanes == lanes:
+            return a
+        assert a.lanes == 1, f"{a.lanes} lanes meet {lanes}"
+        if not a.name.startswith("%"):
+            return Value(splat(scalar, a.name, lanes), a.level, lanes)
+        kind = vector(scalar, lanes)
+        one = self.pure(f"insertelement {kind} poison, {scalar} {a.name}, i64 0", a.level)
+        text = f"shufflevector {kind} {one}, {kind} poison, <{lanes} x i32> zeroinitializer"
+        return Value(self.pure(text, a.level), a.level, lanes)
+
+    # --- choices ----------------------------------------------------------------------------
+
+    def select(self, dtype: DType, condition: Value, then: Value, otherwise: Value) -> Value:
+        """Take one of two values, lane by lane."""
+        return self._select(scalar_type(dtype), condition, then, otherwise)
+
+    def _select(self, scalar: str, condition: Value, then: Value, otherwise: Value) -> Value:
+        lanes = max(condition.lanes, then.lanes, otherwise.lanes)
+        then, otherwise = self.widen(then, scalar, lanes), self.widen(otherwise, scalar, lanes)
+        kind, test = vector(scalar, lanes), vector("i1", condition.lanes)
+        level = max(condition.level, then.level, otherwise.level)
+        text = f"select {test} {condition.name}, {kind} {then.name}, {kind} {otherwise.name}"
+        return Value(self.pure(text, level), level, lanes)
+
+    def _conditional(self, expr: Conditional) -> Value:
+        """Evaluate one side only: by branches, or where lanes differ by masking their loads."""
+        condition = self.value(expr.condition)
+        if condition.lanes > 1:
+            then = self._masked(condition, expr.then)
+            inverse = self.binary("xor", "i1", condition, Value("true", 0))
+            otherwise = self._masked(inverse, expr.otherwise)
+            return self._select(scalar_type(dtype_of(expr)), condition, then, otherwise)
+        if not any(isinstance(n, Load) for side in (expr.then, expr.otherwise) for n in walk(side)):
+            return self.select(
+                dtype_of(expr), condition, self.value(expr.then), self.value(expr.otherwise)
+            )
+        return self._branches(condition, expr)
+
+    def _masked(self, condition: Value, side: Expr) -> Value:
+        saved = self.mask
+        self.mask = condition if saved is None else self.binary("and", "i1", saved, condition)
+        try:
+            return self.value(side)
+        finally:
+            self.mask = saved
+
+    def _branches(self, condition: Value, expr: Conditional) -> Value:
+        then_label, else_label, end_label = (self.name(s) for s in ("then", "else", "end"))
+        sides = []
+        for label, side in ((then_label, expr.then), (else_label, expr.otherwise)):
+            self.open(label)
+            value = self.value(side)
+            sides.append((value, self.close()))
+        scalar = scalar_type(dtype_of(expr))
+        lanes = max(value.lanes for value, _ in sides)
+        self.do(f"br i1 {condition.name}, label %{then_label}, label %{else_label}")
+        incoming = []
+        for (value, level), label in zip(sides, (then_label, else_label), strict=True):
+            # Widening may add instructions: they belong to the side's own last block.
+            self.levels.append(level)
+            wide = self.widen(value, scalar, lanes)
+            self.levels.pop()
+            incoming.append(f"[ {wide.name}, %{level.label} ]")
+            self.current.lines += [f"{label}:", *level.lines, f"  br label %{end_label}"]
+        self.current.lines.append(f"{end_label}:")
+        self.current.label = end_label
+        self.current.loads.clear()
+        result = self.emit(f"phi {vector(scalar, lanes)} {', '.join(incoming)}")
+        return Value(result, self.depth, lanes)
+
+    # --- conversions and functions ------------------------------------------------------------
+
+    def _cast(self, value: Value, source: DType, target: DType) -> Value:
+        if source == target:
+            return value
+        from_type, to_type = scalar_type(source), scalar_type(target)
+        if target == "bool":
+            zero = Value("0.0" if is_float(source) else "0", 0)
+            compare = self._fcmp if is_float(source) else self.icmp
+            return compare("une" if is_float(source) else "ne", from_type, value, zero)
+        op = _conversion(source, target)
+        if op is None:
+            return value
+        kinds = vector(from_type, value.lanes), vector(to_type, value.lanes)
+        text = f"{op} {kinds[0]} {value.name} to {kinds[1]}"
+        return Value(self.pure(text, value.level), value.level, value.lanes)
+
+    def _call(self, call: Call) -> Value:
+        expanded = expand(call)
+        if not isinstance(expanded, Call):
+            return self.value(expanded)
+        args = tuple(self.value(a) for a in expanded.args)
+        scalar = scalar_type(expanded.dtype)
+        return self._intrinsic(expanded.name, scalar, args)
+
+    # --- memory -------------------------------------------------------------------------------
+
+    def _load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
+        address = self.address(buffer, indices)
+        lanes = self._access_lanes(address)
+        mask = self.mask if lanes > 1 else None
+        key = (buffer, address, lanes, mask)
+        known = self.current.loads.get(key)
+        if known is None:
+            known = self._load_lanes(buffer.dtype, address, lanes, mask)
+            self.current.loads[key] = known
+        value = Value(known, self.depth, lanes)
+        if buffer.dtype == "bool":
+            return self.binary("icmp ne", "i8", value, Value("0", 0))
+        return value
+
+    def _access_lanes(self, address: Address) -> int:
+        if address.offsets is not None:
+            return address.offsets.lanes
+        if address.stride == 0 and self.mask is None:
+            return 1
+        return self.lanes()
+
+    def lanes(self) -> int:
+        """Return how many lanes the enclosing vectorized loop has; 1 outside of one."""
+        return max((b.width for b in self.env.values() if isinstance(b, Lane)), default=1)
+
+    def _load_lanes(self, dtype: DType, address: Address, lanes: int, mask: Value | None) -> str:
+        scalar = memory_type(dtype)
+        kind = vector(scalar, lanes)
+        align = element_alignment(dtype)
+        if lanes == 1 or (address.stride == 1 and mask is None):
+            return self.emit(f"load {kind}, ptr {address.pointer.name}, align {align}")
+        zero = "zeroinitializer"
+        if mask is not None:
+            test = f"<{lanes} x i1> {self.widen(mask, 'i1', lanes).name}"
+        else:
+            test = f"<{lanes} x i1> {splat('i1', 'true', lanes)}"
+        suffix = type_suffix(scalar, lanes)
+        if address.stride == 1:
+            name = f"@llvm.masked.load.{suffix}.p0"
+            self.externals.add(f"declare {kind} {name}(ptr, <{lanes} x i1>, {kind})")
+            pointer = f"ptr align {align} {address.pointer.name}"
+            return self.emit(f"call {kind} {name}({pointer}, {test}, {kind} {zero})")
+        pointers = self.pointers(dtype, address, lanes)
+        name = f"@llvm.masked.gather.{suffix}.v{lanes}p0"
+        self.externals.add(f"declare {kind} {name}(<{lanes} x ptr>, <{lanes} x i1>, {kind})")
+        operand = f"<{lanes} x ptr> align {align} {pointers}"
+        return self.emit(f"call {kind} {name}({operand}, {test}, {kind} {zero})")
+
+    def pointers(self, dtype: DType, address: Address, lanes: int) -> str:
+        """Return a vector of pointers, one a lane, for an access that is not contiguous."""
+        if address.offsets is not None:
+            offsets = self.widen(address.offsets, "i64", lanes).name
+        else:
+            steps = (f"i64 {lane * (address.stride or 0)}" for lane in range(lanes))
+            offsets = f"<{', '.join(steps)}>"
+        text = f"getelementptr {memory_type(dtype)}, ptr {address.pointer.name}, <{lanes} x i64> {offsets}"
+        return self.emit(text)
+
+
+def element_alignment(dtype: DType) -> int:
+    """Return the alignment in bytes that every element has."""
+    return size_bytes(dtype)
+
+
+def type_suffix(scalar: str, lanes: int) -> str:
+    """Return how an intrinsic's name spells a type."""
+    kind = {"half": "f16", "float": "f32", "double": "f64"}.get(scalar, scalar)
+    return kind if lanes == 1 else f"v{lanes}{kind}"
+
+
+def _conversion(source: DType, target: DType) -> str | None:
+    """Return the instruction that converts, or None where the bits stay the same."""
+    from_type, to_type = scalar_type(source), scalar_type(target)
+    if is_float(source) and is_float(target):
+        wider = ("half", "float", "double").index(to_type) > ("half", "float", "double").index(
+            from_type
+        )
+        return "fpext" if wider else "fptrunc"
+    if is_float(source):
+        return "fptosi" if is_signed(target) else "fptoui"
+    if is_float(target):
+        return "sitofp" if is_signed(source) else "uitofp"
+    widths = int(from_type[1:]), int(to_type[1:])
+    if widths[0] == widths[1]:
+        return None
+    if widths[0] > widths[1]:
+        return "trunc"
+    return "sext" if is_signed(source) else "zext"

@@ -1,0 +1,214 @@
+"""A whole LLVM module: the kernel's entry, its body, and a function a parallel loop.
+
+The entry takes one pointer to 64-bit words: the addresses of the parameters, the address of the
+workspace, and how many threads to use. Bodies take buffers as `noalias` arguments, so that the
+scheduler of instructions may move loads over stores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from compiler.codegen.addresses import Value
+from compiler.codegen.statements import CACHE_LINE_BYTES, StatementEmitter
+from compiler.codegen.threads import LAUNCH, launch_runtime
+from compiler.ir.nodes import Buffer, For, Load, Stmt, Store, Var
+from compiler.ir.visit import walk
+from compiler.passes.promote_accumulators import register_buffers
+
+ENTRY = "lw_kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class LlvmModule:
+    """The text of a module, and how many bytes of workspace its entry wants."""
+
+    text: str
+    workspace_bytes: int
+
+
+@dataclass(slots=True)
+class _Unit:
+    """What the functions of one module share."""
+
+    vector_bits: int
+    num_cores: int
+    registers: set[Buffer]
+    functions: list[str] = field(default_factory=list)
+    externals: set[str] = field(default_factory=set)
+
+
+class FunctionEmitter(StatementEmitter):
+    """Emits one function over buffers, and those of the parallel loops in it."""
+
+    def __init__(self, unit: _Unit, is_task: bool) -> None:
+        super().__init__(unit.vector_bits)
+        self.unit = unit
+        self.is_task = is_task
+        self.registers = unit.registers
+
+    def parallel(self, loop: For, extent: int) -> None:
+        """Outline the loop's body, and launch it on threads; nested, it runs in its task."""
+        if self.is_task or self.unit.num_cores == 1:
+            super().parallel(loop, extent)
+            return
+        name = f"task{len(self.unit.functions)}"
+        self.unit.functions.append("")  # keeps the number taken while the task is emitted
+        slot = len(self.unit.functions) - 1
+        captured = self._captures(loop)
+        task = FunctionEmitter(self.unit, is_task=True)
+        params = task.capture(self, captured)
+        task_bytes = task.run_range(loop)
+        self.unit.functions[slot] = task.define(name, params, "i64 %begin, i64 %end, i64 %task")
+        self.unit.functions.append(_unpack(name, params))
+        self._launch(name, captured, extent, task_bytes)
+
+    def _captures(self, loop: For) -> list[Buffer | Var]:
+        buffers = {n.buffer: None for n in walk(loop) if isinstance(n, Load | Store)}
+        names = {n: None for n in walk(loop) if isinstance(n, Var) and n in self.env}
+        return [
+            *(b for b in buffers if b in self.storage),
+            *(v for v in names if isinstance(self.env[v], Value)),
+        ]
+
+    def capture(self, parent: FunctionEmitter, captured: list[Buffer | Var]) -> list[str]:
+        """Bind what the parent knows to the parameters of this function; return them."""
+        self.extents = dict(parent.extents)
+        self.env = {v: b for v, b in parent.env.items() if not isinstance(b, Value)}
+        params = []
+        for position, item in enumerate(captured):
+            value = Value(f"%arg{position}", 0)
+            if isinstance(item, Buffer):
+                self.storage[item] = value
+                params.append(f"ptr noalias {value.name}")
+            else:
+                self.env[item] = value
+                params.append(f"i64 {value.name}")
+        params.append("ptr %workspace")
+        return params
+
+    def run_range(self, loop: For) -> int:
+        """Emit the loop from %begin to %end; return the workspace that a task wants."""
+        start, label, after = Value("%begin", 0), self.name("loop"), self.name("after")
+        index, following = f"%{self.name('i')}", f"%{self.name('next')}"
+        self.open(label)
+        self.env[loop.var] = Value(index, self.depth)
+        self.run(loop.body)
+        body = self.close()
+        self.current.lines += [
+            f"  br label %{label}",
+            f"{label}:",
+            f"  {index} = phi i64 [ {start.name}, %{self.current.label} ],"
+            f" [ {following}, %{body.label} ]",
+            *body.lines,
+            f"  {following} = add nuw nsw i64 {index}, 1",
+            f"  %{after}.test = icmp ult i64 {following}, %end",
+            f"  br i1 %{after}.test, label %{label}, label %{after}",
+            f"{after}:",
+        ]
+        return self.workspace.peak_bytes
+
+    def define(self, name: str, params: list[str], more: str = "") -> str:
+        """Return the text of the function around what was emitted."""
+        self.unit.externals |= self.externals
+        level = self.levels[0]
+        signature = ", ".join([*params, *([more] if more else [])])
+        lines = [
+            f"define internal void @{name}({signature}) #0 {{",
+            "entry:",
+            *self.allocas,
+            *level.lines,
+            "  ret void",
+            "}",
+        ]
+        return "\n".join(lines)
+
+    def _launch(
+        self, name: str, captured: list[Buffer | Var], extent: int, task_bytes: int
+    ) -> None:
+        space = self.workspace
+        offset = space.used_bytes
+        space.peak_bytes = max(space.peak_bytes, offset + task_bytes * self.unit.num_cores)
+        base = self.emit(f"getelementptr inbounds i8, ptr %workspace, i64 {offset}")
+        values = [self.storage[c] if isinstance(c, Buffer) else self.env[c] for c in captured]
+        context = f"%{self.name('context')}"
+        self.allocas.append(f"  {context} = alloca [{len(values) + 2} x i64], align 8")
+        words = [
+            (v.name, isinstance(c, Buffer))
+            for v, c in zip(values, captured, strict=True)
+            if isinstance(v, Value)
+        ]
+        for position, (word, is_pointer) in enumerate(
+            [*words, (base, True), (str(task_bytes), False)]
+        ):
+            slot = self.emit(f"getelementptr inbounds i64, ptr {context}, i64 {position}")
+            self.do(f"store {'ptr' if is_pointer else 'i64'} {word}, ptr {slot}")
+        self.do(
+            f"call void @{LAUNCH}(ptr @{name}.unpack, i64 {extent}, ptr {context}, i64 %threads)"
+        )
+
+
+def _unpack(name: str, params: list[str]) -> str:
+    """Return the function that a thread calls: it reads what the parent captured."""
+    lines = [
+        f"define internal void @{name}.unpack(i64 %begin, i64 %end, i64 %task, ptr %context) #0 {{"
+    ]
+    arguments = []
+    for position, param in enumerate([*params, "i64 %size"]):
+        kind, register = param.split()[0], param.split()[-1]
+        lines.append(
+            f"  %slot{position} = getelementptr inbounds i64, ptr %context, i64 {position}"
+        )
+        lines.append(f"  {register} = load {kind}, ptr %slot{position}")
+        arguments.append(f"{kind} {register}")
+    lines += [
+        "  %offset = mul i64 %task, %size",
+        "  %own = getelementptr inbounds i8, ptr %workspace, i64 %offset",
+        f"  call void @{name}({', '.join([*arguments[:-2], 'ptr %own'])},"
+        " i64 %begin, i64 %end, i64 %task)",
+        "  ret void",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def emit_module(
+    params: tuple[Buffer, ...], stmt: Stmt, *, vector_bits: int, num_cores: int, triple: str
+) -> LlvmModule:
+    """Write the module of a lowered program.
+
+    Raises:
+        CodegenError: If the program expands to too much code.
+    """
+    unit = _Unit(vector_bits, num_cores, register_buffers(stmt))
+    body = FunctionEmitter(unit, is_task=False)
+    arguments = []
+    for position, buffer in enumerate(params):
+        body.storage[buffer] = Value(f"%arg{position}", 0)
+        arguments.append(f"ptr noalias %arg{position}")
+    body.run(stmt)
+    text = body.define("body", [*arguments, "ptr %workspace", "i64 %threads"])
+    parts = [
+        f'target triple = "{triple}"',
+        *unit.functions,
+        text,
+        _entry(len(params)),
+        *([launch_runtime()] if unit.functions else []),
+        *sorted(unit.externals | body.externals),
+        f'attributes #0 = {{ nounwind "prefer-vector-width"="{vector_bits}"'
+        f' "min-legal-vector-width"="{vector_bits}" }}',
+    ]
+    peak = body.workspace.peak_bytes
+    return LlvmModule("\n".join(parts) + "\n", -(-peak // CACHE_LINE_BYTES) * CACHE_LINE_BYTES)
+
+
+def _entry(num_params: int) -> str:
+    lines = [f"define void @{ENTRY}(ptr %args) #0 {{"]
+    arguments = []
+    for position in range(num_params + 2):
+        kind = "ptr" if position <= num_params else "i64"
+        lines.append(f"  %slot{position} = getelementptr inbounds i64, ptr %args, i64 {position}")
+        lines.append(f"  %word{position} = load {kind}, ptr %slot{position}")
+        arguments.append(f"{kind} %word{position}")
+    lines += [f"  call void @body({', '.join(arguments)})", "  ret void", "}"]
+    return "\n".join(lines)

@@ -1,0 +1,310 @@
+"""Statements: loops of every kind, conditions, stores, allocations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import TypeAlias, assert_never
+
+from compiler.codegen.addresses import Address, Lane, Value
+from compiler.codegen.error import CodegenError
+from compiler.codegen.expressions import ExpressionEmitter, element_alignment, type_suffix
+from compiler.codegen.types import memory_type, vector
+from compiler.ir.bounds import bounds
+from compiler.ir.dtypes import bits, size_bytes
+from compiler.ir.nodes import (
+    Allocate,
+    BinOp,
+    BlockRealize,
+    Buffer,
+    Expr,
+    For,
+    If,
+    IntImm,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    dtype_of,
+    static_shape,
+)
+from compiler.ir.simplify import simplify
+from compiler.ir.visit import substitute, walk
+
+Action: TypeAlias = Callable[[], None]
+
+CACHE_LINE_BYTES = 64
+MAX_STACK_BYTES = 16 << 10
+MAX_EXPANDED_STORES = 8192
+MAX_EXPANDED_CHUNKS = 16
+
+
+@dataclass(slots=True)
+class Workspace:
+    """Memory that a function asks its caller for: how much in use, and the most that ever was."""
+
+    used_bytes: int = 0
+    peak_bytes: int = 0
+
+
+class StatementEmitter(ExpressionEmitter):
+    """Emits the statements of one function."""
+
+    def __init__(self, vector_bits: int) -> None:
+        super().__init__()
+        self.vector_bits = vector_bits
+        self.workspace = Workspace()
+        self.allocas: list[str] = []
+        self.registers: set[Buffer] = set()
+        self._stores = 0
+
+    def run(self, stmt: Stmt) -> None:
+        """Emit a statement at the end of the current level."""
+        match stmt:
+            case Store():
+                self._store(stmt)
+            case Seq(stmts):
+                for each in stmts:
+                    self.run(each)
+            case If():
+                self._if(stmt)
+            case For():
+                self._for(stmt)
+            case Allocate(buffer, body):
+                self._allocate(buffer, body)
+            case BlockRealize():
+                raise AssertionError("blocks are realized before code generation")
+            case _:
+                assert_never(stmt)
+
+    # --- loops --------------------------------------------------------------------------------
+
+    def _for(self, loop: For) -> None:
+        extent = simplify(loop.extent, self.extents)
+        if not isinstance(extent, IntImm):
+            return self._dynamic(loop, extent)
+        if extent.value <= 0:
+            return None
+        self.extents[loop.var] = extent.value
+        if extent.value == 1:
+            return self._bound(loop, 0)
+        match loop.kind:
+            case "unrolled" if extent.value <= MAX_EXPANDED_STORES:
+                for index in range(extent.value):
+                    self._bound(loop, index)
+                return None
+            case "vectorized" if self._can_vectorize(loop):
+                return self._vectorized(loop, extent.value)
+            case "parallel" if self.lanes() == 1:
+                return self.parallel(loop, extent.value)
+            case _:
+                return self._serial(loop, extent.value)
+
+    def _bound(self, loop: For, binding: Lane | Value | int) -> None:
+        self.env[loop.var] = binding
+        self.run(loop.body)
+        del self.env[loop.var]
+
+    def _serial(self, loop: For, extent: int) -> None:
+        """Emit a rotated loop: it runs at least once, so it tests at its end."""
+        self._rotated(loop, str(extent))
+
+    def _rotated(self, loop: For, extent: str) -> None:
+        label, after = self.name("loop"), self.name("after")
+        index, following = f"%{self.name('i')}", f"%{self.name('next')}"
+        self.open(label)
+        self._bound(loop, Value(index, self.depth))
+        body = self.close()
+        self.current.lines += [
+            f"  br label %{label}",
+            f"{label}:",
+            f"  {index} = phi i64 [ 0, %{self.current.label} ], [ {following}, %{body.label} ]",
+            *body.lines,
+            f"  {following} = add nuw nsw i64 {index}, 1",
+            f"  %{after}.test = icmp ult i64 {following}, {extent}",
+            f"  br i1 %{after}.test, label %{label}, label %{after}",
+            f"{after}:",
+        ]
+        self.current.label = after
+
+    def _dynamic(self, loop: For, extent: Expr) -> None:
+        """Emit a loop whose extent varies with outer loops, and may be zero."""
+        interval = bounds(extent, self.extents)
+        if interval is None:
+            raise CodegenError(f"the extent of loop {loop.var.name} has no known bound")
+        self.extents[loop.var] = interval[1]
+        count = self.integer(extent)
+        enters = self.icmp("sgt", "i64", count, Value("0", 0))
+        self._guarded(enters, lambda: self._rotated(loop, count.name))
+
+    def _vectorized(self, loop: For, extent: int) -> None:
+        """Run a loop as vectors of the machine's width, the rest as shorter ones."""
+        lanes = self._native_lanes(loop)
+        whole = extent // lanes
+        if whole > MAX_EXPANDED_CHUNKS:
+            self._strip_mine(loop, extent, lanes)
+            return
+        offset = 0
+        while offset < extent:
+            while lanes > extent - offset:
+                lanes //= 2
+            self._bound(loop, offset if lanes == 1 else Lane(offset, lanes))
+            offset += lanes
+
+    def _strip_mine(self, loop: For, extent: int, lanes: int) -> None:
+        outer, inner = Var(f"{loop.var.name}_o"), Var(f"{loop.var.name}_i")
+        whole = extent // lanes
+        index = BinOp("+", BinOp("*", outer, IntImm(lanes)), inner)
+        body = substitute(loop.body, {loop.var: index})
+        vectors = For(inner, IntImm(lanes), body, "vectorized")
+        self._for(For(outer, IntImm(whole), vectors))
+        rest = extent - whole * lanes
+        if rest:
+            tail = BinOp("+", inner, IntImm(whole * lanes))
+            body = substitute(loop.body, {loop.var: tail})
+            self._for(For(inner, IntImm(rest), body, "vectorized"))
+
+    def _native_lanes(self, loop: For) -> int:
+        """Return how many of the widest elements that the loop stores fill a vector register."""
+        widest = max(bits(node.buffer.dtype) for node in walk(loop) if isinstance(node, Store))
+        return max(1, self.vector_bits // widest)
+
+    def _can_vectorize(self, loop: For) -> bool:
+        """Tell whether each store goes to a place of its own in each lane."""
+        if self.lanes() > 1:
+            return False
+        stores = 0
+        for node in walk(loop.body):
+            if isinstance(node, Allocate) or (isinstance(node, For) and node.kind == "parallel"):
+                return False
+            if isinstance(node, For) and loop.var in set(walk(node.extent)):
+                return False
+            if isinstance(node, Store):
+                stores += 1
+                if not any(loop.var in set(walk(index)) for index in node.indices):
+                    return False
+        return stores > 0
+
+    def parallel(self, loop: For, extent: int) -> None:
+        """Run a loop on the threads of the pool; here, in a function that has none."""
+        self._serial(loop, extent)
+
+    # --- the rest -----------------------------------------------------------------------------
+
+    def _if(self, stmt: If) -> None:
+        condition = simplify(stmt.condition, self.extents)
+        if isinstance(condition, IntImm):
+            chosen = stmt.then if condition.value else stmt.otherwise
+            if chosen is not None:
+                self.run(chosen)
+            return
+        test = self.value(condition)
+        if test.lanes > 1:
+            self._masked_run(test, stmt.then)
+            if stmt.otherwise is not None:
+                inverse = self.binary("xor", "i1", test, Value("true", 0))
+                self._masked_run(inverse, stmt.otherwise)
+            return
+        self._guarded(test, lambda: self.run(stmt.then))
+        if stmt.otherwise is not None:
+            otherwise = stmt.otherwise
+            inverse = self.binary("xor", "i1", test, Value("true", 0))
+            self._guarded(inverse, lambda: self.run(otherwise))
+
+    def _masked_run(self, test: Value, stmt: Stmt) -> None:
+        saved = self.mask
+        self.mask = test if saved is None else self.binary("and", "i1", saved, test)
+        self.run(stmt)
+        self.mask = saved
+
+    def _guarded(self, test: Value, run: Action) -> None:
+        then_label, end_label = self.name("then"), self.name("end")
+        self.open(then_label)
+        run()
+        body = self.close()
+        self.current.lines += [
+            f"  br i1 {test.name}, label %{then_label}, label %{end_label}",
+            f"{then_label}:",
+            *body.lines,
+            f"  br label %{end_label}",
+            f"{end_label}:",
+        ]
+        self.current.label = end_label
+
+    def _store(self, stmt: Store) -> None:
+        self._stores += 1
+        if self._stores > MAX_EXPANDED_STORES:
+            raise CodegenError(
+                f"the program expands to more than {MAX_EXPANDED_STORES} stores: unroll less"
+            )
+        buffer = stmt.buffer
+        value = self.value(stmt.value)
+        if buffer.dtype == "bool":
+            value = self._extend_bool(value)
+        address = self.address(buffer, stmt.indices)
+        self.forget_loads(buffer)
+        lanes = 1 if address.stride == 0 and self.mask is None else self.lanes()
+        if address.offsets is not None:
+            lanes = address.offsets.lanes
+        if lanes == 1 and value.lanes > 1:
+            raise CodegenError(f"a vector is stored to one element of {buffer.name}")
+        self._store_lanes(buffer, address, self.widen(value, memory_type(buffer.dtype), lanes))
+        if self.mask is None:
+            # What was stored is what the next load of the same place finds.
+            self._remember(buffer, address, stmt.value, value, lanes)
+
+    def _remember(
+        self, buffer: Buffer, address: Address, expr: Expr, value: Value, lanes: int
+    ) -> None:
+        if value.lanes == lanes and value.name.startswith("%") and buffer.dtype != "bool":
+            assert dtype_of(expr) == buffer.dtype, f"{buffer.name} holds {buffer.dtype}"
+            self.current.loads[buffer, address, lanes, None] = value.name
+
+    def _extend_bool(self, value: Value) -> Value:
+        kinds = vector("i1", value.lanes), vector("i8", value.lanes)
+        text = f"zext {kinds[0]} {value.name} to {kinds[1]}"
+        return Value(self.pure(text, value.level), value.level, value.lanes)
+
+    def _store_lanes(self, buffer: Buffer, address: Address, value: Value) -> None:
+        scalar = memory_type(buffer.dtype)
+        lanes, align = value.lanes, element_alignment(buffer.dtype)
+        kind = vector(scalar, lanes)
+        mask = self.mask if lanes > 1 else None
+        if lanes == 1 or (address.stride == 1 and mask is None):
+            self.do(f"store {kind} {value.name}, ptr {address.pointer.name}, align {align}")
+            return
+        test = "splat (i1 true)" if mask is None else self.widen(mask, "i1", lanes).name
+        suffix, bools = type_suffix(scalar, lanes), f"<{lanes} x i1>"
+        if address.stride == 1:
+            name = f"@llvm.masked.store.{suffix}.p0"
+            self.externals.add(f"declare void {name}({kind}, ptr, {bools})")
+            pointer = f"ptr align {align} {address.pointer.name}"
+            self.do(f"call void {name}({kind} {value.name}, {pointer}, {bools} {test})")
+            return
+        pointers = self.pointers(buffer.dtype, address, lanes)
+        name = f"@llvm.masked.scatter.{suffix}.v{lanes}p0"
+        self.externals.add(f"declare void {name}({kind}, <{lanes} x ptr>, {bools})")
+        operand = f"<{lanes} x ptr> align {align} {pointers}"
+        self.do(f"call void {name}({kind} {value.name}, {operand}, {bools} {test})")
+
+    def _allocate(self, buffer: Buffer, body: Stmt) -> None:
+        size = prod(static_shape(buffer)) * size_bytes(buffer.dtype)
+        rounded = -(-size // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
+        if buffer in self.registers or rounded <= MAX_STACK_BYTES:
+            name = f"%{self.name('local')}"
+            element = memory_type(buffer.dtype)
+            count = prod(static_shape(buffer))
+            self.allocas.append(
+                f"  {name} = alloca [{count} x {element}], align {CACHE_LINE_BYTES}"
+            )
+            self.storage[buffer] = Value(name, 0)
+            self.run(body)
+            return
+        space = self.workspace
+        text = f"getelementptr inbounds i8, ptr %workspace, i64 {space.used_bytes}"
+        self.storage[buffer] = Value(self.pure(text, 0), 0)
+        space.used_bytes += rounded
+        space.peak_bytes = max(space.peak_bytes, space.used_bytes)
+        self.run(body)
+        space.used_bytes -= rounded

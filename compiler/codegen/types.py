@@ -1,0 +1,55 @@
+"""LLVM's spelling of types and literals."""
+
+from __future__ import annotations
+
+import struct
+
+from compiler.ir.dtypes import DType, is_float, is_integer
+from compiler.ir.nodes import FloatImm, IntImm
+
+_FLOATS = {"float16": "half", "float32": "float", "float64": "double"}
+
+
+def scalar_type(dtype: DType) -> str:
+    """Return the type of a value in a register; a bool is one bit."""
+    if dtype in _FLOATS:
+        return _FLOATS[dtype]
+    return "i1" if dtype == "bool" else f"i{dtype.lstrip('uint')}"
+
+
+def memory_type(dtype: DType) -> str:
+    """Return the type of an element in memory; a bool is a byte."""
+    return "i8" if dtype == "bool" else scalar_type(dtype)
+
+
+def vector(scalar: str, lanes: int) -> str:
+    """Return the type of `lanes` scalars; of one, the scalar type itself."""
+    return scalar if lanes == 1 else f"<{lanes} x {scalar}>"
+
+
+def splat(scalar: str, text: str, lanes: int) -> str:
+    """Return a literal of `lanes` copies of the scalar literal `text`."""
+    return text if lanes == 1 else f"splat ({scalar} {text})"
+
+
+def literal(imm: IntImm | FloatImm) -> str:
+    """Return a scalar literal; floats in hexadecimal, so that no digit is lost."""
+    if isinstance(imm, IntImm):
+        if is_integer(imm.dtype):
+            return str(imm.value)
+        return "true" if imm.value else "false"
+    assert is_float(imm.dtype)
+    if imm.dtype == "float16":
+        return f"0xH{struct.pack('>e', imm.value).hex().upper()}"
+    # LLVM writes a float as the double of the same value.
+    value = imm.value
+    if imm.dtype == "float32":
+        value = _to_single(value)
+    return f"0x{struct.pack('>d', value).hex().upper()}"
+
+
+def _to_single(value: float) -> float:
+    try:
+        return float(struct.unpack(">f", struct.pack(">f", value))[0])
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")

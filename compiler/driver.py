@@ -1,0 +1,100 @@
+"""From a program to a kernel: lower, generate code, compile, load."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from compiler.codegen.error import CodegenError
+from compiler.codegen.machine_code import compile_object, llvm_version
+from compiler.codegen.module import LlvmModule, emit_module
+from compiler.ir.nodes import PrimFunc, Stmt, Store, static_shape
+from compiler.ir.visit import walk
+from compiler.passes.compact_buffers import compact_buffers
+from compiler.passes.promote_accumulators import promote_accumulators
+from compiler.passes.realize_blocks import realize_blocks
+from compiler.runtime.artifact import Artifact, Param
+from compiler.runtime.module import Module
+from compiler.target import Target
+
+CODEGEN_VERSION = 1
+
+
+class Scheduled(Protocol):
+    """What holds a scheduled program: a `Schedule`."""
+
+    @property
+    def func(self) -> PrimFunc:
+        """The program as it stands."""
+        ...
+
+
+class BuildError(Exception):
+    """A program for which no kernel can be built, and why."""
+
+
+def lower(func: PrimFunc, target: Target) -> Stmt:
+    """Turn a scheduled program into loops over small buffers, ready for code generation."""
+    realized = realize_blocks(func)
+    stmt = compact_buffers(realized.stmt, realized.carried)
+    register_file_bytes = target.num_vector_registers * target.vector_bits // 8
+    return promote_accumulators(stmt, register_file_bytes)
+
+
+def emit_llvm(func: PrimFunc, target: Target) -> LlvmModule:
+    """Return the LLVM IR of a program.
+
+    Raises:
+        BuildError: If the program is too large once expanded.
+    """
+    try:
+        return emit_module(
+            func.params,
+            lower(func, target),
+            vector_bits=target.vector_bits,
+            num_cores=target.num_cores,
+            triple=target.triple,
+        )
+    except CodegenError as error:
+        raise BuildError(f"{func.name}: {error}") from error
+
+
+def compile_artifact(program: PrimFunc | Scheduled, target: str | Target = "cpu") -> Artifact:
+    """Compile a program, scheduled or not, for a target that need not be this host.
+
+    Raises:
+        BuildError: If it can't be compiled.
+        TargetError: If the target is unknown.
+    """
+    func = program if isinstance(program, PrimFunc) else program.func
+    goal = target if isinstance(target, Target) else Target(target)
+    module = emit_llvm(func, goal)
+    written = {node.buffer for node in walk(func.body) if isinstance(node, Store)}
+    params = tuple(
+        Param(b.name, static_shape(b), b.dtype, is_output=b in written) for b in func.params
+    )
+    return Artifact(
+        name=func.name,
+        target=goal.name,
+        triple=goal.triple,
+        features=goal.features,
+        toolchain=toolchain(),
+        params=params,
+        workspace_bytes=module.workspace_bytes,
+        object_code=compile_object(module.text, goal),
+    )
+
+
+def build(program: PrimFunc | Scheduled, target: str | Target = "cpu") -> Module:
+    """Compile a program and load it.
+
+    Raises:
+        BuildError: If it can't be compiled.
+        TargetError: If the target is unknown.
+        ArtifactError: If this host can't run code for the target.
+    """
+    return Module(compile_artifact(program, target))
+
+
+def toolchain() -> str:
+    """Name what made the code: a measurement is valid for it only."""
+    return f"loopwright-codegen {CODEGEN_VERSION}, LLVM {llvm_version()}"

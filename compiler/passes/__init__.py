@@ -1,0 +1,1 @@
+"""Lowering: from blocks to plain loops over small buffers. One pass a file."""

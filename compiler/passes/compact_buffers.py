@@ -1,0 +1,224 @@
+"""Give each intermediate buffer the smallest box that one run of its innermost scope touches.
+
+A buffer that a schedule computes inside a loop needs room for what one iteration of that loop
+uses, not for all of it. The pass finds the innermost place that holds every access (and does not
+lie inside a loop that carries a reduction into the buffer), allocates there, and makes the
+indices relative to the corner of the box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from compiler.ir.affine import Affine
+from compiler.ir.bounds import affine_bounds, bounds
+from compiler.ir.nodes import (
+    Allocate,
+    Buffer,
+    Expr,
+    For,
+    IntImm,
+    Load,
+    Stmt,
+    Store,
+    Var,
+    dtype_of,
+    static_shape,
+)
+from compiler.ir.simplify import normal
+from compiler.ir.visit import children, map_expr, map_stmt, walk
+
+Path = tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Where and at which indices a program touches a buffer; `path` runs from the root down."""
+
+    path: Path
+    indices: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Placement:
+    """The new home of a buffer: inside the body of `at`, with corner `corner`."""
+
+    at: Stmt | None
+    corner: tuple[Expr, ...]
+    buffer: Buffer
+
+
+def compact_buffers(stmt: Stmt, carried: Mapping[Buffer, set[Var]]) -> Stmt:
+    """Shrink and sink the allocations of `stmt`."""
+    allocated = [node.buffer for node in walk(stmt) if isinstance(node, Allocate)]
+    if not allocated:
+        return stmt
+    accesses = collect_accesses(stmt, set(allocated))
+    placements = {
+        buffer: _place(buffer, accesses[buffer], carried.get(buffer, set()))
+        for buffer in allocated
+        if accesses[buffer]
+    }
+    return _rewrite(stmt, placements)
+
+
+def collect_accesses(stmt: Stmt, buffers: set[Buffer]) -> dict[Buffer, list[Access]]:
+    """Find every load and store of some buffers, in program order."""
+    found: dict[Buffer, list[Access]] = {buffer: [] for buffer in buffers}
+
+    def visit_expr(expr: Expr, path: Path) -> None:
+        if isinstance(expr, Load) and expr.buffer in found:
+            found[expr.buffer].append(Access(path, expr.indices))
+        for child in children(expr):
+            visit_expr(child, path)  # type: ignore[arg-type]
+
+    def visit(node: Stmt, path: Path) -> None:
+        path = (*path, node)
+        if isinstance(node, Store) and node.buffer in found:
+            found[node.buffer].append(Access(path, node.indices))
+        for child in children(node):
+            if isinstance(child, Stmt):
+                visit(child, path)
+            else:
+                visit_expr(child, path)  # type: ignore[arg-type]
+
+    visit(stmt, ())
+    return found
+
+
+def _place(buffer: Buffer, accesses: list[Access], carried: set[Var]) -> _Placement:
+    common = _common_path(accesses)
+    # The allocation goes right inside a loop, or to the top; never below a carrying loop.
+    depth = 0
+    for position, node in enumerate(common):
+        if isinstance(node, For):
+            if node.var in carried or node.kind in ("unrolled", "vectorized"):
+                break
+            depth = position + 1
+    at = common[depth - 1] if depth else None
+    boxes = [_box(buffer, access, depth) for access in accesses]
+    corner: list[Expr] = []
+    extents: list[Expr] = []
+    for dimension, full in enumerate(static_shape(buffer)):
+        low, extent = _hull([box[dimension] for box in boxes], full)
+        corner.append(low)
+        extents.append(IntImm(extent))
+    small = Buffer(Var(buffer.name, "handle"), tuple(extents), buffer.dtype, buffer.scope)
+    return _Placement(at, tuple(corner), small)
+
+
+def _common_path(accesses: list[Access]) -> Path:
+    common = accesses[0].path
+    for access in accesses[1:]:
+        length = 0
+        for a, b in zip(common, access.path, strict=False):
+            if a is not b:
+                break
+            length += 1
+        common = common[:length]
+    return common
+
+
+def _box(buffer: Buffer, access: Access, depth: int) -> list[tuple[Affine, int] | None]:
+    """Return, a dimension, the corner in terms of the outer loops and the extent; None if unknown."""
+    inner = loop_extents(access.path[depth:])
+    ranges = {**loop_extents(access.path[:depth]), **inner}
+    return [split_index(index, inner, ranges) for index in access.indices]
+
+
+def loop_extents(path: Path) -> dict[Var, int]:
+    """Return the extents of the loops of a path; the greatest where an extent varies."""
+    extents: dict[Var, int] = {}
+    for node in path:
+        if isinstance(node, For):
+            interval = bounds(node.extent, extents)
+            if interval is not None:
+                extents[node.var] = interval[1]
+    return extents
+
+
+def split_index(
+    index: Expr, inner: Mapping[Var, int], ranges: Mapping[Var, int]
+) -> tuple[Affine, int] | None:
+    """Split an index into the least value over the inner loops, and how many values there are.
+
+    The least value is in terms of the other variables. None if they can't be told apart.
+    """
+    form = normal(index, ranges)
+    fixed: list[tuple[Expr, int]] = []
+    moving: list[tuple[Expr, int]] = []
+    for atom, coefficient in form.terms:
+        nodes = list(walk(atom))
+        names = {node for node in nodes if isinstance(node, Var)}
+        if any(isinstance(node, Load) for node in nodes):
+            return None
+        if not names & inner.keys():
+            fixed.append((atom, coefficient))
+        elif names <= inner.keys():
+            moving.append((atom, coefficient))
+        else:
+            return None
+    interval = affine_bounds(Affine(tuple(moving), 0), inner)
+    if interval is None:
+        return None
+    low, high = interval
+    return Affine(tuple(fixed), form.const + low, form.dtype), high - low + 1
+
+
+def _hull(parts: list[tuple[Affine, int] | None], full: int) -> tuple[Expr, int]:
+    """Return one corner and extent that cover all parts; the full dimension if they differ."""
+    whole = (IntImm(0), full)
+    first = parts[0]
+    if first is None:
+        return whole
+    low, high = 0, first[1]
+    for part in parts[1:]:
+        if part is None:
+            return whole
+        shift = part[0] - first[0]
+        if shift.terms:
+            return whole
+        low, high = min(low, shift.const), max(high, shift.const + part[1])
+    if high - low >= full:
+        return whole
+    corner = first[0] + Affine((), low, first[0].dtype)
+    return corner.to_expr(), high - low
+
+
+def _rewrite(stmt: Stmt, placements: Mapping[Buffer, _Placement]) -> Stmt:
+    homes: dict[int, list[Buffer]] = {}
+    for placement in placements.values():
+        homes.setdefault(id(placement.at), []).append(placement.buffer)
+
+    def relative(buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        corner = placements[buffer].corner
+        return tuple(
+            (normal(index) - normal(low)).to_expr() if dtype_of(index) == dtype_of(low) else index
+            for index, low in zip(indices, corner, strict=True)
+        )
+
+    def visit_expr(expr: Expr) -> Expr:
+        new = map_expr(expr, visit_expr)
+        if isinstance(new, Load) and new.buffer in placements:
+            return Load(placements[new.buffer].buffer, relative(new.buffer, new.indices))
+        return new
+
+    def visit(node: Stmt) -> Stmt:
+        if isinstance(node, Allocate):
+            return visit(node.body)
+        new = map_stmt(node, visit, visit_expr)
+        if isinstance(new, Store) and new.buffer in placements:
+            place = placements[new.buffer]
+            new = Store(place.buffer, relative(new.buffer, new.indices), new.value)
+        if id(node) in homes and isinstance(new, For):
+            body = new.body
+            for buffer in homes[id(node)]:
+                body = Allocate(buffer, body)
+            new = For(new.var, new.extent, body, new.kind, new.thread, new.annotations)
+        return new
+
+    result = visit(stmt)
+    for buffer in homes.get(id(None), []):
+        result = Allocate(buffer, result)
+    return result

@@ -1,0 +1,116 @@
+"""Artifacts: a compiled kernel with its calling convention, as one file.
+
+The file is a zip of `meta.json` and `kernel.o`. Reading one runs nothing; loading it into a
+`Module` runs machine code, so load only what you trust.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from compiler.ir.dtypes import DType
+
+FORMAT_VERSION = 1
+_LIMIT_BYTES = 64 << 20
+
+
+class ArtifactError(ValueError):
+    """A file that is no artifact of ours, or one for another kind of machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One array that the kernel takes."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+    is_output: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A kernel's object code, and what a caller must know to call it."""
+
+    name: str
+    target: str
+    triple: str
+    features: str
+    toolchain: str
+    params: tuple[Param, ...]
+    workspace_bytes: int
+    object_code: bytes
+
+    def to_bytes(self) -> bytes:
+        """Return the artifact as the bytes of a file."""
+        meta = {name: value for name, value in asdict(self).items() if name != "object_code"}
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+            _write(file, "meta.json", json.dumps({"format": FORMAT_VERSION, **meta}).encode())
+            _write(file, "kernel.o", self.object_code)
+        return buffer.getvalue()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Artifact:
+        """Read what `to_bytes` wrote.
+
+        Raises:
+            ArtifactError: If the bytes are no artifact, or of another format version.
+        """
+        try:
+            with zipfile.ZipFile(io.BytesIO(content)) as file:
+                if sum(entry.file_size for entry in file.infolist()) > _LIMIT_BYTES:
+                    raise ArtifactError(f"the artifact unpacks to more than {_LIMIT_BYTES} bytes")
+                meta = json.loads(file.read("meta.json"))
+                code = file.read("kernel.o")
+            return cls._from_meta(meta, code)
+        except (
+            zipfile.BadZipFile,
+            KeyError,
+            TypeError,
+            UnicodeDecodeError,
+            json.JSONDecodeError,
+        ) as error:
+            raise ArtifactError(f"not a Loopwright artifact: {error}") from error
+
+    @classmethod
+    def _from_meta(cls, meta: dict[str, Any], code: bytes) -> Artifact:
+        version = meta.pop("format", None)
+        if version != FORMAT_VERSION:
+            raise ArtifactError(
+                f"the artifact has format {version}: this version reads {FORMAT_VERSION}"
+            )
+        params = []
+        for param in meta.pop("params"):
+            if param["dtype"] not in get_args(DType):
+                raise ArtifactError(
+                    f"the artifact has a parameter of unknown dtype {param['dtype']!r}"
+                )
+            params.append(Param(**{**param, "shape": tuple(int(n) for n in param["shape"])}))
+        return cls(**meta, params=tuple(params), object_code=code)
+
+    def save(self, path: str | Path) -> None:
+        """Write the artifact to a file."""
+        Path(path).write_bytes(self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Artifact:
+        """Read an artifact from a file.
+
+        Raises:
+            ArtifactError: If the file is no artifact.
+            OSError: If it can't be read.
+        """
+        return cls.from_bytes(Path(path).read_bytes())
+
+
+def _write(file: zipfile.ZipFile, name: str, content: bytes) -> None:
+    # A fixed date: equal kernels are equal files.
+    entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    file.writestr(entry, content)
