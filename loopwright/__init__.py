@@ -10,19 +10,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from compiler.driver import BuildError, build, lower
     from compiler.ir.oracle import random_inputs
     from compiler.ir.verify import VerifyError
-    from compiler.runtime.artifact import Artifact
-    from compiler.runtime.module import Module
-    from compiler.runtime.timing import Timing, time_evaluator
     from compiler.schedule.schedule import Schedule
     from compiler.schedule.trace import Trace
     from compiler.script.parser import ScriptError, parse, parse_module
 
     from compiler import ops, te
+    from compiler.driver import BuildError, build, lower
     from compiler.ir.nodes import IRModule, PrimFunc
     from compiler.ops import OperatorError
+    from compiler.runtime.artifact import Artifact
+    from compiler.runtime.module import ArgumentError, Module
+    from compiler.runtime.timing import Timing, time_evaluator
     from compiler.schedule.error import ScheduleError
     from compiler.target import Target, TargetError
     from loopwright import script
@@ -52,6 +52,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AccessDeniedError",
+    "ArgumentError",
     "Artifact",
     "ArtifactRefusedError",
     "Best",
@@ -107,7 +108,7 @@ _HOMES = {
     "compiler.ir.verify": ("VerifyError",),
     "compiler.ops": ("OperatorError",),
     "compiler.runtime.artifact": ("Artifact",),
-    "compiler.runtime.module": ("Module",),
+    "compiler.runtime.module": ("ArgumentError", "Module"),
     "compiler.runtime.timing": ("Timing", "time_evaluator"),
     "compiler.schedule.error": ("ScheduleError",),
     "compiler.schedule.schedule": ("Schedule",),

@@ -11,12 +11,12 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 from uuid import UUID, uuid4
 
-from compiler.driver import compile_artifact
 from pydantic import BaseModel, ValidationError
 
+from compiler.driver import compile_artifact
 from compiler.target import Target
 from loopwright.best import Best
 from loopwright.cache import CachedKernel, KernelCache
@@ -84,7 +84,7 @@ class Client:
         )
         self._cache = KernelCache(cache)
 
-    def __enter__(self) -> Client:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -149,8 +149,7 @@ class Client:
             params["state"] = state.value
         while True:
             page = read(Page[JobRead], self._connection.get("/jobs", params=params))
-            for job in page.items[:limit]:
-                yield job
+            yield from page.items[:limit]
             limit -= len(page.items)
             if page.next_cursor is None or limit <= 0:
                 return
@@ -221,8 +220,8 @@ class Client:
         if response.status_code == 304 and kept is not None:
             return kept
         kernel = load(response.content, KernelSource.SERVER)
-        if etag := response.headers.get("ETag"):
-            self._cache.put(self.url, query, CachedKernel(etag, response.content))
+        if new_etag := response.headers.get("ETag"):
+            self._cache.put(self.url, query, CachedKernel(new_etag, response.content))
         return kernel
 
     def _kept_kernel(self, query: ScheduleQuery) -> tuple[Kernel | None, str]:

@@ -7,7 +7,6 @@ from typing import Any
 
 from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.runtime.module import Module
-
 from loopwright.errors import ArtifactRefusedError
 
 
@@ -38,7 +37,7 @@ class Kernel:
         """Run on arrays; outputs are written in place.
 
         Raises:
-            ValueError: If an array has not the shape, dtype or layout of its parameter.
+            ArgumentError: If an array has not the shape, dtype or layout of its parameter.
         """
         self._module(*arrays)
 

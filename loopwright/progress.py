@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Self
 
 from rich.console import Console
 from rich.progress import (
@@ -47,7 +48,7 @@ class TrialProgress:
         )
         self._task = self._progress.add_task(label, total=total, note="waiting")
 
-    def __enter__(self) -> TrialProgress:
+    def __enter__(self) -> Self:
         self._progress.start()
         return self
 

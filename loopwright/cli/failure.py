@@ -1,0 +1,66 @@
+"""What a command says and returns when it fails through its user, its input or its server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from compiler.ir.verify import VerifyError
+from compiler.script.parser import ScriptError
+
+from compiler.driver import BuildError
+from compiler.ops import OperatorError
+from compiler.schedule.error import ScheduleError
+from compiler.target import TargetError
+from loopwright.errors import (
+    AccessDeniedError,
+    InvalidAddressError,
+    InvalidRequestError,
+    LoopwrightError,
+    ServerUnreachableError,
+)
+from service.errors import ServeError
+
+
+class ExitCode(IntEnum):
+    """How a command ended."""
+
+    NO_RESULT = 1  # the job failed, nothing is known, the server cannot do it
+    USAGE = 2  # what was asked means nothing
+    NO_SERVER = 3  # no server answers
+
+
+class InputError(Exception):
+    """An argument that cannot be used, found by a command itself."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What is printed, and what the process returns."""
+
+    message: str
+    exit_code: ExitCode
+
+
+_USAGE = (
+    InputError,
+    ScriptError,
+    VerifyError,
+    OperatorError,
+    TargetError,
+    InvalidRequestError,
+    InvalidAddressError,
+    AccessDeniedError,
+)
+
+
+def explain(error: Exception) -> Failure | None:
+    """Return how to tell a user of an error, or None if it is a bug of ours."""
+    if isinstance(error, _USAGE):
+        return Failure(str(error), ExitCode.USAGE)
+    if isinstance(error, ServerUnreachableError):
+        hint = "is it running? start one with: loopwright serve"
+        return Failure(f"{error}\n{hint}", ExitCode.NO_SERVER)
+    if isinstance(error, LoopwrightError | ServeError | BuildError | ScheduleError):
+        return Failure(str(error), ExitCode.NO_RESULT)
+    return None

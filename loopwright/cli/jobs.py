@@ -1,0 +1,45 @@
+"""`loopwright jobs`: the jobs of a server."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from loopwright.cli.options import JsonOption, TokenOption, UrlOption
+from loopwright.cli.output import console, moment, print_json, secs, speed_up
+from loopwright.client import DEFAULT_URL, Client
+from loopwright.models import JobRead, JobState
+
+
+def jobs(
+    state: Annotated[JobState | None, typer.Option(help="Only jobs in this state.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")] = 20,
+    url: UrlOption = DEFAULT_URL,
+    token: TokenOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List jobs, the newest first."""
+    with Client(url, token) as client:
+        found = list(client.jobs(state=state, limit=limit))
+    if as_json:
+        print_json(found)
+    else:
+        console.print(_table(found) if found else "no jobs")
+
+
+def _table(found: list[JobRead]) -> Table:
+    table = Table("job", "state", "workload", "trials", "default", "best", "speed-up", "created")
+    for job in found:
+        table.add_row(
+            str(job.id),
+            job.state.value,
+            job.workload_name,
+            f"{job.num_measured}/{job.trials}",
+            secs(job.default_secs),
+            secs(job.best_secs),
+            speed_up(job.default_secs, job.best_secs),
+            moment(job.created_at),
+        )
+    return table

@@ -1,0 +1,55 @@
+"""What commands print: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from pydantic import BaseModel
+from rich.console import Console
+from rich.table import Table
+
+from loopwright.progress import format_ratio, format_secs
+
+console = Console()
+err_console = Console(stderr=True)
+
+
+def print_json(value: BaseModel | Iterable[BaseModel] | dict[str, Any]) -> None:
+    """Print a model, a list of models or an object as JSON, for other programs to read."""
+    match value:
+        case BaseModel():
+            plain: Any = value.model_dump(mode="json")
+        case dict():
+            plain = value
+        case _:
+            plain = [item.model_dump(mode="json") for item in value]
+    # Not through rich, which would fold long lines to the width of a terminal.
+    print(json.dumps(plain, indent=2))  # noqa: T201
+
+
+def facts(rows: dict[str, str]) -> Table:
+    """Return a table of names and values without lines."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for name, value in rows.items():
+        table.add_row(name, value)
+    return table
+
+
+def secs(value: float | None) -> str:
+    """Return a time for a table."""
+    return "-" if value is None else format_secs(value)
+
+
+def speed_up(default_secs: float | None, best_secs: float | None) -> str:
+    """Return how many times faster the best is, for a table."""
+    return "-" if not default_secs or not best_secs else format_ratio(default_secs / best_secs)
+
+
+def moment(at: datetime | None) -> str:
+    """Return a time of day in the reader's time zone."""
+    return "-" if at is None else f"{at.astimezone():%Y-%m-%d %H:%M:%S}"

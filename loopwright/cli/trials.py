@@ -1,0 +1,44 @@
+"""`loopwright trials`: what a job measured."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from rich.table import Table
+
+from loopwright.cli.options import JsonOption, TokenOption, UrlOption
+from loopwright.cli.output import console, print_json, secs
+from loopwright.client import DEFAULT_URL, Client
+from loopwright.models import TrialRead
+
+
+def trials(
+    job: Annotated[UUID, typer.Argument(help="The job's id.", metavar="JOB", show_default=False)],
+    url: UrlOption = DEFAULT_URL,
+    token: TokenOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the trials of a job, in order; failed ones with their reason."""
+    with Client(url, token) as client:
+        found = list(client.job(job).trials())
+    if as_json:
+        print_json(found)
+    else:
+        console.print(_table(found) if found else "no trials yet")
+
+
+def _table(found: list[TrialRead]) -> Table:
+    table = Table("trial", "sketch", "time", "error", "build", "check", "worker")
+    for trial in found:
+        table.add_row(
+            str(trial.number),
+            trial.sketch,
+            secs(trial.best_secs),
+            trial.error or "",
+            secs(trial.build_secs),
+            secs(trial.check_secs),
+            trial.worker,
+        )
+    return table

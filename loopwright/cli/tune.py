@@ -1,0 +1,129 @@
+"""`loopwright tune`: search for a fast schedule, here or on a server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from compiler.ir.flops import flops
+from compiler.schedule.trace import Trace
+
+from compiler.driver import compile_artifact
+from compiler.target import Target
+from loopwright import tuning
+from loopwright.cli.options import (
+    JsonOption,
+    OptionalUrlOption,
+    TargetOption,
+    TokenOption,
+    WorkloadArgument,
+    read_workload,
+)
+from loopwright.cli.output import console, err_console, facts, print_json, secs, speed_up
+from loopwright.client import Client
+from loopwright.errors import JobFailedError
+from loopwright.models import MAX_SEED, MAX_TRIALS, Strategy
+from loopwright.workload import to_func
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a search found, wherever it ran."""
+
+    workload: str
+    target: str
+    job_id: str | None
+    num_measured: int
+    default_secs: float | None
+    best_secs: float
+    trace: Trace
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `--json` prints."""
+        return {**self.__dict__, "trace": self.trace.to_json()}
+
+
+def tune(
+    workload: WorkloadArgument,
+    target: TargetOption = "cpu",
+    trials: Annotated[int, typer.Option(min=1, max=MAX_TRIALS, help="The budget.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the search.")] = 0,
+    strategy: Annotated[Strategy, typer.Option(help="Of the search.")] = Strategy.EVOLUTIONARY,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the best kernel to this file.")
+    ] = None,
+    url: OptionalUrlOption = None,
+    token: TokenOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Search for a fast schedule; every candidate is checked before it counts."""
+    text = read_workload(workload)
+    Target(target)
+    if url is None:
+        outcome = _tune_here(text, target, trials, seed, strategy)
+    else:
+        with Client(url, token) as client:
+            outcome = _tune_there(client, text, target, trials, seed, strategy)
+    if output is not None:
+        schedule = outcome.trace.apply_to(to_func(text))
+        compile_artifact(schedule, Target(outcome.target)).save(output)
+    if as_json:
+        print_json(outcome.to_json())
+    else:
+        _show(outcome, text)
+
+
+def _tune_here(text: str, target: str, trials: int, seed: int, strategy: Strategy) -> Outcome:
+    found = tuning.tune(text, target=target, trials=trials, seed=seed, strategy=strategy.value)
+    default = found.default.measurement
+    return Outcome(
+        found.func.name,
+        found.target.name,
+        None,
+        len(found.trials),
+        default.best_secs if default.ok else None,
+        found.best.run_secs,
+        found.best.trace,
+    )
+
+
+def _tune_there(
+    client: Client, text: str, target: str, trials: int, seed: int, strategy: Strategy
+) -> Outcome:
+    handle = client.tune(text, target=target, trials=trials, seed=seed, strategy=strategy.value)
+    err_console.print(f"job {handle.id}", highlight=False)
+    try:
+        job = handle.wait()
+    except KeyboardInterrupt:
+        err_console.print(f"the job goes on; see: loopwright trials {handle.id}", highlight=False)
+        raise typer.Exit(130) from None
+    best = client.best(text, target=job.target)
+    if job.best_secs is None:
+        raise JobFailedError(f"job {job.id} was {job.state} before anything ran")
+    return Outcome(
+        job.workload_name,
+        job.target,
+        str(job.id),
+        job.num_measured,
+        job.default_secs,
+        job.best_secs,
+        best.trace,
+    )
+
+
+def _show(outcome: Outcome, text: str) -> None:
+    console.print(
+        facts(
+            {
+                "workload": outcome.workload,
+                "target": outcome.target,
+                "trials": str(outcome.num_measured),
+                "default": secs(outcome.default_secs),
+                "best": f"{secs(outcome.best_secs)}"
+                f" ({speed_up(outcome.default_secs, outcome.best_secs)} the default,"
+                f" {flops(to_func(text)) / outcome.best_secs / 1e9:.4g} GFLOP/s)",
+            }
+        )
+    )
