@@ -109,7 +109,7 @@ class Target:
 
     @property
     def features(self) -> str:
-        """LLVM's feature text: the host's own features on the host's CPU, else what `cpu` implies."""
+        """LLVM's feature text: the host's own on the host's CPU, else what `cpu` implies."""
         return host_features() if self.cpu == host_cpu() else ""
 
     @property

@@ -9,8 +9,17 @@ from __future__ import annotations
 
 from compiler.codegen.addresses import Address, AddressEmitter, Lane, Value
 from compiler.codegen.math_functions import expand
-from compiler.codegen.types import literal, memory_type, scalar_type, splat, vector
-from compiler.ir.dtypes import DType, is_float, is_signed, size_bytes
+from compiler.codegen.types import (
+    conversion,
+    element_alignment,
+    literal,
+    memory_type,
+    scalar_type,
+    splat,
+    type_suffix,
+    vector,
+)
+from compiler.ir.dtypes import DType, is_float, is_signed
 from compiler.ir.nodes import (
     ArithOp,
     BinOp,
@@ -52,7 +61,7 @@ class ExpressionEmitter(AddressEmitter):
         """Emit an index expression as a 64-bit integer or a vector of them."""
         return self._int(expr, _INDEX)
 
-    def value(self, expr: Expr) -> Value:  # noqa: C901, PLR0911, PLR0912
+    def value(self, expr: Expr) -> Value:  # noqa: C901
         """Emit an expression of the dtype it has."""
         match expr:
             case IntImm() | FloatImm():
@@ -171,7 +180,7 @@ class ExpressionEmitter(AddressEmitter):
         if isinstance(lhs, FloatImm):
             lhs, rhs = rhs, lhs
         a, b = self.value(lhs), self.value(rhs)
-        if isinstance(rhs, FloatImm) and rhs.value == rhs.value:  # noqa: PLR0124 - not NaN
+        if isinstance(rhs, FloatImm) and rhs.value == rhs.value:
             keeps_a = self._fcmp("ult" if op == "min" else "ugt", scalar, a, b)
             return self._select(scalar, keeps_a, a, b)
         return self._intrinsic("minimum" if op == "min" else "maximum", scalar, (a, b))
@@ -305,7 +314,7 @@ class ExpressionEmitter(AddressEmitter):
             zero = Value("0.0" if is_float(source) else "0", 0)
             compare = self._fcmp if is_float(source) else self.icmp
             return compare("une" if is_float(source) else "ne", from_type, value, zero)
-        op = _conversion(source, target)
+        op = conversion(source, target)
         if op is None:
             return value
         kinds = vector(from_type, value.lanes), vector(to_type, value.lanes)
@@ -379,34 +388,3 @@ class ExpressionEmitter(AddressEmitter):
             offsets = f"<{', '.join(steps)}>"
         text = f"getelementptr {memory_type(dtype)}, ptr {address.pointer.name}, <{lanes} x i64> {offsets}"
         return self.emit(text)
-
-
-def element_alignment(dtype: DType) -> int:
-    """Return the alignment in bytes that every element has."""
-    return size_bytes(dtype)
-
-
-def type_suffix(scalar: str, lanes: int) -> str:
-    """Return how an intrinsic's name spells a type."""
-    kind = {"half": "f16", "float": "f32", "double": "f64"}.get(scalar, scalar)
-    return kind if lanes == 1 else f"v{lanes}{kind}"
-
-
-def _conversion(source: DType, target: DType) -> str | None:
-    """Return the instruction that converts, or None where the bits stay the same."""
-    from_type, to_type = scalar_type(source), scalar_type(target)
-    if is_float(source) and is_float(target):
-        wider = ("half", "float", "double").index(to_type) > ("half", "float", "double").index(
-            from_type
-        )
-        return "fpext" if wider else "fptrunc"
-    if is_float(source):
-        return "fptosi" if is_signed(target) else "fptoui"
-    if is_float(target):
-        return "sitofp" if is_signed(source) else "uitofp"
-    widths = int(from_type[1:]), int(to_type[1:])
-    if widths[0] == widths[1]:
-        return None
-    if widths[0] > widths[1]:
-        return "trunc"
-    return "sext" if is_signed(source) else "zext"

@@ -9,8 +9,8 @@ from typing import TypeAlias, assert_never
 
 from compiler.codegen.addresses import Address, Lane, Value
 from compiler.codegen.error import CodegenError
-from compiler.codegen.expressions import ExpressionEmitter, element_alignment, type_suffix
-from compiler.codegen.types import memory_type, vector
+from compiler.codegen.expressions import ExpressionEmitter
+from compiler.codegen.types import element_alignment, memory_type, type_suffix, vector
 from compiler.ir.bounds import bounds
 from compiler.ir.dtypes import bits, size_bytes
 from compiler.ir.nodes import (

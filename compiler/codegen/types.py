@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from compiler.ir.dtypes import DType, is_float, is_integer
+from compiler.ir.dtypes import DType, is_float, is_integer, is_signed, size_bytes
 from compiler.ir.nodes import FloatImm, IntImm
 
 _FLOATS = {"float16": "half", "float32": "float", "float64": "double"}
@@ -53,3 +53,34 @@ def _to_single(value: float) -> float:
         return float(struct.unpack(">f", struct.pack(">f", value))[0])
     except OverflowError:
         return float("inf") if value > 0 else float("-inf")
+
+
+def element_alignment(dtype: DType) -> int:
+    """Return the alignment in bytes that every element has."""
+    return size_bytes(dtype)
+
+
+def type_suffix(scalar: str, lanes: int) -> str:
+    """Return how an intrinsic's name spells a type."""
+    kind = {"half": "f16", "float": "f32", "double": "f64"}.get(scalar, scalar)
+    return kind if lanes == 1 else f"v{lanes}{kind}"
+
+
+def conversion(source: DType, target: DType) -> str | None:
+    """Return the instruction that converts, or None where the bits stay the same."""
+    from_type, to_type = scalar_type(source), scalar_type(target)
+    if is_float(source) and is_float(target):
+        wider = ("half", "float", "double").index(to_type) > ("half", "float", "double").index(
+            from_type
+        )
+        return "fpext" if wider else "fptrunc"
+    if is_float(source):
+        return "fptosi" if is_signed(target) else "fptoui"
+    if is_float(target):
+        return "sitofp" if is_signed(source) else "uitofp"
+    widths = int(from_type[1:]), int(to_type[1:])
+    if widths[0] == widths[1]:
+        return None
+    if widths[0] > widths[1]:
+        return "trunc"
+    return "sext" if is_signed(source) else "zext"

@@ -353,7 +353,9 @@ def static_shape(buffer: Buffer) -> tuple[int, ...]:
     Raises:
         ValueError: If an extent is symbolic.
     """
-    return tuple(static_int(extent, f"an extent of buffer {buffer.name}") for extent in buffer.shape)
+    return tuple(
+        static_int(extent, f"an extent of buffer {buffer.name}") for extent in buffer.shape
+    )
 
 
 def static_int(expr: Expr, what: str = "an extent") -> int:

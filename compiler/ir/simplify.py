@@ -1,4 +1,4 @@
-"""Simplify expressions: linear normal form for integers, `//`, `%`, `min`, comparisons by bounds."""
+"""Simplify expressions: normal form for integers; `//`, `%`, `min`, comparisons by bounds."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def equal(lhs: Expr, rhs: Expr, ranges: Ranges = _NOTHING) -> bool:
     return not difference.terms and difference.const == 0
 
 
-def normal(expr: Expr, ranges: Ranges = _NOTHING) -> Affine:  # noqa: PLR0911
+def normal(expr: Expr, ranges: Ranges = _NOTHING) -> Affine:
     """Return the linear normal form of an integer expression with simplified atoms."""
     match expr:
         case IntImm() | Var():
@@ -205,7 +205,7 @@ def _logic(is_and: bool, lhs: Expr, rhs: Expr, expr: Logic) -> Expr:
     absorbing, neutral = (FALSE, TRUE) if is_and else (TRUE, FALSE)
     if absorbing in (lhs, rhs):
         return absorbing
-    if lhs == neutral or lhs == rhs:
+    if lhs in (neutral, rhs):
         return rhs
     return lhs if rhs == neutral else Logic(expr.op, lhs, rhs)
 

@@ -89,7 +89,7 @@ def _map_all(exprs: tuple[Expr, ...], fn: ExprFn) -> tuple[Expr, ...]:
     return exprs if all(a is b for a, b in zip(new, exprs, strict=True)) else new
 
 
-def map_expr(expr: Expr, fn: ExprFn) -> Expr:  # noqa: C901, PLR0911, PLR0912
+def map_expr(expr: Expr, fn: ExprFn) -> Expr:  # noqa: C901
     """Rebuild `expr` with `fn` applied to each direct child."""
     match expr:
         case Var() | IntImm() | FloatImm():
@@ -114,7 +114,11 @@ def map_expr(expr: Expr, fn: ExprFn) -> Expr:  # noqa: C901, PLR0911, PLR0912
             return expr if a is value else Broadcast(a, lanes)
         case Select(cond, then, otherwise):
             three = _map_all((cond, then, otherwise), fn)
-            return expr if three[0] is cond and three[1] is then and three[2] is otherwise else Select(*three)
+            return (
+                expr
+                if three[0] is cond and three[1] is then and three[2] is otherwise
+                else Select(*three)
+            )
         case Conditional(cond, then, otherwise):
             three = _map_all((cond, then, otherwise), fn)
             unchanged = three[0] is cond and three[1] is then and three[2] is otherwise
@@ -132,7 +136,7 @@ def map_expr(expr: Expr, fn: ExprFn) -> Expr:  # noqa: C901, PLR0911, PLR0912
             assert_never(expr)
 
 
-def map_stmt(stmt: Stmt, on_stmt: StmtFn, on_expr: ExprFn) -> Stmt:  # noqa: C901
+def map_stmt(stmt: Stmt, on_stmt: StmtFn, on_expr: ExprFn) -> Stmt:
     """Rebuild `stmt` with the functions applied to its direct children.
 
     A block counts as part of its realisation: its body, init and regions are children too.
@@ -147,8 +151,16 @@ def map_stmt(stmt: Stmt, on_stmt: StmtFn, on_expr: ExprFn) -> Stmt:  # noqa: C90
             new = tuple(on_stmt(s) for s in stmts)
             return stmt if all(a is b for a, b in zip(new, stmts, strict=True)) else seq(*new)
         case If(cond, then, otherwise):
-            parts = (on_expr(cond), on_stmt(then), None if otherwise is None else on_stmt(otherwise))
-            return stmt if parts[0] is cond and parts[1] is then and parts[2] is otherwise else If(*parts)
+            parts = (
+                on_expr(cond),
+                on_stmt(then),
+                None if otherwise is None else on_stmt(otherwise),
+            )
+            return (
+                stmt
+                if parts[0] is cond and parts[1] is then and parts[2] is otherwise
+                else If(*parts)
+            )
         case For(var, extent, body, kind, thread, annotations):
             new_extent, new_body = on_expr(extent), on_stmt(body)
             if new_extent is extent and new_body is body:
@@ -171,7 +183,12 @@ def _map_block(block: Block, on_stmt: StmtFn, on_expr: ExprFn) -> Block:
     reads, writes = _map_regions(block.reads, on_expr), _map_regions(block.writes, on_expr)
     body = on_stmt(block.body)
     init = None if block.init is None else on_stmt(block.init)
-    if reads is block.reads and writes is block.writes and body is block.body and init is block.init:
+    if (
+        reads is block.reads
+        and writes is block.writes
+        and body is block.body
+        and init is block.init
+    ):
         return block
     return Block(
         block.name,

@@ -9,7 +9,7 @@ indices relative to the corner of the box.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.ir.affine import Affine
 from compiler.ir.bounds import affine_bounds, bounds
@@ -23,7 +23,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
     static_shape,
 )
 from compiler.ir.simplify import normal
@@ -121,7 +120,7 @@ def _common_path(accesses: list[Access]) -> Path:
 
 
 def _box(buffer: Buffer, access: Access, depth: int) -> list[tuple[Affine, int] | None]:
-    """Return, a dimension, the corner in terms of the outer loops and the extent; None if unknown."""
+    """Return, a dimension, the corner in terms of outer loops and the extent; None if unknown."""
     inner = loop_extents(access.path[depth:])
     ranges = {**loop_extents(access.path[:depth]), **inner}
     return [split_index(index, inner, ranges) for index in access.indices]
@@ -191,17 +190,11 @@ def _rewrite(stmt: Stmt, placements: Mapping[Buffer, _Placement]) -> Stmt:
     for placement in placements.values():
         homes.setdefault(id(placement.at), []).append(placement.buffer)
 
-    def relative(buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        corner = placements[buffer].corner
-        return tuple(
-            (normal(index) - normal(low)).to_expr() if dtype_of(index) == dtype_of(low) else index
-            for index, low in zip(indices, corner, strict=True)
-        )
-
     def visit_expr(expr: Expr) -> Expr:
         new = map_expr(expr, visit_expr)
         if isinstance(new, Load) and new.buffer in placements:
-            return Load(placements[new.buffer].buffer, relative(new.buffer, new.indices))
+            place = placements[new.buffer]
+            return Load(place.buffer, _relative(new.indices, place))
         return new
 
     def visit(node: Stmt) -> Stmt:
@@ -210,15 +203,22 @@ def _rewrite(stmt: Stmt, placements: Mapping[Buffer, _Placement]) -> Stmt:
         new = map_stmt(node, visit, visit_expr)
         if isinstance(new, Store) and new.buffer in placements:
             place = placements[new.buffer]
-            new = Store(place.buffer, relative(new.buffer, new.indices), new.value)
-        if id(node) in homes and isinstance(new, For):
-            body = new.body
-            for buffer in homes[id(node)]:
-                body = Allocate(buffer, body)
-            new = For(new.var, new.extent, body, new.kind, new.thread, new.annotations)
+            return Store(place.buffer, _relative(new.indices, place), new.value)
+        if isinstance(new, For) and id(node) in homes:
+            return replace(new, body=_allocate(homes[id(node)], new.body))
         return new
 
-    result = visit(stmt)
-    for buffer in homes.get(id(None), []):
-        result = Allocate(buffer, result)
-    return result
+    return _allocate(homes.get(id(None), []), visit(stmt))
+
+
+def _relative(indices: tuple[Expr, ...], place: _Placement) -> tuple[Expr, ...]:
+    return tuple(
+        (normal(index) - normal(low)).to_expr()
+        for index, low in zip(indices, place.corner, strict=True)
+    )
+
+
+def _allocate(buffers: list[Buffer], body: Stmt) -> Stmt:
+    for buffer in buffers:
+        body = Allocate(buffer, body)
+    return body

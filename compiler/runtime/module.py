@@ -26,7 +26,7 @@ class ArgumentError(TypeError):
 
 
 class Module:
-    """A kernel in memory. Call it with one array a parameter, in order; outputs are written in place.
+    """A kernel in memory: call it with one array a parameter, in order; it writes outputs in place.
 
     It takes NumPy arrays, and whatever speaks DLPack on the CPU. Calls from several threads are
     safe: each thread has a workspace of its own. `close()` unloads the code.
@@ -135,7 +135,8 @@ def _check_host(artifact: Artifact) -> None:
     """Refuse code that this host can't run, which would otherwise kill the process."""
     if artifact.triple.split("-")[0] != llvm.get_process_triple().split("-")[0]:
         raise ArtifactError(
-            f"{artifact.name} was built for {artifact.triple}: this host is {llvm.get_process_triple()}"
+            f"{artifact.name} was built for {artifact.triple}:"
+            f" this host is {llvm.get_process_triple()}"
         )
     here = set(host_features().split(","))
     missing = [f for f in artifact.features.split(",") if f.startswith("+") and f not in here]
@@ -153,6 +154,7 @@ def _as_array(param: Param, array: Any) -> Array:
                 f"parameter {param.name} is a {type(array).__name__}: expected an array"
             )
         array = np.from_dlpack(array)
+    assert isinstance(array, np.ndarray)
     if array.shape != param.shape or array.dtype != np.dtype(param.dtype):
         raise ArgumentError(
             f"parameter {param.name} is {array.dtype}{list(array.shape)}:"
@@ -175,5 +177,6 @@ def _check_overlap(params: Sequence[Param], arrays: Sequence[Array]) -> None:
         for j, (other_low, other_high) in enumerate(spans):
             if i != j and low < other_high and other_low < high:
                 raise ArgumentError(
-                    f"parameter {params[i].name} is written, and overlaps parameter {params[j].name}"
+                    f"parameter {params[i].name} is written,"
+                    f" and overlaps parameter {params[j].name}"
                 )
