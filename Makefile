@@ -15,7 +15,7 @@ help: ## show this list
 setup: $(VENV)/.dev ## make .venv with everything in it
 
 demo: $(VENV)/.runtime ## tune three workloads through a real server (TRIALS=24 for a short run)
-	@$(BIN)/python examples/demo.py $(if $(TRIALS),--trials $(TRIALS)) $(ARGS)
+	@$(BIN)/python -m examples.demo $(if $(TRIALS),--trials $(TRIALS)) $(ARGS)
 
 test: $(VENV)/.dev ## run the whole test suite (ARGS="tests/unit -k split" for a part)
 	$(BIN)/python -m pytest $(ARGS)

@@ -10,20 +10,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from compiler.ir.oracle import random_inputs
-    from compiler.ir.verify import VerifyError
-    from compiler.schedule.schedule import Schedule
-    from compiler.schedule.trace import Trace
-    from compiler.script.parser import ScriptError, parse, parse_module
-
     from compiler import ops, te
     from compiler.driver import BuildError, build, lower
+    from compiler.ir.flops import flops
     from compiler.ir.nodes import IRModule, PrimFunc
+    from compiler.ir.oracle import random_inputs
+    from compiler.ir.verify import VerifyError
     from compiler.ops import OperatorError
     from compiler.runtime.artifact import Artifact
     from compiler.runtime.module import ArgumentError, Module
+    from compiler.runtime.peak import fma_peak_gflops
     from compiler.runtime.timing import Timing, time_evaluator
     from compiler.schedule.error import ScheduleError
+    from compiler.schedule.schedule import Schedule
+    from compiler.schedule.trace import Trace
+    from compiler.script.parser import ScriptError, parse, parse_module
     from compiler.target import Target, TargetError
     from loopwright import script
     from loopwright.best import Best
@@ -89,6 +90,8 @@ __all__ = [
     "WaitTimeoutError",
     "__version__",
     "build",
+    "flops",
+    "fma_peak_gflops",
     "lower",
     "ops",
     "parse",
@@ -103,12 +106,14 @@ __all__ = [
 _MODULES = {"ops": "compiler.ops", "script": "loopwright.script", "te": "compiler.te"}
 _HOMES = {
     "compiler.driver": ("BuildError", "build", "lower"),
+    "compiler.ir.flops": ("flops",),
     "compiler.ir.nodes": ("IRModule", "PrimFunc"),
     "compiler.ir.oracle": ("random_inputs",),
     "compiler.ir.verify": ("VerifyError",),
     "compiler.ops": ("OperatorError",),
     "compiler.runtime.artifact": ("Artifact",),
     "compiler.runtime.module": ("ArgumentError", "Module"),
+    "compiler.runtime.peak": ("fma_peak_gflops",),
     "compiler.runtime.timing": ("Timing", "time_evaluator"),
     "compiler.schedule.error": ("ScheduleError",),
     "compiler.schedule.schedule": ("Schedule",),

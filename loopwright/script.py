@@ -12,10 +12,9 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
-from compiler.script.parser import parse, parse_module
-
 from compiler.ir.nodes import IRModule, PrimFunc
 from compiler.ir.printer import script
+from compiler.script.parser import parse, parse_module
 
 __all__ = ["T", "ir_module", "parse", "parse_module", "script"]
 

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compiler.schedule.schedule import Schedule
-from compiler.schedule.trace import Trace
-from service.measurer import WorkerMeasurer
-from workers.request import Limits
-from workers.runner import ChildRunner
-
 from compiler.driver import build
 from compiler.ir.nodes import PrimFunc
 from compiler.runtime.measurement import Measurement
 from compiler.runtime.module import Module
+from compiler.schedule.schedule import Schedule
+from compiler.schedule.trace import Trace
 from compiler.target import Target
 from loopwright.progress import TrialProgress
 from loopwright.workload import WorkloadLike, to_func
+from service.measurer import WorkerMeasurer
 from tuner import trial as tuner_trial
 from tuner import tune as tuner_tune
 from tuner.task import Task
+from workers.request import Limits
+from workers.runner import ChildRunner
 
 
 @dataclass(frozen=True, slots=True)

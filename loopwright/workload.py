@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from compiler.script.parser import parse
-
 from compiler.ir.nodes import PrimFunc
 from compiler.ir.printer import script
 from compiler.ops import from_spec
+from compiler.script.parser import parse
 from loopwright.models import Workload
 
 WorkloadLike: TypeAlias = PrimFunc | str

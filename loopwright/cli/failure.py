@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-from compiler.ir.verify import VerifyError
-from compiler.script.parser import ScriptError
-
 from compiler.driver import BuildError
+from compiler.ir.verify import VerifyError
 from compiler.ops import OperatorError
 from compiler.schedule.error import ScheduleError
+from compiler.script.parser import ScriptError
 from compiler.target import TargetError
 from loopwright.errors import (
     AccessDeniedError,

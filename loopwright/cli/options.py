@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
-from compiler.script.parser import parse
 
+from compiler.script.parser import parse
 from loopwright.cli.failure import InputError
 from loopwright.client import DEFAULT_URL
 from loopwright.workload import is_script, to_func

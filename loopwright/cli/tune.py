@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from compiler.ir.flops import flops
-from compiler.schedule.trace import Trace
 
 from compiler.driver import compile_artifact
+from compiler.ir.flops import flops
+from compiler.schedule.trace import Trace
 from compiler.target import Target
 from loopwright import tuning
 from loopwright.cli.options import (
@@ -26,6 +26,17 @@ from loopwright.client import Client
 from loopwright.errors import JobFailedError
 from loopwright.models import MAX_SEED, MAX_TRIALS, Strategy
 from loopwright.workload import to_func
+
+
+@dataclass(frozen=True)
+class Search:
+    """What was asked for."""
+
+    workload: str
+    target: str
+    trials: int
+    seed: int
+    strategy: Strategy
 
 
 @dataclass(frozen=True)
@@ -47,6 +58,7 @@ class Outcome:
 
 def tune(
     workload: WorkloadArgument,
+    *,
     target: TargetOption = "cpu",
     trials: Annotated[int, typer.Option(min=1, max=MAX_TRIALS, help="The budget.")] = 200,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the search.")] = 0,
@@ -61,11 +73,12 @@ def tune(
     """Search for a fast schedule; every candidate is checked before it counts."""
     text = read_workload(workload)
     Target(target)
+    search = Search(text, target, trials, seed, strategy)
     if url is None:
-        outcome = _tune_here(text, target, trials, seed, strategy)
+        outcome = _tune_here(search)
     else:
         with Client(url, token) as client:
-            outcome = _tune_there(client, text, target, trials, seed, strategy)
+            outcome = _tune_there(client, search)
     if output is not None:
         schedule = outcome.trace.apply_to(to_func(text))
         compile_artifact(schedule, Target(outcome.target)).save(output)
@@ -75,8 +88,14 @@ def tune(
         _show(outcome, text)
 
 
-def _tune_here(text: str, target: str, trials: int, seed: int, strategy: Strategy) -> Outcome:
-    found = tuning.tune(text, target=target, trials=trials, seed=seed, strategy=strategy.value)
+def _tune_here(search: Search) -> Outcome:
+    found = tuning.tune(
+        search.workload,
+        target=search.target,
+        trials=search.trials,
+        seed=search.seed,
+        strategy=search.strategy.value,
+    )
     default = found.default.measurement
     return Outcome(
         found.func.name,
@@ -89,17 +108,21 @@ def _tune_here(text: str, target: str, trials: int, seed: int, strategy: Strateg
     )
 
 
-def _tune_there(
-    client: Client, text: str, target: str, trials: int, seed: int, strategy: Strategy
-) -> Outcome:
-    handle = client.tune(text, target=target, trials=trials, seed=seed, strategy=strategy.value)
+def _tune_there(client: Client, search: Search) -> Outcome:
+    handle = client.tune(
+        search.workload,
+        target=search.target,
+        trials=search.trials,
+        seed=search.seed,
+        strategy=search.strategy.value,
+    )
     err_console.print(f"job {handle.id}", highlight=False)
     try:
         job = handle.wait()
     except KeyboardInterrupt:
         err_console.print(f"the job goes on; see: loopwright trials {handle.id}", highlight=False)
         raise typer.Exit(130) from None
-    best = client.best(text, target=job.target)
+    best = client.best(search.workload, target=job.target)
     if job.best_secs is None:
         raise JobFailedError(f"job {job.id} was {job.state} before anything ran")
     return Outcome(

@@ -1,0 +1,224 @@
+"""The main job, end to end: serve, tune three workloads, fetch their kernels, prove them.
+
+Run it with `make demo`. It starts `loopwright serve` on a free loopback port with a database of its
+own, and talks to it as any user would. It fails if a kernel is wrong, or slower than the default.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+# One core is what a kernel gets here, so NumPy gets one too; its library reads this when it loads.
+os.environ.update(OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1", OMP_NUM_THREADS="1")
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import loopwright as lw
+from examples.cases import Array, Case, cases
+from loopwright.interleaved import time_interleaved
+
+DEFAULT_TRIALS = 200
+START_SECS = 60.0
+# Relative to the largest element; sums of 512 or 576 products in float32 stay far below.
+TOLERANCE = 1e-5
+# What two measurements of the same kernel may differ by.
+NOISE = 1.05
+
+
+@dataclass(frozen=True)
+class Result:
+    """One row of the table."""
+
+    case: Case
+    default_secs: float
+    tuned_secs: float
+    numpy_secs: float
+    max_error: float
+    num_trials: int
+    trials_per_sec: float
+
+    @property
+    def gflops(self) -> float:
+        """How fast the tuned kernel computes."""
+        return lw.flops(self.case.func) / self.tuned_secs / 1e9
+
+    @property
+    def complaints(self) -> list[str]:
+        """What must not be: a wrong result, or a loss against the default schedule."""
+        found = []
+        if not self.max_error <= TOLERANCE:
+            found.append(f"{self.case.name}: wrong result, largest error {self.max_error:.1e}")
+        if self.tuned_secs > self.default_secs * NOISE:
+            found.append(f"{self.case.name}: the tuned kernel is slower than the default schedule")
+        return found
+
+
+def main() -> int:
+    """Run the demo; return the exit code of the process."""
+    options = argparse.ArgumentParser(description=__doc__, prog="make demo")
+    options.add_argument("--trials", type=int, default=DEFAULT_TRIALS, help="of each workload")
+    options.add_argument("--svg", type=Path, help="also draw what is printed")
+    chosen = options.parse_args()
+    # Without a terminal the table still needs its width, and nobody wants a bar drawn into a log.
+    console = Console(width=None if sys.stdout.isatty() else 132, record=True)
+    started = time.monotonic()
+    target = lw.Target("cpu -num-cores=1")
+    peak = lw.fma_peak_gflops(target)
+    console.print(f"target {target.name}; FMA peak of one core: {peak:.1f} GFLOP/s")
+    with server(console) as url, lw.Client(url) as client:
+        results = [tune_and_prove(client, c, target, chosen.trials, console) for c in cases()]
+    console.print(make_table(results, peak))
+    console.print(f"everything took {time.monotonic() - started:.0f} s")
+    if chosen.svg:
+        draw(console, chosen.svg)
+    complaints = [c for result in results for c in result.complaints]
+    for complaint in complaints:
+        console.print(f"[red bold]FAILED[/] {complaint}")
+    return 1 if complaints else 0
+
+
+@contextlib.contextmanager
+def server(console: Console) -> Iterator[str]:
+    """Run `loopwright serve` while the body runs, and yield its address."""
+    with (
+        tempfile.TemporaryDirectory(prefix="loopwright-demo-") as directory,
+        open(Path(directory, "serve.log"), "w+", encoding="utf-8") as log,
+    ):
+        # Kernels of earlier runs must not stand in for those of this one.
+        os.environ["LOOPWRIGHT_CACHE"] = str(Path(directory, "cache"))
+        port = free_port()
+        command = [sys.executable, "-m", "loopwright", "serve", "--port", str(port)]
+        started = time.monotonic()
+        process = subprocess.Popen(
+            [*command, "--db", f"sqlite:///{directory}/demo.db"], stdout=log, stderr=log
+        )
+        url = f"http://127.0.0.1:{port}"
+        try:
+            wait_for(url, process)
+            console.print(f"serving on {url} after {time.monotonic() - started:.1f} s")
+            yield url
+        except BaseException:
+            log.seek(0)
+            sys.stderr.write(log.read()[-5000:])
+            raise
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(timeout=15)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def free_port() -> int:
+    """Return a port of the loopback interface that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait until the server answers."""
+    deadline = time.monotonic() + START_SECS
+    with lw.Client(url, attempts=1) as client:
+        while True:
+            try:
+                client.health()
+            except lw.ServerUnreachableError:
+                if process.poll() is not None:
+                    raise RuntimeError(f"the server ended with code {process.returncode}") from None
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+            else:
+                return
+
+
+def tune_and_prove(
+    client: lw.Client, case: Case, target: lw.Target, trials: int, console: Console
+) -> Result:
+    """Tune a workload on the server, fetch its kernel, check and time it."""
+    job = client.tune(case.workload, target=target, trials=trials)
+    done = job.wait()
+    assert done.started_at is not None, done
+    assert done.finished_at is not None, done
+    tuning_secs = (done.finished_at - done.started_at).total_seconds()
+    console.print(f"{case.name}: {done.num_measured} trials in {tuning_secs:.1f} s")
+
+    tuned = client.kernel(case.workload, target=target, fallback=False)
+    default = lw.build(case.func, target)
+    rng = np.random.default_rng()  # fresh inputs on every run of the demo
+    params = tuned.artifact.params
+    a, b = (rng.standard_normal(p.shape, dtype="float32") for p in params if not p.is_output)
+    out = next(np.full(p.shape, np.nan, p.dtype) for p in params if p.is_output)
+    tuned(a, b, out)
+    timings = time_interleaved(
+        {
+            "default": default.bind(a, b, np.empty_like(out)),
+            "tuned": tuned.module.bind(a, b, np.empty_like(out)),
+            "numpy": lambda: case.numpy(a, b),
+        }
+    )
+    return Result(
+        case,
+        default_secs=timings["default"].median_secs,
+        tuned_secs=timings["tuned"].median_secs,
+        numpy_secs=timings["numpy"].median_secs,
+        max_error=largest_error(out, case.numpy(a.astype("float64"), b.astype("float64"))),
+        num_trials=done.num_measured,
+        trials_per_sec=done.num_measured / tuning_secs,
+    )
+
+
+def largest_error(got: Array, expected: Array) -> float:
+    """Return the largest difference, relative to the largest expected element; NaN if any is."""
+    return float(np.max(np.abs(got - expected)) / np.max(np.abs(expected)))
+
+
+def make_table(results: list[Result], peak_gflops: float) -> Table:
+    """Return what the demo is about."""
+    table = Table(title="One core, times in ms: medians, taken in turns in one run")
+    table.add_column("workload")
+    table.add_column("given as")
+    for name in ("default", "tuned", "NumPy", "x default", "x NumPy", "GFLOP/s", "% of peak"):
+        table.add_column(name, justify="right")
+    for name in ("trials", "trials/s", "max error"):
+        table.add_column(name, justify="right")
+    for r in results:
+        table.add_row(
+            r.case.name,
+            r.case.given_as,
+            *(f"{1e3 * secs:.3f}" for secs in (r.default_secs, r.tuned_secs, r.numpy_secs)),
+            f"[bold]{r.default_secs / r.tuned_secs:.1f}[/]",
+            f"{r.numpy_secs / r.tuned_secs:.2f}",
+            f"{r.gflops:.1f}",
+            f"[bold]{100 * r.gflops / peak_gflops:.0f}[/]",
+            str(r.num_trials),
+            f"{r.trials_per_sec:.1f}",
+            f"{r.max_error:.1e}",
+        )
+    return table
+
+
+def draw(console: Console, path: Path) -> None:
+    """Write what was printed as a picture, without fonts from elsewhere."""
+    svg = console.export_svg(title="make demo")
+    path.write_text(re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
