@@ -8,7 +8,7 @@ reassociation, no assumption about NaN or infinity.
 from __future__ import annotations
 
 from compiler.codegen.addresses import Address, AddressEmitter, Lane, Value
-from compiler.codegen.math_functions import expand
+from compiler.codegen.math_functions import LIBRARY_FUNCTIONS, expand
 from compiler.codegen.types import (
     conversion,
     element_alignment,
@@ -327,7 +327,25 @@ class ExpressionEmitter(AddressEmitter):
             return self.value(expanded)
         args = tuple(self.value(a) for a in expanded.args)
         scalar = scalar_type(expanded.dtype)
+        if expanded.name in LIBRARY_FUNCTIONS:
+            return self._library_call(LIBRARY_FUNCTIONS[expanded.name], expanded.dtype, args[0])
         return self._intrinsic(expanded.name, scalar, args)
+
+    def _library_call(self, name: str, dtype: DType, arg: Value) -> Value:
+        """Call a function of the C library for each lane."""
+        wide = self._cast(arg, dtype, "float64")
+        self.externals.add(f"declare double @{name}(double)")
+        kind = vector("double", wide.lanes)
+        if wide.lanes == 1:
+            text = f"call double @{name}(double {wide.name})"
+            return self._cast(Value(self.pure(text, wide.level), wide.level), "float64", dtype)
+        result = "poison"
+        for lane in range(wide.lanes):
+            one = self.pure(f"extractelement {kind} {wide.name}, i64 {lane}", wide.level)
+            one = self.pure(f"call double @{name}(double {one})", wide.level)
+            text = f"insertelement {kind} {result}, double {one}, i64 {lane}"
+            result = self.pure(text, wide.level)
+        return self._cast(Value(result, wide.level, wide.lanes), "float64", dtype)
 
     # --- memory -------------------------------------------------------------------------------
 
@@ -386,5 +404,5 @@ class ExpressionEmitter(AddressEmitter):
         else:
             steps = (f"i64 {lane * (address.stride or 0)}" for lane in range(lanes))
             offsets = f"<{', '.join(steps)}>"
-        text = f"getelementptr {memory_type(dtype)}, ptr {address.pointer.name}, <{lanes} x i64> {offsets}"
-        return self.emit(text)
+        base = f"{memory_type(dtype)}, ptr {address.pointer.name}"
+        return self.emit(f"getelementptr {base}, <{lanes} x i64> {offsets}")

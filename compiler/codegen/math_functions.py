@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import BinOp, Call, Expr, FloatImm
+from compiler.ir.dtypes import is_float
+from compiler.ir.nodes import BinOp, Call, Expr, FloatImm, IntImm
 
 # Our name of a function -> the LLVM intrinsic of the same meaning.
 _INTRINSICS = {
@@ -10,31 +11,35 @@ _INTRINSICS = {
     "exp2": "exp2",
     "log": "log",
     "log2": "log2",
-    "log10": "log10",
     "sqrt": "sqrt",
     "sin": "sin",
     "cos": "cos",
-    "tan": "tan",
     "tanh": "tanh",
     "floor": "floor",
     "ceil": "ceil",
     "trunc": "trunc",
     "round": "roundeven",
-    "nearbyint": "roundeven",
     "abs": "fabs",
-    "fabs": "fabs",
     "pow": "pow",
 }
 
 
+# Functions that LLVM has no intrinsic for -> the C library's name.
+LIBRARY_FUNCTIONS = {"erf": "erf"}
+
+
 def expand(call: Call) -> Expr:
     """Return a call of an LLVM intrinsic, or an expression made of such calls."""
-    one = FloatImm(1.0, call.dtype)
     match call:
         case Call("rsqrt", (x,), dtype):
-            return BinOp("/", one, Call("sqrt", (x,), dtype))
+            return BinOp("/", FloatImm(1.0, dtype), Call("sqrt", (x,), dtype))
         case Call("sigmoid", (x,), dtype):
+            one = FloatImm(1.0, dtype)
             negated = BinOp("-", FloatImm(0.0, dtype), x)
             return BinOp("/", one, BinOp("+", one, Call("exp", (negated,), dtype)))
+        case Call("abs", (x,), dtype) if not is_float(dtype):
+            return BinOp("max", x, BinOp("-", IntImm(0, dtype), x))
+        case Call(name) if name in LIBRARY_FUNCTIONS:
+            return call
         case Call(name, args, dtype):
             return Call(_INTRINSICS[name], args, dtype)

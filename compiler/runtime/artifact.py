@@ -6,6 +6,7 @@ The file is a zip of `meta.json` and `kernel.o`. Reading one runs nothing; loadi
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import zipfile
@@ -49,6 +50,7 @@ class Artifact:
     def to_bytes(self) -> bytes:
         """Return the artifact as the bytes of a file."""
         meta = {name: value for name, value in asdict(self).items() if name != "object_code"}
+        meta["sha256"] = hashlib.sha256(self.object_code).hexdigest()
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
             _write(file, "meta.json", json.dumps({"format": FORMAT_VERSION, **meta}).encode())
@@ -85,6 +87,9 @@ class Artifact:
             raise ArtifactError(
                 f"the artifact has format {version}: this version reads {FORMAT_VERSION}"
             )
+        # LLVM's linker crashes on damaged objects: the damage must be seen before.
+        if meta.pop("sha256") != hashlib.sha256(code).hexdigest():
+            raise ArtifactError("the artifact is damaged: its object code has another checksum")
         params = []
         for param in meta.pop("params"):
             if param["dtype"] not in get_args(DType):

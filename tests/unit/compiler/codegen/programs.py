@@ -1,0 +1,54 @@
+"""Programs for the tests of code generation, and what is needed to run them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler import te
+from compiler.codegen.machine_code import verify_module
+from compiler.driver import build, emit_llvm
+from compiler.ir.dtypes import DType
+from compiler.ir.nodes import BlockRealize, For, LoopKind, PrimFunc, Stmt
+from compiler.ir.visit import transform
+from compiler.target import Target
+
+ONE_CORE = "cpu -num-cores=1"
+
+
+def mark(func: PrimFunc, **kinds: LoopKind) -> PrimFunc:
+    """Return the program with the loops of these names of these kinds."""
+
+    def kind(stmt: Stmt) -> Stmt | None:
+        if isinstance(stmt, For) and stmt.var.name in kinds:
+            return replace(stmt, kind=kinds[stmt.var.name])
+        return None
+
+    body = transform(func.body, on_stmt=kind)
+    assert isinstance(body, BlockRealize)
+    assert body is not func.body, f"no loop is called {', '.join(kinds)}"
+    return replace(func, body=body)
+
+
+def run(func: PrimFunc, *inputs: NDArray[Any], target: str = ONE_CORE) -> NDArray[Any]:
+    """Run a program whose last parameter is its output; elements it leaves unwritten show."""
+    verify_module(emit_llvm(func, Target(target)).text)
+    module = build(func, target)
+    last = module.params[-1]
+    poison = np.nan if last.dtype.startswith("float") else 77
+    output = np.full(last.shape, poison, dtype=last.dtype)
+    try:
+        module(*inputs, output)
+    finally:
+        module.close()
+    return output
+
+
+def elementwise(extent: int, body: Any, dtype: DType = "float32") -> PrimFunc:
+    """Return `B[i] = body(A, i)` over a vector."""
+    A = te.placeholder((extent,), dtype, name="A")
+    B = te.compute((extent,), lambda i: body(A, i), name="B")
+    return te.create_prim_func([A, B])

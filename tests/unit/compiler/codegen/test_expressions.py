@@ -1,0 +1,145 @@
+"""Every kind of expression, scalar and vectorized, against NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import erf
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from compiler import te
+from compiler.ir.dtypes import DType
+from tests.unit.compiler.codegen.programs import elementwise, mark, run
+
+N = 45  # not a multiple of any vector's length
+LOOPS = ["serial", "vectorized", "unrolled"]
+RNG = np.random.default_rng(7)
+
+FLOATS: dict[str, tuple[Callable[[Any], Any], Callable[[NDArray[Any]], NDArray[Any]]]] = {
+    "add": (lambda x: x + 1.5, lambda x: x + np.float32(1.5)),
+    "sub": (lambda x: 2.0 - x, lambda x: 2 - x),
+    "div": (lambda x: x / 3.0, lambda x: x / np.float32(3)),
+    "exp": (te.exp, np.exp),
+    "sqrt": (lambda x: te.sqrt(x * x), np.abs),
+    "tanh": (te.tanh, np.tanh),
+    "sigmoid": (te.sigmoid, lambda x: 1 / (1 + np.exp(-x))),
+    "rsqrt": (lambda x: te.rsqrt(x * x + 1.0), lambda x: 1 / np.sqrt(x * x + 1)),
+    "floor": (te.floor, np.floor),
+    "round": (te.round, np.rint),
+    "abs": (te.abs, np.abs),
+    "power": (lambda x: te.power(te.abs(x), x), lambda x: np.abs(x) ** x),
+    "select": (lambda x: te.select(x > 0.0, x, x * 2.0), lambda x: np.where(x > 0, x, 2 * x)),
+    "cast": (lambda x: te.cast("float32", te.cast("int32", x)), np.trunc),
+    "logic": (
+        lambda x: te.select(te.all(x > -1.0, te.logical_not(x > 1.0)), x, 0.0 * x),
+        lambda x: np.where((x > -1) & ~(x > 1), x, 0),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", LOOPS)
+@pytest.mark.parametrize("name", FLOATS)
+def test_a_float_expression_is_what_numpy_computes(name: str, kind: Any) -> None:
+    body, reference = FLOATS[name]
+    x = (4 * RNG.standard_normal(N)).astype("float32")
+    got = run(mark(elementwise(N, lambda A, i: body(A[i])), i=kind), x)
+    np.testing.assert_allclose(got, reference(x), rtol=2e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", LOOPS)
+def test_erf_is_called_a_lane_at_a_time(kind: Any) -> None:
+    x = RNG.standard_normal(N).astype("float32")
+    got = run(mark(elementwise(N, lambda A, i: te.erf(A[i])), i=kind), x)
+    np.testing.assert_allclose(got, [erf(v) for v in x], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", LOOPS)
+@pytest.mark.parametrize("divisor", [1, 2, 3, 7, -3])
+def test_integer_division_rounds_towards_minus_infinity(divisor: int, kind: Any) -> None:
+    x = RNG.integers(-1000, 1000, N).astype("int32")
+    quotient = elementwise(N, lambda A, i: A[i] // divisor, "int32")
+    remainder = elementwise(N, lambda A, i: A[i] % divisor, "int32")
+    np.testing.assert_array_equal(run(mark(quotient, i=kind), x), x // divisor)
+    np.testing.assert_array_equal(run(mark(remainder, i=kind), x), x % divisor)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int64", "uint32"])
+def test_integers_of_every_width_wrap_as_numpy_does(dtype: DType) -> None:
+    x = np.arange(-20, N - 20).astype(dtype)
+    func = mark(elementwise(N, lambda A, i: A[i] * A[i] + A[i], dtype), i="vectorized")
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(run(func, x), (x * x + x).astype(dtype))
+
+
+def test_unsigned_values_compare_and_divide_as_unsigned() -> None:
+    x = np.array([3, 200, 255, 128], dtype="uint8")
+    func = elementwise(4, lambda A, i: te.select(A[i] > A[0] * 2, A[i] // 2, A[i] % 2), "uint8")
+    np.testing.assert_array_equal(run(func, x), np.where(x > 6, x // 2, x % 2))
+
+
+@pytest.mark.parametrize("kind", LOOPS)
+def test_a_bool_is_a_byte_in_memory(kind: Any) -> None:
+    x = RNG.standard_normal(N).astype("float32")
+    A = te.placeholder((N,), "float32", name="A")
+    func = te.create_prim_func([A, te.compute((N,), lambda i: A[i] > 0.0, name="B")])
+    np.testing.assert_array_equal(run(mark(func, i=kind), x), x > 0)
+
+
+@pytest.mark.parametrize("kind", LOOPS)
+def test_if_then_else_never_touches_what_it_guards_against(kind: Any) -> None:
+    """The guarded load is out of bounds at both ends: a page fault or garbage would show."""
+    A = te.placeholder((N,), "float32", name="A")
+    B = te.compute(
+        (N + 8,),
+        lambda i: te.if_then_else(te.all(i >= 4, i < N + 4), A[i - 4], -1.0),
+        name="B",
+    )
+    x = RNG.standard_normal(N).astype("float32")
+    got = run(mark(te.create_prim_func([A, B]), i=kind), x)
+    np.testing.assert_array_equal(got, np.pad(x, 4, constant_values=-1))
+
+
+@pytest.mark.parametrize("kind", LOOPS)
+@pytest.mark.parametrize("stride", [2, 3])
+def test_a_strided_load_gathers(stride: int, kind: Any) -> None:
+    A = te.placeholder((stride * N,), "float32", name="A")
+    B = te.compute((N,), lambda i: A[stride * i + 1], name="B")
+    x = RNG.standard_normal(stride * N).astype("float32")
+    got = run(mark(te.create_prim_func([A, B]), i=kind), x)
+    np.testing.assert_array_equal(got, x[1::stride])
+
+
+@pytest.mark.parametrize("kind", LOOPS)
+def test_an_index_with_floor_division_addresses_each_lane(kind: Any) -> None:
+    A = te.placeholder((N,), "float32", name="A")
+    B = te.compute((N,), lambda i: A[(i // 3) * 3 + 2 - i % 3], name="B")
+    x = RNG.standard_normal(N).astype("float32")
+    order = np.arange(N) // 3 * 3 + 2 - np.arange(N) % 3
+    np.testing.assert_array_equal(run(mark(te.create_prim_func([A, B]), i=kind), x), x[order])
+
+
+@pytest.mark.parametrize("kind", LOOPS)
+def test_maximum_and_minimum_keep_nan(kind: Any) -> None:
+    x = np.array([1, np.nan, -2, np.inf, -np.inf, np.nan, 0, 5, np.nan], dtype="float32")
+    y = x[::-1].copy()
+    A = te.placeholder((9,), "float32", name="A")
+    Y = te.placeholder((9,), "float32", name="Y")
+    relu = te.create_prim_func([A, te.compute((9,), lambda i: te.max(A[i], 0.0), name="B")])
+    least = te.create_prim_func([A, Y, te.compute((9,), lambda i: te.min(A[i], Y[i]), name="B")])
+    np.testing.assert_array_equal(run(mark(relu, i=kind), x), np.maximum(x, 0))
+    np.testing.assert_array_equal(run(mark(least, i=kind), x, y), np.minimum(x, y))
+
+
+def test_half_precision_is_computed_in_half_precision() -> None:
+    x = RNG.standard_normal(N).astype("float16")
+    func = mark(elementwise(N, lambda A, i: A[i] * A[i] + 1.0, "float16"), i="vectorized")
+    np.testing.assert_allclose(run(func, x), x * x + np.float16(1), rtol=2e-3)
+
+
+def test_a_float_literal_keeps_every_digit() -> None:
+    value = 0.1 + 2**-20
+    func = elementwise(3, lambda A, i: A[i] * 0.0 + value, "float32")
+    assert (run(func, np.ones(3, "float32")) == np.float32(value)).all()

@@ -1,0 +1,220 @@
+"""Loops of every kind, guards, buffers, threads: what runs is what the program says."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from compiler import ops, te
+from compiler.codegen.machine_code import disassemble
+from compiler.driver import BuildError, build, emit_llvm, lower
+from compiler.ir.nodes import (
+    TRUE,
+    Allocate,
+    BinOp,
+    Block,
+    BlockRealize,
+    BufferRegion,
+    Compare,
+    FloatImm,
+    For,
+    IntImm,
+    IterVar,
+    Load,
+    LoopKind,
+    PrimFunc,
+    Range,
+    Seq,
+    Store,
+    Var,
+    make_buffer,
+    seq,
+)
+from compiler.ir.visit import substitute, walk
+from compiler.target import Target
+from tests.unit.compiler.codegen.programs import ONE_CORE, elementwise, mark, run
+
+RNG = np.random.default_rng(3)
+
+
+def tiled_copy(extent: int, tile: int, inner: LoopKind) -> PrimFunc:
+    """Return `B[v] = A[v] + 1` for v = i*tile + j, guarded where the tile does not divide."""
+    A, B = make_buffer("A", (extent,)), make_buffer("B", (extent,))
+    i, j, v = Var("i"), Var("j"), Var("v")
+    value = BinOp("+", BinOp("*", i, IntImm(tile)), j)
+    block = Block(
+        "B",
+        (IterVar(v, IntImm(extent), "spatial"),),
+        (BufferRegion(A, (Range(v, IntImm(1)),)),),
+        (BufferRegion(B, (Range(v, IntImm(1)),)),),
+        Store(B, (v,), BinOp("+", Load(A, (v,)), FloatImm(1.0))),
+    )
+    guarded = BlockRealize((value,), Compare("<", value, IntImm(extent)), block)
+    body = For(i, IntImm(-(-extent // tile)), For(j, IntImm(tile), guarded, inner))
+    root = Block("root", (), (), (), body)
+    return PrimFunc("tiled_copy", (A, B), BlockRealize((), TRUE, root))
+
+
+@pytest.mark.parametrize("inner", ["serial", "vectorized", "unrolled"])
+@pytest.mark.parametrize(("extent", "tile"), [(33, 8), (7, 16), (64, 16), (35, 3)])
+def test_a_guard_keeps_every_lane_inside(extent: int, tile: int, inner: LoopKind) -> None:
+    x = RNG.standard_normal(extent).astype("float32")
+    # The output sits between fences: a lane beyond the end would change them.
+    room = np.full(extent + 64, 9.0, dtype="float32")
+    func = tiled_copy(extent, tile, inner)
+    build(func, ONE_CORE)(x, room[32 : 32 + extent])
+    np.testing.assert_array_equal(room[32 : 32 + extent], x + 1)
+    assert (room[:32] == 9).all()
+    assert (room[32 + extent :] == 9).all()
+
+
+@pytest.mark.parametrize("extent", [1, 5, 16, 31, 257, 1000])
+def test_a_vectorized_loop_of_any_length(extent: int) -> None:
+    x = RNG.standard_normal(extent).astype("float32")
+    func = mark(elementwise(extent, lambda A, i: A[i] * 2.0), i="vectorized")
+    np.testing.assert_array_equal(run(func, x), 2 * x)
+
+
+def test_a_vectorized_loop_may_hold_a_serial_one() -> None:
+    a, b = RNG.random((5, 9), "float32"), RNG.random((9, 21), "float32")
+    got = run(mark(ops.matmul(5, 21, 9), j="vectorized"), a, b)
+    np.testing.assert_allclose(got, a @ b, rtol=1e-5)
+
+
+def test_a_vectorized_reduction_is_not_a_race() -> None:
+    """Every lane would store to one element: the loop runs serially instead."""
+    a, b = RNG.random((4, 16), "float32"), RNG.random((16, 4), "float32")
+    got = run(mark(ops.matmul(4, 4, 16), k="vectorized"), a, b)
+    np.testing.assert_allclose(got, a @ b, rtol=1e-5)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_a_parallel_loop_runs_each_iteration_once(threads: int) -> None:
+    a, b = RNG.random((13, 24), "float32"), RNG.random((24, 17), "float32")
+    func = mark(ops.matmul(13, 17, 24), i="parallel")
+    got = run(func, a, b, target=f"cpu -num-cores={threads}")
+    np.testing.assert_allclose(got, a @ b, rtol=1e-5)
+
+
+def test_parallel_in_parallel_runs_in_its_task() -> None:
+    a, b = RNG.random((13, 24), "float32"), RNG.random((24, 17), "float32")
+    func = mark(ops.matmul(13, 17, 24), i="parallel", j="parallel")
+    np.testing.assert_allclose(run(func, a, b, target="cpu -num-cores=2"), a @ b, rtol=1e-5)
+
+
+def test_threads_have_workspaces_of_their_own() -> None:
+    """Each row's intermediate is too large for the stack: shared, threads would mix rows."""
+    n = 8192
+    A = te.placeholder((32, n), "float32", name="A")
+    T = te.compute((32, n), lambda i, j: A[i, j] + 1.0, name="T")
+    B = te.compute((32, n), lambda i, j: T[i, n - 1 - j] * 2.0, name="B")
+    func = fuse_rows(te.create_prim_func([A, B]), "parallel")
+    x = RNG.random((32, n), "float32")
+    for _ in range(5):
+        got = run(func, x, target="cpu -num-cores=4")
+        np.testing.assert_array_equal(got, (x[:, ::-1] + 1) * 2)
+
+
+def fuse_rows(func: PrimFunc, kind: LoopKind) -> PrimFunc:
+    """Put two nests over rows into one loop, as compute_at does."""
+    body = func.root.body
+    assert isinstance(body, Seq)
+    first, second = body.stmts
+    assert isinstance(first, For)
+    assert isinstance(second, For)
+    both = seq(substitute(first.body, {first.var: second.var}), second.body)
+    root = replace(func.root, body=For(second.var, second.extent, both, kind))
+    return replace(func, body=replace(func.body, block=root))
+
+
+def test_an_intermediate_shrinks_to_what_one_iteration_touches() -> None:
+    A = te.placeholder((64, 100), "float32", name="A")
+    T = te.compute((64, 100), lambda i, j: A[i, j] + 1.0, name="T")
+    B = te.compute((64, 100), lambda i, j: T[i, j] * 2.0, name="B")
+    func = fuse_rows(te.create_prim_func([A, B]), "serial")
+    (allocation,) = [n for n in walk(lower(func, Target())) if isinstance(n, Allocate)]
+    assert allocation.buffer.shape == (IntImm(1), IntImm(100))
+    x = RNG.random((64, 100), "float32")
+    np.testing.assert_array_equal(run(func, x), (x + 1) * 2)
+
+
+def test_a_buffer_outlives_the_loop_that_reduces_into_it() -> None:
+    """Sunk into the reduction's loop, the accumulator would lose its value."""
+    a, b = RNG.random((6, 6), "float32"), RNG.random((6, 6), "float32")
+    np.testing.assert_allclose(run(ops.mm_relu(6, 6, 6), a, b), np.maximum(a @ b, 0), rtol=1e-5)
+
+
+def accumulations(text: str) -> int:
+    """Count the stores inside the loops of an LLVM function."""
+    return len(re.findall(r"^  store <", text, re.MULTILINE))
+
+
+def test_an_accumulator_stays_in_registers_across_the_reduction() -> None:
+    """The tile is loaded before the loop over k and stored after it, not once a step."""
+    func = split_init(ops.matmul(8, 16, 64))
+    text = emit_llvm(mark(func, i="unrolled", j="vectorized"), Target(ONE_CORE)).text
+    assembly = disassemble(text, Target(ONE_CORE))
+    loops = re.findall(r"(\.LBB\d+_\d+):(.*?)\bj[a-z]+\s+\1\b", assembly, re.DOTALL)
+    assert loops, "the reduction is a loop"
+    assert not any(re.search(r"vmov[au]ps\s+%[xyz]mm\d+, .*\(", body) for _, body in loops)
+    a, b = RNG.random((8, 64), "float32"), RNG.random((64, 16), "float32")
+    got = run(mark(func, i="unrolled", j="vectorized"), a, b)
+    np.testing.assert_allclose(got, a @ b, rtol=1e-5)
+
+
+def split_init(func: PrimFunc) -> PrimFunc:
+    """Zero the output first, then run `k, i, j`: what decompose_reduction and reorder give."""
+    i, j, k = (n for n in walk(func.root.body) if isinstance(n, For))
+    realize = k.body
+    assert isinstance(realize, BlockRealize)
+    assert realize.block.init is not None
+    update = replace(realize, block=replace(realize.block, init=None))
+    a, b = Var("i"), Var("j")
+    zero = BlockRealize(
+        realize.iter_values[:2],
+        TRUE,
+        replace(
+            realize.block,
+            name="init",
+            iter_vars=realize.block.iter_vars[:2],
+            body=realize.block.init,
+            init=None,
+        ),
+    )
+    zeroed = For(a, i.extent, For(b, j.extent, substitute(zero, {i.var: a, j.var: b})))
+    nest = For(k.var, k.extent, For(i.var, i.extent, For(j.var, j.extent, update)))
+    root = replace(func.root, body=seq(zeroed, nest))
+    return replace(func, body=replace(func.body, block=root))
+
+
+def test_too_much_unrolling_is_refused_and_says_so() -> None:
+    func = mark(ops.matmul(32, 32, 32), i="unrolled", j="unrolled", k="unrolled")
+    with pytest.raises(BuildError, match="expands to more than 8192 stores: unroll less"):
+        emit_llvm(func, Target(ONE_CORE))
+
+
+@pytest.mark.parametrize("cpu", ["x86-64", "znver3", "sapphirerapids", "neoverse-n1"])
+def test_code_for_other_cpus_uses_their_registers(cpu: str) -> None:
+    target = Target(f"cpu -mcpu={cpu} -num-cores=1")
+    func = mark(split_init(ops.matmul(4, 16, 64)), i="unrolled", j="vectorized")
+    assembly = disassemble(emit_llvm(func, target).text, target)
+    expected = {"x86-64": "mulps", "znver3": r"vfmadd\d+ps.*ymm", "neoverse-n1": r"fmla\s+v"}
+    assert re.search(expected.get(cpu, r"vfmadd\d+ps.*zmm"), assembly)
+
+
+@pytest.mark.parametrize("spec", ["softmax:8,33", "layer_norm:8,33", "row_sum:5,9"])
+def test_operators_of_several_stages_run(spec: str) -> None:
+    func = ops.from_spec(spec)
+    inputs: list[Any] = [
+        RNG.random(tuple(int(n.value) for n in b.shape if isinstance(n, IntImm)), "float32")
+        for b in func.params[:-1]
+    ]
+    got = run(func, *inputs)
+    assert np.isfinite(got).all()
+    if spec.startswith("softmax"):
+        x = np.exp(inputs[0] - inputs[0].max(1, keepdims=True))
+        np.testing.assert_allclose(got, x / x.sum(1, keepdims=True), rtol=1e-5)
