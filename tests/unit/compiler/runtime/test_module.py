@@ -9,6 +9,7 @@ import threading
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -152,10 +153,10 @@ def test_one_module_may_be_called_from_several_threads() -> None:
 
 def test_dlpack_arrays_are_taken() -> None:
     class Speaker:
-        def __init__(self, array: np.ndarray) -> None:  # type: ignore[type-arg]
+        def __init__(self, array: np.ndarray[Any, Any]) -> None:
             self.array = array
 
-        def __dlpack__(self, **options: object) -> object:
+        def __dlpack__(self, **options: Any) -> object:
             return self.array.__dlpack__(**options)
 
         def __dlpack_device__(self) -> tuple[int, int]:

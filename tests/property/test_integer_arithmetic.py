@@ -1,0 +1,161 @@
+"""Simplification and bounds, against evaluating the expression at every point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import get_args
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compiler.ir.affine import affine
+from compiler.ir.bounds import bounds
+from compiler.ir.dtypes import is_integer
+from compiler.ir.nodes import (
+    ArithOp,
+    BinOp,
+    Compare,
+    CompareOp,
+    Expr,
+    IntImm,
+    Logic,
+    Not,
+    Select,
+    Var,
+    dtype_of,
+)
+from compiler.ir.simplify import equal, prove, simplify
+from compiler.ir.visit import substitute, walk
+
+EXTENTS = {Var("i"): 4, Var("j"): 6, Var("k"): 9}
+
+
+def value(expr: Expr, env: Mapping[Var, int]) -> int:
+    """Evaluate by Python's own integers."""
+    match expr:
+        case Var():
+            return env[expr]
+        case IntImm(literal):
+            return literal
+        case BinOp(op, lhs, rhs):
+            a, b = value(lhs, env), value(rhs, env)
+            return min(a, b) if op == "min" else max(a, b) if op == "max" else calculate(op, a, b)
+        case Compare(op, lhs, rhs):
+            return int(compare(op, value(lhs, env), value(rhs, env)))
+        case Logic(op, lhs, rhs):
+            return (
+                (value(lhs, env) and value(rhs, env))
+                if op == "and"
+                else (value(lhs, env) or value(rhs, env))
+            )
+        case Not(inner):
+            return int(not value(inner, env))
+        case Select(condition, then, otherwise):
+            return value(then if value(condition, env) else otherwise, env)
+        case _:
+            raise AssertionError(expr)
+
+
+def calculate(op: ArithOp, a: int, b: int) -> int:
+    table = {"+": a + b, "-": a - b, "*": a * b}
+    return table[op] if op in table else a // b if op == "//" else a % b
+
+
+def compare(op: CompareOp, a: int, b: int) -> bool:
+    return {"==": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[op]
+
+
+LEAVES = st.one_of(st.sampled_from(list(EXTENTS)), st.integers(-12, 12).map(IntImm))
+POSITIVE = st.integers(1, 12).map(IntImm)
+
+
+def grow(children: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
+    arithmetic = st.builds(BinOp, st.sampled_from(["+", "-", "min", "max"]), children, children)
+    scaled = st.builds(BinOp, st.just("*"), children, LEAVES)
+    divided = st.builds(BinOp, st.sampled_from(["//", "%"]), children, POSITIVE)
+    chosen = st.builds(Select, conditions(children), children, children)
+    return st.one_of(arithmetic, scaled, divided, chosen)
+
+
+def conditions(numbers: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
+    comparison = st.builds(Compare, st.sampled_from(get_args(CompareOp)), numbers, numbers)
+    return st.one_of(
+        comparison,
+        st.builds(Not, comparison),
+        st.builds(Logic, st.sampled_from(["and", "or"]), comparison, comparison),
+    )
+
+
+EXPRESSIONS = st.recursive(LEAVES, grow, max_leaves=8)
+
+
+def points(expr: Expr) -> list[dict[Var, int]]:
+    """Return every binding of the variables of `expr`, and some of those it lacks."""
+    used = {n for n in walk(expr) if isinstance(n, Var)}
+    ranges = [range(extent) if var in used else (0,) for var, extent in EXTENTS.items()]
+    return [dict(zip(EXTENTS, point, strict=True)) for point in product(*ranges)]
+
+
+@given(EXPRESSIONS)
+def test_simplify_keeps_the_value_at_every_point(expr: Expr) -> None:
+    simple = simplify(expr, EXTENTS)
+    assert is_integer(dtype_of(simple))
+    for env in points(expr):
+        assert value(simple, env) == value(expr, env)
+
+
+@given(EXPRESSIONS)
+def test_bounds_hold_at_every_point(expr: Expr) -> None:
+    interval = bounds(expr, EXTENTS)
+    if interval is not None:
+        values = [value(expr, env) for env in points(expr)]
+        assert interval[0] <= min(values)
+        assert max(values) <= interval[1]
+
+
+@given(conditions(EXPRESSIONS))
+def test_what_is_proved_is_true_everywhere(condition: Expr) -> None:
+    if prove(condition, EXTENTS):
+        assert all(value(condition, env) for env in points(condition))
+
+
+@given(EXPRESSIONS, EXPRESSIONS)
+def test_expressions_called_equal_are_equal_everywhere(a: Expr, b: Expr) -> None:
+    if equal(a, b, EXTENTS):
+        for env in points(BinOp("+", a, b)):
+            assert value(a, env) == value(b, env)
+
+
+@given(EXPRESSIONS)
+def test_a_normal_form_of_a_normal_form_is_itself(expr: Expr) -> None:
+    once = simplify(expr, EXTENTS)
+    if not any(isinstance(n, Select) for n in walk(once)):
+        assert affine(simplify(once, EXTENTS)) == affine(once)
+
+
+def test_sums_have_exact_bounds() -> None:
+    i, j, _ = EXTENTS
+    expr = BinOp("-", BinOp("*", i, IntImm(3)), BinOp("+", j, IntImm(1)))
+    assert bounds(expr, EXTENTS) == (-6, 8)
+
+
+def test_a_split_index_is_recombined() -> None:
+    k = Var("k")
+    whole = BinOp("*", BinOp("//", k, IntImm(4)), IntImm(4))
+    assert simplify(BinOp("+", whole, BinOp("%", k, IntImm(4)))) is k
+
+
+def test_a_fused_index_comes_apart() -> None:
+    i, j = Var("i"), Var("j")
+    fused = BinOp("+", BinOp("*", i, IntImm(8)), j)
+    extents = {i: 5, j: 8}
+    assert simplify(BinOp("//", fused, IntImm(8)), extents) is i
+    assert simplify(BinOp("%", fused, IntImm(8)), extents) is j
+    # Unknown, j might reach over: nothing may be assumed.
+    assert simplify(BinOp("//", fused, IntImm(8)), {i: 5}) is not i
+
+
+def test_substitute_replaces_a_variable_by_its_identity() -> None:
+    i, twin = Var("i"), Var("i")
+    assert substitute(BinOp("+", i, twin), {i: IntImm(7)}) == BinOp("+", IntImm(7), twin)
