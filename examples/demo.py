@@ -7,16 +7,11 @@ own, and talks to it as any user would. It fails if a kernel is wrong, or slower
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import re
-import signal
-import socket
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,10 +24,10 @@ from rich.table import Table
 
 import loopwright as lw
 from examples.cases import Array, Case, cases
+from examples.serving import serving
 from loopwright.interleaved import time_interleaved
 
 DEFAULT_TRIALS = 200
-START_SECS = 60.0
 # Relative to the largest element; sums of 512 or 576 products in float32 stay far below.
 TOLERANCE = 1e-5
 # What two measurements of the same kernel may differ by.
@@ -79,7 +74,13 @@ def main() -> int:
     target = lw.Target("cpu -num-cores=1")
     peak = lw.fma_peak_gflops(target)
     console.print(f"target {target.name}; FMA peak of one core: {peak:.1f} GFLOP/s")
-    with server(console) as url, lw.Client(url) as client:
+    with (
+        serving() as server,
+        # A kernel that an earlier run left in the cache must not stand in for this one's.
+        tempfile.TemporaryDirectory() as cache,
+        lw.Client(server.url, cache=Path(cache)) as client,
+    ):
+        console.print(f"serving on {server.url} after {server.start_secs:.1f} s")
         results = [tune_and_prove(client, c, target, chosen.trials, console) for c in cases()]
     console.print(make_table(results, peak))
     console.print(f"everything took {time.monotonic() - started:.0f} s")
@@ -89,63 +90,6 @@ def main() -> int:
     for complaint in complaints:
         console.print(f"[red bold]FAILED[/] {complaint}")
     return 1 if complaints else 0
-
-
-@contextlib.contextmanager
-def server(console: Console) -> Iterator[str]:
-    """Run `loopwright serve` while the body runs, and yield its address."""
-    with (
-        tempfile.TemporaryDirectory(prefix="loopwright-demo-") as directory,
-        open(Path(directory, "serve.log"), "w+", encoding="utf-8") as log,
-    ):
-        # Kernels of earlier runs must not stand in for those of this one.
-        os.environ["LOOPWRIGHT_CACHE"] = str(Path(directory, "cache"))
-        port = free_port()
-        command = [sys.executable, "-m", "loopwright", "serve", "--port", str(port)]
-        started = time.monotonic()
-        process = subprocess.Popen(
-            [*command, "--db", f"sqlite:///{directory}/demo.db"], stdout=log, stderr=log
-        )
-        url = f"http://127.0.0.1:{port}"
-        try:
-            wait_for(url, process)
-            console.print(f"serving on {url} after {time.monotonic() - started:.1f} s")
-            yield url
-        except BaseException:
-            log.seek(0)
-            sys.stderr.write(log.read()[-5000:])
-            raise
-        finally:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(timeout=15)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-def free_port() -> int:
-    """Return a port of the loopback interface that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
-    """Wait until the server answers."""
-    deadline = time.monotonic() + START_SECS
-    with lw.Client(url, attempts=1) as client:
-        while True:
-            try:
-                client.health()
-            except lw.ServerUnreachableError:
-                if process.poll() is not None:
-                    raise RuntimeError(f"the server ended with code {process.returncode}") from None
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(0.1)
-            else:
-                return
 
 
 def tune_and_prove(

@@ -1,0 +1,83 @@
+"""A server of one's own for a while: on a free loopback port, with a new database."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import loopwright as lw
+
+START_SECS = 60.0
+STOP_SECS = 15.0
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server, the process at the root of its tree, and how long it took to answer."""
+
+    url: str
+    pid: int
+    start_secs: float
+
+
+@contextlib.contextmanager
+def serving() -> Iterator[Server]:
+    """Run `loopwright serve` while the body runs; if that fails, show what the server said."""
+    with tempfile.TemporaryDirectory(prefix="loopwright-") as directory:
+        log = Path(directory, "serve.log")
+        port = free_port()
+        command = [sys.executable, "-m", "loopwright", "serve", "--port", str(port)]
+        database = f"sqlite:///{directory}/loopwright.db"
+        started = time.monotonic()
+        with log.open("wb") as output:
+            process = subprocess.Popen([*command, "--db", database], stdout=output, stderr=output)
+        try:
+            url = f"http://127.0.0.1:{port}"
+            wait_for(url, process)
+            yield Server(url, process.pid, time.monotonic() - started)
+        except BaseException:
+            sys.stderr.write(log.read_text(encoding="utf-8", errors="replace")[-5000:])
+            raise
+        finally:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(STOP_SECS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def free_port() -> int:
+    """Return a port of the loopback interface that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(url: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait until the server answers.
+
+    Raises:
+        RuntimeError: If its process ends instead.
+        ServerUnreachableError: If it takes a minute.
+    """
+    deadline = time.monotonic() + START_SECS
+    with lw.Client(url, attempts=1) as client:
+        while True:
+            try:
+                client.health()
+                return
+            except lw.ServerUnreachableError:
+                if process.poll() is not None:
+                    raise RuntimeError(f"the server ended with code {process.returncode}") from None
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.05)
