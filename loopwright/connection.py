@@ -15,7 +15,7 @@ import stamina
 from pydantic import BaseModel, ValidationError
 
 from loopwright.errors import InvalidAddressError, ProtocolError, ServerUnreachableError, error_for
-from loopwright.models import problem_from
+from loopwright.models import Event, problem_from
 
 API = "/api/v1"
 _BUSY = frozenset({429, 502, 503, 504})
@@ -148,6 +148,18 @@ def read(model: type[ModelT], response: httpx2.Response) -> ModelT:
             f"{response.request.url} did not answer with a {model.__name__}:"
             f" {place}: {problem['msg']}"
         ) from error
+
+
+def read_event(sent: httpx2.ServerSentEvent) -> Event:
+    """Read an event of a stream.
+
+    Raises:
+        ProtocolError: If it is not one.
+    """
+    try:
+        return Event.model_validate_json(sent.data)
+    except ValidationError as error:
+        raise ProtocolError(f"the stream holds what is no event: {sent.data[:200]}") from error
 
 
 def _host(url: str) -> str:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from uuid import UUID
 
-from loopwright.connection import Connection, read
+from loopwright.connection import Connection, read, read_event
 from loopwright.errors import JobFailedError, ServerUnreachableError, WaitTimeoutError
 from loopwright.models import Event, EventKind, JobRead, JobState, Page, TrialRead
 from loopwright.progress import TrialProgress
@@ -15,7 +15,7 @@ from loopwright.progress import TrialProgress
 # a crash resumes its jobs, and whoever waits for one should not notice.
 RECONNECT_SECS = 60.0
 _PAGE_LIMIT = 200
-_POLL_SECS = 0.5
+POLL_SECS = 0.5
 
 
 class JobHandle:
@@ -60,21 +60,24 @@ class JobHandle:
             ServerUnreachableError: If the server stays away for a minute.
         """
         alive_at = time.monotonic()
+        is_ending = False
         while True:
             try:
                 for sent in self._connection.events(f"{self._path}/events", after=after):
                     alive_at = time.monotonic()
-                    event = Event.model_validate_json(sent.data)
+                    event = read_event(sent)
                     after = event.id
                     yield event
                     if _is_last(event):
                         return
-                if self.read().state.is_final:
+                if is_ending:
                     return
+                # A job that ended while no stream was open has events still to be read.
+                is_ending = self.read().state.is_final
             except ServerUnreachableError:
                 if time.monotonic() - alive_at > RECONNECT_SECS:
                     raise
-            time.sleep(0.5)
+            time.sleep(POLL_SECS)
 
     def wait(self, *, timeout_secs: float | None = None, progress: bool | None = None) -> JobRead:
         """Wait until the job ends; a cancelled job is an end like any other.
@@ -101,7 +104,7 @@ class JobHandle:
                         f"job {self.id} is {job.state} after {timeout_secs:g} s,"
                         f" with {job.num_measured} of {job.trials} trials measured"
                     )
-                time.sleep(_POLL_SECS)
+                time.sleep(POLL_SECS)
                 job = self._read_patiently()
         if job.state is JobState.FAILED:
             raise JobFailedError(f"job {self.id} failed: {job.error or 'no reason was given'}")

@@ -7,13 +7,14 @@ must not be ignored); responses accept them (an older client reads a newer serve
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 MAX_SCRIPT_CHARS = 262_144
 MAX_TRIALS = 100_000
@@ -220,5 +221,6 @@ class Problem(Response):
 def problem_from(body: Any, *, status: int, title: str) -> Problem:
     """Read a problem document, or make one of whatever else a server answered."""
     if isinstance(body, dict) and "title" in body:
-        return Problem.model_validate({"status": status, **body})
+        with contextlib.suppress(ValidationError):
+            return Problem.model_validate({"status": status, **body})
     return Problem(title=title, status=status, detail=body if isinstance(body, str) else "")

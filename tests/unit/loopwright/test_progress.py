@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from loopwright.progress import TrialProgress, format_ratio, format_secs
+
+
+def draw(*, is_terminal: bool, show: bool | None = None) -> str:
+    console = Console(file=io.StringIO(), force_terminal=is_terminal, width=120)
+    with TrialProgress("matmul", 8, console=console, show=show) as bar:
+        bar.update(0, None, None)
+        bar.update(8, 1e-3, 41e-3)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def test_a_terminal_sees_trials_and_the_best_so_far() -> None:
+    drawn = draw(is_terminal=True)
+    assert "8/8" in drawn
+    assert "best 1 ms, 41x the default" in drawn
+
+
+@pytest.mark.parametrize(("is_terminal", "show"), [(False, None), (True, False)])
+def test_nobody_watching_sees_nothing(is_terminal: bool, show: bool | None) -> None:
+    assert draw(is_terminal=is_terminal, show=show) == ""
+
+
+@pytest.mark.parametrize(
+    ("secs", "text"), [(1.5, "1.5 s"), (2.3e-3, "2.3 ms"), (4.56e-5, "45.6 us"), (0.0, "0 us")]
+)
+def test_times_have_a_unit_that_fits(secs: float, text: str) -> None:
+    assert format_secs(secs) == text
+
+
+@pytest.mark.parametrize(("ratio", "text"), [(1.004, "1.00x"), (2.94, "2.9x"), (153.2, "153x")])
+def test_ratios_have_as_many_digits_as_they_are_worth(ratio: float, text: str) -> None:
+    assert format_ratio(ratio) == text
