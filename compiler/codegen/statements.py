@@ -36,6 +36,7 @@ Action: TypeAlias = Callable[[], None]
 
 CACHE_LINE_BYTES = 64
 MAX_STACK_BYTES = 16 << 10
+MAX_REGISTER_BYTES = 64 << 10
 MAX_EXPANDED_STORES = 8192
 MAX_EXPANDED_CHUNKS = 16
 
@@ -58,6 +59,8 @@ class StatementEmitter(ExpressionEmitter):
         self.allocas: list[str] = []
         self.registers: set[Buffer] = set()
         self._stores = 0
+        self._lanes_of: dict[int, int] = {}
+        self._kept: list[For] = []
 
     def run(self, stmt: Stmt) -> None:
         """Emit a statement at the end of the current level."""
@@ -94,7 +97,7 @@ class StatementEmitter(ExpressionEmitter):
                 for index in range(extent.value):
                     self._bound(loop, index)
                 return None
-            case "vectorized" if self._can_vectorize(loop):
+            case "vectorized" if self.lanes() == 1 and self._vector_lanes(loop) > 1:
                 return self._vectorized(loop, extent.value)
             case "parallel" if self.lanes() == 1:
                 return self.parallel(loop, extent.value)
@@ -140,7 +143,7 @@ class StatementEmitter(ExpressionEmitter):
 
     def _vectorized(self, loop: For, extent: int) -> None:
         """Run a loop as vectors of the machine's width, the rest as shorter ones."""
-        lanes = self._native_lanes(loop)
+        lanes = self._vector_lanes(loop)
         whole = extent // lanes
         if whole > MAX_EXPANDED_CHUNKS:
             self._strip_mine(loop, extent, lanes)
@@ -165,26 +168,28 @@ class StatementEmitter(ExpressionEmitter):
             body = substitute(loop.body, {loop.var: tail})
             self._for(For(inner, IntImm(rest), body, "vectorized"))
 
-    def _native_lanes(self, loop: For) -> int:
-        """Return how many of the widest elements that the loop stores fill a vector register."""
-        widest = max(bits(node.buffer.dtype) for node in walk(loop) if isinstance(node, Store))
-        return max(1, self.vector_bits // widest)
+    def _vector_lanes(self, loop: For) -> int:
+        """Return how many lanes run at once: the widest elements stored fill a register.
 
-    def _can_vectorize(self, loop: For) -> bool:
-        """Tell whether each store goes to a place of its own in each lane."""
-        if self.lanes() > 1:
-            return False
-        stores = 0
+        1 if lanes can't run at once: some store does not go to a place of its own in each.
+        """
+        known = self._lanes_of.get(id(loop))
+        if known is None:
+            stores = [node for node in walk(loop.body) if isinstance(node, Store)]
+            known = 1
+            if stores and self._is_lanewise(loop, stores):
+                known = max(1, self.vector_bits // max(bits(s.buffer.dtype) for s in stores))
+            self._lanes_of[id(loop)] = known
+            self._kept.append(loop)  # so that its id stays its own
+        return known
+
+    def _is_lanewise(self, loop: For, stores: list[Store]) -> bool:
         for node in walk(loop.body):
             if isinstance(node, Allocate) or (isinstance(node, For) and node.kind == "parallel"):
                 return False
             if isinstance(node, For) and loop.var in set(walk(node.extent)):
                 return False
-            if isinstance(node, Store):
-                stores += 1
-                if not any(loop.var in set(walk(index)) for index in node.indices):
-                    return False
-        return stores > 0
+        return all(any(loop.var in set(walk(i)) for i in store.indices) for store in stores)
 
     def parallel(self, loop: For, extent: int) -> None:
         """Run a loop on the threads of the pool; here, in a function that has none."""
@@ -291,7 +296,8 @@ class StatementEmitter(ExpressionEmitter):
     def _allocate(self, buffer: Buffer, body: Stmt) -> None:
         size = prod(static_shape(buffer)) * size_bytes(buffer.dtype)
         rounded = -(-size // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
-        if buffer in self.registers or rounded <= MAX_STACK_BYTES:
+        limit = MAX_REGISTER_BYTES if buffer in self.registers else MAX_STACK_BYTES
+        if rounded <= limit:
             name = f"%{self.name('local')}"
             element = memory_type(buffer.dtype)
             count = prod(static_shape(buffer))
