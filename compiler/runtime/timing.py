@@ -54,7 +54,7 @@ def time_evaluator(
 
 
 def calls_per_sample(
-    run: Callable[[], None], clock: Callable[[], float], min_sample_secs: float
+    run: Callable[[], object], clock: Callable[[], float], min_sample_secs: float
 ) -> int:
     """Return how many calls last at least `min_sample_secs`."""
     calls = 1
@@ -67,7 +67,7 @@ def calls_per_sample(
     return min(calls, _MAX_CALLS)
 
 
-def time_calls(run: Callable[[], None], clock: Callable[[], float], calls: int) -> float:
+def time_calls(run: Callable[[], object], clock: Callable[[], float], calls: int) -> float:
     """Return the mean seconds a call, over `calls` calls."""
     start = clock()
     for _ in range(calls):
