@@ -1,0 +1,1 @@
+"""Workers: build, check and time candidates in killable child processes."""

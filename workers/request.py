@@ -1,0 +1,73 @@
+"""What a worker is asked: to measure candidates of one workload for one target.
+
+Requests are values made of text and numbers, so that they cross any process as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one candidate may take before it is stopped.
+
+    `memory_bytes` is address space on top of what the child needs for itself. The clock of a
+    deadline starts with its phase in the child, not when the candidate was queued.
+    """
+
+    build_timeout_secs: float = 20.0
+    run_timeout_secs: float = 30.0  # for the first run, which checks the result, and for timing
+    oracle_timeout_secs: float = 300.0  # the expected result, once a workload
+    memory_bytes: int = 4 << 30
+
+    def __post_init__(self) -> None:
+        """Refuse what no candidate could meet."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not value > 0:
+                raise ValueError(f"{field.name} is {value}: expected more than 0")
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureRequest:
+    """Candidates to build, check and time.
+
+    Args:
+        workload: The script text of the program.
+        target: The name of the target, such as `cpu -mcpu=znver3 -num-cores=1`.
+        traces: One trace a candidate, as JSON text.
+        incumbent_secs: The best time known; a candidate that is clearly slower is timed briefly.
+        limits: What each candidate may take; by default what the worker grants.
+    """
+
+    workload: str
+    target: str
+    traces: tuple[str, ...]
+    incumbent_secs: float | None = None
+    limits: Limits | None = None
+
+    def __post_init__(self) -> None:
+        """Take any sequence of traces."""
+        object.__setattr__(self, "traces", tuple(self.traces))
+
+    def part(self, indices: Sequence[int]) -> MeasureRequest:
+        """Return the request for some of the candidates only."""
+        return replace(self, traces=tuple(self.traces[i] for i in indices))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-able object that `from_json` reads."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, obj: dict[str, Any]) -> MeasureRequest:
+        """Read what `to_json` wrote.
+
+        Raises:
+            TypeError: If a field is unknown or missing.
+            ValueError: If a value is out of its domain.
+        """
+        limits = obj.get("limits")
+        return cls(**{**obj, "limits": None if limits is None else Limits(**limits)})
