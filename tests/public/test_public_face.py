@@ -1,0 +1,101 @@
+"""The names that users write, and what importing them costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import loopwright as lw
+
+NAMES = [
+    "AccessDeniedError",
+    "ArgumentError",
+    "Artifact",
+    "ArtifactRefusedError",
+    "Best",
+    "BuildError",
+    "Client",
+    "ConflictError",
+    "FallbackWarning",
+    "IRModule",
+    "InvalidAddressError",
+    "InvalidRequestError",
+    "JobFailedError",
+    "JobHandle",
+    "Kernel",
+    "KernelSource",
+    "LoopwrightError",
+    "Module",
+    "NotFoundError",
+    "OperatorError",
+    "PrimFunc",
+    "ProtocolError",
+    "RequestError",
+    "Schedule",
+    "ScheduleError",
+    "ScriptError",
+    "ServerFailedError",
+    "ServerUnreachableError",
+    "Target",
+    "TargetError",
+    "Timing",
+    "Trace",
+    "Trial",
+    "TuneResult",
+    "VerifyError",
+    "WaitTimeoutError",
+    "__version__",
+    "build",
+    "flops",
+    "fma_peak_gflops",
+    "lower",
+    "ops",
+    "parse",
+    "parse_module",
+    "random_inputs",
+    "script",
+    "te",
+    "time_evaluator",
+    "tune",
+]
+
+
+def test_the_public_names_are_these() -> None:
+    """A change of this list is a change of the public face: say so in CHANGELOG.md."""
+    assert sorted(lw.__all__) == NAMES
+    assert dir(lw) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_public_name_is_found_in_a_fresh_process_state(name: str) -> None:
+    lw.__dict__.pop(name, None) if name != "__version__" else None
+    assert getattr(lw, name) is not None
+
+
+def test_a_name_that_is_not_public_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
+        _ = lw.no_such_name
+
+
+def test_a_function_is_not_hidden_by_the_module_that_holds_it() -> None:
+    code = "import loopwright as lw; lw.Trial; lw.Client; assert callable(lw.tune), lw.tune"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def loaded_by(statement: str) -> set[str]:
+    code = f"{statement}\nimport sys; print(*{{name.split('.')[0] for name in sys.modules}})"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(ran.stdout.split())
+
+
+def test_importing_loopwright_loads_nothing_heavy() -> None:
+    assert not loaded_by("import loopwright") & {"numpy", "llvmlite", "pydantic", "compiler"}
+
+
+def test_the_client_loads_no_server_and_no_cost_model() -> None:
+    heavy = {"fastapi", "uvicorn", "sqlalchemy", "alembic", "xgboost", "distributed", "dask"}
+    loaded = loaded_by("import loopwright; loopwright.Client")
+    assert "compiler" in loaded
+    assert not loaded & (heavy | {"service", "tuner", "workers"})
