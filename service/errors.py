@@ -3,7 +3,6 @@
 ServiceError
 ├── ServeError             the service cannot start: the message tells the operator why
 ├── NotFoundError          what was asked for does not exist                            (404)
-├── ConflictError          it exists, and its state forbids what was asked              (409)
 ├── InvalidRequestError    the request is well-formed and means nothing we can do       (422)
 ├── BuildFailedError       the compiler refused or was killed while building a kernel   (422)
 └── LeaseLostError         another coordinator owns the job now: stop, write nothing
@@ -24,10 +23,6 @@ class ServeError(ServiceError):
 
 class NotFoundError(ServiceError):
     """What was asked for does not exist."""
-
-
-class ConflictError(ServiceError):
-    """What was asked contradicts the state of the thing it was asked of."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from sqlalchemy import ForeignKey, Index, Integer, String, Text, func, select, t
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from loopwright.models import EventKind, JobRead, JobState, Strategy
-from service.errors import ConflictError, NotFoundError
+from service.errors import NotFoundError
 from service.store import events
 from service.store.base import Base, UtcDateTime, enum_column, utc_now
 
@@ -133,21 +133,17 @@ def count_by_state(session: Session) -> Mapping[JobState, int]:
 def cancel(session: Session, job_id: UUID) -> JobRow:
     """Stop a job: at once if it waits, at its owner's next look if it runs.
 
+    A job that has ended stays as it is, so a cancel that is sent twice does no harm.
+
     Raises:
         NotFoundError: If there is no such job.
-        ConflictError: If it has succeeded or failed already.
     """
     row = get(session, job_id, lock=True)
-    match row.state:
-        case JobState.QUEUED:
-            row.state, row.finished_at = JobState.CANCELLED, utc_now()
-            record_state(session, row)
-        case JobState.RUNNING:
-            row.cancel_requested = True
-        case JobState.CANCELLED:
-            pass
-        case JobState.SUCCEEDED | JobState.FAILED:
-            raise ConflictError(f"job {job_id} cannot be cancelled: it has {row.state} already")
+    if row.state is JobState.QUEUED:
+        row.state, row.finished_at = JobState.CANCELLED, utc_now()
+        record_state(session, row)
+    elif row.state is JobState.RUNNING:
+        row.cancel_requested = True
     return row
 
 

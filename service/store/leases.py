@@ -84,16 +84,31 @@ def renew(session: Session, job_id: UUID, owner: Owner, *, lease_secs: float = L
 
 
 def release(session: Session, job_id: UUID, owner: Owner) -> None:
-    """Give the job back to the queue, to be resumed by whoever comes next.
+    """Give the job back in good order, to be resumed by whoever comes next.
 
     Raises:
         LeaseLostError: If `owner` no longer holds the lease.
     """
     row = owned(session, job_id, str(owner))
-    row.state = JobState.QUEUED
-    row.owner = row.lease_until = None
     row.fruitless_claims = 0
-    jobs.record_state(session, row)
+    _requeue(session, row)
+
+
+def give_up(session: Session, job_id: UUID, owner: Owner, error: str) -> int:
+    """Give the job back after an error of ours; it fails if that happens again and again.
+
+    Returns:
+        How many times in a row it was claimed in vain.
+
+    Raises:
+        LeaseLostError: If `owner` no longer holds the lease.
+    """
+    row = owned(session, job_id, str(owner))
+    if row.fruitless_claims >= MAX_FRUITLESS_CLAIMS:
+        _end(session, row, JobState.FAILED, error)
+    else:
+        _requeue(session, row)
+    return row.fruitless_claims
 
 
 def finish(
@@ -112,6 +127,12 @@ def _is_free(row: JobRow) -> bool:
     if row.state is JobState.QUEUED or row.owner is None or row.lease_until is None:
         return True
     return row.lease_until < utc_now() or Owner.parse(row.owner).is_gone()
+
+
+def _requeue(session: Session, row: JobRow) -> None:
+    row.state = JobState.QUEUED
+    row.owner = row.lease_until = None
+    jobs.record_state(session, row)
 
 
 def _end(session: Session, row: JobRow, state: JobState, error: str | None) -> None:

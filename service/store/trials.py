@@ -62,26 +62,25 @@ def page(session: Session, job_id: UUID, *, limit: int, after: int = -1) -> list
     )
 
 
-def count_errors(session: Session, job_id: UUID) -> dict[ErrorKind, int]:
-    """Return how many trials of a job failed of each kind, the most frequent first."""
-    count = func.count().label("count")
+def explain_failures(session: Session, job_id: UUID) -> str:
+    """Say of a job without a right trial how its trials failed: how many how, and the first."""
+    count, first = func.count(), func.min(TrialRow.number)
     rows = session.execute(
-        select(TrialRow.error, count)
+        select(TrialRow.error, count, first)
         .where(TrialRow.job_id == job_id, TrialRow.error.is_not(None))
         .group_by(TrialRow.error)
-        .order_by(count.desc(), TrialRow.error)
+        .order_by(count.desc(), first)
+    ).all()
+    if not rows:
+        return "no trial was measured"
+    counts = ", ".join(f"{number} {kind}" for kind, number, _ in rows)
+    kind, _, number = rows[0]
+    message = session.get_one(TrialRow, (job_id, number)).message
+    total = sum(row[1] for row in rows)
+    return (
+        f"none of {total} trials ran and was right: {counts}; "
+        f"trial {number}, the first {kind}: {message or 'no message'}"
     )
-    return {kind: number for kind, number in rows if kind is not None}
-
-
-def first_message(session: Session, job_id: UUID, kind: ErrorKind) -> str:
-    """Return the message of the first trial of a job that failed of `kind`."""
-    return session.scalars(
-        select(TrialRow.message)
-        .where(TrialRow.job_id == job_id, TrialRow.error == kind)
-        .order_by(TrialRow.number)
-        .limit(1)
-    ).one()
 
 
 def read(row: TrialRow) -> TrialRead:

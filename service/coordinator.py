@@ -1,0 +1,154 @@
+"""The coordinator: claims jobs, runs the tuning loop on them, and keeps what it finds.
+
+It keeps nothing of its own that matters: whatever kills it, another one resumes the job from the
+trials in the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Event, Thread
+from uuid import UUID
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from compiler.script.parser import parse
+from compiler.target import Target
+from loopwright.models import JobState
+from service.errors import LeaseLostError
+from service.heartbeat import Heartbeat
+from service.owner import Owner
+from service.store import leases, trials
+from service.store.database import Database
+from service.store.jobs import JobRow
+from service.store.sql_store import SqlStore
+from service.store.workloads import WorkloadRow
+from tuner.measurer.measurer import Measurer
+from tuner.task import Task
+from tuner.tune import tune
+
+_log = structlog.get_logger()
+
+_IDLE_SECS = 1.0
+_MAX_BACKOFF_SECS = 10.0
+
+
+class Coordinator:
+    """Drives one job after another, the oldest first.
+
+    Args:
+        measurer: Returns what measures; called once a job, so it may start workers when they are
+            needed first, or again when they are gone.
+        lease_secs: How long a job stays ours without a heartbeat.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        measurer: Callable[[], Measurer],
+        *,
+        lease_secs: float = leases.LEASE_SECS,
+    ) -> None:
+        self.owner = Owner.here()
+        self._database = database
+        self._measurer = measurer
+        self._lease_secs = lease_secs
+        self._store = SqlStore(database, self.owner)
+        self._stopping = Event()
+        self._work = Event()
+        self._thread = Thread(target=self._run, name="coordinator", daemon=True)
+
+    def start(self) -> None:
+        """Begin to claim jobs, in a thread."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Look for a job now."""
+        self._work.set()
+
+    def stop(self, timeout_secs: float) -> bool:
+        """End in good order: the job in hand goes back to the queue with all its trials.
+
+        Returns:
+            Whether the thread ended in time; if not, the job's lease shows that we are gone.
+        """
+        self._stopping.set()
+        self._work.set()
+        self._thread.join(timeout_secs)
+        return not self._thread.is_alive()
+
+    def run_one(self) -> bool:
+        """Claim a job and drive it as far as it goes; tell whether there was one."""
+        with self._database.write() as session:
+            job = leases.claim(session, self.owner, lease_secs=self._lease_secs)
+        if job is None:
+            return False
+        log = _log.bind(job=str(job.id), workload=job.workload_name, target=job.target)
+        log.info("job claimed", num_measured=job.num_measured, trials=job.trials)
+        try:
+            self._drive(job)
+        except LeaseLostError as error:
+            log.warning("job lost", reason=str(error))
+        except Exception as error:
+            log.exception("job interrupted by an error")
+            self._give_up(job.id, f"internal error: {type(error).__name__}: {error}")
+        return True
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._work.clear()
+            try:
+                found = self.run_one()
+            except SQLAlchemyError:
+                _log.exception("cannot claim a job")
+                found = False
+            if not found:
+                self._work.wait(_IDLE_SECS)
+
+    def _drive(self, job: JobRow) -> None:
+        with Heartbeat(
+            self._database, job.id, self.owner, lease_secs=self._lease_secs
+        ) as heartbeat:
+            task = self._task(job)
+
+            def should_stop() -> bool:
+                return heartbeat.is_cancelled or heartbeat.is_lost or self._stopping.is_set()
+
+            tune(
+                task,
+                measurer=self._measurer(),
+                trials=job.trials,
+                seed=job.seed,
+                strategy=job.strategy,
+                history=self._store.trials(str(job.id)),
+                on_trials=lambda measured: self._store.add(str(job.id), task, measured),
+                should_stop=should_stop,
+            )
+        self._end(job.id, is_cancelled=heartbeat.is_cancelled)
+
+    def _task(self, job: JobRow) -> Task:
+        with self._database.read() as session:
+            text = session.get_one(WorkloadRow, job.workload_key).script
+        return Task(parse(text), Target(job.target))
+
+    def _end(self, job_id: UUID, *, is_cancelled: bool) -> None:
+        with self._database.write() as session:
+            job = leases.owned(session, job_id, str(self.owner))
+            if is_cancelled or job.cancel_requested:
+                leases.finish(session, job_id, self.owner, JobState.CANCELLED)
+            elif self._stopping.is_set() and job.num_measured < job.trials:
+                leases.release(session, job_id, self.owner)
+            elif job.best_secs is None:
+                failures = trials.explain_failures(session, job_id)
+                leases.finish(session, job_id, self.owner, JobState.FAILED, failures)
+            else:
+                leases.finish(session, job_id, self.owner, JobState.SUCCEEDED)
+            _log.info("job left", job=str(job_id), state=job.state.value, best_secs=job.best_secs)
+
+    def _give_up(self, job_id: UUID, error: str) -> None:
+        with suppress(LeaseLostError):
+            with self._database.write() as session:
+                fruitless = leases.give_up(session, job_id, self.owner, error)
+            self._stopping.wait(min(0.25 * 2**fruitless, _MAX_BACKOFF_SECS))

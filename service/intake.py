@@ -1,0 +1,76 @@
+"""Take in what a user names: a workload and a target. Text is parsed, and never executed."""
+
+from __future__ import annotations
+
+from compiler.ir.flops import flops
+from compiler.ir.nodes import PrimFunc
+from compiler.ir.printer import script
+from compiler.ir.structural import structural_hash
+from compiler.ir.verify import VerifyError, verify
+from compiler.ops.error import OperatorError
+from compiler.ops.spec import from_spec
+from compiler.script.error import ScriptError
+from compiler.script.parser import parse
+from compiler.target import Target, TargetError, available_cores
+from loopwright.models import Workload
+from service.errors import Flaw, InvalidRequestError
+from service.store.workloads import NewWorkload
+
+
+def read_workload(workload: Workload) -> NewWorkload:
+    """Turn a workload from the wire into one to keep.
+
+    Raises:
+        InvalidRequestError: If the script or the operator is not a legal program; says where.
+    """
+    func = _program(workload)
+    return NewWorkload(
+        key=structural_hash(func), name=func.name[:255], script=script(func), flops=flops(func)
+    )
+
+
+def read_target(text: str) -> Target:
+    """Turn the text of a target into one that the workers of this service can measure for.
+
+    Raises:
+        InvalidRequestError: If the text means nothing, or no worker here is such a machine.
+    """
+    try:
+        target = Target(text)
+    except TargetError as error:
+        raise _refused(str(error), "/target") from error
+    here = Target("cpu")
+    if target.label != here.label:
+        raise _refused(
+            f"target {target.name!r}: no worker of this service is a {target.label}; "
+            f"it has workers for {here.label}",
+            "/target",
+        )
+    if target.num_cores > available_cores():
+        raise _refused(
+            f"target {target.name!r}: the workers of this service have {available_cores()} cores",
+            "/target",
+        )
+    return target
+
+
+def _program(workload: Workload) -> PrimFunc:
+    if workload.operator is not None:
+        pointer = "/workload/operator"
+        try:
+            func = from_spec(workload.operator)
+            verify(func)
+        except (OperatorError, VerifyError) as error:
+            raise _refused(str(error), pointer) from error
+        return func
+    assert workload.script is not None, "the wire model has one of the two"
+    try:
+        return parse(workload.script)
+    except ScriptError as error:
+        # The detail is the whole rendering, caret included; the flaw is for programs to read.
+        flaw = Flaw(error.message, "/workload/script", error.line, error.column)
+        raise InvalidRequestError(str(error), flaw) from error
+
+
+def _refused(detail: str, pointer: str) -> InvalidRequestError:
+    return InvalidRequestError(detail, Flaw(detail, pointer))

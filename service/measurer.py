@@ -1,0 +1,48 @@
+"""The tuner's measurer over workers: candidates become requests that any process can read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from compiler.ir.printer import script
+from compiler.runtime.measurement import Measurement
+from tuner.candidate import Candidate
+from tuner.task import Task
+from workers.request import Limits, MeasureRequest
+
+
+class Measuring(Protocol):
+    """What measures requests: a child runner, or an engine of many workers."""
+
+    def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
+        """Yield the index of each of the request's traces with its measurement."""
+        ...
+
+
+class WorkerMeasurer:
+    """Has candidates measured by workers; see `tuner.measurer.Measurer`.
+
+    Args:
+        limits: What a candidate may take; by default what `workers` thinks right.
+    """
+
+    def __init__(self, workers: Measuring, limits: Limits | None = None) -> None:
+        self._workers = workers
+        self._limits = limits or Limits()
+
+    def measure(
+        self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
+    ) -> Iterator[tuple[int, Measurement]]:
+        """Yield each candidate's measurement in the order of completion."""
+        if not candidates:
+            return
+        request = MeasureRequest(
+            workload=script(task.func),
+            target=task.target.name,
+            traces=tuple(json.dumps(c.trace.to_json()) for c in candidates),
+            incumbent_secs=incumbent_secs,
+            limits=self._limits,
+        )
+        yield from self._workers.measure(request)

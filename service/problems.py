@@ -1,0 +1,125 @@
+"""Errors as problem documents (RFC 9457): every answer that is not a success is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from sqlalchemy.exc import OperationalError
+from starlette.exceptions import HTTPException
+
+from loopwright.models import Problem, ProblemError
+from service.errors import BuildFailedError, InvalidRequestError, NotFoundError
+
+MEDIA_TYPE = "application/problem+json"
+
+_log = structlog.get_logger()
+
+
+def problem_response(
+    status: int,
+    detail: str = "",
+    *,
+    instance: str | None = None,
+    errors: tuple[ProblemError, ...] = (),
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    """Return a problem document. Its type is `about:blank`: the status says what kind it is."""
+    problem = Problem(
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=detail,
+        instance=instance,
+        errors=errors,
+    )
+    return JSONResponse(
+        problem.model_dump(mode="json", exclude_none=True),
+        status,
+        headers=dict(headers or {}),
+        media_type=MEDIA_TYPE,
+    )
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error of `app` with a problem document."""
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _validation)
+    app.add_exception_handler(NotFoundError, _not_found)
+    app.add_exception_handler(InvalidRequestError, _invalid)
+    app.add_exception_handler(BuildFailedError, _build_failed)
+    app.add_exception_handler(OperationalError, _database_busy)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Describe, for OpenAPI, the problems that a route answers with."""
+    return {
+        status: {
+            "description": HTTPStatus(status).phrase,
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        for status in statuses
+    }
+
+
+def _http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    detail = error.detail
+    if error.status_code == HTTPStatus.NOT_FOUND and detail == HTTPStatus.NOT_FOUND.phrase:
+        detail = f"there is nothing at {request.url.path}"
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        detail = f"{request.url.path} does not take {request.method}"
+    return problem_response(
+        error.status_code, detail, instance=request.url.path, headers=error.headers
+    )
+
+
+def _validation(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    errors = tuple(
+        ProblemError(detail=str(flaw["msg"]), pointer=_pointer(flaw["loc"]))
+        for flaw in error.errors()
+    )
+    detail = "; ".join(f"{flaw.pointer}: {flaw.detail}" for flaw in errors)
+    return problem_response(422, detail, instance=request.url.path, errors=errors)
+
+
+def _pointer(location: tuple[int | str, ...]) -> str:
+    """Point into the body as JSON pointers do, or name the other place."""
+    place, *path = location
+    steps = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+    return steps or "/" if place == "body" else f"{place}{steps}"
+
+
+def _not_found(request: Request, error: Exception) -> JSONResponse:
+    return problem_response(404, str(error), instance=request.url.path)
+
+
+def _invalid(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, InvalidRequestError)
+    errors = tuple(
+        ProblemError(detail=f.detail, pointer=f.pointer, line=f.line, column=f.column)
+        for f in error.flaws
+    )
+    return problem_response(422, error.detail, instance=request.url.path, errors=errors)
+
+
+def _build_failed(request: Request, error: Exception) -> JSONResponse:
+    return problem_response(422, str(error), instance=request.url.path)
+
+
+def _database_busy(request: Request, error: Exception) -> JSONResponse:
+    _log.error("database refused", path=request.url.path, exc_info=error)
+    detail = "the database is busy or cannot be written; try again in a moment"
+    return problem_response(503, detail, instance=request.url.path, headers={"Retry-After": "5"})
+
+
+def _unexpected(request: Request, error: Exception) -> JSONResponse:
+    _log.error("request failed", path=request.url.path, exc_info=error)
+    detail = "an error of the service; its log has the details"
+    return problem_response(500, detail, instance=request.url.path)
