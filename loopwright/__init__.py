@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from compiler.schedule.error import ScheduleError
     from compiler.schedule.schedule import Schedule
     from compiler.schedule.trace import Trace
-    from compiler.script.parser import ScriptError, parse, parse_module
+    from compiler.script import ScriptError, parse, parse_module
     from compiler.target import Target, TargetError
     from loopwright import script
     from loopwright.best import Best
@@ -118,7 +118,7 @@ _HOMES = {
     "compiler.schedule.error": ("ScheduleError",),
     "compiler.schedule.schedule": ("Schedule",),
     "compiler.schedule.trace": ("Trace",),
-    "compiler.script.parser": ("ScriptError", "parse", "parse_module"),
+    "compiler.script": ("ScriptError", "parse", "parse_module"),
     "compiler.target": ("Target", "TargetError"),
     "loopwright.best": ("Best",),
     "loopwright.client": ("Client",),

@@ -14,7 +14,7 @@ from typing import Any
 
 from compiler.ir.nodes import IRModule, PrimFunc
 from compiler.ir.printer import script
-from compiler.script.parser import parse, parse_module
+from compiler.script import parse, parse_module
 
 __all__ = ["T", "ir_module", "parse", "parse_module", "script"]
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from compiler.ir.nodes import PrimFunc
 from compiler.ir.printer import script
 from compiler.ops import from_spec
-from compiler.script.parser import parse
+from compiler.script import parse
 from loopwright.models import Workload
 
 WorkloadLike: TypeAlias = PrimFunc | str

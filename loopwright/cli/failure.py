@@ -9,7 +9,7 @@ from compiler.driver import BuildError
 from compiler.ir.verify import VerifyError
 from compiler.ops import OperatorError
 from compiler.schedule.error import ScheduleError
-from compiler.script.parser import ScriptError
+from compiler.script import ScriptError
 from compiler.target import TargetError
 from loopwright.errors import (
     AccessDeniedError,

@@ -7,10 +7,10 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from compiler.script.parser import parse
+from compiler.script import parse
 from loopwright.cli.failure import InputError
 from loopwright.client import DEFAULT_URL
-from loopwright.workload import is_script, to_func
+from loopwright.workload import to_func
 
 WorkloadArgument: TypeAlias = Annotated[
     str,
@@ -58,7 +58,5 @@ def read_workload(argument: str) -> str:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise InputError(f"the script {argument} cannot be read: {reason}") from error
-    if not is_script(text):
-        raise InputError(f"the file {argument} holds no script: no function is defined in it")
     parse(text, filename=argument)
     return text
