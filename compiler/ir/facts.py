@@ -1,0 +1,130 @@
+"""What is known of the variables at a place of a program, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from compiler.ir.affine import Affine
+from compiler.ir.bounds import Interval, affine_bounds
+from compiler.ir.dtypes import is_integer
+from compiler.ir.nodes import Compare, CompareOp, Expr, Load, Logic, Not, Var, dtype_of
+from compiler.ir.simplify import normal
+from compiler.ir.visit import walk
+
+_NEGATED: dict[CompareOp, CompareOp] = {
+    "==": "!=",
+    "!=": "==",
+    "<": ">=",
+    ">=": "<",
+    "<=": ">",
+    ">": "<=",
+}
+# A conclusion may need two conditions at once (`i < n - j` and `j < m`); more is not tried.
+_MAX_CONDITIONS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Ranges of variables, and linear forms that are not negative; all hold together."""
+
+    ranges: Mapping[Var, Interval] = field(default_factory=dict)
+    not_negative: tuple[Affine, ...] = ()
+
+    def having(self, var: Var, extent: int) -> Facts:
+        """Add a variable that runs from 0 to `extent - 1`."""
+        return Facts({**self.ranges, var: (0, extent - 1)}, self.not_negative)
+
+    def assuming(self, condition: Expr, *, holds: bool = True, pure: bool = False) -> Facts:
+        """Add what a condition says.
+
+        Args:
+            condition: Any expression of type bool; what can't be used is left out.
+            holds: Whether it is the condition or its opposite that is known.
+            pure: Whether nothing is stored while the condition counts; only then may
+                it speak of elements of buffers.
+        """
+        facts = self
+        for form in _forms(condition, holds, self.ranges):
+            if pure or not _has_load(form):
+                facts = facts._with(form)
+        return facts
+
+    def _with(self, form: Affine) -> Facts:
+        match form.terms:
+            case ((Var() as var, coefficient),) if var in self.ranges:
+                low, high = self.ranges[var]
+                if coefficient > 0:
+                    low = max(low, -(form.const // coefficient))
+                else:
+                    high = min(high, form.const // -coefficient)
+                return Facts({**self.ranges, var: (low, high)}, self.not_negative)
+            case _:
+                return Facts(self.ranges, (*self.not_negative, form)[:_MAX_CONDITIONS])
+
+    @property
+    def is_contradiction(self) -> bool:
+        """Whether no value of some variable is left: the place is never reached."""
+        return any(low > high for low, high in self.ranges.values())
+
+    def bounds(self, expr: Expr) -> Interval | None:
+        """Return an interval that holds the values of an integer expression, if one is known."""
+        return affine_bounds(normal(expr, self.ranges), self.ranges)
+
+    def within(self, expr: Expr, low: int, high: int) -> bool:
+        """Tell whether an integer expression surely lies in `low` to `high`, both included."""
+        form = normal(expr, self.ranges)
+        return self.is_contradiction or (
+            self._is_not_negative(form - Affine((), low, form.dtype))
+            and self._is_not_negative(Affine((), high, form.dtype) - form)
+        )
+
+    def at_least(self, greater: Expr, smaller: Expr) -> bool:
+        """Tell whether `greater >= smaller` surely holds."""
+        difference = normal(greater, self.ranges) - normal(smaller, self.ranges)
+        return self.is_contradiction or self._is_not_negative(difference)
+
+    def _is_not_negative(self, form: Affine) -> bool:
+        if self._is_obvious(form):
+            return True
+        rests = [form - known for known in self.not_negative]
+        if any(self._is_obvious(rest) for rest in rests):
+            return True
+        return any(self._is_obvious(rest - known) for rest in rests for known in self.not_negative)
+
+    def _is_obvious(self, form: Affine) -> bool:
+        interval = affine_bounds(form, self.ranges)
+        return interval is not None and interval[0] >= 0
+
+
+def _forms(condition: Expr, holds: bool, ranges: Mapping[Var, Interval]) -> Iterator[Affine]:
+    """Yield linear forms that are not negative if the condition holds, or does not."""
+    match condition:
+        case Not(value):
+            yield from _forms(value, not holds, ranges)
+        case Logic(op, lhs, rhs) if (op == "and") == holds:
+            yield from _forms(lhs, holds, ranges)
+            yield from _forms(rhs, holds, ranges)
+        case Compare(op, lhs, rhs) if is_integer(dtype_of(lhs)):
+            difference = normal(lhs, ranges) - normal(rhs, ranges)
+            one = Affine((), 1, difference.dtype)
+            match op if holds else _NEGATED[op]:
+                case "<":
+                    yield difference.scaled(-1) - one
+                case "<=":
+                    yield difference.scaled(-1)
+                case ">":
+                    yield difference - one
+                case ">=":
+                    yield difference
+                case "==":
+                    yield difference
+                    yield difference.scaled(-1)
+                case "!=":
+                    pass
+        case _:
+            pass
+
+
+def _has_load(form: Affine) -> bool:
+    return any(isinstance(node, Load) for atom, _ in form.terms for node in walk(atom))

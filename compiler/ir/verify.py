@@ -1,0 +1,376 @@
+"""What a legal program is.
+
+Variables and buffers are defined before use, blocks have names of their own and bind all their
+iterators, types agree, sizes are within limits, and every access is proved to be in bounds: what
+can't be proved is refused, so that no kernel of ours reads or writes what it was not given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from compiler.ir.check_types import TypeProblem, check_types
+from compiler.ir.dtypes import is_integer, size_bytes
+from compiler.ir.facts import Facts
+from compiler.ir.limits import (
+    MAX_BUFFER_BYTES,
+    MAX_EXTENT,
+    MAX_RANK,
+    MAX_TOTAL_BYTES,
+    size_problem,
+)
+from compiler.ir.nodes import (
+    Allocate,
+    BinOp,
+    Block,
+    BlockRealize,
+    Buffer,
+    BufferRegion,
+    Conditional,
+    Expr,
+    For,
+    If,
+    IntImm,
+    Load,
+    PrimFunc,
+    Ramp,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    dtype_of,
+)
+from compiler.ir.print_expr import show_expr
+from compiler.ir.visit import children, walk
+
+_INT_LIMITS = {"int32": 2**31, "int64": 2**63}
+
+
+class VerifyError(ValueError):
+    """A program is not legal.
+
+    Attributes:
+        message: What is wrong.
+        node: The node that it is wrong with.
+    """
+
+    def __init__(self, message: str, node: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.node = node
+
+
+def verify(func: PrimFunc) -> None:
+    """Check that a program is legal.
+
+    Raises:
+        VerifyError: Naming the first node that is not.
+    """
+    _Verifier().func(func)
+
+
+class _Verifier:
+    def __init__(self) -> None:
+        self._buffers: dict[Var, Buffer] = {}
+        self._bytes = 0
+        self._block_names: set[str] = set()
+        self._blocks: list[Block] = []  # around the place, the root left out
+        self._concurrent: dict[Var, str] = {}  # loops whose iterations run side by side
+        self._read: dict[Buffer, object] = {}
+        self._written: set[Buffer] = set()
+
+    def func(self, func: PrimFunc) -> None:
+        problem = size_problem(func.body)
+        if problem is not None:
+            raise VerifyError(f"function {func.name} is too large: {problem}", func)
+        for buffer in func.params:
+            self._declare(buffer)
+        if func.body.iter_values or func.root.iter_vars or func.root.init is not None:
+            raise VerifyError("the root block has iterators or an initialisation", func.body)
+        self._block_names.add(func.root.name)
+        self._block_body(func.root, Facts())
+        if not any(buffer in self._written for buffer in func.params):
+            raise VerifyError(f"function {func.name} writes none of its parameters", func)
+        for buffer, node in self._read.items():
+            if buffer not in self._written and buffer not in func.params:
+                raise VerifyError(f"buffer {buffer.name} is read but never written", node)
+
+    # Statements
+
+    def _stmt(self, stmt: Stmt, facts: Facts) -> None:
+        match stmt:
+            case Store(buffer, indices, value):
+                self._expr(value, facts)
+                self._types(stmt)
+                self._access(stmt, buffer, indices, facts)
+                self._written.add(buffer)
+            case Seq(stmts):
+                for s in stmts:
+                    self._stmt(s, facts)
+            case If(condition, then, otherwise):
+                self._expr(condition, facts)
+                self._types(stmt)
+                self._stmt(then, facts.assuming(condition))
+                if otherwise is not None:
+                    self._stmt(otherwise, facts.assuming(condition, holds=False))
+            case For():
+                self._loop(stmt, facts)
+            case BlockRealize():
+                self._realize(stmt, facts)
+            case Allocate(buffer, body):
+                with self._scope():
+                    self._declare(buffer)
+                    self._stmt(body, facts)
+
+    def _loop(self, loop: For, facts: Facts) -> None:
+        extent = self._extent(loop.extent, f"loop {loop.var.name}", loop)
+        self._define(loop.var, loop, facts)
+        if (loop.kind == "thread_binding") != (loop.thread is not None):
+            raise VerifyError(f"loop {loop.var.name} is {loop.kind} on thread {loop.thread}", loop)
+        if loop.kind in ("parallel", "vectorized"):
+            self._concurrent[loop.var] = loop.kind
+        self._stmt(loop.body, facts.having(loop.var, extent))
+
+    def _realize(self, realize: BlockRealize, facts: Facts) -> None:
+        block = realize.block
+        if block.name in self._block_names:
+            raise VerifyError(f"there are two blocks called {block.name}", realize)
+        self._block_names.add(block.name)
+        if len(realize.iter_values) != len(block.iter_vars):
+            raise VerifyError(
+                f"block {block.name} has {len(block.iter_vars)} iterators "
+                f"bound to {len(realize.iter_values)} values",
+                realize,
+            )
+        self._expr(realize.predicate, facts)
+        self._types(realize)
+        inside = facts
+        reached = facts.assuming(realize.predicate)
+        for iter_var, value in zip(block.iter_vars, realize.iter_values, strict=True):
+            what = f"iterator {iter_var.var.name} of block {block.name}"
+            extent = self._extent(iter_var.extent, what, realize)
+            self._define(iter_var.var, realize, inside)
+            self._expr(value, facts)
+            self._check_overflow(value, facts, realize)
+            if not reached.within(value, 0, extent - 1):
+                raise VerifyError(
+                    f"{what} runs from 0 to {extent - 1}, but its value {show_expr(value)} "
+                    f"{_runs(reached, value)}",
+                    realize,
+                )
+            if iter_var.kind != "spatial":
+                self._check_order(what, value, realize)
+            inside = inside.having(iter_var.var, extent)
+        self._blocks.append(block)
+        self._block_body(block, inside)
+        self._blocks.pop()
+
+    def _check_order(self, what: str, value: Expr, realize: BlockRealize) -> None:
+        for node in walk(value):
+            if isinstance(node, Var) and node in self._concurrent:
+                kind = self._concurrent[node]
+                raise VerifyError(
+                    f"{what} is no spatial one, but loop {node.name} is {kind}", realize
+                )
+
+    def _block_body(self, block: Block, facts: Facts) -> None:
+        with self._scope():
+            for buffer in block.alloc_buffers:
+                self._declare(buffer)
+            for region in (*block.reads, *block.writes):
+                self._region(region, block, facts)
+            if block.init is not None:
+                self._stmt(block.init, facts)
+            self._stmt(block.body, facts)
+
+    def _region(self, region: BufferRegion, block: Block, facts: Facts) -> None:
+        buffer = region.buffer
+        self._use(buffer, region)
+        if len(region.region) != len(buffer.shape):
+            raise VerifyError(
+                f"block {block.name} names a region of {len(region.region)} dimension(s) of "
+                f"{buffer.name}, which has {len(buffer.shape)}",
+                region,
+            )
+        for r in region.region:
+            self._expr(r.minimum, facts)
+            self._expr(r.extent, facts)
+
+    # Expressions
+
+    def _expr(self, expr: Expr, facts: Facts) -> None:
+        """Check an expression from its leaves up."""
+        if isinstance(expr, Conditional):
+            self._expr(expr.condition, facts)
+            self._expr(expr.then, facts.assuming(expr.condition, pure=True))
+            self._expr(expr.otherwise, facts.assuming(expr.condition, holds=False, pure=True))
+            self._types(expr)
+            return
+        for child in children(expr):
+            self._expr(child, facts)  # type: ignore[arg-type]
+        if isinstance(expr, Var) and expr not in facts.ranges:
+            raise VerifyError(f"variable {expr.name} is not defined here", expr)
+        self._types(expr)
+        if isinstance(expr, Load):
+            self._read.setdefault(expr.buffer, expr)
+            self._access(expr, expr.buffer, expr.indices, facts)
+        if isinstance(expr, BinOp):
+            self._check_operand(expr, facts)
+
+    def _check_operand(self, expr: BinOp, facts: Facts) -> None:
+        """Refuse what traps or has no meaning: a division by zero, a shift by too much."""
+        if expr.op in ("//", "%") and not facts.within(expr.rhs, 1, 2**63):
+            raise VerifyError(
+                f"can't prove that the divisor of {show_expr(expr)} is positive: "
+                f"{show_expr(expr.rhs)} {_runs(facts, expr.rhs)}",
+                expr,
+            )
+        if expr.op in ("<<", ">>"):
+            most = 8 * size_bytes(dtype_of(expr)) - 1
+            if not facts.within(expr.rhs, 0, most):
+                raise VerifyError(
+                    f"can't prove that {show_expr(expr)} shifts by 0 to {most} bits", expr
+                )
+
+    def _types(self, node: Expr | Stmt) -> None:
+        try:
+            check_types(node)
+        except TypeProblem as problem:
+            raise VerifyError(str(problem), node) from None
+
+    # Accesses
+
+    def _access(
+        self, node: Load | Store, buffer: Buffer, indices: tuple[Expr, ...], facts: Facts
+    ) -> None:
+        self._use(buffer, node)
+        if len(indices) != len(buffer.shape):
+            raise VerifyError(
+                f"{buffer.name} has {len(buffer.shape)} dimension(s), got {len(indices)} index(es)",
+                node,
+            )
+        if isinstance(node, Store):
+            for index in indices:
+                self._expr(index, facts)
+        for index, extent in zip(indices, buffer.shape, strict=True):
+            assert isinstance(extent, IntImm)
+            self._check_overflow(index, facts, node)
+            for end in _ends(index):
+                if not facts.within(end, 0, extent.value - 1):
+                    access = show_expr(Load(buffer, indices))
+                    raise VerifyError(
+                        f"can't prove that {access} is in bounds: {show_expr(end)} "
+                        f"{_runs(facts, end)}, the dimension from 0 to {extent.value - 1}",
+                        node,
+                    )
+        if self._blocks:
+            self._check_declared(node, buffer, indices, facts)
+
+    def _check_declared(
+        self, node: Load | Store, buffer: Buffer, indices: tuple[Expr, ...], facts: Facts
+    ) -> None:
+        """Refuse an access that the block around it does not name among its regions.
+
+        Schedules move blocks by their regions, so a region that lies breaks the program.
+        """
+        block = self._blocks[-1]
+        if buffer in block.alloc_buffers or facts.is_contradiction:
+            return
+        # A block that initialises what it writes need not name it as read.
+        reads = (*block.reads, *block.writes) if block.init is not None else block.reads
+        regions = block.writes if isinstance(node, Store) else reads
+        if not any(r.buffer == buffer and _covers(r, indices, facts) for r in regions):
+            verb, call = ("writes", "T.writes") if isinstance(node, Store) else ("reads", "T.reads")
+            raise VerifyError(
+                f"block {block.name} {verb} {show_expr(Load(buffer, indices))}, "
+                f"which its {call} does not name",
+                node,
+            )
+
+    def _check_overflow(self, index: Expr, facts: Facts, node: object) -> None:
+        """Refuse index arithmetic that leaves its type: it would wrap around and pass for small."""
+        for part in walk(index):
+            if isinstance(part, BinOp) and is_integer(dtype_of(part)):
+                bounds = facts.bounds(part)
+                limit = _INT_LIMITS.get(dtype_of(part))
+                if bounds and limit and not -limit <= bounds[0] <= bounds[1] < limit:
+                    raise VerifyError(
+                        f"{show_expr(part)} runs from {bounds[0]} to {bounds[1]}, "
+                        f"which does not fit into {dtype_of(part)}",
+                        node,
+                    )
+
+    # Definitions
+
+    @contextmanager
+    def _scope(self) -> Iterator[None]:
+        """Forget, at the end, the buffers that were declared inside."""
+        before = dict(self._buffers)
+        yield
+        self._buffers = before
+
+    def _declare(self, buffer: Buffer) -> None:
+        if buffer.data in self._buffers:
+            raise VerifyError(f"buffer {buffer.name} is declared twice", buffer)
+        if len(buffer.shape) > MAX_RANK:
+            raise VerifyError(
+                f"buffer {buffer.name} has {len(buffer.shape)} dimensions: "
+                f"expected {MAX_RANK} at most",
+                buffer,
+            )
+        extents = [self._extent(e, f"buffer {buffer.name}", buffer) for e in buffer.shape]
+        size = math.prod(extents) * size_bytes(buffer.dtype)
+        if size > MAX_BUFFER_BYTES:
+            raise VerifyError(
+                f"buffer {buffer.name} has {size} bytes: expected {MAX_BUFFER_BYTES} at most",
+                buffer,
+            )
+        self._bytes += size
+        if self._bytes > MAX_TOTAL_BYTES:
+            raise VerifyError(f"the buffers have more than {MAX_TOTAL_BYTES} bytes", buffer)
+        self._buffers[buffer.data] = buffer
+
+    def _use(self, buffer: Buffer, node: object) -> None:
+        if self._buffers.get(buffer.data) != buffer:
+            raise VerifyError(f"buffer {buffer.name} is not declared here", node)
+
+    def _define(self, var: Var, node: object, facts: Facts) -> None:
+        if var in facts.ranges:
+            raise VerifyError(f"variable {var.name} is defined twice", node)
+        if not is_integer(var.dtype):
+            raise VerifyError(f"variable {var.name} has type {var.dtype}", node)
+
+    def _extent(self, extent: Expr, what: str, node: object) -> int:
+        if not isinstance(extent, IntImm):
+            raise VerifyError(f"an extent of {what} is symbolic: expected a constant", node)
+        if not 1 <= extent.value <= MAX_EXTENT:
+            raise VerifyError(
+                f"an extent of {what} is {extent.value}: expected 1 to {MAX_EXTENT}", node
+            )
+        return extent.value
+
+
+def _covers(region: BufferRegion, indices: tuple[Expr, ...], facts: Facts) -> bool:
+    for r, index in zip(region.region, indices, strict=True):
+        if index == r.minimum:
+            continue
+        last = BinOp("-", BinOp("+", r.minimum, r.extent), IntImm(1, dtype_of(r.minimum)))
+        for end in _ends(index):
+            if not (facts.at_least(end, r.minimum) and facts.at_least(last, end)):
+                return False
+    return True
+
+
+def _ends(index: Expr) -> tuple[Expr, ...]:
+    """Return the first and last element of a vector of indices; a scalar as it is."""
+    if isinstance(index, Ramp):
+        reach = IntImm(index.stride * (index.lanes - 1), dtype_of(index.base))
+        return index.base, BinOp("+", index.base, reach)
+    return (index,)
+
+
+def _runs(facts: Facts, expr: Expr) -> str:
+    bounds = facts.bounds(expr)
+    return "has no known bounds" if bounds is None else f"runs from {bounds[0]} to {bounds[1]}"

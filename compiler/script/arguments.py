@@ -1,0 +1,136 @@
+"""Arguments of the dialect's calls, and literals."""
+
+from __future__ import annotations
+
+import ast
+import math
+from dataclasses import dataclass
+from typing import get_args
+
+from compiler.ir.dtypes import DType
+from compiler.ir.nodes import Annotations, AnnotationValue, Scalar
+from compiler.script.context import Context
+from compiler.script.error import near
+
+DTYPE_NAMED: dict[str, DType] = {name: name for name in get_args(DType)}
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arguments of a call, by parameter."""
+
+    call: ast.Call
+    values: dict[str, ast.expr]
+
+    def __getitem__(self, name: str) -> ast.expr:
+        return self.values[name]
+
+    def get(self, name: str) -> ast.expr | None:
+        """Return an argument that may be missing."""
+        return self.values.get(name)
+
+
+def bind(
+    context: Context, call: ast.Call, required: tuple[str, ...], optional: tuple[str, ...] = ()
+) -> Arguments:
+    """Match the arguments of a call with its parameters.
+
+    Raises:
+        ScriptError: If an argument is missing, unknown, or given twice.
+    """
+    parameters = (*required, *optional)
+    values: dict[str, ast.expr] = {}
+    name = ast.unparse(call.func)
+    for number, argument in enumerate(call.args):
+        if isinstance(argument, ast.Starred):
+            raise context.error("unpacking is not part of the dialect", argument)
+        if number >= len(parameters):
+            raise context.error(f"{name} takes {len(parameters)} argument(s) at most", argument)
+        values[parameters[number]] = argument
+    for keyword in call.keywords:
+        if keyword.arg not in parameters:
+            hint = near(keyword.arg or "", parameters)
+            raise context.error(f"{name} has no argument {keyword.arg}{hint}", keyword)
+        if keyword.arg in values:
+            raise context.error(f"{name} is given {keyword.arg} twice", keyword)
+        values[keyword.arg] = keyword.value
+    for parameter in required:
+        if parameter not in values:
+            raise context.error(f"{name} needs the argument {parameter}", call)
+    return Arguments(call, values)
+
+
+def string(context: Context, node: ast.expr, what: str) -> str:
+    """Return a string literal.
+
+    Raises:
+        ScriptError: If it is none; `what` names it.
+    """
+    if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+        raise context.error(f"expected {what} as a string", node)
+    if any("\ud800" <= char <= "\udfff" for char in node.value):
+        raise context.error(f"{what} is not valid Unicode", node)
+    return node.value
+
+
+def dtype(context: Context, node: ast.expr) -> DType:
+    """Return a type given as a string.
+
+    Raises:
+        ScriptError: If there is no such type.
+    """
+    name = string(context, node, "a type")
+    if name not in DTYPE_NAMED:
+        raise context.error(f"unsupported type {name!r}{near(name, DTYPE_NAMED)}", node)
+    return DTYPE_NAMED[name]
+
+
+def literal_dict(context: Context, node: ast.expr) -> Annotations:
+    """Return a dictionary of literals.
+
+    Raises:
+        ScriptError: If it is none, or a key is there twice.
+    """
+    if not isinstance(node, ast.Dict):
+        raise context.error("expected a dictionary of literals", node)
+    found: dict[str, AnnotationValue] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        if key is None:
+            raise context.error("unpacking is not part of the dialect", value)
+        name = string(context, key, "a key")
+        if name in found:
+            raise context.error(f"the key {name!r} is there twice", key)
+        found[name] = _annotation(context, value)
+    return tuple(found.items())
+
+
+def _annotation(context: Context, node: ast.expr) -> AnnotationValue:
+    if isinstance(node, ast.List | ast.Tuple):
+        return tuple(scalar(context, element) for element in node.elts)
+    return scalar(context, node)
+
+
+def scalar(context: Context, node: ast.expr) -> Scalar:
+    """Return a literal: text, a number, True or False.
+
+    Raises:
+        ScriptError: If it is none.
+    """
+    match node:
+        case ast.Constant(value=bool() as value):
+            return value
+        case ast.Constant(value=str()):
+            return string(context, node, "a literal")
+        case ast.Constant(value=int() | float() as value):
+            return _bounded(context, node, value)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return _bounded(context, node, -value)
+        case _:
+            raise context.error("expected a literal: a string, a number, True or False", node)
+
+
+def _bounded(context: Context, node: ast.expr, value: float) -> int | float:
+    fits = -(2**63) <= value < 2**63 if isinstance(value, int) else math.isfinite(value)
+    if not fits:
+        raise context.error("the number does not fit into 64 bits", node)
+    return value

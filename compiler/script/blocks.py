@@ -1,0 +1,255 @@
+"""Parse blocks: their head (axes, predicate, regions, buffers, initialisation) and their body."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from compiler.ir.nodes import (
+    TRUE,
+    Annotations,
+    BinOp,
+    Block,
+    BlockRealize,
+    Buffer,
+    BufferRegion,
+    Expr,
+    IntImm,
+    IterKind,
+    IterVar,
+    Stmt,
+    Var,
+    dtype_of,
+)
+from compiler.ir.regions import with_regions
+from compiler.ir.simplify import simplify
+from compiler.script.arguments import bind, literal_dict, string
+from compiler.script.buffers import ALLOCATIONS, allocation, regions
+from compiler.script.context import Axis, Context, call_name
+from compiler.script.error import near
+from compiler.script.expressions import condition, constant_int, index
+
+BLOCKS = frozenset({"block", "sblock"})
+Body: TypeAlias = Callable[[Context, Sequence[ast.stmt], ast.AST], Stmt]
+
+_AXES: dict[str, IterKind] = {
+    "R": "reduce",
+    "S": "spatial",
+    "opaque": "opaque",
+    "reduce": "reduce",
+    "scan": "scan",
+    "spatial": "spatial",
+}
+_REMAP_LETTERS: dict[str, IterKind] = {"S": "spatial", "R": "reduce"}
+_HEAD_CALLS = frozenset({"where", "reads", "writes", "block_attr", "sblock_attr"})
+
+
+def block(context: Context, node: ast.With, body: Body) -> BlockRealize:
+    """Parse `with T.sblock("C"):` and what is in it; `body` parses the statements.
+
+    Raises:
+        ScriptError: If it is no block of the dialect.
+    """
+    call = node.items[0].context_expr
+    assert isinstance(call, ast.Call)
+    name = string(context, bind(context, call, ("name",))["name"], "a block's name")
+    if name == "root":
+        raise context.error(
+            'block "root" is the whole function: it can only stand alone there', call
+        )
+    with context.scope():
+        head = _Head(context)
+        rest = head.take_all(node.body)
+        return context.at(head.realize(name, rest, body, node), node)
+
+
+def root(
+    context: Context, statements: Sequence[ast.stmt], body: Body, place: ast.AST
+) -> BlockRealize:
+    """Parse the body of a function: the block "root", written out or not.
+
+    Raises:
+        ScriptError: If it is not legal in the dialect.
+    """
+    if len(statements) == 1 and is_block(only := statements[0]) and _name_of(only) == "root":
+        assert isinstance(only, ast.With)
+        statements, place = only.body, only
+    head = _Head(context)
+    rest = head.take_all(statements)
+    if head.iter_vars or head.predicate is not None or head.init is not None:
+        raise context.error("the whole function has no axes, no predicate and no T.init", place)
+    found = head.block("root", body(context, rest, place))
+    return BlockRealize((), TRUE, context.at(found, place))
+
+
+def is_block(node: ast.stmt) -> bool:
+    """Tell whether a statement is a block."""
+    return isinstance(node, ast.With) and call_name(node.items[0].context_expr) in BLOCKS
+
+
+def _name_of(node: ast.stmt) -> object:
+    match node:
+        case ast.With(items=[ast.withitem(context_expr=ast.Call(args=[ast.Constant(value=name)]))]):
+            return name
+        case _:
+            return None
+
+
+class _Head:
+    """What stands before the computation of a block."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.iter_vars: list[IterVar] = []
+        self.predicate: Expr | None = None
+        self.init: ast.With | None = None
+        self._values: list[Expr] = []
+        self._reads: tuple[BufferRegion, ...] | None = None
+        self._writes: tuple[BufferRegion, ...] | None = None
+        self._annotations: Annotations = ()
+        self._buffers: list[Buffer] = []
+
+    def take_all(self, statements: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+        """Parse the statements that belong to the head; return the others."""
+        for number, statement in enumerate(statements):
+            if not self._take(statement):
+                return statements[number:]
+        return []
+
+    def realize(
+        self, name: str, rest: Sequence[ast.stmt], body: Body, place: ast.AST
+    ) -> BlockRealize:
+        """Parse the rest, which is the computation, and put the block together."""
+        init = None
+        if self.init is not None:
+            init = body(self._context, self.init.body, self.init)
+        computed = self.block(name, body(self._context, rest, place), init)
+        predicate = TRUE if self.predicate is None else self.predicate
+        return BlockRealize(tuple(self._values), predicate, self._context.at(computed, place))
+
+    def block(self, name: str, body: Stmt, init: Stmt | None = None) -> Block:
+        """Put the block together; regions that were not written are found from the body."""
+        buffers = tuple(self._buffers)
+        plain = Block(
+            name,
+            tuple(self.iter_vars),
+            self._reads or (),
+            self._writes or (),
+            body,
+            init,
+            buffers,
+            self._annotations,
+        )
+        if name == "root" or (self._reads is not None and self._writes is not None):
+            return plain
+        found = with_regions(plain)
+        return Block(
+            name,
+            plain.iter_vars,
+            found.reads if self._reads is None else self._reads,
+            found.writes if self._writes is None else self._writes,
+            body,
+            init,
+            buffers,
+            self._annotations,
+        )
+
+    def _take(self, statement: ast.stmt) -> bool:
+        match statement:
+            case ast.Expr(value=ast.Constant(value=str())):
+                return True  # a docstring
+            case ast.Assign(value=ast.Call() as call) if call_name(call) in ALLOCATIONS:
+                self._buffers.append(allocation(self._context, statement))
+            case ast.Assign(value=ast.Call() as call) if (call_name(call) or "")[:5] == "axis.":
+                self._axis(statement, call)
+            case ast.Expr(value=ast.Call() as call) if call_name(call) in _HEAD_CALLS:
+                self._call(call)
+            case ast.With(items=[ast.withitem(context_expr=init)]) if call_name(init) == "init":
+                self._once(self.init, statement)
+                self.init = statement
+            case _:
+                return False
+        return True
+
+    def _call(self, call: ast.Call) -> None:
+        match call_name(call):
+            case "where":
+                self._once(self.predicate, call)
+                argument = bind(self._context, call, ("predicate",))["predicate"]
+                self.predicate = condition(self._context, argument)
+            case "reads":
+                self._once(self._reads, call)
+                self._reads = regions(self._context, call)
+            case "writes":
+                self._once(self._writes, call)
+                self._writes = regions(self._context, call)
+            case _:
+                self._once(self._annotations or None, call)
+                argument = bind(self._context, call, ("attrs",))["attrs"]
+                self._annotations = literal_dict(self._context, argument)
+
+    def _once(self, already: object, place: ast.AST) -> None:
+        if already is not None:
+            raise self._context.error("this is there twice in the block", place)
+
+    def _axis(self, statement: ast.Assign, call: ast.Call) -> None:
+        target = statement.targets[0]
+        kind = (call_name(call) or "").removeprefix("axis.")
+        if len(statement.targets) != 1:
+            raise self._context.error("expected the names of axes", target)
+        if kind == "remap":
+            self._remap(target, call)
+        elif kind not in _AXES:
+            hint = near(kind, (*_AXES, "remap"))
+            raise self._context.error(f"unknown kind of axis {kind}{hint}", call.func)
+        elif not isinstance(target, ast.Name):
+            raise self._context.error("expected one name for the axis", target)
+        else:
+            arguments = bind(self._context, call, ("dom", "value"), ("dtype",))
+            minimum, extent = self._domain(arguments["dom"])
+            value = index(self._context, arguments["value"])
+            self._add(target.id, _AXES[kind], minimum, extent, value)
+
+    def _domain(self, node: ast.expr) -> tuple[int, IntImm]:
+        if not isinstance(node, ast.Tuple):
+            return 0, constant_int(self._context, node, "an extent")
+        if len(node.elts) != 2:
+            raise self._context.error("expected an extent, or the two ends of a range", node)
+        start, stop = (constant_int(self._context, end, "an end") for end in node.elts)
+        return start.value, IntImm(stop.value - start.value, stop.dtype)
+
+    def _remap(self, target: ast.expr, call: ast.Call) -> None:
+        arguments = bind(self._context, call, ("kinds", "bindings"))
+        letters = string(self._context, arguments["kinds"], "the kinds of the axes")
+        bindings = arguments["bindings"]
+        loops = bindings.elts if isinstance(bindings, ast.List | ast.Tuple) else [bindings]
+        targets = target.elts if isinstance(target, ast.Tuple) else [target]
+        if not len(letters) == len(loops) == len(targets):
+            raise self._context.error(
+                f"expected as many names as kinds as loops, got {len(targets)} names, "
+                f"{len(letters)} kinds and {len(loops)} loops",
+                call,
+            )
+        for letter, loop, name in zip(letters, loops, targets, strict=True):
+            if letter not in _REMAP_LETTERS:
+                raise self._context.error(f"unknown kind of axis {letter!r}: expected S or R", call)
+            if not isinstance(name, ast.Name):
+                raise self._context.error("expected the name of an axis", name)
+            axis = self._context.lookup(loop) if isinstance(loop, ast.Name) else None
+            if not isinstance(axis, Axis):
+                raise self._context.error("expected a loop variable", loop)
+            self._add(name.id, _REMAP_LETTERS[letter], 0, axis.extent, axis.var)
+            # The axis counts from where the loop does.
+            counted = Axis(self.iter_vars[-1].var, axis.minimum, axis.extent)
+            self._context.define(name.id, counted)
+
+    def _add(self, name: str, kind: IterKind, minimum: int, extent: Expr, value: Expr) -> None:
+        var = Var(name, dtype_of(value))
+        self.iter_vars.append(IterVar(var, extent, kind))
+        self._values.append(value if minimum == 0 else _shifted(value, minimum))
+        self._context.define(name, Axis(var, minimum, extent))
+
+
+def _shifted(value: Expr, minimum: int) -> Expr:
+    return simplify(BinOp("-", value, IntImm(minimum, dtype_of(value))))

@@ -1,0 +1,290 @@
+"""Parse expressions."""
+
+from __future__ import annotations
+
+import ast
+
+from compiler.ir.dtypes import is_float, is_integer
+from compiler.ir.nodes import (
+    ArithOp,
+    BinOp,
+    Buffer,
+    Compare,
+    CompareOp,
+    Conditional,
+    Expr,
+    FloatImm,
+    IntImm,
+    Load,
+    Logic,
+    LogicOp,
+    Not,
+    Select,
+    dtype_of,
+)
+from compiler.ir.simplify import simplify
+from compiler.script.context import Context
+from compiler.script.literals import Parsed, match_types, number
+
+_MAX_CHAIN = 60  # a chain of n operators becomes n nested nodes
+
+_ARITHMETIC: dict[type[ast.operator], ArithOp] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+}
+_COMPARISONS: dict[type[ast.cmpop], CompareOp] = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+_ON_FLOATS = frozenset({"+", "-", "*", "/", "min", "max"})
+
+
+def expression(context: Context, node: ast.expr) -> Expr:
+    """Parse an expression.
+
+    Raises:
+        ScriptError: If it is none of the dialect.
+    """
+    return context.at(_expression(context, node), node)
+
+
+def _expression(context: Context, node: ast.expr) -> Expr:
+    match node:
+        case ast.Constant(value=bool() | int() | float() as value):
+            return _constant(context, node, value)
+        case ast.Name():
+            return _name(context, node)
+        case ast.Subscript():
+            return Load(*element(context, node))
+        case ast.BinOp(left=left, op=op, right=right):
+            lhs, rhs = (expression(context, left), left), (expression(context, right), right)
+            return combine(context, op, lhs, rhs, node)
+        case ast.UnaryOp():
+            return _unary(context, node)
+        case ast.BoolOp(op=logic, values=values):
+            return logical(context, "and" if isinstance(logic, ast.And) else "or", values, node)
+        case ast.Compare():
+            return _comparison(context, node)
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return choice(context, Conditional, (test, body, orelse), node)
+        case ast.Call():
+            return context.parse_call(context, node)
+        case _:
+            what = "a string" if isinstance(node, ast.Constant) else type(node).__name__
+            raise context.error(f"expected an expression of the dialect, got {what}", node)
+
+
+def element(context: Context, node: ast.Subscript) -> tuple[Buffer, tuple[Expr, ...]]:
+    """Parse an element of a buffer.
+
+    Raises:
+        ScriptError: If it is none, or has another number of indices than the buffer dimensions.
+    """
+    buffer, places = subscript(context, node)
+    indices: list[Expr] = []
+    for place in places:
+        if isinstance(place, ast.Slice):
+            raise context.error("expected one element, got a slice", place)
+        indices.append(index(context, place))
+    return buffer, tuple(indices)
+
+
+def subscript(context: Context, node: ast.Subscript) -> tuple[Buffer, list[ast.expr]]:
+    """Parse the buffer of a subscript and return its places, one a dimension.
+
+    Raises:
+        ScriptError: If it is no buffer or the number of places is wrong.
+    """
+    if not isinstance(node.value, ast.Name):
+        raise context.error("expected the name of a buffer", node.value)
+    buffer = context.lookup(node.value)
+    if not isinstance(buffer, Buffer):
+        raise context.error(f"{node.value.id} is an index, not a buffer", node.value)
+    places = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if len(places) != len(buffer.shape):
+        raise context.error(
+            f"{node.value.id} has {len(buffer.shape)} dimension(s), got {len(places)} index(es)",
+            node,
+        )
+    return buffer, places
+
+
+def index(context: Context, node: ast.expr) -> Expr:
+    """Parse an integer.
+
+    Raises:
+        ScriptError: If it has another type.
+    """
+    parsed = expression(context, node)
+    if not is_integer(dtype_of(parsed)):
+        raise context.error(f"expected an integer, got {dtype_of(parsed)}", node)
+    return parsed
+
+
+def condition(context: Context, node: ast.expr) -> Expr:
+    """Parse a condition.
+
+    Raises:
+        ScriptError: If its type is not bool.
+    """
+    parsed = expression(context, node)
+    if dtype_of(parsed) != "bool":
+        raise context.error(f"expected a condition, got {dtype_of(parsed)}", node)
+    return parsed
+
+
+def constant_int(context: Context, node: ast.expr, what: str) -> IntImm:
+    """Parse an integer that is known without running the program.
+
+    Raises:
+        ScriptError: If it is none; `what` names it.
+    """
+    value = simplify(index(context, node))
+    if not isinstance(value, IntImm):
+        raise context.error(
+            f"expected {what} as a constant: symbolic shapes are not supported", node
+        )
+    return value
+
+
+def combine(context: Context, op: ast.operator, lhs: Parsed, rhs: Parsed, place: ast.AST) -> Expr:
+    """Build what an operator of Python stands for.
+
+    Raises:
+        ScriptError: If it stands for nothing, or does not take these operands.
+    """
+    if type(op) not in _ARITHMETIC:
+        raise context.error(f"operator {type(op).__name__} is not part of the dialect", place)
+    return arithmetic(context, _ARITHMETIC[type(op)], lhs, rhs, place)
+
+
+def arithmetic(context: Context, op: ArithOp, left: Parsed, right: Parsed, place: ast.AST) -> Expr:
+    """Build an arithmetic operation.
+
+    Raises:
+        ScriptError: If its operands have types that differ or that it does not take.
+    """
+    lhs, rhs = match_types(context, left, right, place)
+    dtype = dtype_of(lhs)
+    if dtype == "bool" and op in ("&", "|"):
+        return Logic("and" if op == "&" else "or", lhs, rhs)
+    if op == "/" and not is_float(dtype):
+        raise context.error(f"/ divides floating-point values, got {dtype}: use //", place)
+    if not (is_integer(dtype) or (is_float(dtype) and op in _ON_FLOATS)):
+        raise context.error(f"{op} does not take operands of type {dtype}", place)
+    return BinOp(op, lhs, rhs)
+
+
+def pair(context: Context, left: ast.expr, right: ast.expr, place: ast.AST) -> tuple[Expr, Expr]:
+    """Parse two operands of one type.
+
+    Raises:
+        ScriptError: If their types differ.
+    """
+    lhs, rhs = expression(context, left), expression(context, right)
+    return match_types(context, (lhs, left), (rhs, right), place)
+
+
+def logical(context: Context, op: LogicOp, values: list[ast.expr], place: ast.AST) -> Expr:
+    """Parse a conjunction or disjunction of any number of conditions.
+
+    Raises:
+        ScriptError: If one of them is no condition.
+    """
+    _check_chain(context, len(values), place)
+    total = condition(context, values[0])
+    for value in values[1:]:
+        total = Logic(op, total, condition(context, value))
+    return total
+
+
+def choice(
+    context: Context,
+    node: type[Conditional | Select],
+    parts: tuple[ast.expr, ast.expr, ast.expr],
+    place: ast.AST,
+) -> Expr:
+    """Parse a condition and the two values it chooses from.
+
+    Raises:
+        ScriptError: If the condition is none or the values have types that differ.
+    """
+    test = condition(context, parts[0])
+    then, otherwise = pair(context, parts[1], parts[2], place)
+    return node(test, then, otherwise)
+
+
+def _constant(context: Context, node: ast.expr, value: int | float) -> Expr:
+    if isinstance(value, bool):
+        return IntImm(int(value), "bool")
+    return number(context, value, "int32" if isinstance(value, int) else "float32", node)
+
+
+def _name(context: Context, node: ast.Name) -> Expr:
+    entity = context.lookup(node)
+    if isinstance(entity, Buffer):
+        raise context.error(f"buffer {node.id} is used without indices", node)
+    return entity.value
+
+
+def _unary(context: Context, node: ast.UnaryOp) -> Expr:
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return _constant(context, node, -value)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return Not(condition(context, operand))
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            return expression(context, operand)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return _negative(context, operand)
+        case _:
+            raise context.error(
+                f"operator {type(node.op).__name__} is not part of the dialect", node
+            )
+
+
+def _negative(context: Context, operand: ast.expr) -> Expr:
+    value = expression(context, operand)
+    dtype = dtype_of(value)
+    match value:
+        case FloatImm(known):
+            return FloatImm(-known, dtype)
+        case IntImm(known) if is_integer(dtype):
+            return number(context, -known, dtype, operand)
+    if dtype == "bool":
+        raise context.error("- does not take an operand of type bool: use `not`", operand)
+    # Not `0 - x`, which would lose the sign of a zero.
+    return BinOp("*", value, number(context, -1, dtype, operand))
+
+
+def _comparison(context: Context, node: ast.Compare) -> Expr:
+    _check_chain(context, len(node.ops), node)
+    total: Expr | None = None
+    left = node.left
+    for op, right in zip(node.ops, node.comparators, strict=True):
+        if type(op) not in _COMPARISONS:
+            raise context.error(f"comparison {type(op).__name__} is not part of the dialect", node)
+        lhs, rhs = pair(context, left, right, node)
+        link = Compare(_COMPARISONS[type(op)], lhs, rhs)
+        total = link if total is None else Logic("and", total, link)
+        left = right
+    assert total is not None
+    return total
+
+
+def _check_chain(context: Context, length: int, place: ast.AST) -> None:
+    if length > _MAX_CHAIN:
+        raise context.error(f"a chain of {length} conditions: expected {_MAX_CHAIN} at most", place)

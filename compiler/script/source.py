@@ -1,0 +1,101 @@
+"""The text of a script: bounded, turned into Python's syntax tree, and quoted in errors."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from compiler.script.error import ScriptError
+
+MAX_BYTES = 1 << 20
+MAX_DEPTH = 120  # each level of the tree costs the parser a few frames of the stack
+MAX_NODES = 200_000
+# Python's parser needs quadratic time for f-strings with many braces; the dialect needs few.
+MAX_BRACES = 2_000
+
+_EXCERPT = 160  # characters
+
+
+class Source:
+    """A script's text and its name in messages."""
+
+    def __init__(self, text: str, filename: str) -> None:
+        self._lines = re.split(r"\r\n|\r|\n", text)
+        self._text = text
+        self._filename = filename
+
+    def tree(self) -> ast.Module:
+        """Return the syntax tree.
+
+        Raises:
+            ScriptError: If the text is no Python, or too long or too deep to be taken.
+        """
+        try:
+            size_bytes = len(self._text.encode())
+        except UnicodeEncodeError as error:
+            line, column = self._place_of(error.start)
+            raise self.error_at("the text is not valid Unicode", line, column) from None
+        if size_bytes > MAX_BYTES:
+            raise self.error_at(f"the script has {size_bytes} bytes: expected {MAX_BYTES} at most")
+        if self._text.count("{") > MAX_BRACES:
+            raise self.error_at(f"the script has more than {MAX_BRACES} braces")
+        tree = self._parse()
+        for number, (node, depth) in enumerate(_walk(tree)):
+            if depth > MAX_DEPTH:
+                raise self.error(f"nested deeper than {MAX_DEPTH} levels", node)
+            if number > MAX_NODES:
+                raise self.error(f"the script has more than {MAX_NODES} parts", node)
+        return tree
+
+    def _parse(self) -> ast.Module:
+        try:
+            return ast.parse(self._text)
+        except SyntaxError as error:
+            line, column = error.lineno or 1, error.offset or 1
+            width = (error.end_offset or column) - column if error.end_lineno == line else 1
+            raise self.error_at(error.msg, line, column, width) from None
+        except (RecursionError, MemoryError):
+            raise self.error_at("the script is nested too deeply") from None
+        except ValueError as error:
+            raise self.error_at(str(error)) from None
+
+    def error(self, message: str, node: ast.AST) -> ScriptError:
+        """Return an error at a node of the tree."""
+        line = getattr(node, "lineno", 1)
+        start = self._characters(line, getattr(node, "col_offset", 0))
+        same_line = getattr(node, "end_lineno", None) == line
+        end = self._characters(line, getattr(node, "end_col_offset", 0)) if same_line else start + 1
+        return self.error_at(message, line, start + 1, end - start)
+
+    def error_at(self, message: str, line: int = 1, column: int = 1, width: int = 1) -> ScriptError:
+        """Return an error at a place."""
+        text = self._lines[line - 1] if 0 < line <= len(self._lines) else ""
+        # A line without end would drown the message: an excerpt around the place is quoted.
+        start = max(0, column - _EXCERPT // 2) if len(text) > _EXCERPT else 0
+        return ScriptError(
+            message,
+            line=line,
+            column=max(1, column),
+            text=text[start : start + _EXCERPT],
+            caret=max(0, column - 1 - start),
+            width=width,
+            filename=self._filename,
+        )
+
+    def _characters(self, line: int, utf8_offset: int) -> int:
+        """Turn an offset in bytes, which the tree has, into one in characters."""
+        text = self._lines[line - 1] if 0 < line <= len(self._lines) else ""
+        return len(text.encode()[:utf8_offset].decode(errors="ignore"))
+
+    def _place_of(self, index: int) -> tuple[int, int]:
+        before = re.split(r"\r\n|\r|\n", self._text[:index])
+        return len(before), len(before[-1]) + 1
+
+
+def _walk(tree: ast.AST) -> Iterator[tuple[ast.AST, int]]:
+    stack = [(tree, 0)]
+    while stack:
+        node, depth = stack.pop()
+        yield node, depth
+        stack.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
