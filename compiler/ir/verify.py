@@ -42,10 +42,9 @@ from compiler.ir.nodes import (
     Var,
     dtype_of,
 )
+from compiler.ir.overflow import OverflowProblem, check_overflow
 from compiler.ir.print_expr import show_expr
 from compiler.ir.visit import children, walk
-
-_INT_LIMITS = {"int32": 2**31, "int64": 2**63}
 
 
 class VerifyError(ValueError):
@@ -153,7 +152,6 @@ class _Verifier:
             extent = self._extent(iter_var.extent, what, realize)
             self._define(iter_var.var, realize, inside)
             self._expr(value, facts)
-            self._check_overflow(value, facts, realize)
             if not reached.within(value, 0, extent - 1):
                 raise VerifyError(
                     f"{what} runs from 0 to {extent - 1}, but its value {show_expr(value)} "
@@ -172,7 +170,8 @@ class _Verifier:
             if isinstance(node, Var) and node in self._concurrent:
                 kind = self._concurrent[node]
                 raise VerifyError(
-                    f"{what} is no spatial one, but loop {node.name} is {kind}", realize
+                    f"{what} is not spatial, but takes its value from the {kind} loop {node.name}",
+                    realize,
                 )
 
     def _block_body(self, block: Block, facts: Facts) -> None:
@@ -201,15 +200,28 @@ class _Verifier:
     # Expressions
 
     def _expr(self, expr: Expr, facts: Facts) -> None:
+        """Check a whole expression."""
+        self._part(expr, facts)
+        try:
+            check_overflow(expr, facts.ranges)
+        except OverflowProblem as problem:
+            low, high = problem.interval
+            raise VerifyError(
+                f"{show_expr(problem.part)} runs from {low} to {high}, "
+                f"which does not fit into {dtype_of(problem.part)}",
+                problem.part,
+            ) from None
+
+    def _part(self, expr: Expr, facts: Facts) -> None:
         """Check an expression from its leaves up."""
         if isinstance(expr, Conditional):
-            self._expr(expr.condition, facts)
-            self._expr(expr.then, facts.assuming(expr.condition, pure=True))
-            self._expr(expr.otherwise, facts.assuming(expr.condition, holds=False, pure=True))
+            self._part(expr.condition, facts)
+            self._part(expr.then, facts.assuming(expr.condition, pure=True))
+            self._part(expr.otherwise, facts.assuming(expr.condition, holds=False, pure=True))
             self._types(expr)
             return
         for child in children(expr):
-            self._expr(child, facts)  # type: ignore[arg-type]
+            self._part(child, facts)  # type: ignore[arg-type]
         if isinstance(expr, Var) and expr not in facts.ranges:
             raise VerifyError(f"variable {expr.name} is not defined here", expr)
         self._types(expr)
@@ -256,7 +268,6 @@ class _Verifier:
                 self._expr(index, facts)
         for index, extent in zip(indices, buffer.shape, strict=True):
             assert isinstance(extent, IntImm)
-            self._check_overflow(index, facts, node)
             for end in _ends(index):
                 if not facts.within(end, 0, extent.value - 1):
                     access = show_expr(Load(buffer, indices))
@@ -288,19 +299,6 @@ class _Verifier:
                 f"which its {call} does not name",
                 node,
             )
-
-    def _check_overflow(self, index: Expr, facts: Facts, node: object) -> None:
-        """Refuse index arithmetic that leaves its type: it would wrap around and pass for small."""
-        for part in walk(index):
-            if isinstance(part, BinOp) and is_integer(dtype_of(part)):
-                bounds = facts.bounds(part)
-                limit = _INT_LIMITS.get(dtype_of(part))
-                if bounds and limit and not -limit <= bounds[0] <= bounds[1] < limit:
-                    raise VerifyError(
-                        f"{show_expr(part)} runs from {bounds[0]} to {bounds[1]}, "
-                        f"which does not fit into {dtype_of(part)}",
-                        node,
-                    )
 
     # Definitions
 
@@ -339,7 +337,7 @@ class _Verifier:
     def _define(self, var: Var, node: object, facts: Facts) -> None:
         if var in facts.ranges:
             raise VerifyError(f"variable {var.name} is defined twice", node)
-        if not is_integer(var.dtype):
+        if var.dtype == "handle" or not is_integer(var.dtype):
             raise VerifyError(f"variable {var.name} has type {var.dtype}", node)
 
     def _extent(self, extent: Expr, what: str, node: object) -> int:

@@ -23,6 +23,7 @@ from compiler.ir.nodes import (
     seq,
 )
 from compiler.ir.regions import with_regions
+from compiler.ir.verify import verify
 from compiler.ir.visit import replace_buffers, substitute
 from compiler.te.value import Definition, Reduction, Tensor
 
@@ -60,7 +61,9 @@ def create_prim_func(tensors: Sequence[Tensor], name: str = "main") -> PrimFunc:
     allocated = tuple(renamed[t.buffer] for t in computed if t not in tensors)
     root = Block("root", (), (), (), body, alloc_buffers=allocated)
     params = tuple(renamed[t.buffer] for t in tensors)
-    return PrimFunc(name, params, BlockRealize((), TRUE, root), (("tir.noalias", True),))
+    func = PrimFunc(name, params, BlockRealize((), TRUE, root), (("tir.noalias", True),))
+    verify(func)
+    return func
 
 
 def _stages(outputs: Sequence[Tensor]) -> list[Tensor]:

@@ -1,0 +1,80 @@
+"""Find integer arithmetic that may leave its type: it would wrap around and pass for small."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from compiler.ir.bounds import Interval
+from compiler.ir.nodes import BinOp, Cast, Conditional, Expr, IntImm, Select, Var, dtype_of
+from compiler.ir.visit import children
+
+_LIMITS = {"int32": 2**31, "int64": 2**63}
+
+
+class OverflowProblem(Exception):  # noqa: N818 (the verifier turns it into an error with a place)
+    """A part of an expression may leave its type."""
+
+    def __init__(self, part: Expr, interval: Interval) -> None:
+        super().__init__(f"overflow of {dtype_of(part)}")
+        self.part = part
+        self.interval = interval
+
+
+def check_overflow(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval | None:
+    """Return an interval that holds the values of an integer expression, if one is known.
+
+    One pass over the tree: intervals are combined without looking for terms that cancel. Values
+    that come out of buffers have no known interval, and their arithmetic may wrap around.
+
+    Raises:
+        OverflowProblem: If the interval of some part does not fit into its type.
+    """
+    parts = [check_overflow(child, ranges) for child in children(expr)]  # type: ignore[arg-type]
+    match expr:
+        case IntImm(value):
+            return value, value
+        case Var():
+            return ranges.get(expr)
+        case BinOp(op):
+            interval = _combine(op, parts[0], parts[1])
+        case Select() | Conditional():
+            interval = _combine("hull", parts[1], parts[2])
+        case Cast():
+            interval = parts[0]
+        case _:
+            return None
+    limit = _LIMITS.get(dtype_of(expr))
+    if interval is None or limit is None:
+        return None
+    if not -limit <= interval[0] <= interval[1] < limit:
+        raise OverflowProblem(expr, interval)
+    return interval
+
+
+def _combine(op: str, a: Interval | None, b: Interval | None) -> Interval | None:  # noqa: C901
+    if a is None or b is None:
+        return None
+    match op:
+        case "+":
+            return a[0] + b[0], a[1] + b[1]
+        case "-":
+            return a[0] - b[1], a[1] - b[0]
+        case "*":
+            products = [x * y for x in a for y in b]
+            return min(products), max(products)
+        case "//" if b[0] > 0:
+            quotients = [x // y for x in a for y in b]
+            return min(quotients), max(quotients)
+        case "%" if b[0] > 0:
+            return 0, b[1] - 1
+        case "min":
+            return min(a[0], b[0]), min(a[1], b[1])
+        case "max":
+            return max(a[0], b[0]), max(a[1], b[1])
+        case "hull":
+            return min(a[0], b[0]), max(a[1], b[1])
+        case "<<" if 0 <= b[0] <= b[1] < 64:
+            shifted = [x << y for x in a for y in b]
+            return min(shifted), max(shifted)
+        case _:
+            return None
