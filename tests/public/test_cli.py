@@ -1,0 +1,143 @@
+"""The command line, run as a user runs it: in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import loopwright as lw
+from examples.serving import Server, free_port
+
+SCRIPT = Path(__file__).parents[2] / "examples" / "mm_relu.script"
+TARGET = "cpu -num-cores=1"
+
+
+def loopwright(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    env = {k: v for k, v in os.environ.items() if not k.startswith("LOOPWRIGHT_")}
+    return subprocess.run(
+        [sys.executable, "-m", "loopwright", *args],
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+        env={**env, "COLUMNS": "140", "NO_COLOR": "1"},
+        cwd=cwd,
+    )
+
+
+def test_a_workload_is_tuned_here_and_its_kernel_written(tmp_path: Path) -> None:
+    path = tmp_path / "kernel"
+    ran = loopwright(
+        "tune", "matmul:16,16,16", "--target", TARGET, "--trials", "4", "--json", "-o", str(path)
+    )
+    assert ran.returncode == 0, ran.stderr
+    outcome = json.loads(ran.stdout)
+    assert outcome["num_measured"] == 4
+    assert outcome["best_secs"] <= outcome["default_secs"]
+    a = np.ones((16, 16), "float32")
+    c = np.empty_like(a)
+    lw.Module.load(path)(a, a, c)
+    np.testing.assert_array_equal(c, a @ a)
+
+
+def test_a_script_file_is_tuned_on_a_server_and_found_there(server: Server) -> None:
+    at = ("--url", server.url)
+    ran = loopwright("tune", str(SCRIPT), "--target", TARGET, "--trials", "4", *at)
+    assert ran.returncode == 0, ran.stderr
+    assert "GFLOP/s" in ran.stdout
+    job = ran.stderr.split()[1]
+
+    best = loopwright("best", str(SCRIPT), "--target", TARGET, *at, "--json")
+    assert json.loads(best.stdout)["job_id"] == job
+    shown = loopwright("best", str(SCRIPT), "--target", TARGET, *at)
+    assert "get_block" in shown.stdout or "default" in shown.stdout
+
+    jobs = loopwright("jobs", *at, "--json", "--limit", "1000")
+    assert job in [entry["id"] for entry in json.loads(jobs.stdout)]
+    assert job in loopwright("jobs", *at, "--limit", "1000").stdout
+
+    trials = loopwright("trials", job, *at, "--json")
+    assert [trial["number"] for trial in json.loads(trials.stdout)] == [0, 1, 2, 3]
+    assert "default" in loopwright("trials", job, *at).stdout
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("tune", "matmull:8,8,8"), "did you mean matmul"),
+        (("tune", "no/such/file.py"), "the script no/such/file.py cannot be read"),
+        (("tune", "matmul:8,8,8", "--target", "cpu -mcpu=nothing"), "nothing"),
+        (("tune", "matmul:8,8,8", "--trials", "0"), "--trials"),
+        (("tune", "matmul:8,8,8", "--trials", "1000000"), "--trials"),
+        (("tune", "matmul:8,8,8", "--strategy", "luck"), "luck"),
+        (("tune", "matmul:8,8,8", "--url", "nowhere"), "looks like http://"),
+        (("trials", "not-an-id"), "not-an-id"),
+        (("jobs", "--state", "asleep"), "asleep"),
+    ],
+)
+def test_a_mistake_is_told_in_words_and_exit_code_2(args: tuple[str, ...], words: str) -> None:
+    ran = loopwright(*args)
+    assert ran.returncode == 2
+    assert words in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert ran.stdout == ""
+
+
+def test_a_mistake_in_a_script_is_shown_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.script"
+    path.write_text(SCRIPT.read_text(encoding="utf-8").replace("A[vi, vk]", "A[vi, vl]"))
+    ran = loopwright("tune", str(path))
+    assert ran.returncode == 2
+    place, quoted, carets = ran.stderr.splitlines()[:3]
+    assert place.startswith(f"error: {path}:19:")
+    assert "vl" in place
+    assert quoted.index("vl") == carets.index("^")
+
+
+def test_a_server_that_is_not_there_is_exit_code_3() -> None:
+    ran = loopwright("jobs", "--url", f"http://127.0.0.1:{free_port()}")
+    assert ran.returncode == 3
+    assert "loopwright serve" in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_what_was_not_tuned_is_exit_code_1(server: Server) -> None:
+    ran = loopwright("best", "relu:54321", "--url", server.url)
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("error: ")
+
+
+def test_a_second_server_on_a_port_says_so(server: Server, tmp_path: Path) -> None:
+    port = server.url.rpartition(":")[2]
+    ran = loopwright("serve", "--port", port, "--db", f"sqlite:///{tmp_path}/x.db")
+    assert ran.returncode == 1
+    assert port in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_file_that_is_no_database_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database, " * 100)
+    ran = loopwright("serve", "--port", str(free_port()), "--db", f"sqlite:///{path}")
+    assert ran.returncode == 1
+    assert "notes.txt" in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert path.read_text() == "not a database, " * 100
+
+
+def test_beyond_loopback_a_token_is_needed(tmp_path: Path) -> None:
+    ran = loopwright("serve", "--host", "0.0.0.0", "--db", f"sqlite:///{tmp_path}/x.db")
+    assert ran.returncode == 1
+    assert "token" in ran.stderr
+
+
+def test_help_lists_the_commands_and_the_exit_codes() -> None:
+    shown = loopwright("--help").stdout
+    assert all(name in shown for name in ("serve", "tune", "best", "jobs", "trials", "Exit codes"))
+    assert loopwright("--version").stdout.strip() == lw.__version__

@@ -1,0 +1,132 @@
+"""The client against a real server, over real HTTP."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import loopwright as lw
+from loopwright.models import EventKind, JobState
+
+MATMUL = "matmul:32,48,64:float32"
+TARGET = "cpu -num-cores=1"
+
+
+def check_matmul(kernel: lw.Kernel | lw.Module) -> None:
+    rng = np.random.default_rng(1)
+    a = rng.standard_normal((32, 64), dtype="float32")
+    b = rng.standard_normal((64, 48), dtype="float32")
+    c = np.full((32, 48), np.nan, "float32")
+    kernel(a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
+
+
+def test_a_workload_goes_in_and_a_right_and_faster_kernel_comes_out(client: lw.Client) -> None:
+    handle = client.tune(MATMUL, target=TARGET, trials=12)
+    job = handle.wait(timeout_secs=120)
+    assert job.state is JobState.SUCCEEDED
+    assert job.num_measured == job.trials == 12
+    assert job.best_secs is not None
+    assert job.default_secs is not None
+    assert job.best_secs <= job.default_secs
+
+    trials = list(handle.trials())
+    assert [trial.number for trial in trials] == list(range(12))
+    assert min(t.best_secs for t in trials if t.best_secs is not None) == job.best_secs
+
+    best = client.best(MATMUL, target=TARGET)
+    assert best.run_secs == job.best_secs
+    check_matmul(lw.build(best.apply(lw.ops.from_spec(MATMUL)), TARGET))
+
+    kernel = client.kernel(MATMUL, target=TARGET, fallback=False)
+    assert kernel.source is lw.KernelSource.SERVER
+    check_matmul(kernel)
+    assert client.kernel(MATMUL, target=TARGET, fallback=False).source is lw.KernelSource.CACHE
+
+
+def test_events_tell_a_job_from_its_start_to_its_end(client: lw.Client) -> None:
+    handle = client.tune("relu:64", target=TARGET, trials=3)
+    events = list(handle.events())
+    ids = [event.id for event in events]
+    assert ids == sorted(set(ids))
+    assert events[-1].kind == EventKind.STATE
+    assert events[-1].payload["state"] == "succeeded"
+    measured = [e.payload["num_measured"] for e in events if e.kind == EventKind.TRIALS]
+    assert measured[-1] == 3
+    assert [event.id for event in handle.events(after=ids[-2])] == ids[-1:]
+
+
+def test_three_ways_to_give_a_workload_are_one_workload(client: lw.Client) -> None:
+    func = lw.ops.from_spec("relu:96")
+    forms = ("relu:96", func, lw.script.script(func))
+    jobs = [client.tune(form, target=TARGET, trials=1) for form in forms]
+    assert len({job.wait(timeout_secs=60).workload_key for job in jobs}) == 1
+
+
+def test_a_cancelled_job_keeps_what_it_measured(client: lw.Client) -> None:
+    handle = client.tune("matmul:128,128,128", target=TARGET, trials=10_000)
+    for event in handle.events():
+        if event.kind == EventKind.TRIALS:
+            break
+    assert handle.cancel().id == handle.id
+    job = handle.wait(timeout_secs=60)
+    assert job.state is JobState.CANCELLED
+    assert 0 < job.num_measured < 10_000
+    assert len(list(handle.trials())) == job.num_measured
+
+
+def test_jobs_are_listed_newest_first_and_by_state(client: lw.Client) -> None:
+    first = client.tune("relu:32", target=TARGET, trials=1)
+    second = client.tune("relu:33", target=TARGET, trials=1)
+    first.wait(timeout_secs=60)
+    second.wait(timeout_secs=60)
+    listed = [job.id for job in client.jobs(limit=2)]
+    assert listed == [second.id, first.id]
+    assert len(list(client.jobs(limit=1))) == 1
+    assert {job.state for job in client.jobs(state=JobState.SUCCEEDED)} == {JobState.SUCCEEDED}
+
+
+def test_what_was_not_tuned_is_not_found(client: lw.Client) -> None:
+    with pytest.raises(lw.NotFoundError):
+        client.best("relu:12345", target=TARGET)
+    with pytest.warns(lw.FallbackWarning):
+        assert not client.kernel("relu:12345", target=TARGET).is_tuned
+
+
+def test_a_script_with_a_mistake_is_answered_with_its_place(client: lw.Client) -> None:
+    text = lw.script.script(lw.ops.from_spec("relu:32")).replace("32):", "32:")
+    with pytest.raises(lw.InvalidRequestError, match=r"\^") as caught:
+        client.tune(text, trials=1)
+    assert caught.value.problem.status == 422
+    assert caught.value.problem.errors[0].line is not None
+
+
+@pytest.mark.parametrize(
+    ("operator", "target", "trials", "words"),
+    [
+        ("matmull:8,8,8", "cpu", 1, "did you mean matmul"),
+        ("matmul:8,8", "cpu", 1, "expected matmul:m,n,k"),
+        ("matmul:0,8,8", "cpu", 1, "0"),
+        ("matmul:8,8,8", "tpu", 1, "tpu"),
+        ("matmul:8,8,8", "cpu -mcpu=znver33", 1, "znver3"),
+        ("matmul:8,8,8", "cpu", 0, "trials"),
+        ("matmul:8,8,8", "cpu", 1_000_000, "trials"),
+    ],
+)
+def test_a_request_that_means_nothing_is_refused_with_a_reason(
+    client: lw.Client, operator: str, target: str, trials: int, words: str
+) -> None:
+    before = len(list(client.jobs(limit=1000)))
+    with pytest.raises(lw.InvalidRequestError, match=words):
+        client.tune(operator, target=target, trials=trials)
+    assert len(list(client.jobs(limit=1000))) == before
+
+
+def test_a_job_that_does_not_exist_is_not_found(client: lw.Client) -> None:
+    with pytest.raises(lw.NotFoundError):
+        client.job("00000000-0000-0000-0000-000000000000").read()
+
+
+def test_the_server_is_healthy_and_has_a_worker(client: lw.Client) -> None:
+    assert client.health().status == "ok"
+    assert client.workers()
