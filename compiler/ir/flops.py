@@ -1,0 +1,60 @@
+"""Count the floating-point operations of a program."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from compiler.ir.dtypes import is_float
+from compiler.ir.nodes import (
+    Allocate,
+    BinOp,
+    BlockRealize,
+    Call,
+    Conditional,
+    Expr,
+    For,
+    If,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+    dtype_of,
+    static_int,
+)
+from compiler.ir.visit import children
+
+
+def flops(func: PrimFunc) -> int:
+    """Return how many floating-point operations one run does.
+
+    An arithmetic operation, a minimum or maximum, and a call of a function count one each;
+    comparisons, conversions, arithmetic on indices and initialisations count nothing. Of a choice
+    the dearer side counts, and predicates are taken to hold.
+    """
+    return _stmt(func.body)
+
+
+def _stmt(stmt: Stmt) -> int:
+    match stmt:
+        case Store(_, _, value):
+            return _expr(value)
+        case Seq(stmts):
+            return sum(_stmt(s) for s in stmts)
+        case If(condition, then, otherwise):
+            sides = (_stmt(then), 0 if otherwise is None else _stmt(otherwise))
+            return _expr(condition) + max(sides)
+        case For(_, extent, body):
+            return static_int(extent) * _stmt(body)
+        case BlockRealize(_, _, block):
+            return _stmt(block.body)
+        case Allocate(_, body):
+            return _stmt(body)
+        case _:
+            assert_never(stmt)
+
+
+def _expr(expr: Expr) -> int:
+    if isinstance(expr, Conditional):
+        return _expr(expr.condition) + max(_expr(expr.then), _expr(expr.otherwise))
+    own = isinstance(expr, BinOp | Call) and is_float(dtype_of(expr))
+    return int(own) + sum(_expr(child) for child in children(expr))  # type: ignore[arg-type]
