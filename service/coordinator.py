@@ -6,7 +6,6 @@ trials in the store.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from threading import Event, Thread
 from uuid import UUID
@@ -39,15 +38,14 @@ class Coordinator:
     """Drives one job after another, the oldest first.
 
     Args:
-        measurer: Returns what measures; called once a job, so it may start workers when they are
-            needed first, or again when they are gone.
+        measurer: What measures candidates.
         lease_secs: How long a job stays ours without a heartbeat.
     """
 
     def __init__(
         self,
         database: Database,
-        measurer: Callable[[], Measurer],
+        measurer: Measurer,
         *,
         lease_secs: float = leases.LEASE_SECS,
     ) -> None:
@@ -63,6 +61,11 @@ class Coordinator:
     def start(self) -> None:
         """Begin to claim jobs, in a thread."""
         self._thread.start()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether jobs are being claimed."""
+        return self._thread.is_alive()
 
     def wake(self) -> None:
         """Look for a job now."""
@@ -118,7 +121,7 @@ class Coordinator:
 
             tune(
                 task,
-                measurer=self._measurer(),
+                measurer=self._measurer,
                 trials=job.trials,
                 seed=job.seed,
                 strategy=job.strategy,

@@ -30,7 +30,7 @@ class WorkerMeasurer:
 
     def __init__(self, workers: Measuring, limits: Limits | None = None) -> None:
         self._workers = workers
-        self._limits = limits or Limits()
+        self._limits = limits
 
     def measure(
         self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None

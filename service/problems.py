@@ -85,7 +85,7 @@ def _validation(request: Request, error: Exception) -> JSONResponse:
         ProblemError(detail=str(flaw["msg"]), pointer=_pointer(flaw["loc"]))
         for flaw in error.errors()
     )
-    detail = "; ".join(f"{flaw.pointer}: {flaw.detail}" for flaw in errors)
+    detail = "; ".join(f"{flaw.pointer or 'body'}: {flaw.detail}" for flaw in errors)
     return problem_response(422, detail, instance=request.url.path, errors=errors)
 
 
@@ -93,7 +93,7 @@ def _pointer(location: tuple[int | str, ...]) -> str:
     """Point into the body as JSON pointers do, or name the other place."""
     place, *path = location
     steps = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
-    return steps or "/" if place == "body" else f"{place}{steps}"
+    return steps if place == "body" else f"{place}{steps}"
 
 
 def _not_found(request: Request, error: Exception) -> JSONResponse:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import JSON, String, select
+from sqlalchemy import JSON, String, delete, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from loopwright.models import WorkerRead, WorkerState
@@ -53,6 +53,11 @@ def heard_of(session: Session, seen: Sequence[SeenWorker]) -> None:
                 facts=dict(worker.facts),
             )
         )
+
+
+def forget_lost(session: Session, *, after: timedelta = timedelta(hours=1)) -> None:
+    """Drop workers not heard of for so long that nobody asks what became of them."""
+    session.execute(delete(WorkerRow).where(WorkerRow.last_seen_at < utc_now() - after))
 
 
 def forget(session: Session, names: Sequence[str]) -> None:

@@ -1,0 +1,106 @@
+"""Submit and list jobs. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from uuid import UUID
+
+from loopwright.models import JobCreate, JobRead, JobState, Page, TrialRead
+from service import paging
+from service.errors import Flaw, InvalidRequestError
+from service.intake import read_target, read_workload
+from service.store import idempotency, jobs, targets, trials, workloads
+from service.store.database import Database
+from service.store.jobs import NewJob
+
+
+def submit_job(
+    database: Database, request: JobCreate, idempotency_key: str | None = None
+) -> tuple[JobRead, bool]:
+    """Queue a tuning job; with a key that was used for the same request, return that job.
+
+    Returns:
+        The job, and whether it is new.
+
+    Raises:
+        InvalidRequestError: If the workload or the target cannot be meant, or the key stood for
+            another request.
+    """
+    if idempotency_key is not None and not 1 <= len(idempotency_key) <= idempotency.MAX_KEY_CHARS:
+        detail = f"an idempotency key has 1 to {idempotency.MAX_KEY_CHARS} characters"
+        raise InvalidRequestError(detail, Flaw(detail, "header/Idempotency-Key"))
+    workload, target = read_workload(request.workload), read_target(request.target)
+    content = hashlib.sha256(request.model_dump_json().encode()).hexdigest()
+    with database.write() as session:
+        if idempotency_key is not None:
+            known = idempotency.recall(session, idempotency_key, content)
+            if known is not None:
+                return jobs.read(jobs.get(session, known)), False
+        workloads.ensure(session, workload)
+        targets.ensure(session, target.name, target.label)
+        row = jobs.submit(
+            session,
+            NewJob(
+                workload_key=workload.key,
+                workload_name=workload.name,
+                target=target.name,
+                trials=request.trials,
+                seed=request.seed,
+                strategy=request.strategy,
+            ),
+        )
+        if idempotency_key is not None:
+            idempotency.remember(session, idempotency_key, content, row.id)
+        return jobs.read(row), True
+
+
+def list_jobs(
+    database: Database, *, limit: int, cursor: str | None, state: JobState | None
+) -> Page[JobRead]:
+    """Return a page of jobs, newest first.
+
+    Raises:
+        InvalidRequestError: If the cursor is not ours.
+    """
+    before = None if cursor is None else _place(cursor)
+    with database.read() as session:
+        rows = jobs.page(session, limit=limit + 1, before=before, state=state)
+    next_cursor = None
+    if len(rows) > limit:
+        last = rows[limit - 1]
+        next_cursor = paging.encode(last.created_at.isoformat(), str(last.id))
+    return Page[JobRead](
+        items=tuple(jobs.read(row) for row in rows[:limit]), next_cursor=next_cursor
+    )
+
+
+def list_trials(
+    database: Database, job_id: UUID, *, limit: int, cursor: str | None
+) -> Page[TrialRead]:
+    """Return a page of a job's trials, by number.
+
+    Raises:
+        NotFoundError: If there is no such job.
+        InvalidRequestError: If the cursor is not ours.
+    """
+    after = -1 if cursor is None else int(paging.decode(cursor, int)[0])
+    with database.read() as session:
+        jobs.get(session, job_id)
+        rows = trials.page(session, job_id, limit=limit + 1, after=after)
+    more = len(rows) > limit
+    return Page[TrialRead](
+        items=tuple(trials.read(row) for row in rows[:limit]),
+        next_cursor=paging.encode(rows[limit - 1].number) if more else None,
+    )
+
+
+def _place(cursor: str) -> tuple[datetime, UUID]:
+    created_at, job_id = paging.decode(cursor, str, str)
+    try:
+        place = datetime.fromisoformat(str(created_at)), UUID(str(job_id))
+    except ValueError:
+        raise paging.bad_cursor(cursor) from None
+    if place[0].tzinfo is None:
+        raise paging.bad_cursor(cursor)
+    return place

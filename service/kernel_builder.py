@@ -1,0 +1,96 @@
+"""Build kernels in child processes that can be killed, a few at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import BoundedSemaphore
+from typing import Any
+
+from service import kernel_child
+from service.errors import BuildFailedError
+
+
+@dataclass(frozen=True)
+class KernelRequest:
+    """A program, the trace to apply to it, and what to compile it for."""
+
+    script: str
+    trace: Mapping[str, Any]
+    target: str
+
+
+class KernelBuilder:
+    """Builds kernels, each in a process of its own.
+
+    Args:
+        timeout_secs: How long a build may take.
+        memory_bytes: How much address space it may use.
+        at_once: How many builds may run at the same time; others wait for their turn.
+    """
+
+    def __init__(
+        self,
+        *,
+        timeout_secs: float = 60.0,
+        memory_bytes: int = 4 << 30,
+        at_once: int = 2,
+    ) -> None:
+        self._timeout_secs = timeout_secs
+        self._memory_bytes = memory_bytes
+        self._turns = BoundedSemaphore(at_once)
+
+    def build(self, request: KernelRequest) -> bytes:
+        """Return the bytes of the artifact.
+
+        Raises:
+            BuildFailedError: If the compiler refuses the program, dies of it, or takes too long.
+        """
+        text = json.dumps(
+            {
+                "script": request.script,
+                "trace": request.trace,
+                "target": request.target,
+                "memory_bytes": self._memory_bytes,
+                "parent": os.getpid(),
+            }
+        )
+        with (
+            self._turns,
+            subprocess.Popen(
+                [sys.executable, "-P", "-m", kernel_child.__name__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                # The child finds modules where we do, and never in the working directory.
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            ) as child,
+        ):
+            try:
+                artifact, reason = child.communicate(text.encode(), self._timeout_secs)
+            except subprocess.TimeoutExpired:
+                raise BuildFailedError(
+                    f"cannot build the kernel: it took longer than {self._timeout_secs:g} s"
+                ) from None
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
+        if child.returncode == 0:
+            return artifact
+        why = _explain(child.returncode, reason.decode(errors="replace"))
+        raise BuildFailedError(f"cannot build the kernel: {why}")
+
+
+def _explain(code: int, reason: str) -> str:
+    if code == kernel_child.REFUSED:
+        return reason
+    last_line = (reason.strip().splitlines() or ["no reason given"])[-1]
+    died = f"died of {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+    return f"the compiler {died}: {last_line}"

@@ -1,0 +1,1 @@
+"""The routes: thin; every decision is taken in the modules above."""

@@ -1,0 +1,47 @@
+"""`/artifacts`: the compiled kernel of the best schedule."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Response
+
+from loopwright.models import ScheduleQuery
+from service.parts import PartsOf
+from service.problems import responses
+from service.routes.conditional import has_it, quoted
+from service.schedules import fetch_kernel, plan_kernel
+
+router = APIRouter(prefix="/artifacts", tags=["artifacts"])
+
+MEDIA_TYPE = "application/octet-stream"
+SCHEDULE_HEADER = "Loopwright-Schedule"
+
+
+@router.post(
+    "",
+    response_class=Response,
+    responses={
+        **responses(404, 422),
+        200: {
+            "description": f"The kernel; `{SCHEDULE_HEADER}` says if its schedule was measured "
+            "(`best`) or is the `default`",
+            "content": {MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}},
+        },
+        304: {"model": None, "description": "You have this kernel already"},
+    },
+)
+def post_artifact(
+    parts: PartsOf,
+    query: ScheduleQuery,
+    fallback: bool = False,
+    if_none_match: Annotated[str | None, Header()] = None,
+) -> Response:
+    """Build the kernel of the best schedule, or with `fallback` of the default one if need be."""
+    kernel = plan_kernel(parts.database, query, fallback=fallback)
+    etag = quoted(kernel.key)
+    headers = {"ETag": etag, SCHEDULE_HEADER: "default" if kernel.best is None else "best"}
+    if has_it(if_none_match, etag):
+        return Response(status_code=304, headers=headers)
+    content = fetch_kernel(parts.database, parts.builder, kernel)
+    return Response(content, media_type=MEDIA_TYPE, headers=headers)

@@ -1,0 +1,16 @@
+"""Conditional requests: answer 304 to whoever has what we would send."""
+
+from __future__ import annotations
+
+
+def quoted(tag: str) -> str:
+    """Return an entity tag as its header has it."""
+    return f'"{tag}"'
+
+
+def has_it(if_none_match: str | None, etag: str) -> bool:
+    """Tell whether an If-None-Match header names `etag`; weak tags compare as strong ones."""
+    if if_none_match is None:
+        return False
+    given = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
+    return "*" in given or etag in given

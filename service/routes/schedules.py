@@ -1,0 +1,54 @@
+"""`/schedules/best`: the fastest schedule known of a workload on a target."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Response
+
+from loopwright.models import BestRead, ScheduleQuery
+from service.intake import read_target, read_workload
+from service.parts import PartsOf
+from service.problems import responses
+from service.routes.conditional import has_it, quoted
+from service.schedules import find_best
+
+router = APIRouter(prefix="/schedules", tags=["schedules"])
+
+IfNoneMatch = Annotated[str | None, Header()]
+
+
+@router.post(
+    "/best", response_model=BestRead, responses={**responses(404, 422), 304: {"model": None}}
+)
+def post_best(
+    parts: PartsOf, query: ScheduleQuery, response: Response, if_none_match: IfNoneMatch = None
+) -> BestRead | Response:
+    """Find the best schedule of a workload given as text: a script is too long for a URL."""
+    workload, target = read_workload(query.workload), read_target(query.target)
+    best = find_best(parts.database, workload.key, target.name)
+    return _answer(best, response, if_none_match)
+
+
+@router.get(
+    "/best", response_model=BestRead, responses={**responses(404, 422), 304: {"model": None}}
+)
+def get_best(
+    parts: PartsOf,
+    workload_key: Annotated[str, Query(min_length=1, max_length=64)],
+    response: Response,
+    target: Annotated[str, Query(min_length=1, max_length=1000)] = "cpu",
+    if_none_match: IfNoneMatch = None,
+) -> BestRead | Response:
+    """Find the best schedule of a workload given by its key."""
+    best = find_best(parts.database, workload_key, read_target(target).name)
+    return _answer(best, response, if_none_match)
+
+
+def _answer(best: BestRead, response: Response, if_none_match: str | None) -> BestRead | Response:
+    # A trial never changes, so the trial that is best says all.
+    etag = quoted(f"{best.job_id}.{best.trial_number}")
+    if has_it(if_none_match, etag):
+        return Response(status_code=304, headers={"ETag": etag})
+    response.headers["ETag"] = etag
+    return best

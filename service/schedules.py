@@ -1,0 +1,128 @@
+"""The best schedule of a task, and its kernel. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from compiler.driver import toolchain
+from compiler.schedule.trace import Trace
+from loopwright.models import BestRead, ScheduleQuery
+from service.errors import NotFoundError
+from service.intake import read_target, read_workload
+from service.kernel_builder import KernelBuilder, KernelRequest
+from service.store import artifacts, best_schedules, targets, workloads
+from service.store.artifacts import ArtifactRow
+from service.store.database import Database
+from service.store.workloads import NewWorkload
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel to build or built already: what it is made from, and where its schedule is from.
+
+    `key` digests all it depends on; `best` is none for the default schedule.
+    """
+
+    key: str
+    request: KernelRequest
+    workload: NewWorkload
+    label: str
+    toolchain: str
+    best: BestRead | None
+
+
+def find_best(database: Database, workload_key: str, target: str) -> BestRead:
+    """Return the best schedule of a workload on a target.
+
+    Raises:
+        NotFoundError: If nothing of it was measured and right; says what to do.
+    """
+    best = _best(database, workload_key, target)
+    if best is None:
+        raise NotFoundError(
+            f"no schedule is known of workload {workload_key[:12]} on target {target!r}; "
+            "submit a job to find one"
+        )
+    return best
+
+
+def plan_kernel(database: Database, query: ScheduleQuery, *, fallback: bool) -> Kernel:
+    """Say which kernel answers a query, without building it.
+
+    Args:
+        fallback: Whether the default schedule will do where nothing was measured.
+
+    Raises:
+        InvalidRequestError: If the workload or the target cannot be meant.
+        NotFoundError: If nothing was measured, and the default will not do.
+    """
+    workload, target = read_workload(query.workload), read_target(query.target)
+    if fallback:
+        best = _best(database, workload.key, target.name)
+    else:
+        best = find_best(database, workload.key, target.name)
+    trace = Trace().to_json() if best is None else dict(best.trace)
+    made_by = toolchain()
+    parts = [workload.key, target.name, made_by, json.dumps(trace, sort_keys=True)]
+    return Kernel(
+        key=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
+        request=KernelRequest(workload.script, trace, target.name),
+        workload=workload,
+        label=target.label,
+        toolchain=made_by,
+        best=best,
+    )
+
+
+def fetch_kernel(database: Database, builder: KernelBuilder, kernel: Kernel) -> bytes:
+    """Return the artifact of a kernel: the one that is kept, or a new one.
+
+    Raises:
+        BuildFailedError: If it cannot be built.
+    """
+    with database.read() as session:
+        kept = artifacts.find(session, kernel.key)
+    if kept is not None:
+        return kept
+    content = builder.build(kernel.request)
+    with database.write() as session:
+        workloads.ensure(session, kernel.workload)
+        targets.ensure(session, kernel.request.target, kernel.label)
+        artifacts.keep(
+            session,
+            ArtifactRow(
+                key=kernel.key,
+                workload_key=kernel.workload.key,
+                target=kernel.request.target,
+                toolchain=kernel.toolchain,
+                content=content,
+            ),
+        )
+    return content
+
+
+def _best(database: Database, workload_key: str, target: str) -> BestRead | None:
+    with database.read() as session:
+        found = best_schedules.find(session, workload_key, target)
+    if found is None:
+        return None
+    trial, job = found
+    assert trial.best_secs is not None, "a trial that failed is never the best"
+    return BestRead(
+        workload_key=workload_key,
+        target=target,
+        run_secs=trial.best_secs,
+        default_secs=job.default_secs,
+        trace=trial.trace,
+        job_id=job.id,
+        trial_number=trial.number,
+        provenance={
+            "worker": trial.worker,
+            "toolchain": trial.toolchain,
+            "measured_at": trial.created_at.isoformat(),
+            "max_error": trial.max_error,
+            "sketch": trial.sketch,
+        },
+    )

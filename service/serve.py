@@ -1,0 +1,149 @@
+"""Run everything in one process tree: HTTP, the coordinator, embedded workers."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
+
+import structlog
+import uvicorn
+
+from service.app import create_app
+from service.background import Background
+from service.errors import ServeError
+from service.logs import configure_logs
+from service.parts import Parts
+from service.store.database import open_database
+
+_log = structlog.get_logger()
+
+STOP_SECS = 8.0
+"""How long a stop waits for the trial in hand; a job that is not put back by then resumes too."""
+
+
+def _say(url: str) -> None:
+    sys.stdout.write(f"Loopwright serves on {url}\n")
+    sys.stdout.flush()
+
+
+def serve(
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    db_url: str = "sqlite:///loopwright.db",
+    token: str | None = None,
+    num_workers: int = 1,
+    *,
+    announce: Callable[[str], None] = _say,
+) -> None:
+    """Serve until SIGINT or SIGTERM. Jobs that run then are resumed by the next service.
+
+    Args:
+        port: Where to listen; 0 for any free port.
+        token: What clients must know; needed beyond loopback.
+        announce: Called with the URL as soon as connections are taken.
+
+    Raises:
+        ServeError: If the host needs a token, the port is taken, or the database cannot be used.
+            Nothing has started then, and nothing has changed.
+    """
+    configure_logs()
+    is_local = _is_loopback(host)
+    if not is_local and not token:
+        raise ServeError(
+            f"refusing to listen on {host} without a token: anybody who reaches it could run "
+            "jobs; give a token, or listen on 127.0.0.1"
+        )
+    with closing(_listen(host, port)) as listener, closing(open_database(db_url)) as database:
+        background = Background(database, num_workers)
+        parts = Parts(
+            database,
+            wake=background.wake,
+            is_stopping=lambda: server.should_exit,
+            is_coordinating=lambda: background.is_running,
+        )
+        bound_port = listener.getsockname()[1]
+        names = _names(host) if is_local and not token else None
+        server = uvicorn.Server(
+            uvicorn.Config(
+                create_app(parts, token=token, hosts=names),
+                log_config=None,
+                access_log=False,
+                lifespan="off",
+                server_header=False,
+                timeout_graceful_shutdown=3,
+            )
+        )
+        background.start()
+        announce(f"http://{_in_url(host)}:{bound_port}")
+        _log.info("serving", host=host, port=bound_port, database=db_url)
+        try:
+            with _signals_end_quietly():
+                server.run(sockets=[listener])
+        finally:
+            _log.info("stopping")
+            background.stop(STOP_SECS)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens already, so that a second service learns it at once."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except OSError as error:
+        raise ServeError(f"cannot listen on {host}: {error.strerror}") from error
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(256)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise ServeError(
+                f"port {port} of {host} is taken, perhaps by another Loopwright: "
+                "choose another port, or 0 for a free one"
+            ) from error
+        raise ServeError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+    return listener
+
+
+def _is_loopback(host: str) -> bool:
+    """Tell whether only this machine can reach `host`, whatever it resolves to."""
+    try:
+        found = socket.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise ServeError(f"cannot listen on {host}: {error.strerror}") from error
+    return bool(host) and all(ipaddress.ip_address(f[4][0]).is_loopback for f in found)
+
+
+def _names(host: str) -> Collection[str]:
+    return {host, _in_url(host), "localhost", "127.0.0.1", "[::1]"}
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+@contextmanager
+def _signals_end_quietly() -> Iterator[None]:
+    """Let uvicorn end at a signal, and keep the signal from ending the process afterwards.
+
+    Uvicorn raises the signals that it took once more when it is done; there is still a job to put
+    back by then, and a stop that was asked for is no failure.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {s: signal.signal(s, lambda *_: None) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
