@@ -1,0 +1,55 @@
+"""Databases, jobs and trials for the tests of the service."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from loopwright.models import Strategy
+from service.store import jobs, targets, workloads
+from service.store.database import Database, open_database
+from service.store.jobs import NewJob
+from service.store.workloads import NewWorkload
+
+WORKLOAD = NewWorkload(key="w" * 64, name="matmul", script="# a script", flops=1024)
+TARGET = "cpu -mcpu=znver3 -num-cores=1"
+
+
+@pytest.fixture(scope="session")
+def empty_database_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a file with all tables and no rows, to copy: migrating takes a while."""
+    path = tmp_path_factory.mktemp("database") / "empty.db"
+    open_database(f"sqlite:///{path}").close()
+    return path
+
+
+@pytest.fixture
+def database_file(empty_database_file: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(empty_database_file, tmp_path / "loopwright.db"))
+
+
+@pytest.fixture
+def database(database_file: Path) -> Iterator[Database]:
+    opened = open_database(f"sqlite:///{database_file}")
+    yield opened
+    opened.close()
+
+
+def add_job(database: Database, *, trials: int = 16) -> UUID:
+    """Queue a job of `WORKLOAD` for `TARGET`."""
+    with database.write() as session:
+        workloads.ensure(session, WORKLOAD)
+        targets.ensure(session, TARGET, "cpu/znver3")
+        job = NewJob(
+            workload_key=WORKLOAD.key,
+            workload_name=WORKLOAD.name,
+            target=TARGET,
+            trials=trials,
+            seed=0,
+            strategy=Strategy.RANDOM,
+        )
+        return jobs.submit(session, job).id
