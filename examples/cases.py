@@ -33,7 +33,8 @@ def mm_relu() -> Case:
     text = Path(__file__).with_name("mm_relu.script").read_text(encoding="utf-8")
 
     def numpy(a: Array, b: Array) -> Array:
-        return np.maximum(a @ b, 0)
+        product: Array = np.maximum(a @ b, 0)
+        return product
 
     return Case("mm_relu 128x128x128", "script", text, lw.parse(text), numpy)
 
@@ -47,7 +48,8 @@ def matmul(n: int = 512) -> Case:
     func = te.create_prim_func([A, B, C], name="matmul")
 
     def numpy(a: Array, b: Array) -> Array:
-        return a @ b
+        product: Array = a @ b
+        return product
 
     return Case(f"matmul {n}x{n}x{n}", "te", func, func, numpy)
 
@@ -60,7 +62,8 @@ def conv2d() -> Case:
         padded = np.pad(image, ((0, 0), (0, 0), (1, 1), (1, 1)))
         windows = sliding_window_view(padded, (3, 3), axis=(2, 3))  # n, c, y, x, ky, kx
         columns = windows.transpose(0, 1, 4, 5, 2, 3).reshape(64 * 9, 56 * 56)
-        return (weights.reshape(64, 64 * 9) @ columns).reshape(1, 64, 56, 56)
+        result: Array = weights.reshape(64, 64 * 9) @ columns
+        return result.reshape(1, 64, 56, 56)
 
     return Case("conv2d 64x56x56, 3x3", "operator", operator, lw.ops.from_spec(operator), numpy)
 
