@@ -56,7 +56,9 @@ class TuneResult:
             NothingMeasuredError: If tuning was stopped before it was measured.
         """
         if not self.trials or self.trials[0].number != 0:
-            raise NothingMeasuredError("tuning was stopped before the default schedule was measured")
+            raise NothingMeasuredError(
+                "tuning was stopped before the default schedule was measured"
+            )
         return self.trials[0]
 
 
@@ -98,7 +100,14 @@ def tune(
     """
     if trials < 1:
         raise ValueError(f"trials must be positive, not {trials}")
-    job = _Job(task, measurer, trials, on_trials, should_stop, history)
+    job = _Job(
+        task,
+        measurer,
+        budget=trials,
+        on_trials=on_trials,
+        should_stop=should_stop,
+        history=history,
+    )
     search = make_strategy(strategy, task, seed)
     for number in range(-(-trials // ROUND_SIZE)):
         if not job.run_round(number, search):
@@ -113,6 +122,7 @@ class _Job:
         self,
         task: Task,
         measurer: Measurer,
+        *,
         budget: int,
         on_trials: Callable[[Sequence[Trial]], None],
         should_stop: Callable[[], bool],

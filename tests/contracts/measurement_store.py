@@ -41,7 +41,7 @@ def make_trial(
 
 
 class MeasurementStoreContract:
-    """Tests of a store; a subclass overrides the fixture `store`, and `new_job` if jobs are rows."""
+    """Tests of a store: override the fixture `store`, and `new_job` if jobs are rows."""
 
     @pytest.fixture
     def store(self) -> Iterator[MeasurementStore]:
@@ -116,9 +116,7 @@ class MeasurementStoreContract:
             store.add(job, task, [make_trial(task, 1, 0.5), make_trial(task, 1, 0.5)])
         assert store.trials(job) == []
 
-    def test_adding_nothing_is_allowed(
-        self, store: MeasurementStore, task: Task, job: str
-    ) -> None:
+    def test_adding_nothing_is_allowed(self, store: MeasurementStore, task: Task, job: str) -> None:
         store.add(job, task, [])
         assert store.trials(job) == []
 

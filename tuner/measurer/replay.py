@@ -1,4 +1,4 @@
-"""A measurer that answers from recorded trials, so that a search can be repeated without a clock."""
+"""A measurer that answers from recorded trials: a search can be repeated without a clock."""
 
 from __future__ import annotations
 

@@ -1,0 +1,202 @@
+"""What rules and features need to know of a block: its axes, its accesses, its arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+from compiler.ir.affine import affine
+from compiler.ir.dtypes import is_float, size_bytes
+from compiler.ir.nodes import (
+    BinOp,
+    Block,
+    BlockRealize,
+    Buffer,
+    Call,
+    Conditional,
+    Expr,
+    For,
+    IntImm,
+    Load,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    dtype_of,
+    static_shape,
+)
+from compiler.ir.visit import walk
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A block iterator together with the loop that drives it."""
+
+    name: str
+    extent: int
+    is_reduction: bool
+
+
+@dataclass(frozen=True)
+class Access:
+    """An array element that a block touches at each point.
+
+    `coefficients[d][a]` says by how much index `d` grows with axis `a`; where an index is not
+    linear, it is only roughly so, and `is_affine` is false.
+    """
+
+    buffer: str
+    shape: tuple[int, ...]
+    item_bytes: int
+    coefficients: tuple[tuple[int, ...], ...]
+    is_affine: bool
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """How many elements of memory lie between neighbours along each axis."""
+        steps = [prod(self.shape[d + 1 :]) for d in range(len(self.shape))]
+        columns = zip(*self.coefficients, strict=True)
+        return tuple(sum(s * c for s, c in zip(steps, column, strict=True)) for column in columns)
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the whole buffer."""
+        return prod(self.shape) * self.item_bytes
+
+
+@dataclass(frozen=True)
+class BlockFacts:
+    """A block of one store, under loops that drive its iterators one by one.
+
+    `reads` hold each element read once, without the accumulator of a reduction, largest buffer
+    first. `axes` are in the order of the loops.
+    """
+
+    name: str
+    axes: tuple[Axis, ...]
+    write: Access
+    reads: tuple[Access, ...]
+    flops_per_point: int
+    is_conditional: bool
+
+    @property
+    def is_reduction(self) -> bool:
+        """Tell whether some axis is reduced over."""
+        return any(a.is_reduction for a in self.axes)
+
+    @property
+    def is_affine(self) -> bool:
+        """Tell whether all indices are linear in the axes."""
+        return self.write.is_affine and all(r.is_affine for r in self.reads)
+
+    @property
+    def points(self) -> int:
+        """How often the body runs."""
+        return prod(a.extent for a in self.axes)
+
+    @cached_property
+    def vector_axis(self) -> int | None:
+        """The spatial axis along which the output and all inputs are contiguous or constant.
+
+        None if there is none: vectors would have to be gathered.
+        """
+        for index, axis in enumerate(self.axes):
+            strides = [r.strides[index] for r in self.reads]
+            if not axis.is_reduction and self.write.strides[index] == 1:
+                return index if all(s in (0, 1) for s in strides) else None
+        return None
+
+
+@dataclass(frozen=True)
+class Site:
+    """A block directly under loops of the root, outermost loop first."""
+
+    loops: tuple[For, ...]
+    realize: BlockRealize
+
+    @property
+    def block(self) -> Block:
+        """The block itself."""
+        return self.realize.block
+
+
+def sites(func: PrimFunc) -> list[Site]:
+    """Return the blocks of the root in program order."""
+    return list(_sites(func.root.body, ()))
+
+
+def _sites(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[Site]:
+    match stmt:
+        case Seq(stmts):
+            for child in stmts:
+                yield from _sites(child, loops)
+        case For(body=body):
+            yield from _sites(body, (*loops, stmt))
+        case BlockRealize():
+            yield Site(loops, stmt)
+        case _:
+            pass
+
+
+def block_facts(site: Site) -> BlockFacts | None:
+    """Return the facts of a block, None if it is not of the form that `BlockFacts` says."""
+    block, store = site.block, site.block.body
+    by_loop = dict(zip(site.realize.iter_values, block.iter_vars, strict=True))
+    is_driven = len(by_loop) == len(site.loops) and all(
+        loop.var in by_loop and loop.extent == by_loop[loop.var].extent for loop in site.loops
+    )
+    kinds = {iter_var.kind for iter_var in block.iter_vars}
+    if not isinstance(store, Store) or not is_driven or not kinds <= {"spatial", "reduce"}:
+        return None
+    iters = [by_loop[loop.var] for loop in site.loops]
+    if not all(isinstance(i.extent, IntImm) for i in iters):
+        return None
+    axes = tuple(
+        Axis(i.var.name, i.extent.value, i.kind == "reduce")
+        for i in iters
+        if isinstance(i.extent, IntImm)
+    )
+    variables = [i.var for i in iters]
+    loads = {n: None for n in walk(store.value) if isinstance(n, Load)}
+    reads = [_access(n.buffer, n.indices, variables) for n in loads if n.buffer != store.buffer]
+    return BlockFacts(
+        block.name,
+        axes,
+        _access(store.buffer, store.indices, variables),
+        tuple(sorted(dict.fromkeys(reads), key=lambda r: -r.size_bytes)),
+        sum(_is_arithmetic(n) for n in walk(store.value)),
+        any(isinstance(n, Conditional) for n in walk(store.value)),
+    )
+
+
+def _access(buffer: Buffer, indices: tuple[Expr, ...], variables: list[Var]) -> Access:
+    rows: list[tuple[int, ...]] = []
+    is_affine = True
+    for index in indices:
+        row = dict.fromkeys(variables, 0)
+        for atom, coefficient in affine(index).terms:
+            if isinstance(atom, Var):
+                row[atom] = row.get(atom, 0) + coefficient
+                continue
+            is_affine = False
+            for node in walk(atom):
+                if isinstance(node, Var) and node in row:
+                    row[node] = row[node] or coefficient
+        rows.append(tuple(row[v] for v in variables))
+    # A buffer without dimensions is one with a single element.
+    shape = static_shape(buffer) or (1,)
+    rows = rows or [(0,) * len(variables)]
+    return Access(buffer.name, shape, size_bytes(buffer.dtype), tuple(rows), is_affine)
+
+
+def _is_arithmetic(node: object) -> bool:
+    match node:
+        case BinOp():
+            return is_float(dtype_of(node))
+        case Call():
+            return True
+        case _:
+            return False

@@ -1,0 +1,121 @@
+"""Drafts: sketches in the making, which schedule rules extend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from compiler.ir.nodes import PrimFunc
+from compiler.schedule.handle import BlockRV, ExprRV, LoopRV
+from compiler.schedule.schedule import Schedule
+from compiler.target import Target
+from tuner.space.block_facts import BlockFacts, block_facts, sites
+from tuner.space.knob import Knob, TileKnob
+from tuner.space.nest import Nest
+from tuner.space.sketch import Sketch
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """What is left to do about a tiled block, by its name, after it was tiled.
+
+    Attributes:
+        tile_loop: Which of its loops is the last of the outermost level: a producer computed
+            there serves one tile.
+        reduction_loop: Which of its loops is the outermost reduction loop.
+    """
+
+    block: str
+    tile_loop: int
+    reduction_loop: int
+
+
+@dataclass
+class Draft:
+    """A schedule with open decisions, and the tables of what they decide.
+
+    Rules name blocks, not handles, to each other: a fork has handles of its own.
+    """
+
+    func: PrimFunc
+    target: Target
+    schedule: Schedule
+    name: tuple[str, ...] = ()
+    knobs: list[Knob] = field(default_factory=list)
+    nests: list[Nest] = field(default_factory=list)
+    tags: frozenset[str] = frozenset()
+    tilings: list[Tiling] = field(default_factory=list)
+    scheduled: set[str] = field(default_factory=set)
+
+    @classmethod
+    def begin(cls, func: PrimFunc, target: Target) -> Draft:
+        """Return the draft to which no rule was applied."""
+        return cls(func, target, Schedule(func))
+
+    def fork(self, name: str, *tags: str) -> Draft:
+        """Return a copy that goes its own way, under a longer name."""
+        return replace(
+            self,
+            schedule=self.schedule.trace.apply_to(self.func),
+            name=(*self.name, name),
+            knobs=list(self.knobs),
+            nests=list(self.nests),
+            tags=self.tags | set(tags),
+            tilings=list(self.tilings),
+            scheduled=set(self.scheduled),
+        )
+
+    def block_facts(self) -> dict[str, BlockFacts]:
+        """Return the facts of those blocks of the program as it is now that have them."""
+        found = (block_facts(site) for site in sites(self.schedule.func))
+        return {facts.name: facts for facts in found if facts is not None}
+
+    def consumers(self, block: str) -> list[str]:
+        """Return the names of the blocks that read what a block writes, in program order."""
+        program = [site.block for site in sites(self.schedule.func)]
+        written = {w.buffer for b in program if b.name == block for w in b.writes}
+        return [b.name for b in program if any(r.buffer in written for r in b.reads)]
+
+    def is_intermediate(self, block: str) -> bool:
+        """Tell whether what a block writes is not a parameter."""
+        program = (site.block for site in sites(self.schedule.func))
+        written = {w.buffer for b in program if b.name == block for w in b.writes}
+        return not written & set(self.func.params)
+
+    def tile(
+        self, loop: LoopRV, extent: int, parts: int, max_innermost: int
+    ) -> tuple[list[ExprRV], int]:
+        """Sample a perfect tile of a loop; return its factors and the first one's column.
+
+        The decision in the trace is a placeholder: everything in the outermost part.
+        """
+        knob = TileKnob(extent, parts, max_innermost)
+        column = sum(k.options.shape[1] for k in self.knobs)
+        self.knobs.append(knob)
+        placeholder = [extent, *[1] * (parts - 1)]
+        factors = self.schedule.sample_perfect_tile(
+            loop, parts, max_innermost_factor=max_innermost, decision=placeholder
+        )
+        return list(factors), column
+
+    def loops(self, block: BlockRV | str) -> list[LoopRV]:
+        """Return the loops around a block, the outermost first."""
+        handle = self.schedule.get_block(block) if isinstance(block, str) else block
+        return list(self.schedule.get_loops(handle))
+
+    def parallelize(self, loops: Sequence[LoopRV]) -> int:
+        """Fuse loops and run them in parallel, if the target has cores for it.
+
+        Returns:
+            How many loops are left of them.
+        """
+        if self.target.num_cores == 1:
+            return len(loops)
+        self.schedule.parallel(self.schedule.fuse(*loops) if len(loops) > 1 else loops[0])
+        return 1
+
+    def finish(self) -> Sketch:
+        """Return the sketch."""
+        heaviest = sorted(self.nests, key=lambda n: -n.facts.points * (1 + n.facts.flops_per_point))
+        name = "/".join(self.name)
+        return Sketch(name, self.schedule.trace, tuple(self.knobs), tuple(heaviest), self.tags)

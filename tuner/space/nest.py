@@ -1,0 +1,142 @@
+"""The table of a tiled block: what each batch of decisions makes of its loops.
+
+A tiled block has seven levels of loops, S S R S R R S from the outside in: each spatial axis is
+cut into four, each reduction axis into three, and a part that is not used has extent 1. So one
+table fits every block, and everything below is products and sums of columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.space.block_facts import Access, BlockFacts
+from tuner.space.knob import Ints
+
+NUM_LEVELS = 7
+SPATIAL_LEVELS = (0, 1, 3, 6)
+REDUCTION_LEVELS = (2, 4, 5)
+UNROLLED_LEVEL = 5
+REGISTER_LEVEL = 6
+LINE_BYTES = 64
+
+
+@dataclass(frozen=True)
+class Nest:
+    """A block and, for each axis, the column of its sketch's table that each level's extent is in.
+
+    `columns[a][l]` is None where the extent is 1, and the whole axis lies in level `whole[a]` where
+    no knob cuts it. `vector_axis` is the axis whose innermost part is vectorized.
+    """
+
+    facts: BlockFacts
+    columns: tuple[tuple[int | None, ...], ...]
+    whole: tuple[int | None, ...]
+    vector_axis: int | None
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        """The output first, then what is read."""
+        return (self.facts.write, *self.facts.reads)
+
+    def tables(self, values: Ints) -> NestTables:
+        """Return the tables of a batch, from what `Sketch.values` gives."""
+        extents = np.ones((NUM_LEVELS, len(self.facts.axes), len(values)))
+        for a, axis in enumerate(self.facts.axes):
+            level = self.whole[a]
+            if level is not None:
+                extents[level, a] = axis.extent
+            for lv, column in enumerate(self.columns[a]):
+                if column is not None:
+                    extents[lv, a] = values[:, column]
+        return NestTables(self, extents)
+
+
+Floats = npt.NDArray[np.float64]
+
+
+class NestTables:
+    """What a batch of N decisions makes of a nest. Arrays end in an axis of length N.
+
+    Floats hold the integers here: products of extents stay exact far beyond what can be run.
+    """
+
+    def __init__(self, nest: Nest, extents: Floats) -> None:
+        self.nest = nest
+        self.extents = extents
+        """Loop extents by level and axis."""
+        self.tiles: Floats = np.cumprod(extents[::-1], axis=0)[::-1]
+        """By level and axis: how far one run of the loops from that level inwards goes."""
+        per_level: Floats = np.prod(extents, axis=1, dtype=np.float64)
+        self.level_extents: Floats = per_level
+        """How often each level's loops turn, all axes together."""
+        self.trips: Floats = np.vstack([np.ones_like(per_level[:1]), np.cumprod(per_level, axis=0)])
+        """How often the loops from a level inwards are entered; the last entry counts points."""
+
+    @cached_property
+    def spans(self) -> list[list[Floats]]:
+        """By access and dimension: the extent, by level, of the box touched by one run."""
+        return [
+            [self._span(row, size) for row, size in zip(a.coefficients, a.shape, strict=True)]
+            for a in self.nest.accesses
+        ]
+
+    def _span(self, row: tuple[int, ...], size: int) -> Floats:
+        span = np.ones_like(self.trips[:NUM_LEVELS])
+        for axis, coefficient in enumerate(row):
+            if coefficient:
+                span = span + abs(coefficient) * (self.tiles[:, axis] - 1)
+        return np.minimum(span, size)
+
+    @cached_property
+    def elements(self) -> Floats:
+        """By access and level: how many elements one run touches."""
+        return np.stack([np.prod(np.stack(spans), axis=0) for spans in self.spans])
+
+    @cached_property
+    def footprints(self) -> Floats:
+        """By access and level: the bytes of the cache lines that one run touches."""
+        found = []
+        for access, spans, elements in zip(
+            self.nest.accesses, self.spans, self.elements, strict=True
+        ):
+            row_bytes = spans[-1] * access.item_bytes
+            # A row that starts anywhere straddles one more line, up to what is contiguous anyway.
+            lines = np.where(
+                spans[-1] >= access.shape[-1], row_bytes / LINE_BYTES, row_bytes / LINE_BYTES + 0.5
+            )
+            found.append(elements / spans[-1] * np.maximum(lines, 1) * LINE_BYTES)
+        return np.stack(found)
+
+    @cached_property
+    def traffic(self) -> Floats:
+        """By access and level: bytes moved in all if only one run's footprint is kept near.
+
+        A run finds its data still there if the loops around it do not move that access.
+        """
+        found = np.empty_like(self.footprints)
+        for level in range(NUM_LEVELS):
+            entered = self.trips[level] * self.footprints[:, level]
+            if level:
+                stays = self.elements[:, level] == self.elements[:, level - 1]
+                entered = np.where(stays, found[:, level - 1], entered)
+            found[:, level] = entered
+        return found
+
+    @cached_property
+    def vector_length(self) -> Floats:
+        """The extent of the vectorized loop, 1 where there is none."""
+        axis = self.nest.vector_axis
+        if axis is None:
+            return np.ones_like(self.trips[0])
+        length: Floats = self.extents[REGISTER_LEVEL, axis]
+        return length
+
+    @cached_property
+    def rows(self) -> Floats:
+        """The register tile without its vectors: how many scalars or vectors rows are unrolled."""
+        rows: Floats = self.level_extents[REGISTER_LEVEL] / self.vector_length
+        return rows

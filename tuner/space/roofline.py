@@ -1,0 +1,66 @@
+"""A rough estimate of cycles from tables, after the roofline model (Williams et al., CACM 2009).
+
+It knows no machine beyond its caches and vectors: it is a feature and a tie-breaker before any
+measurement, never a result.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from compiler.target import Target
+from tuner.space.nest import NUM_LEVELS, Floats, NestTables
+from tuner.space.register_tile import RegisterTile
+
+FMA_LATENCY = 4
+PORTS = 2
+"""Vector operations of a kind that start in a cycle: arithmetic, or loads."""
+BYTES_PER_CYCLE = {"l2": 32.0, "l3": 16.0, "memory": 5.0}
+LOOP_CYCLES = 2.0
+
+
+class Roofline:
+    """Estimated cycles of each candidate of a batch, by what bounds them."""
+
+    def __init__(self, tables: NestTables, target: Target) -> None:
+        self._tables = tables
+        self._target = target
+        self.points: Floats = tables.trips[NUM_LEVELS]
+
+    @cached_property
+    def parts(self) -> dict[str, Floats]:
+        """Cycles by resource; they overlap in part."""
+        tables, target = self._tables, self._target
+        tile = RegisterTile(tables, target)
+        steps = tables.trips[6]
+        if tables.nest.facts.is_reduction:
+            # A chain of dependent additions bounds a small tile.
+            compute = steps * np.maximum(tile.accumulators / PORTS, FMA_LATENCY)
+        else:
+            compute = steps * np.maximum(tile.accumulators / PORTS, 1)
+        loads = steps * (tile.loads + tile.accumulators * (tables.level_extents[4] == 1)) / PORTS
+        spills = np.maximum(tile.registers - target.num_vector_registers, 0) * steps * 2
+        loops = tables.trips[5] * LOOP_CYCLES
+        sizes = {"l2": target.l1_bytes, "l3": target.l2_bytes, "memory": target.l3_bytes}
+        moved = {
+            name: self._bytes_into(size) / BYTES_PER_CYCLE[name] for name, size in sizes.items()
+        }
+        return {"compute": compute, "loads": loads, "spills": spills + 1, "loops": loops, **moved}
+
+    @cached_property
+    def total(self) -> Floats:
+        """Cycles in all: arithmetic and loads overlap, the rest is felt in part."""
+        parts = self.parts
+        busy = np.maximum(parts["compute"], parts["loads"])
+        moved = parts["l2"] + parts["l3"] + parts["memory"]
+        return busy + parts["spills"] + parts["loops"] + 0.5 * moved
+
+    def _bytes_into(self, cache_bytes: int) -> Floats:
+        """Return the bytes that a cache of this size fetches from the one behind it."""
+        fits = self._tables.footprints.sum(axis=0) <= cache_bytes
+        level = np.where(fits.any(axis=0), fits.argmax(axis=0), NUM_LEVELS - 1)
+        traffic = self._tables.traffic.sum(axis=0)
+        moved: Floats = np.take_along_axis(traffic, level[None], axis=0)[0]
+        return moved

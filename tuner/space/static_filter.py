@@ -1,0 +1,68 @@
+"""The static filter: candidates that can't be good are dropped before anything is compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from compiler.target import Target
+from tuner.space.knob import Ints
+from tuner.space.nest import Floats, Nest, NestTables
+from tuner.space.register_tile import RegisterTile
+from tuner.space.sketch import Sketch
+
+MAX_UNROLLED_BODY = 512
+MAX_VECTOR_BYTES = 1024
+MIN_EFFICIENCY = 0.5
+"""Of the best share of busy lanes that the extents allow."""
+
+Mask = npt.NDArray[np.bool_]
+
+
+def passes(sketch: Sketch, choices: Ints, target: Target) -> Mask:
+    """Tell which candidates are worth compiling.
+
+    A candidate is dropped if the register tile of a block spills, its unrolled code is too long,
+    its vectors are too long or mostly empty, or its local tile outgrows the second-level cache.
+    """
+    values = sketch.values(choices)
+    kept = np.ones(len(choices), np.bool_)
+    for nest in sketch.nests:
+        tables = nest.tables(values)
+        kept &= _fits_registers(tables, target) & _uses_lanes(nest, tables, target)
+        kept &= _fits_caches(tables, target)
+    return kept
+
+
+def _fits_registers(tables: NestTables, target: Target) -> Mask:
+    tile = RegisterTile(tables, target)
+    fits: Mask = (tile.unrolled_body <= MAX_UNROLLED_BODY) & (
+        tables.vector_length * tables.nest.facts.write.item_bytes <= MAX_VECTOR_BYTES
+    )
+    if tables.nest.facts.is_reduction:
+        fits &= tile.registers <= target.num_vector_registers
+    return fits
+
+
+def _uses_lanes(nest: Nest, tables: NestTables, target: Target) -> Mask:
+    efficiency = RegisterTile(tables, target).efficiency
+    if nest.vector_axis is None:
+        return np.ones(len(efficiency), np.bool_)
+    extent = nest.facts.axes[nest.vector_axis].extent
+    fair: Mask = efficiency >= MIN_EFFICIENCY * _best_efficiency(extent, nest, target)
+    return fair
+
+
+def _best_efficiency(extent: int, nest: Nest, target: Target) -> float:
+    """Return the best share of busy lanes among the tiles that divide `extent`."""
+    lanes = max(1, target.vector_bits // (8 * nest.facts.write.item_bytes))
+    limit = MAX_VECTOR_BYTES // nest.facts.write.item_bytes
+    tiles = [t for t in range(1, min(extent, limit) + 1) if extent % t == 0]
+    return max(t / (lanes * (t // lanes + (t % lanes).bit_count())) for t in tiles)
+
+
+def _fits_caches(tables: NestTables, target: Target) -> Mask:
+    """Keep the output tile that is accumulated across the reduction's outer loop near."""
+    tile: Floats = tables.footprints[0, 3]
+    near: Mask = tile <= target.l2_bytes // 2
+    return near
