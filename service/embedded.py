@@ -12,7 +12,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from compiler.runtime.measurement import Measurement
 from service.store import workers
 from service.store.database import Database
-from service.store.workers import SeenWorker
 from workers.engine import Engine
 from workers.request import MeasureRequest
 
@@ -51,7 +50,7 @@ class EmbeddedWorkers:
         with self._lock:
             engine, self._engine = self._engine, None
         if engine is not None:
-            names = [worker.name for worker in _seen(engine)]
+            names = [worker.name for worker in engine.workers()]
             engine.close()
             with suppress(SQLAlchemyError), self._database.write() as session:
                 workers.forget(session, names)
@@ -81,7 +80,7 @@ class EmbeddedWorkers:
     def _report_once(self, engine: Engine) -> None:
         try:
             with self._database.write() as session:
-                workers.heard_of(session, _seen(engine))
+                workers.heard_of(session, engine.workers())
         except Exception:
             # Who the workers are is told again in a moment; measuring does not wait for it.
             _log.warning("cannot report the workers", exc_info=True)

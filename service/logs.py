@@ -24,7 +24,11 @@ def configure_logs() -> None:
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
-            processor=structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
+            processor=structlog.dev.ConsoleRenderer(
+                colors=sys.stderr.isatty(),
+                # The default prints local variables, and so whatever secrets they hold.
+                exception_formatter=structlog.dev.plain_traceback,
+            ),
         )
     )
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

@@ -82,7 +82,9 @@ def _http(request: Request, error: Exception) -> JSONResponse:
 def _validation(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     errors = tuple(
-        ProblemError(detail=str(flaw["msg"]), pointer=_pointer(flaw["loc"]))
+        ProblemError(
+            detail=str(flaw["msg"]).removeprefix("Value error, "), pointer=_pointer(flaw["loc"])
+        )
         for flaw in error.errors()
     )
     detail = "; ".join(f"{flaw.pointer or 'body'}: {flaw.detail}" for flaw in errors)

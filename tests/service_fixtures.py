@@ -8,6 +8,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+import structlog
 
 from loopwright.models import Strategy
 from service.store import jobs, targets, workloads
@@ -17,6 +18,12 @@ from service.store.workloads import NewWorkload
 
 WORKLOAD = NewWorkload(key="w" * 64, name="matmul", script="# a script", flops=1024)
 TARGET = "cpu -mcpu=znver3 -num-cores=1"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def plain_logs() -> None:
+    """Log without the colours and frames that take seconds to draw."""
+    structlog.configure(processors=[structlog.processors.KeyValueRenderer()])
 
 
 @pytest.fixture(scope="session")

@@ -50,10 +50,13 @@ class Database:
         self.engine.dispose()
 
 
-def open_database(url: str) -> Database:
+def open_database(url: str, *, busy_timeout_secs: float = BUSY_TIMEOUT_SECS) -> Database:
     """Open the database at `url`, and bring its schema up to date.
 
     A file that does not exist is created.
+
+    Args:
+        busy_timeout_secs: How long a transaction waits for those of other processes.
 
     Raises:
         ServeError: If the URL cannot be used, the file is not a database, is somebody else's, was
@@ -61,7 +64,7 @@ def open_database(url: str) -> Database:
     """
     path = _path_of(_parse(url))
     _refuse_foreign_file(path)
-    engine = _sqlite_engine(path)
+    engine = _sqlite_engine(path, busy_timeout_secs)
     try:
         with engine.connect() as connection:
             _use_write_ahead_log(connection)
@@ -135,10 +138,10 @@ def _refuse_foreign_file(path: Path) -> None:
             )
 
 
-def _sqlite_engine(path: Path) -> Engine:
+def _sqlite_engine(path: Path, busy_timeout_secs: float) -> Engine:
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
-        connect_args={"timeout": BUSY_TIMEOUT_SECS},
+        connect_args={"timeout": busy_timeout_secs},
         pool_size=8,
         max_overflow=64,
     )

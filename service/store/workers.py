@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import JSON, String, delete, select
@@ -12,6 +11,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from loopwright.models import WorkerRead, WorkerState
 from service.store.base import Base, UtcDateTime, enum_column, utc_now
+from workers.engine import WorkerFacts
 
 LOST_AFTER_SECS = 60.0
 
@@ -29,19 +29,8 @@ class WorkerRow(Base):
     facts: Mapped[dict[str, Any]] = mapped_column(JSON)
 
 
-@dataclass(frozen=True)
-class SeenWorker:
-    """What an engine says of one of its workers."""
-
-    name: str
-    host: str
-    label: str
-    is_busy: bool
-    facts: Mapping[str, Any]
-
-
-def heard_of(session: Session, seen: Sequence[SeenWorker]) -> None:
-    """Record that these workers are alive now."""
+def heard_of(session: Session, seen: Sequence[WorkerFacts]) -> None:
+    """Record what an engine says of its workers."""
     for worker in seen:
         session.merge(
             WorkerRow(
@@ -49,8 +38,8 @@ def heard_of(session: Session, seen: Sequence[SeenWorker]) -> None:
                 host=worker.host,
                 label=worker.label,
                 state=WorkerState.BUSY if worker.is_busy else WorkerState.IDLE,
-                last_seen_at=utc_now(),
-                facts=dict(worker.facts),
+                last_seen_at=datetime.fromtimestamp(worker.last_seen, UTC),
+                facts={**worker.facts, "pid": worker.pid},
             )
         )
 
