@@ -57,4 +57,5 @@ def _expr(expr: Expr) -> int:
     if isinstance(expr, Conditional):
         return _expr(expr.condition) + max(_expr(expr.then), _expr(expr.otherwise))
     own = isinstance(expr, BinOp | Call) and is_float(dtype_of(expr))
-    return int(own) + sum(_expr(child) for child in children(expr))  # type: ignore[arg-type]
+    inner = [_expr(child) for child in children(expr)]  # type: ignore[arg-type]
+    return int(own) + sum(inner)

@@ -1,0 +1,226 @@
+"""Evaluate an expression at once over a box of iterator values, as a NumPy array.
+
+Each iterator is an axis of the array. Numbers are float64 or int64 whatever the program's types:
+the oracle wants results that are better than those of the kernels it judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.ir.affine import affine
+from compiler.ir.dtypes import DType, is_float
+from compiler.ir.intrinsics import INTRINSICS
+from compiler.ir.nodes import (
+    BinOp,
+    Broadcast,
+    Buffer,
+    Call,
+    Cast,
+    Compare,
+    Conditional,
+    Expr,
+    FloatImm,
+    IntImm,
+    Load,
+    Logic,
+    Not,
+    Ramp,
+    Select,
+    Var,
+    dtype_of,
+)
+
+Array: TypeAlias = NDArray[Any]
+
+_FLOATS: dict[str, Callable[[Array, Array], Array]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+_INTEGERS: dict[str, Callable[[Array, Array], Array]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "//": np.floor_divide,
+    "%": np.mod,
+    "min": np.minimum,
+    "max": np.maximum,
+    "&": np.bitwise_and,
+    "|": np.bitwise_or,
+    "^": np.bitwise_xor,
+    "<<": np.left_shift,
+    ">>": np.right_shift,
+}
+_COMPARISONS: dict[str, Callable[[Array, Array], Array]] = {
+    "==": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+
+
+Wide: TypeAlias = type[np.float64] | type[np.int64] | type[np.uint64] | type[np.bool_]
+
+
+def wide(dtype: DType) -> Wide:
+    """Return the type in which the oracle computes what the program computes in `dtype`."""
+    if is_float(dtype):
+        return np.float64
+    if dtype == "bool":
+        return np.bool_
+    return np.uint64 if dtype == "uint64" else np.int64
+
+
+def rounded(array: Array, dtype: DType) -> Array:
+    """Return the values that `dtype` holds after a conversion, in the wide type."""
+    return array.astype(dtype).astype(wide(dtype))
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A range of values for each iterator; the iterators are the axes of arrays, in their order."""
+
+    starts: Mapping[Var, int]
+    extents: Mapping[Var, int]
+
+    def joined(self, inner: Box) -> Box:
+        """Return the box over these iterators and those of `inner`, which come last."""
+        return Box({**self.starts, **inner.starts}, {**self.extents, **inner.extents})
+
+    def axis(self, var: Var) -> int:
+        """Return the number of an iterator's axis."""
+        return list(self.extents).index(var)
+
+    def slices(self, var: Var, scale: int, offset: int) -> slice:
+        """Return the places `scale * var + offset`; the scale is positive."""
+        first = scale * self.starts[var] + offset
+        return slice(first, first + scale * (self.extents[var] - 1) + 1, scale)
+
+
+class ArrayEvaluator:
+    """Evaluates expressions over one box, reading buffers from `memory`, which is in wide types."""
+
+    def __init__(self, memory: Mapping[Buffer, Array], box: Box) -> None:
+        self.box = box
+        self._memory = memory
+
+    def value(self, expr: Expr) -> Array:  # noqa: C901 - one case a node
+        """Return the values of `expr`; an axis that it does not depend on has length one."""
+        match expr:
+            case IntImm(literal, dtype):
+                return self._constant(literal, dtype)
+            case FloatImm(number, dtype):
+                return self._constant(number, dtype)
+            case Var():
+                return self._iterator(expr)
+            case BinOp(op, lhs, rhs):
+                return _arithmetic(op, self.value(lhs), self.value(rhs), dtype_of(expr))
+            case Compare(op, lhs, rhs):
+                return _COMPARISONS[op](self.value(lhs), self.value(rhs))
+            case Logic("and", lhs, rhs):
+                return np.logical_and(self.value(lhs), self.value(rhs))
+            case Logic(_, lhs, rhs):
+                return np.logical_or(self.value(lhs), self.value(rhs))
+            case Not(inner):
+                return np.logical_not(self.value(inner))
+            case Select(condition, then, otherwise) | Conditional(condition, then, otherwise):
+                # The side that is not taken may lie out of bounds; `_gather` lets it.
+                return np.where(self.value(condition), self.value(then), self.value(otherwise))
+            case Cast(dtype, inner):
+                return rounded(self.value(inner), dtype)
+            case Call(name, args, _):
+                return INTRINSICS[name].reference(*(self.value(a) for a in args))
+            case Load(buffer, indices):
+                view = self.view(buffer, indices)
+                return self._gather(buffer, indices) if view is None else view
+            case Ramp() | Broadcast():
+                raise AssertionError("vectors are made by lowering, after the oracle")
+            case _:
+                assert_never(expr)
+
+    def view(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Array | None:
+        """Return the elements at `indices` without copying, if each index is a strided range.
+
+        The result has an axis for each iterator, of length one where it does not count, and may
+        be written to. None stands for places that are no regular grid, or are out of bounds.
+        """
+        array = self._memory[buffer]
+        key: list[int | slice] = []
+        axes: list[int] = []
+        for index, length in zip(indices, array.shape, strict=True):
+            place = self._place(index)
+            if place is None:
+                return None
+            first, last = (place, place) if isinstance(place, int) else _ends(place[1])
+            if not 0 <= first <= last < length:
+                return None
+            if isinstance(place, int):
+                key.append(place)
+            else:
+                key.append(place[1])
+                axes.append(place[0])
+        if len(set(axes)) < len(axes):
+            return None
+        # The ellipsis makes a view even of a single element.
+        view = array[(*key, ...)].transpose(np.argsort(axes).tolist())
+        return view[tuple(slice(None) if n in axes else None for n in range(len(self.box.extents)))]
+
+    def places(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Array, ...]:
+        """Return the indices as arrays, moved into the buffer where they are outside."""
+        lengths = self._memory[buffer].shape
+        return tuple(
+            np.clip(self.value(index), 0, length - 1)
+            for index, length in zip(indices, lengths, strict=True)
+        )
+
+    def _place(self, index: Expr) -> int | tuple[int, slice] | None:
+        """Return the one place, or the axis and the range of places, that an index goes over."""
+        form = affine(index)
+        offset, moving = form.const, None
+        for atom, scale in form.terms:
+            if not isinstance(atom, Var):
+                return None
+            if self.box.extents[atom] == 1:
+                offset += scale * self.box.starts[atom]
+            elif moving is not None or scale < 1:
+                return None
+            else:
+                moving = (atom, scale)
+        if moving is None:
+            return offset
+        return self.box.axis(moving[0]), self.box.slices(*moving, offset)
+
+    def _gather(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Array:
+        if not indices:
+            return self._memory[buffer].reshape((1,) * len(self.box.extents))
+        gathered: Array = self._memory[buffer][self.places(buffer, indices)]
+        return gathered
+
+    def _constant(self, value: float, dtype: DType) -> Array:
+        return np.full((1,) * len(self.box.extents), value, wide(dtype))
+
+    def _iterator(self, var: Var) -> Array:
+        start, extent = self.box.starts[var], self.box.extents[var]
+        shape = [extent if v is var else 1 for v in self.box.extents]
+        return np.arange(start, start + extent, dtype=np.int64).reshape(shape)
+
+
+def _arithmetic(op: str, lhs: Array, rhs: Array, dtype: DType) -> Array:
+    if is_float(dtype):
+        return _FLOATS[op](lhs, rhs)
+    return rounded(_INTEGERS[op](lhs, rhs), dtype)
+
+
+def _ends(places: slice) -> tuple[int, int]:
+    return places.start, places.stop - 1

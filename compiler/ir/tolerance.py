@@ -1,0 +1,150 @@
+"""Compare a kernel's results with the oracle's.
+
+Rounding errors grow with the number of terms that are added up, and a sum of large terms that
+cancel keeps the error of the large ones; so the tolerance is a share of an output's largest
+magnitude that grows with the square root of the reduction length. Integers must be equal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.ir.dtypes import DType, is_float
+from compiler.ir.nodes import BinOp, Block, Buffer, Call, PrimFunc, Store, dtype_of, static_int
+from compiler.ir.visit import walk
+
+# A product or an accurate function is off by one rounding; a polynomial for exp by a few, and
+# operations follow one another. Then the random walk of a sum, five times its expected length.
+_ROUNDINGS = 16.0
+_ROUNDINGS_PER_ROOT = 8.0
+
+
+class MismatchError(Exception):
+    """A result differs from what the oracle computed.
+
+    Attributes:
+        output: The name of the parameter.
+        index: The place of the element that differs most.
+        got: Its value.
+        expected: What it should be.
+        error: The difference, as a share of the output's largest magnitude.
+        tolerance: The share that is allowed.
+        count: How many elements differ by more than that.
+    """
+
+    def __init__(
+        self,
+        output: str,
+        index: tuple[int, ...],
+        *,
+        got: float,
+        expected: float,
+        error: float,
+        tolerance: float,
+        count: int,
+    ) -> None:
+        place = ", ".join(map(str, index))
+        super().__init__(
+            f"{output}[{place}] is {got}, expected {expected}: {count} element(s) are off by more "
+            f"than {tolerance:.2g} of the largest magnitude, the worst by {error:.2g}"
+        )
+        self.output = output
+        self.index = index
+        self.got = got
+        self.expected = expected
+        self.error = error
+        self.tolerance = tolerance
+        self.count = count
+
+
+def tolerance(func: PrimFunc) -> float:
+    """Return the error that rounding explains, as a share of an output's largest magnitude."""
+    epsilon = max((float(np.finfo(d).eps) for d in _float_dtypes(func)), default=0.0)
+    return epsilon * (_ROUNDINGS + _ROUNDINGS_PER_ROOT * math.sqrt(_reduction_length(func)))
+
+
+def compare(
+    func: PrimFunc,
+    got: Mapping[str, NDArray[Any]],
+    expected: Mapping[str, NDArray[Any]],
+) -> float:
+    """Compare results with what the oracle computed, output by output.
+
+    Args:
+        func: The program; it says how much rounding to expect.
+        got: At least the outputs, by name.
+        expected: What `interpret` returned.
+
+    Returns:
+        The largest difference as a share of its output's largest magnitude.
+
+    Raises:
+        MismatchError: If a difference is beyond rounding, or a value is not a number.
+        ValueError: If an output is missing or has another shape.
+    """
+    allowed = tolerance(func)
+    return max(_compare(p, got, expected[p.name], allowed) for p in _outputs(func, expected))
+
+
+def _outputs(func: PrimFunc, expected: Mapping[str, NDArray[Any]]) -> list[Buffer]:
+    return [p for p in func.params if p.name in expected]
+
+
+def _compare(
+    param: Buffer, got: Mapping[str, NDArray[Any]], expected: NDArray[Any], allowed: float
+) -> float:
+    result = got.get(param.name)
+    if result is None or result.shape != expected.shape:
+        shape = None if result is None else result.shape
+        raise ValueError(f"output {param.name} has shape {shape}: expected {expected.shape}")
+    if not is_float(param.dtype):
+        allowed = 0.0
+    wanted, actual = expected.astype(np.float64), result.astype(np.float64)
+    with np.errstate(all="ignore"):
+        # Equal infinities have no difference; a NaN on either side has an infinite one.
+        off = np.where(wanted == actual, 0.0, np.abs(wanted - actual))
+        off[np.isnan(off)] = np.inf
+        finite = np.abs(wanted[np.isfinite(wanted)])
+        scale = float(finite.max(initial=0.0)) or 1.0
+        errors = off / scale
+    worst = float(errors.max(initial=0.0))
+    if worst > allowed:
+        index = np.unravel_index(int(errors.argmax()), errors.shape)
+        raise MismatchError(
+            param.name,
+            tuple(int(i) for i in index),
+            got=result[index].item(),
+            expected=expected[index].item(),
+            error=worst,
+            tolerance=allowed,
+            count=int((errors > allowed).sum()),
+        )
+    return worst
+
+
+def _float_dtypes(func: PrimFunc) -> set[DType]:
+    """Return the types in which a program computes, whatever its inputs come in."""
+    found: set[DType] = set()
+    for node in walk(func.body):
+        match node:
+            case Store(buffer, _, _):
+                found.add(buffer.dtype)
+            case BinOp() | Call():
+                found.add(dtype_of(node))
+            case _:
+                pass
+    return {dtype for dtype in found if is_float(dtype)}
+
+
+def _reduction_length(func: PrimFunc) -> int:
+    """Return the number of terms of all reductions together: one may feed another."""
+    return sum(
+        math.prod(static_int(iv.extent) for iv in node.iter_vars if iv.kind == "reduce")
+        for node in walk(func.body)
+        if isinstance(node, Block) and any(iv.kind == "reduce" for iv in node.iter_vars)
+    )
