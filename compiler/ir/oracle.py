@@ -20,12 +20,12 @@ from compiler.ir.contraction import contract, factors, stepped
 from compiler.ir.dtypes import is_float
 from compiler.ir.inputs import Roles, param_roles, random_inputs
 from compiler.ir.nodes import BinOp, Buffer, Expr, Load, PrimFunc, Store, Var, static_shape
-from compiler.ir.tolerance import MismatchError, compare, tolerance
+from compiler.ir.tolerance import Mismatch, compare, tolerance
 from compiler.ir.unscheduled import OracleError, Stage, stages
 from compiler.ir.visit import walk
 
 __all__ = [
-    "MismatchError",
+    "Mismatch",
     "OracleError",
     "Roles",
     "compare",

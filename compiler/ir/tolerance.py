@@ -24,7 +24,7 @@ _ROUNDINGS = 16.0
 _ROUNDINGS_PER_ROOT = 8.0
 
 
-class MismatchError(Exception):
+class Mismatch(Exception):  # noqa: N818 - a finding, which callers turn into a value
     """A result differs from what the oracle computed.
 
     Attributes:
@@ -84,7 +84,7 @@ def compare(
         The largest difference as a share of its output's largest magnitude.
 
     Raises:
-        MismatchError: If a difference is beyond rounding, or a value is not a number.
+        Mismatch: If a difference is beyond rounding, or a value is not a number.
         ValueError: If an output is missing or has another shape.
     """
     allowed = tolerance(func)
@@ -115,7 +115,7 @@ def _compare(
     worst = float(errors.max(initial=0.0))
     if worst > allowed:
         index = np.unravel_index(int(errors.argmax()), errors.shape)
-        raise MismatchError(
+        raise Mismatch(
             param.name,
             tuple(int(i) for i in index),
             got=result[index].item(),
