@@ -5,6 +5,7 @@ from __future__ import annotations
 from compiler import te
 from compiler.ir.dtypes import DType
 from compiler.ir.nodes import PrimFunc
+from compiler.ops.build import build
 from compiler.ops.error import OperatorError, check_dtype, check_extents, check_range
 
 
@@ -61,7 +62,7 @@ def conv2d(  # noqa: PLR0917
         return te.sum(padded[nn, channel, y, x] * weights[ff, rc, ry, rx], axis=[rc, ry, rx])
 
     c = te.compute((n, co, oh, ow), element, name="conv2d_nchw")
-    return te.create_prim_func([a, weights, c], name="conv2d")
+    return build("conv2d", [a, weights, c])
 
 
 def depthwise_conv2d(  # noqa: PLR0917
@@ -98,7 +99,7 @@ def depthwise_conv2d(  # noqa: PLR0917
         return te.sum(padded[nn, cc, y, x] * weights[cc, 0, ry, rx], axis=[ry, rx])
 
     output = te.compute((n, c, oh, ow), element, name="depthwise_conv2d")
-    return te.create_prim_func([a, weights, output], name="depthwise_conv2d")
+    return build("depthwise_conv2d", [a, weights, output])
 
 
 def _pad(image: te.Tensor, padding: int) -> te.Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from compiler import te
 from compiler.ir.dtypes import DType
 from compiler.ir.nodes import PrimFunc
+from compiler.ops.build import build
 from compiler.ops.error import check_dtype, check_extents
 
 
@@ -17,7 +18,7 @@ def relu(*shape: int, dtype: DType = "float32") -> PrimFunc:
     _check("relu", shape, dtype)
     a = te.placeholder(shape, dtype, name="A")
     b = te.compute(shape, lambda *i: te.max(a[i], 0), name="B")
-    return te.create_prim_func([a, b], name="relu")
+    return build("relu", [a, b])
 
 
 def add(*shape: int, dtype: DType = "float32") -> PrimFunc:
@@ -30,7 +31,7 @@ def add(*shape: int, dtype: DType = "float32") -> PrimFunc:
     a = te.placeholder(shape, dtype, name="A")
     b = te.placeholder(shape, dtype, name="B")
     c = te.compute(shape, lambda *i: a[i] + b[i], name="C")
-    return te.create_prim_func([a, b, c], name="add")
+    return build("add", [a, b, c])
 
 
 def _check(operator: str, shape: tuple[int, ...], dtype: DType) -> None:

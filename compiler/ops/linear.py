@@ -5,6 +5,7 @@ from __future__ import annotations
 from compiler import te
 from compiler.ir.dtypes import DType
 from compiler.ir.nodes import PrimFunc
+from compiler.ops.build import build
 from compiler.ops.error import check_dtype, check_extents
 
 
@@ -15,7 +16,7 @@ def matmul(m: int, n: int, k: int, dtype: DType = "float32") -> PrimFunc:
         OperatorError: If an extent or the type is out of range.
     """
     a, b, c = _product("matmul", m, n, k, dtype, name="C")
-    return te.create_prim_func([a, b, c], name="matmul")
+    return build("matmul", [a, b, c])
 
 
 def mm_relu(m: int = 128, n: int = 128, k: int = 128, dtype: DType = "float32") -> PrimFunc:
@@ -26,7 +27,7 @@ def mm_relu(m: int = 128, n: int = 128, k: int = 128, dtype: DType = "float32") 
     """
     a, b, product = _product("mm_relu", m, n, k, dtype, name="Y")
     c = te.compute((m, n), lambda i, j: te.max(product[i, j], 0), name="C")
-    return te.create_prim_func([a, b, c], name="mm_relu")
+    return build("mm_relu", [a, b, c])
 
 
 def matmul_bias_relu(m: int, n: int, k: int, dtype: DType = "float32") -> PrimFunc:
@@ -39,7 +40,7 @@ def matmul_bias_relu(m: int, n: int, k: int, dtype: DType = "float32") -> PrimFu
     bias = te.placeholder((n,), dtype, name="bias")
     biased = te.compute((m, n), lambda i, j: c[i, j] + bias[j], name="biased")
     d = te.compute((m, n), lambda i, j: te.max(biased[i, j], 0), name="D")
-    return te.create_prim_func([a, b, bias, d], name="matmul_bias_relu")
+    return build("matmul_bias_relu", [a, b, bias, d])
 
 
 def dense(m: int, n: int, k: int, dtype: DType = "float32") -> PrimFunc:
@@ -54,7 +55,7 @@ def dense(m: int, n: int, k: int, dtype: DType = "float32") -> PrimFunc:
     weights = te.placeholder((n, k), dtype, name="W")
     axis = te.reduce_axis((0, k), name="k")
     c = te.compute((m, n), lambda i, j: te.sum(a[i, axis] * weights[j, axis], axis=axis), name="C")
-    return te.create_prim_func([a, weights, c], name="dense")
+    return build("dense", [a, weights, c])
 
 
 def batch_matmul(batch: int, m: int, n: int, k: int, dtype: DType = "float32") -> PrimFunc:
@@ -73,7 +74,7 @@ def batch_matmul(batch: int, m: int, n: int, k: int, dtype: DType = "float32") -
         lambda s, i, j: te.sum(a[s, i, axis] * b[s, axis, j], axis=axis),
         name="C",
     )
-    return te.create_prim_func([a, b, c], name="batch_matmul")
+    return build("batch_matmul", [a, b, c])
 
 
 def _product(

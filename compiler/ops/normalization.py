@@ -5,6 +5,7 @@ from __future__ import annotations
 from compiler import te
 from compiler.ir.dtypes import DType
 from compiler.ir.nodes import PrimFunc
+from compiler.ops.build import build
 from compiler.ops.error import check_dtype, check_extents
 
 _EPSILON = 1e-5
@@ -25,7 +26,7 @@ def softmax(m: int, n: int, dtype: DType = "float32") -> PrimFunc:
     k_sum = te.reduce_axis((0, n), name="k")
     total = te.compute((m,), lambda i: te.sum(powers[i, k_sum], axis=k_sum), name="total")
     b = te.compute((m, n), lambda i, j: powers[i, j] / total[i], name="B")
-    return te.create_prim_func([a, b], name="softmax")
+    return build("softmax", [a, b])
 
 
 def layer_norm(m: int, n: int, dtype: DType = "float32") -> PrimFunc:
@@ -54,4 +55,4 @@ def layer_norm(m: int, n: int, dtype: DType = "float32") -> PrimFunc:
         lambda i, j: (a[i, j] - mean[i]) * te.rsqrt(spread[i] / n + _EPSILON) * gamma[j] + beta[j],
         name="B",
     )
-    return te.create_prim_func([a, gamma, beta, b], name="layer_norm")
+    return build("layer_norm", [a, gamma, beta, b])

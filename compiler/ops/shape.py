@@ -5,6 +5,7 @@ from __future__ import annotations
 from compiler import te
 from compiler.ir.dtypes import DType
 from compiler.ir.nodes import PrimFunc
+from compiler.ops.build import build
 from compiler.ops.error import check_dtype, check_extents
 
 
@@ -18,7 +19,7 @@ def transpose(m: int, n: int, dtype: DType = "float32") -> PrimFunc:
     check_dtype("transpose", dtype)
     a = te.placeholder((m, n), dtype, name="A")
     b = te.compute((n, m), lambda i, j: a[j, i], name="B")
-    return te.create_prim_func([a, b], name="transpose")
+    return build("transpose", [a, b])
 
 
 def row_sum(m: int, n: int, dtype: DType = "float32") -> PrimFunc:
@@ -32,4 +33,4 @@ def row_sum(m: int, n: int, dtype: DType = "float32") -> PrimFunc:
     a = te.placeholder((m, n), dtype, name="A")
     k = te.reduce_axis((0, n), name="k")
     b = te.compute((m,), lambda i: te.sum(a[i, k], axis=k), name="B")
-    return te.create_prim_func([a, b], name="row_sum")
+    return build("row_sum", [a, b])
