@@ -59,11 +59,15 @@ class Background:
             self._workers.close()
 
     def _start(self) -> None:
-        with self._database.write() as session:
-            workers.forget_lost(session)
-        wiring = import_module("service.wiring")
-        if self._stopping.is_set():
+        try:
+            with self._database.write() as session:
+                workers.forget_lost(session)
+            wiring = import_module("service.wiring")
+            self._workers, coordinator = wiring.coordinate(self._database, self._num_workers)
+        except Exception:
+            # Health says "degraded" from now on, and what is known can still be asked for.
+            _log.exception("the coordinator cannot start: jobs stay queued")
             return
-        self._workers, coordinator = wiring.coordinate(self._database, self._num_workers)
-        coordinator.start()
-        self._coordinator = coordinator
+        if not self._stopping.is_set():
+            coordinator.start()
+            self._coordinator = coordinator

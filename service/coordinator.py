@@ -79,7 +79,8 @@ class Coordinator:
         """
         self._stopping.set()
         self._work.set()
-        self._thread.join(timeout_secs)
+        if self._thread.is_alive():
+            self._thread.join(timeout_secs)
         return not self._thread.is_alive()
 
     def run_one(self) -> bool:

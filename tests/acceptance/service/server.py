@@ -1,0 +1,114 @@
+"""A `loopwright serve` of the test's own, and ways to hurt it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psutil
+
+PATIENCE_SECS = 60.0
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server and a client of it."""
+
+    process: subprocess.Popen[str]
+    http: httpx2.Client
+    log: Path
+
+    def submit(self, workload: str, trials: int, **more: Any) -> str:
+        """Queue a job and return its id."""
+        request = {"workload": {"operator": workload}, "trials": trials, **more}
+        response = self.http.post("/jobs", json=request)
+        assert response.status_code == 201, response.text
+        return str(response.json()["id"])
+
+    def job(self, job_id: str) -> dict[str, Any]:
+        return dict(self.http.get(f"/jobs/{job_id}").raise_for_status().json())
+
+    def trials(self, job_id: str) -> list[dict[str, Any]]:
+        params = {"limit": 500}
+        return list(self.http.get(f"/jobs/{job_id}/trials", params=params).json()["items"])
+
+    def wait(self, job_id: str, *, measured: int | None = None) -> dict[str, Any]:
+        """Wait until the job has ended, or has measured so many trials."""
+        deadline = time.monotonic() + PATIENCE_SECS
+        while time.monotonic() < deadline:
+            job = self.job(job_id)
+            if job["state"] in {"succeeded", "failed", "cancelled"}:
+                return job
+            if measured is not None and job["num_measured"] >= measured:
+                return job
+            time.sleep(0.05)
+        raise AssertionError(f"job {job_id} is late: {job}\n{self.log.read_text()[-5000:]}")
+
+    def tree(self) -> list[psutil.Process]:
+        """Return all processes below the server."""
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+    def kill(self) -> list[psutil.Process]:
+        """Kill the server alone, as `kill -9` does, and return what was below it."""
+        below = self.tree()
+        self.process.kill()
+        self.process.wait()
+        return below
+
+    def stop(self) -> int:
+        """End the server as an operator does, and return its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE_SECS)
+
+
+def command(database: Path, *options: str) -> list[str]:
+    """Return the command line of a server on any free port."""
+    url = f"sqlite:///{database}"
+    return [sys.executable, "-m", "loopwright", "serve", "--port", "0", "--db", url, *options]
+
+
+@contextmanager
+def serving(database: Path, *options: str) -> Iterator[Server]:
+    """Run a server on `database` while the body runs."""
+    log = database.with_suffix(f".{time.monotonic_ns()}.log")
+    with log.open("wb") as errors:
+        process = subprocess.Popen(
+            command(database, *options),
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.getcwd()},
+        )
+    assert process.stdout is not None
+    below: list[psutil.Process] = []
+    try:
+        line = process.stdout.readline()
+        assert "http://" in line, log.read_text()
+        url = line.split()[-1]
+        with httpx2.Client(base_url=f"{url}/api/v1", timeout=30.0) as http:
+            server = Server(process, http, log)
+            yield server
+            if process.poll() is None:
+                below = server.tree()
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(PATIENCE_SECS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        process.stdout.close()
+        _, alive = psutil.wait_procs(below, timeout=10)
+        for orphan in alive:
+            orphan.kill()
+    assert not alive, f"outlived the server: {alive}"

@@ -1,0 +1,130 @@
+"""The whole service over real HTTP, with real workers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from compiler.runtime.artifact import Artifact
+from compiler.runtime.module import Module
+from tests.acceptance.service.server import Server, command, serving
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with serving(tmp_path_factory.mktemp("serve") / "loopwright.db") as running:
+        yield running
+
+
+def test_idle_the_whole_tree_stays_under_400_megabytes(server: Server) -> None:
+    """Runs first: the workers start with the first job."""
+    deadline = time.monotonic() + 30
+    while server.http.get("/health").json()["status"] != "ok" and time.monotonic() < deadline:
+        time.sleep(0.1)
+    time.sleep(2)
+    tree = [psutil.Process(server.process.pid), *server.tree()]
+    assert sum(process.memory_info().rss for process in tree) < 400 * 2**20
+
+
+def test_from_a_workload_to_a_kernel_that_is_right(server: Server) -> None:
+    job_id = server.submit("matmul:64,48,32", trials=20)
+    events = []
+    with server.http.stream("GET", f"/jobs/{job_id}/events") as stream:
+        for line in stream.iter_lines():
+            if line.startswith("data: "):
+                events.append(json.loads(line.removeprefix("data: ")))
+    states = [e["payload"]["state"] for e in events if e["kind"] == "state"]
+    assert states == ["queued", "running", "succeeded"]
+    assert [e["id"] for e in events] == sorted({e["id"] for e in events})
+
+    job = server.job(job_id)
+    trials = server.trials(job_id)
+    assert job["num_measured"] == len(trials) <= 20
+    assert [t["number"] for t in trials] == list(range(len(trials)))
+    assert (trials[0]["sketch"], trials[0]["error"]) == ("default", None)
+    assert job["default_secs"] == min(trials[0]["run_secs"])
+    right = [min(t["run_secs"]) for t in trials if t["error"] is None]
+    assert job["best_secs"] == min(right) <= job["default_secs"]
+
+    query = {"workload": {"operator": "matmul:64,48,32"}}
+    response = server.http.post("/schedules/best", json=query)
+    best = response.json()
+    assert (best["job_id"], best["run_secs"]) == (job_id, job["best_secs"])
+    assert best["trace"] == trials[best["trial_number"]]["trace"]
+    headers = {"If-None-Match": response.headers["etag"]}
+    assert server.http.post("/schedules/best", json=query, headers=headers).status_code == 304
+    by_key = {"workload_key": job["workload_key"], "target": job["target"]}
+    assert server.http.get("/schedules/best", params=by_key).json() == best
+
+    response = server.http.post("/artifacts", json=query)
+    assert response.headers["loopwright-schedule"] == "best"
+    a, b = (np.random.default_rng(0).random(shape, np.float32) for shape in ((64, 32), (32, 48)))
+    c = np.full((64, 48), np.nan, np.float32)
+    module = Module(Artifact.from_bytes(response.content))
+    module(a, b, c)
+    module.close()
+    np.testing.assert_allclose(c, a @ b, rtol=1e-5)
+
+    again = server.http.post("/artifacts", json=query)
+    assert again.content == response.content
+    headers = {"If-None-Match": response.headers["etag"]}
+    not_modified = server.http.post("/artifacts", json=query, headers=headers)
+    assert (not_modified.status_code, not_modified.content) == (304, b"")
+
+    (worker,) = server.http.get("/workers").json()["items"]
+    assert worker["label"].startswith("cpu/")
+    assert worker["state"] in {"idle", "busy"}
+
+
+def test_what_was_never_tuned_has_no_kernel_unless_asked_for(server: Server) -> None:
+    query = {"workload": {"operator": "relu:64"}}
+    for path in ("/schedules/best", "/artifacts"):
+        response = server.http.post(path, json=query)
+        assert response.status_code == 404
+        assert "submit a job" in response.json()["detail"]
+    response = server.http.post("/artifacts", params={"fallback": True}, json=query)
+    assert response.status_code == 200
+    assert response.headers["loopwright-schedule"] == "default"
+    assert Artifact.from_bytes(response.content).name == "relu"
+
+
+def test_a_job_that_runs_can_be_cancelled(server: Server) -> None:
+    job_id = server.submit("matmul:96,96,96", trials=5000)
+    server.wait(job_id, measured=3)
+    server.http.post(f"/jobs/{job_id}/cancel").raise_for_status()
+    job = server.wait(job_id)
+    assert job["state"] == "cancelled"
+    assert 3 <= job["num_measured"] == len(server.trials(job_id)) < 5000
+
+
+def test_requests_are_answered_while_a_job_runs(server: Server) -> None:
+    job_id = server.submit("matmul:128,128,128", trials=5000)
+    server.wait(job_id, measured=1)
+    slowest = 0.0
+    for _ in range(20):
+        began = time.monotonic()
+        server.http.get("/jobs").raise_for_status()
+        slowest = max(slowest, time.monotonic() - began)
+    server.http.post(f"/jobs/{job_id}/cancel").raise_for_status()
+    assert slowest < 2.0
+    assert server.wait(job_id)["state"] == "cancelled"
+
+
+def test_a_second_server_on_the_port_says_so_and_ends(server: Server, tmp_path: Path) -> None:
+    port = str(server.http.base_url.port)
+    database = tmp_path / "second.db"
+    second = subprocess.run(
+        [*command(database), "--port", port], capture_output=True, text=True, timeout=60
+    )
+    assert second.returncode != 0
+    assert f"port {port} of 127.0.0.1 is taken" in second.stderr.replace("\n", " ")
+    assert "Traceback" not in second.stderr
+    assert not database.exists()
+    assert server.http.get("/health").status_code == 200

@@ -1,0 +1,249 @@
+"""The coordinator over a real database and search, with measurements from a formula."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from threading import Event
+from uuid import UUID
+
+import pytest
+
+from compiler.runtime.measurement import ErrorKind, Measurement
+from loopwright.models import JobCreate, JobRead, JobState, Strategy, Workload
+from service.coordinator import Coordinator
+from service.jobs import submit_job
+from service.owner import Owner
+from service.schedules import find_best
+from service.store import jobs, leases, trials
+from service.store.database import Database
+from service.store.trials import TrialRow
+from tuner.candidate import DEFAULT_SKETCH, Candidate
+from tuner.measurer.memory import MemoryMeasurer
+from tuner.task import Task
+
+TRIALS = 24
+
+
+def cost(candidate: Candidate) -> float:
+    """Return a run time that is fixed for each candidate; the default is the slowest."""
+    return 1.0 if candidate.sketch == DEFAULT_SKETCH else 0.1 + int(candidate.key[:4], 16) / 2**17
+
+
+def submit(database: Database, *, seed: int = 0, strategy: Strategy = Strategy.RANDOM) -> UUID:
+    workload = Workload(operator="matmul:32,32,32")
+    request = JobCreate(workload=workload, trials=TRIALS, seed=seed, strategy=strategy)
+    return submit_job(database, request)[0].id
+
+
+def read(database: Database, job_id: UUID) -> JobRead:
+    with database.read() as session:
+        return jobs.read(jobs.get(session, job_id))
+
+
+def rows(database: Database, job_id: UUID) -> list[TrialRow]:
+    with database.read() as session:
+        return trials.of_job(session, job_id)
+
+
+class Interrupting:
+    """Calls `act` before the result of the n-th candidate; asked for more, it goes on."""
+
+    def __init__(self, at: int, act: Callable[[], object]) -> None:
+        self.memory = MemoryMeasurer(cost)
+        self._at = at
+        self._act = act
+        self._seen = 0
+
+    def measure(
+        self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
+    ) -> Iterator[tuple[int, Measurement]]:
+        for answer in self.memory.measure(task, candidates, incumbent_secs):
+            self._seen += 1
+            if self._seen == self._at:
+                self._act()
+            yield answer
+
+
+@pytest.mark.parametrize("strategy", list(Strategy))
+def test_a_job_is_driven_to_its_end(database: Database, strategy: Strategy) -> None:
+    job_id = submit(database, strategy=strategy)
+    assert Coordinator(database, MemoryMeasurer(cost)).run_one()
+    job = read(database, job_id)
+    assert (job.state, job.num_measured, job.error) == (JobState.SUCCEEDED, TRIALS, None)
+    assert job.default_secs == 1.0
+    measured = rows(database, job_id)
+    assert [row.number for row in measured] == list(range(TRIALS))
+    assert job.best_secs == min(row.best_secs for row in measured if row.best_secs is not None)
+    best = find_best(database, job.workload_key, job.target)
+    assert (best.run_secs, best.job_id, best.default_secs) == (job.best_secs, job_id, 1.0)
+
+
+def test_nothing_to_do(database: Database) -> None:
+    assert not Coordinator(database, MemoryMeasurer(cost)).run_one()
+
+
+def test_a_job_without_a_right_trial_fails_and_says_how(database: Database) -> None:
+    job_id = submit(database)
+
+    def fail(candidate: Candidate) -> Measurement:
+        is_default = candidate.sketch == DEFAULT_SKETCH
+        kind = ErrorKind.WRONG_RESULT if is_default else ErrorKind.TIMEOUT
+        return Measurement(error=kind, message=f"{kind} it was")
+
+    Coordinator(database, MemoryMeasurer(fail)).run_one()
+    job = read(database, job_id)
+    assert job.state is JobState.FAILED
+    assert job.error == (
+        f"none of {TRIALS} trials ran and was right: {TRIALS - 1} timeout, 1 wrong_result; "
+        "trial 1, the first timeout: timeout it was"
+    )
+
+
+def test_a_job_with_one_right_trial_succeeds(database: Database) -> None:
+    job_id = submit(database)
+
+    def only_the_default(candidate: Candidate) -> Measurement:
+        if candidate.sketch == DEFAULT_SKETCH:
+            return Measurement((0.5,))
+        return Measurement(error=ErrorKind.CRASH, message="SIGSEGV")
+
+    Coordinator(database, MemoryMeasurer(only_the_default)).run_one()
+    job = read(database, job_id)
+    assert (job.state, job.best_secs) == (JobState.SUCCEEDED, 0.5)
+
+
+def test_a_coordinator_that_stops_puts_its_job_back(database: Database) -> None:
+    job_id = submit(database)
+    measurer = Interrupting(7, lambda: first.stop(0.0))
+    first = Coordinator(database, measurer)
+    first.run_one()
+    job = read(database, job_id)
+    assert (job.state, job.num_measured) == (JobState.QUEUED, 7)
+
+
+@pytest.mark.parametrize("strategy", list(Strategy))
+@pytest.mark.parametrize("at", [1, 7, 16, 20])
+def test_a_resumed_job_measures_what_an_undisturbed_one_does(
+    database: Database, at: int, strategy: Strategy
+) -> None:
+    resumed, undisturbed = (submit(database, strategy=strategy) for _ in range(2))
+    first_measurer = Interrupting(at, lambda: first.stop(0.0))
+    first = Coordinator(database, first_measurer)
+    first.run_one()
+    second_measurer = MemoryMeasurer(cost)
+    second = Coordinator(database, second_measurer)
+    second.run_one()
+    second.run_one()
+    assert [row.candidate_key for row in rows(database, resumed)] == [
+        row.candidate_key for row in rows(database, undisturbed)
+    ]
+    kept = first_measurer.memory.asked[:at]
+    again = second_measurer.asked[: TRIALS - at]
+    assert not {c.key for c in kept} & {c.key for c in again}
+    assert read(database, resumed).num_measured == TRIALS
+
+
+def test_a_measurer_that_breaks_costs_no_trial(database: Database) -> None:
+    job_id = submit(database)
+
+    def break_it() -> None:
+        raise ConnectionError("the workers are gone")
+
+    measurer = Interrupting(5, break_it)
+    coordinator = Coordinator(database, measurer)
+    coordinator.run_one()
+    assert (read(database, job_id).state, len(rows(database, job_id))) == (JobState.QUEUED, 4)
+    coordinator.run_one()
+    assert read(database, job_id).state is JobState.SUCCEEDED
+    assert len(rows(database, job_id)) == TRIALS
+
+
+def test_a_measurer_that_is_broken_fails_the_job(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.coordinator._MAX_BACKOFF_SECS", 0.0)
+    job_id = submit(database)
+
+    def break_it(_: Candidate) -> float:
+        raise ConnectionError("the workers are gone")
+
+    coordinator = Coordinator(database, MemoryMeasurer(break_it))
+    for _ in range(leases.MAX_FRUITLESS_CLAIMS):
+        assert coordinator.run_one()
+    assert not coordinator.run_one()
+    job = read(database, job_id)
+    assert job.state is JobState.FAILED
+    assert job.error == "internal error: ConnectionError: the workers are gone"
+
+
+def test_a_cancelled_job_keeps_its_trials(database: Database) -> None:
+    job_id = submit(database)
+
+    def cancel() -> None:
+        with database.write() as session:
+            jobs.cancel(session, job_id)
+        time.sleep(1.2)  # the heartbeat looks twice a second
+
+    Coordinator(database, Interrupting(3, cancel)).run_one()
+    job = read(database, job_id)
+    assert (job.state, job.num_measured) == (JobState.CANCELLED, 3)
+    assert job.finished_at is not None
+
+
+def test_a_coordinator_that_lost_its_job_writes_nothing_more(database: Database) -> None:
+    job_id = submit(database)
+    thief = Owner.here()
+
+    def steal() -> None:
+        with database.write() as session:
+            row = jobs.get(session, job_id)
+            row.owner = str(thief)
+
+    Coordinator(database, Interrupting(5, steal)).run_one()
+    job = read(database, job_id)
+    assert (job.state, job.num_measured) == (JobState.RUNNING, 4)
+
+
+def test_a_lease_is_renewed_while_a_measurement_takes_long(database: Database) -> None:
+    job_id = submit(database)
+    claimed_by_another: list[bool] = []
+
+    def take_long() -> None:
+        time.sleep(1.5)
+        with database.write() as session:
+            claimed_by_another.append(leases.claim(session, Owner.here()) is not None)
+
+    Coordinator(database, Interrupting(2, take_long), lease_secs=0.6).run_one()
+    assert claimed_by_another == [False]
+    assert read(database, job_id).state is JobState.SUCCEEDED
+
+
+def test_the_thread_takes_jobs_as_they_come(database: Database) -> None:
+    coordinator = Coordinator(database, MemoryMeasurer(cost))
+    coordinator.start()
+    ids = [submit(database, seed=seed) for seed in range(2)]
+    coordinator.wake()
+    deadline = time.monotonic() + 30
+    while not all(read(database, i).state.is_final for i in ids) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert coordinator.is_running
+    assert coordinator.stop(5.0)
+    assert not coordinator.is_running
+    assert [read(database, i).state for i in ids] == [JobState.SUCCEEDED] * 2
+
+
+def test_stopping_waits_no_longer_than_told(database: Database) -> None:
+    submit(database)
+    begun, go_on = Event(), Event()
+
+    def hang() -> None:
+        begun.set()
+        go_on.wait(30)
+
+    coordinator = Coordinator(database, Interrupting(2, hang))
+    coordinator.start()
+    assert begun.wait(30)
+    assert not coordinator.stop(0.1)
+    go_on.set()
+    assert coordinator.stop(10.0)
