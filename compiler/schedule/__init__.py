@@ -1,0 +1,1 @@
+"""Schedules: legal program transformations by name, and the traces that record them."""

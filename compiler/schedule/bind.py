@@ -1,0 +1,41 @@
+"""The `bind` primitive."""
+
+from __future__ import annotations
+
+from compiler.ir.nodes import PrimFunc, Var
+from compiler.schedule.error import refusal
+from compiler.schedule.loop_kind import require_concurrent, require_no_vector_around, with_kind
+from compiler.schedule.tree import loop_at, loop_path, loops_below, loops_on
+
+THREAD_TAGS = (
+    *(f"{kind}.{axis}" for kind in ("blockIdx", "threadIdx", "vthread") for axis in "xyz"),
+    "vthread",
+)
+
+
+def bind(func: PrimFunc, loop: Var, thread: str) -> PrimFunc:
+    """Run each iteration of a loop on a thread of a GPU's grid.
+
+    Requires:
+        `thread` is one of `THREAD_TAGS`, and no loop around or inside has it already. The loop
+        binds spatial iterators only. Different iterations touch different elements of whatever is
+        written, or of buffers of their own. No loop around it is vectorized.
+
+    Rewrites:
+        for i in range(n):   ->   for i in T.thread_binding(n, thread="threadIdx.x"):
+            body(i)                   body(i)
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("bind", func)
+    path = loop_path(func, loop, refuse)
+    if thread not in THREAD_TAGS:
+        known = ", ".join(THREAD_TAGS)
+        raise refuse(f'there is no thread axis "{thread}"; the axes are: {known}', path[-1])
+    for other in (*loops_on(path[:-1]), *loops_below(loop_at(path).body)):
+        if other.thread == thread:
+            raise refuse(f"loop {other.var.name} is already bound to {thread}", other)
+    require_no_vector_around(path[:-1], refuse)
+    require_concurrent(func, path, refuse, is_vector=False)
+    return with_kind(func, path, "thread_binding", thread)

@@ -1,0 +1,111 @@
+"""The `compute_at` primitive."""
+
+from __future__ import annotations
+
+from compiler.ir.nodes import PrimFunc, Var
+from compiler.schedule.coverage import read_box
+from compiler.schedule.error import refusal
+from compiler.schedule.kind import Unknown, kind_of
+from compiler.schedule.placement import (
+    Target,
+    Wanted,
+    clip,
+    find_target,
+    insert_position,
+    make_nest,
+    move,
+    want,
+)
+from compiler.schedule.scope import Scope, scope_of_block
+from compiler.schedule.site import Site
+from compiler.schedule.tree import extents_of, loops_on
+
+
+def compute_at(
+    func: PrimFunc,
+    block: str,
+    loop: Var,
+    *,
+    preserve_unit_loops: bool = False,
+    index: int = -1,
+) -> PrimFunc:
+    """Compute in each iteration of a loop just what the consumers of a block read there.
+
+    Args:
+        preserve_unit_loops: Whether iterators that take one value get a loop too.
+        index: The position among the statements of the loop: -1 is the last possible one, -2 the
+            first.
+
+    Requires:
+        The block is complete or a reduction, the only writer of what it writes, and not an
+        output. It has consumers; all of them are under the loop, and after it; none reads partial
+        results. What it reads is finished before it. The loop is in the same scope, not around
+        the block, and neither it nor a loop around it is vectorized.
+
+    Rewrites:
+        for i in range(n):             for i_0 in range(n // f):
+            B[i] = f(A[i])       ->        for ax0 in range(f):
+        for i_0, i_1 in ...:                   B[i_0 * f + ax0] = f(A[i_0 * f + ax0])
+            C[..] = g(B[..])               for i_1 in range(f):
+                                               C[..] = g(B[..])
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("compute_at", func)
+    scope, site = scope_of_block(func, block, refuse)
+    target = find_target(scope, site, loop)
+    _require_movable(scope, site)
+    consumers = _require_consumers_under(scope, site, target)
+
+    wanted = _wanted(site, consumers, target)
+    around = {**consumers[0].extents, **extents_of(loops_on(target.path))}
+    spans = [clip(i, wanted.get(i.var)) for i in site.block.iter_vars]
+    nest = make_nest(site.block, spans, around, keep_unit_loops=preserve_unit_loops)
+    last = min(target.child_of(consumer) for consumer in consumers)
+    position = insert_position(index, 0, last, refuse, target.loop)
+    return move(func, scope.whole_path(site), loop, position, nest)
+
+
+def _require_movable(scope: Scope, site: Site) -> None:
+    kind = kind_of(site.block)
+    if isinstance(kind, Unknown):
+        raise scope.refuse(kind.reason, site.realize)
+    if kind not in ("complete", "reduction"):
+        reason = f"block {site.name} adds to what was there before: it can't be computed anew"
+        raise scope.refuse(reason, site.realize)
+    scope.require_local(site)
+    scope.require_only_writer(site)
+    scope.require_inputs_settled(site)
+    scope.require_outputs_finished(site)
+
+
+def _require_consumers_under(scope: Scope, site: Site, target: Target) -> list[Site]:
+    name = target.loop.var.name
+    consumers = scope.consumers(site)
+    if not consumers:
+        raise scope.refuse(f"block {site.name} has no consumers", site.realize)
+    for consumer in consumers:
+        if not consumer.is_under(target.loop):
+            reason = f"block {consumer.name} reads what block {site.name} writes, but is not under"
+            raise scope.refuse(f"{reason} loop {name}", consumer.realize)
+    if scope.position(site) > scope.position(target.sites[0]):
+        raise scope.refuse(f"block {site.name} stands after loop {name}", site.realize)
+    return consumers
+
+
+def _wanted(site: Site, consumers: list[Site], target: Target) -> Wanted:
+    """Return the part of the block's iterators that makes what the consumers read."""
+    iterators = {i.var for i in site.block.iter_vars if i.kind == "spatial"}
+    wanted: Wanted = {}
+    for write in site.facts.writes:
+        for consumer in consumers:
+            fixed = target.fixed(consumer)
+            for read in consumer.facts.reads:
+                if read.buffer != write.buffer:
+                    continue
+                box = read_box(consumer, read, fixed)
+                for place, span in zip(write.indices, box, strict=True):
+                    if isinstance(place, Var) and place in iterators:
+                        want(wanted, place, span)
+    return wanted

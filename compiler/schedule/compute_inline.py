@@ -1,0 +1,89 @@
+"""The `compute_inline` primitive."""
+
+from __future__ import annotations
+
+from compiler.ir.nodes import Buffer, Expr, IntImm, Load, PrimFunc, Store, Var, dtype_of
+from compiler.ir.regions import with_regions
+from compiler.ir.visit import substitute, transform
+from compiler.schedule.coverage import covers_reads, runs_whole_domain
+from compiler.schedule.error import refusal
+from compiler.schedule.kind import Unknown, kind_of
+from compiler.schedule.scope import Scope, scope_of_block
+from compiler.schedule.site import Site
+from compiler.schedule.tree import drop_buffer, find_block, realize_at, replace_at, with_block
+
+
+def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
+    """Compute what a block writes wherever it is read, and remove the block.
+
+    Requires:
+        The block is complete, the only writer of one buffer, which is no output, and stores once,
+        at its own iterators. It has consumers, which stand after it and read only what it
+        computed. What it reads is finished before it.
+
+    Rewrites:
+        for i in range(n):             for i in range(n):
+            B[i] = f(A[i])       ->        C[i] = g(f(A[i]))
+        for i in range(n):
+            C[i] = g(B[i])
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("compute_inline", func)
+    scope, site = scope_of_block(func, block, refuse)
+    store = require_elementwise_store(scope, site)
+    scope.require_local(site)
+    scope.require_only_writer(site)
+    scope.require_inputs_settled(site)
+    consumers = scope.consumers(site)
+    if not consumers:
+        raise refuse(f"block {block} has no consumers", site.realize)
+    for consumer in consumers:
+        if scope.position(consumer) < scope.position(site):
+            raise refuse(f"block {consumer.name} stands before block {block}", consumer.realize)
+        if not runs_whole_domain(site) and not covers_reads(site, consumer, store.buffer):
+            reason = f"block {block} is not proved to compute all that block {consumer.name} reads"
+            raise refuse(reason, consumer.realize)
+
+    func = replace_at(func, scope.whole_path(site), None)
+    for consumer in consumers:
+        func = _inline_into(func, consumer.name, site, store)
+    return drop_buffer(func, scope.realize.block.name, store.buffer)
+
+
+def require_elementwise_store(scope: Scope, site: Site) -> Store:
+    """Return the one store of a complete block that writes at its own iterators, or refuse."""
+    kind = kind_of(site.block)
+    if isinstance(kind, Unknown):
+        raise scope.refuse(kind.reason, site.realize)
+    if kind != "complete":
+        reason = "is a reduction" if kind == "reduction" else "reads what it writes"
+        raise scope.refuse(f"block {site.name} {reason}", site.realize)
+    store = site.block.body
+    if not isinstance(store, Store):
+        raise scope.refuse(f"block {site.name} stores more than once", site.realize)
+    if not all(isinstance(index, Var) for index in store.indices):
+        reason = f"block {site.name} writes {store.buffer.name} at other indices than its iterators"
+        raise scope.refuse(reason, site.realize)
+    return store
+
+
+def _inline_into(func: PrimFunc, name: str, site: Site, store: Store) -> PrimFunc:
+    path = find_block(func, name)
+    assert path is not None, "the consumers are in the program"
+    realize = realize_at(path)
+    new = transform(realize, on_expr=lambda expr: _value(expr, store.buffer, site, store))
+    block = with_regions(realize_at((new,)).block)
+    return replace_at(func, path, with_block(realize, block))
+
+
+def _value(expr: Expr, buffer: Buffer, site: Site, store: Store) -> Expr | None:
+    """Return what an element of the buffer is computed as, if `expr` loads one."""
+    if not isinstance(expr, Load) or expr.buffer != buffer:
+        return None
+    values: dict[Var, Expr] = {i.var: IntImm(0, dtype_of(i.var)) for i in site.block.iter_vars}
+    for iterator, index in zip(store.indices, expr.indices, strict=True):
+        assert isinstance(iterator, Var), "the block writes at its own iterators"
+        values[iterator] = index
+    return substitute(store.value, values)

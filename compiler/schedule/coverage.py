@@ -1,0 +1,104 @@
+"""What a block writes and reads while some loops stand still; whether the one covers the other."""
+
+from __future__ import annotations
+
+from compiler.ir.nodes import Buffer, IntImm, IterVar, Var, static_shape
+from compiler.schedule.access import Access
+from compiler.schedule.digits import determined
+from compiler.schedule.guard import dense_spans
+from compiler.schedule.kind import Unknown, kind_of
+from compiler.schedule.region import Box, Span, contains, span_of
+from compiler.schedule.site import Site
+
+
+def read_box(site: Site, access: Access, fixed: set[Var]) -> Box:
+    """Return a box that holds what one access touches while the loops not `fixed` run."""
+    extents = {**site.extents, **access.inner}
+    return tuple(span_of(form, fixed, extents) for form in site.indices(access))
+
+
+def finished_box(site: Site, buffer: Buffer, fixed: set[Var]) -> tuple[Span, ...] | None:
+    """Return the box of a buffer that a block finishes while the loops not `fixed` run.
+
+    The block writes all of the box, reductions included, and never adds to it again. Elements
+    outside the buffer do not count. None if that can't be proved.
+    """
+    spans = dense_spans(site, fixed)
+    kind = kind_of(site.block)
+    if spans is None or isinstance(kind, Unknown):
+        return None
+    if kind in ("update", "in_place") and not (
+        {loop.var for loop in site.loops} <= determined(site.values, site.extents)
+    ):
+        return None
+    iterators = {}
+    for iter_var, span in zip(site.block.iter_vars, spans, strict=True):
+        if iter_var.kind != "spatial" and not is_whole(span, iter_var):
+            return None
+        iterators[iter_var.var] = (iter_var.extent, span)
+
+    target = next(access for access in site.facts.writes if access.buffer == buffer)
+    box: list[Span] = []
+    for index, size in zip(target.indices, buffer.shape, strict=True):
+        if not isinstance(index, Var) or index not in iterators:
+            return None
+        extent, span = iterators.pop(index)
+        if extent != size:
+            return None
+        box.append(span)
+    return tuple(box)
+
+
+def is_whole(span: Span, iter_var: IterVar) -> bool:
+    """Tell whether a span holds the whole range of an iterator, wherever the loops stand."""
+    return (
+        not span.low.terms
+        and isinstance(iter_var.extent, IntImm)
+        and span.low.const <= 0
+        and span.low.const + span.extent >= iter_var.extent.value
+    )
+
+
+def runs_whole_domain(site: Site) -> bool:
+    """Tell whether a block surely runs for every point of its iterators' ranges."""
+    spans = dense_spans(site, set())
+    return spans is not None and all(map(is_whole, spans, site.block.iter_vars))
+
+
+def share_loops(a: Site, b: Site) -> bool:
+    """Tell whether some loop is around both of two blocks."""
+    return bool(a.loops and b.loops and a.loops[0] is b.loops[0])
+
+
+def _common(a: Site, b: Site) -> set[Var]:
+    """Return what stands still while two blocks of a scope run: their common loops, and above."""
+    loops = {x.var for x, y in zip(a.loops, b.loops, strict=False) if x is y}
+    return loops | (set(a.extents) - {loop.var for loop in a.loops})
+
+
+def covers_reads(writer: Site, reader: Site, buffer: Buffer) -> bool:
+    """Tell whether `writer` finishes all that `reader` reads while their common loops stand."""
+    common = _common(writer, reader)
+    written = finished_box(writer, buffer, common)
+    if written is None:
+        return False
+    extents = {**writer.extents, **reader.extents}
+    sizes = static_shape(buffer)
+    return all(
+        all(
+            contains(outer, inner, size, extents)
+            for outer, inner, size in zip(
+                written, read_box(reader, access, common), sizes, strict=True
+            )
+        )
+        for access in reader.facts.reads
+        if access.buffer == buffer
+    )
+
+
+def is_finished_for(writer: Site, reader: Site) -> bool:
+    """Tell whether a block has finished what another one reads of it, whenever that runs."""
+    if not share_loops(writer, reader):
+        return True
+    shared = writer.facts.written_buffers() & reader.facts.read_buffers()
+    return all(covers_reads(writer, reader, buffer) for buffer in shared)

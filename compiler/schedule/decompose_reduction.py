@@ -1,0 +1,169 @@
+"""The `decompose_reduction` primitive."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler.ir.nodes import (
+    Block,
+    BlockRealize,
+    Expr,
+    For,
+    IntImm,
+    IterVar,
+    PrimFunc,
+    Stmt,
+    Var,
+    dtype_of,
+    seq,
+)
+from compiler.ir.regions import with_regions
+from compiler.ir.simplify import prove
+from compiler.ir.visit import substitute
+from compiler.schedule.digits import determined, variables
+from compiler.schedule.error import refusal
+from compiler.schedule.guard import conjunction, conjuncts
+from compiler.schedule.independence import variables_of
+from compiler.schedule.kind import Unknown, kind_of
+from compiler.schedule.scope import Scope, scope_of_block
+from compiler.schedule.site import Site, conditions
+from compiler.schedule.tree import fresh_block_name, loop_at, loop_path, replace_at
+
+
+def decompose_reduction(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc, str, str]:
+    """Split a reduction into a block that initialises, before a loop, and one that updates.
+
+    Requires:
+        The block is a reduction. The loop is around it, in its scope; no loop outside it binds
+        reduction iterators. The loops from it inwards tell the block's points apart, and none of
+        them binds both spatial and reduction iterators. The reduction runs from its first point
+        on, whatever the predicate. What the init reads is not written under the loop.
+
+    Rewrites:
+        for i, k, j in ...:             for i in ...:
+            if k == 0:                      for j_init in ...:
+                C[i, j] = 0       ->            C[i, j_init] = 0
+            C[i, j] += A[i, k]              for k, j in ...:
+                                                C[i, j] += A[i, k]
+
+    Returns:
+        The program, and the names of the two blocks: `C_init` and `C_update`.
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("decompose_reduction", func)
+    scope, site = scope_of_block(func, block, refuse)
+    kind = kind_of(site.block)
+    if isinstance(kind, Unknown):
+        raise refuse(kind.reason, site.realize)
+    if kind != "reduction":
+        raise refuse(f"block {block} is not a reduction with an init", site.realize)
+    path = loop_path(func, loop, refuse)
+    target = loop_at(path)
+    if not site.is_under(target):
+        raise refuse(f"loop {loop.name} is not around block {block}", target)
+    inner = (target, *site.loops_inside(target))
+    _require_separable(scope, site, inner)
+
+    init_name = fresh_block_name(func, f"{block}_init")
+    init = _init_nest(scope, site, inner, init_name)
+    update_name = fresh_block_name(func, f"{block}_update")
+    update = with_regions(replace(site.block, name=update_name, init=None))
+    realize = BlockRealize(site.realize.iter_values, site.realize.predicate, update)
+    func = replace_at(func, scope.whole_path(site), realize)
+    path = loop_path(func, loop, refuse)
+    return replace_at(func, path, seq(init, path[-1])), init_name, update_name
+
+
+def _require_separable(scope: Scope, site: Site, inner: tuple[For, ...]) -> None:
+    """Refuse unless the loops `inner` hold the whole reduction of each element, and once."""
+    refuse = scope.refuse
+    moving = {loop.var for loop in inner}
+    spatial: set[Var] = set()
+    for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
+        used = variables_of(value)
+        if iter_var.kind == "spatial":
+            spatial |= used
+            continue
+        outside = [loop for loop in site.loops if loop.var in used - moving]
+        if outside:
+            name = outside[0].var.name
+            reason = f"loop {name}, outside loop {inner[0].var.name}, binds a reduction iterator of"
+            raise refuse(f"{reason} block {site.name}", outside[0])
+        if value.const or any(scale < 0 for _, scale in value.terms):
+            reason = f"the reduction of block {site.name} over {iter_var.var.name}"
+            raise refuse(f"{reason} does not start at its first iteration", site.realize)
+    for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
+        mixed = variables_of(value) & spatial & moving if iter_var.kind != "spatial" else set()
+        if mixed:
+            reason = f"loop {mixed.pop().name} binds both spatial and reduction iterators of block"
+            raise refuse(f"{reason} {site.name}", site.realize)
+    if not moving <= determined(site.values, site.extents, set(site.extents) - moving):
+        reason = f"the loops do not tell the points of block {site.name} apart"
+        raise refuse(reason, site.realize)
+    _require_settled_init(scope, site, inner[0])
+
+
+def _require_settled_init(scope: Scope, site: Site, target: For) -> None:
+    """Refuse if the init would read other values before the loop than inside it."""
+    read = {access.buffer for access in site.facts.init_reads}
+    for other in scope.sites:
+        written = other.facts.written_buffers() & read
+        if other.is_under(target) and written:
+            name = next(iter(written)).name
+            reason = f"block {other.name} writes {name} under loop {target.var.name}, which"
+            raise scope.refuse(f"{reason} the init of block {site.name} reads", other.realize)
+
+
+def _init_nest(scope: Scope, site: Site, inner: tuple[For, ...], name: str) -> Stmt:
+    """Return the loops and the block that initialise what the loops `inner` update."""
+    old = site.block
+    spatial = [
+        (i, v)
+        for i, v in zip(old.iter_vars, site.realize.iter_values, strict=True)
+        if i.kind == "spatial"
+    ]
+    used = {var for _, value in spatial for var in variables(value)}
+    loops = [loop for loop in inner if loop.var in used]
+    renamed: dict[Var, Expr] = {
+        loop.var: Var(f"{loop.var.name}_init", dtype_of(loop.var)) for loop in loops
+    }
+    new_iters = {i.var: Var(i.var.name, dtype_of(i.var)) for i, _ in spatial}
+    assert old.init is not None, "the block is a reduction"
+    block = with_regions(
+        Block(
+            name,
+            tuple(IterVar(new_iters[i.var], i.extent, i.kind) for i, _ in spatial),
+            (),
+            (),
+            substitute(old.init, new_iters),
+            annotations=old.annotations,
+        )
+    )
+    dropped = {loop.var for loop in inner} - used
+    nest: Stmt = BlockRealize(
+        tuple(substitute(value, renamed) for _, value in spatial),
+        substitute(_init_predicate(scope, site, dropped), renamed),
+        block,
+    )
+    for loop in reversed(loops):
+        var = renamed[loop.var]
+        assert isinstance(var, Var), "loops are renamed to loops"
+        nest = For(var, loop.extent, nest, loop.kind, loop.thread)
+    return nest
+
+
+def _init_predicate(scope: Scope, site: Site, dropped: set[Var]) -> Expr:
+    """Return the part of the predicate that the init needs; the rest holds where it starts."""
+    if conditions(site):
+        raise scope.refuse(f"block {site.name} is under a condition", conditions(site)[0])
+    kept: list[Expr] = []
+    start: dict[Var, Expr] = {var: IntImm(0, dtype_of(var)) for var in dropped}
+    for condition in conjuncts(site.realize.predicate):
+        if not variables(condition) & dropped:
+            kept.append(condition)
+        elif not prove(substitute(condition, start), site.extents):
+            reason = f"the predicate of block {site.name} may leave out the start of its reduction"
+            raise scope.refuse(reason, site.realize)
+    return conjunction(tuple(kept))

@@ -1,0 +1,215 @@
+"""Which loop iterations an index can tell apart, and which values it reaches.
+
+Splitting and fusing loops makes indices that are sums of digits: `i_0 * 4 + i_1`, `f // 16`,
+`f % 16`, `(f_0 * 32 + f_1) // 16`. A digit is `source // low % extent` times a scale, where the
+source is a variable or itself a sum of digits. Sorted by scale, digits that never overlap tell
+their sources apart; digits that leave no gap reach every value. (TVM answers the same questions
+by its iterator maps.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from compiler.ir.affine import Affine, affine
+from compiler.ir.nodes import BinOp, Expr, IntImm, Var
+from compiler.ir.visit import walk
+
+Terms: TypeAlias = frozenset[tuple[Expr, int]]
+Extents: TypeAlias = Mapping[Var, int]
+Guards: TypeAlias = Mapping[Terms, int]
+"""Known upper bounds: a sum of terms (without its constant) is less than the number."""
+
+Source: TypeAlias = Var | Terms
+
+Place: TypeAlias = tuple[int, int, int]
+"""The `low`, `extent` and `limit` of a digit, whatever its scale."""
+
+_NO_GUARDS: Guards = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Digit:
+    """`scale * (source // low % extent)`, where the source runs over 0, ..., `limit` - 1."""
+
+    source: Source
+    limit: int
+    low: int
+    extent: int
+    scale: int
+
+
+def determined(
+    forms: Iterable[Affine], extents: Extents, known: Iterable[Var] = ()
+) -> frozenset[Var]:
+    """Return the variables that the values of some forms determine, given the `known` ones."""
+    found = set(known) | {var for var, extent in extents.items() if extent == 1}
+    pending = list(forms)
+    digits: dict[Source, set[tuple[int, int]]] = {}
+    while True:
+        before = (len(found), sum(map(len, digits.values())), len(pending))
+        for form in pending:
+            for digit in _separated(_without(form, found), extents):
+                digits.setdefault(digit.source, set()).add((digit.low, digit.extent))
+                if _is_complete(digits[digit.source], digit.limit):
+                    if isinstance(digit.source, Var):
+                        found.add(digit.source)
+                    elif not any(terms_of(f) == digit.source for f in pending):
+                        pending.append(Affine(tuple(digit.source), 0))
+        if before == (len(found), sum(map(len, digits.values())), len(pending)):
+            return frozenset(found)
+
+
+def reach(
+    forms: Sequence[Affine],
+    sizes: Sequence[int],
+    extents: Extents,
+    guards: Guards = _NO_GUARDS,
+) -> frozenset[Source] | None:
+    """Return the sources whose digits the forms are, if they reach every point of a box.
+
+    The box is that of `sizes`, from zero; it is reached by all the forms together. Guards on
+    sources are heeded; guards on the forms themselves must not cut into the box.
+    """
+    taken: dict[Source, list[Place]] = {}
+    for form, size in zip(forms, sizes, strict=True):
+        if not _reaches(form, size, extents, guards, taken):
+            return None
+    done: set[Source] = set()
+    while pending := [s for s in taken if s not in done and not isinstance(s, Var)]:
+        for source in pending:
+            done.add(source)
+            form = Affine(tuple(source), 0)
+            if not _reaches(form, taken[source][0][2], extents, guards, taken):
+                return None
+    if all(_are_independent(digits) for digits in taken.values()):
+        return frozenset(taken)
+    return None
+
+
+def _reaches(
+    form: Affine,
+    size: int,
+    extents: Extents,
+    guards: Guards,
+    taken: dict[Source, list[Place]],
+) -> bool:
+    """Tell whether one form reaches 0, ..., `size` - 1, and note the digits that it takes."""
+    digits = _digits(form, extents, guards)
+    if digits is None or form.const > 0 or any(digit.scale < 0 for digit in digits):
+        return False
+    span = 1
+    for digit in sorted(digits, key=lambda d: d.scale):
+        if digit.scale > span:
+            return False
+        span += digit.scale * (digit.extent - 1)
+        taken.setdefault(digit.source, []).append((digit.low, digit.extent, digit.limit))
+    return form.const + span >= size
+
+
+def _are_independent(digits: Sequence[Place]) -> bool:
+    """Tell whether digits of one source take every combination of their values."""
+    place, greatest = 1, 0
+    for low, extent, _ in sorted(digits):
+        if low % place:
+            return False
+        place = low * extent
+        greatest += low * (extent - 1)
+    return greatest < digits[0][2]
+
+
+def _separated(form: Affine, extents: Extents) -> list[Digit]:
+    """Return the digits of a form if its value tells each of them, else none."""
+    digits = _digits(form, extents, _NO_GUARDS)
+    if digits is None:
+        return []
+    span = 1
+    for digit in sorted(digits, key=lambda d: abs(d.scale)):
+        if abs(digit.scale) < span:
+            return []
+        span += abs(digit.scale) * (digit.extent - 1)
+    return digits
+
+
+def _is_complete(digits: set[tuple[int, int]], limit: int) -> bool:
+    place = 1
+    for low, extent in sorted(digits):
+        if place % low:
+            return False
+        place = max(place, low * extent)
+    return place >= limit
+
+
+def _digits(form: Affine, extents: Extents, guards: Guards) -> list[Digit] | None:
+    digits: list[Digit] = []
+    for atom, scale in form.terms:
+        digit = _digit(atom, scale, extents, guards)
+        if digit is None:
+            return None
+        if digit.extent > 1:
+            digits.append(digit)
+    return digits
+
+
+def _digit(atom: Expr, scale: int, extents: Extents, guards: Guards) -> Digit | None:
+    inner, extent = _operation(atom, "%")
+    inner, low = _operation(inner, "//")
+    base, modulus = _operation(inner, "%")
+    if low is not None and modulus is not None:
+        # x % a // low is x // low % (a // low) where low divides a.
+        if extent is not None or modulus % low:
+            return None
+        inner, extent = base, modulus // low
+    found = _source(inner, extents, guards)
+    if found is None:
+        return None
+    source, limit = found
+    most = -(-limit // (low or 1))
+    return Digit(source, limit, low or 1, most if extent is None else min(extent, most), scale)
+
+
+def _operation(expr: Expr, op: str) -> tuple[Expr, int | None]:
+    """Return `x` and `c` where `expr` is `x op c` for a positive `c`, else `expr` and None."""
+    match expr:
+        case BinOp(found, lhs, IntImm(value)) if found == op and value > 0:
+            return lhs, value
+        case _:
+            return expr, None
+
+
+def _source(expr: Expr, extents: Extents, guards: Guards) -> tuple[Source, int] | None:
+    """Return what digits are taken of, and how many values it has."""
+    if isinstance(expr, Var):
+        limit = extents.get(expr)
+        return None if limit is None else (expr, limit)
+    form = affine(expr)
+    if form.const or not form.terms:
+        return None
+    if len(form.terms) == 1 and not isinstance(form.terms[0][0], Var):
+        return None
+    digits = _digits(form, extents, guards)
+    if digits is None or any(digit.scale < 0 for digit in digits):
+        return None
+    terms = terms_of(form)
+    limit = 1 + sum(digit.scale * (digit.extent - 1) for digit in digits)
+    return terms, min(limit, guards.get(terms, limit))
+
+
+def terms_of(form: Affine) -> Terms:
+    """Return the terms of a form, without their order."""
+    return frozenset(form.terms)
+
+
+def _without(form: Affine, known: set[Var]) -> Affine:
+    """Drop the terms that known variables fix."""
+    kept = tuple((atom, scale) for atom, scale in form.terms if not variables(atom) <= known)
+    return form if len(kept) == len(form.terms) else Affine(kept, form.const, form.dtype)
+
+
+def variables(expr: Expr) -> set[Var]:
+    """Return the variables of an expression."""
+    if isinstance(expr, Var):
+        return {expr}
+    return {node for node in walk(expr) if isinstance(node, Var)}

@@ -1,0 +1,201 @@
+"""Which loops may run their iterations in any order, or at once.
+
+The iterations of some loops are independent if, for every buffer that is written below them, one
+of these holds:
+
+apart     different iterations touch different elements of it
+own       each iteration writes all that it reads, and nobody else looks at the buffer
+one       a single block touches it, whose runs may change places (see `compiler.schedule.kind`)
+
+The last allows another order, but not two iterations at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+
+from compiler.ir.affine import Affine
+from compiler.ir.bounds import affine_bounds
+from compiler.ir.nodes import Buffer, For, Var
+from compiler.schedule.coverage import covers_reads
+from compiler.schedule.digits import Extents, determined, variables
+from compiler.schedule.kind import Unknown, is_commutative, kind_of
+from compiler.schedule.scope import Scope
+from compiler.schedule.site import Site
+
+
+@dataclass(frozen=True)
+class Nest:
+    """A chain of loops in a scope, each the whole body of the one before."""
+
+    scope: Scope
+    chain: tuple[For, ...]
+
+    @cached_property
+    def sites(self) -> list[Site]:
+        """The blocks below the chain."""
+        return [site for site in self.scope.sites if site.is_under(self.chain[-1])]
+
+    @property
+    def moving(self) -> frozenset[Var]:
+        """The variables of the chain."""
+        return frozenset(loop.var for loop in self.chain)
+
+    def inner(self, site: Site) -> frozenset[Var]:
+        """Return the variables of the loops around a block that lie below the chain."""
+        return frozenset(loop.var for loop in site.loops_inside(self.chain[-1]))
+
+    def outer(self, site: Site) -> frozenset[Var]:
+        """Return the variables that stand still while the chain runs."""
+        return frozenset(site.extents) - self.moving - self.inner(site)
+
+    def written(self) -> list[Buffer]:
+        """Return the buffers written below the chain, in program order."""
+        found: dict[Buffer, None] = {}
+        for site in self.sites:
+            found.update((access.buffer, None) for access in site.facts.writes)
+        return list(found)
+
+
+def is_apart(nest: Nest, buffer: Buffer) -> bool:
+    """Tell whether different iterations of a nest touch different elements of a buffer.
+
+    Every access to the buffer has, in some of its dimensions, an index of one common part in the
+    nest's loops, and a rest too fine or too coarse to blur it; those parts tell the loops apart.
+    """
+    forms: list[tuple[Affine, ...]] = []
+    extents: dict[Var, int] = {}
+    outer: frozenset[Var] = frozenset()
+    for site in nest.sites:
+        outer = nest.outer(site)
+        for access in (*site.facts.writes, *site.facts.reads):
+            if access.buffer == buffer:
+                forms.append(site.indices(access))
+                extents.update(site.extents)
+                extents.update(access.inner)
+    parts = [
+        part
+        for dimension in zip(*forms, strict=True)
+        if (part := _common_part(dimension, nest.moving, outer, extents)) is not None
+    ]
+    return nest.moving <= determined(parts, extents, outer)
+
+
+def _common_part(
+    forms: Sequence[Affine], moving: frozenset[Var], outer: frozenset[Var], extents: Extents
+) -> Affine | None:
+    """Return the part in `moving` that all forms share, if their values tell it; else None."""
+    parts = [_select(form, lambda v: bool(v & moving)) for form in forms]
+    fixed = [_select(form, lambda v: v <= outer) for form in forms]
+    part = parts[0]
+    interval = affine_bounds(part, extents)
+    if not part.terms or interval is None:
+        return None
+    if any((p - part).terms for p in parts) or any((f - fixed[0]).terms for f in fixed):
+        return None
+
+    rests = [form - p - f for form, p, f in zip(forms, parts, fixed, strict=True)]
+    greatest = max(abs(scale) for _, scale in part.terms)
+    coarse = [abs(c) for rest in rests for _, c in rest.terms if abs(c) > greatest]
+    width = _width([_fine(rest, greatest) for rest in rests], extents)
+    if width is None or width >= math.gcd(*(scale for _, scale in part.terms)):
+        return None
+    if coarse and interval[1] - interval[0] + width >= math.gcd(*coarse):
+        return None
+    return part
+
+
+def _select(form: Affine, wanted: Callable[[AbstractSet[Var]], bool]) -> Affine:
+    kept = tuple((atom, scale) for atom, scale in form.terms if wanted(variables(atom)))
+    return Affine(kept, 0, form.dtype)
+
+
+def _fine(form: Affine, greatest: int) -> Affine:
+    return Affine(tuple((a, c) for a, c in form.terms if abs(c) <= greatest), form.const)
+
+
+def _width(forms: Sequence[Affine], extents: Extents) -> int | None:
+    """Return how far apart two values of the forms can be."""
+    lows, highs = [], []
+    for form in forms:
+        interval = affine_bounds(form, extents)
+        if interval is None:
+            return None
+        lows.append(interval[0])
+        highs.append(interval[1])
+    return max(highs) - min(lows)
+
+
+def is_own(nest: Nest, buffer: Buffer) -> bool:
+    """Tell whether each iteration of a nest could have a buffer of its own.
+
+    Nobody outside the nest touches it, and whatever is read in an iteration was written before in
+    that same iteration.
+    """
+    scope = nest.scope
+    if not scope.is_local(buffer):
+        return False
+    touching = [site for site in scope.sites if site.touches(buffer)]
+    if not all(site.is_under(nest.chain[-1]) for site in touching):
+        return False
+    for reader in (site for site in touching if site.reads(buffer)):
+        if reader.writes(buffer) and not _accumulates_inside(nest, reader):
+            return False
+        starts_anew = reader.writes(buffer) and kind_of(reader.block) == "reduction"
+        if not starts_anew and not any(
+            covers_reads(writer, reader, buffer)
+            for writer in touching[: touching.index(reader)]
+            if writer.writes(buffer)
+        ):
+            return False
+    return True
+
+
+def _accumulates_inside(nest: Nest, site: Site) -> bool:
+    """Tell whether all the reduction loops of a block lie below a nest."""
+    inner = nest.inner(site)
+    return all(
+        variables_of(value) <= inner
+        for iter_var, value in zip(site.block.iter_vars, site.values, strict=True)
+        if iter_var.kind != "spatial"
+    )
+
+
+def variables_of(form: Affine) -> set[Var]:
+    """Return the variables of a form."""
+    return {var for atom, _ in form.terms for var in variables(atom)}
+
+
+def why_not_one(nest: Nest, buffer: Buffer) -> str | None:
+    """Return None if one block alone touches a buffer, in any order; else the reason why not."""
+    touching = [site for site in nest.sites if site.touches(buffer)]
+    if len(touching) > 1:
+        names = ", ".join(site.name for site in touching)
+        return f"blocks {names} share {buffer.name} across iterations"
+    kind = kind_of(touching[0].block)
+    if isinstance(kind, Unknown):
+        return kind.reason
+    return None if kind in ("complete", "in_place") else _why_not_reduction(nest, touching[0])
+
+
+def _why_not_reduction(nest: Nest, site: Site) -> str | None:
+    """Check that a reduction may take its points in any order of the nest's loops."""
+    if not is_commutative(site.block):
+        return f"the reduction of block {site.name} is not known to be commutative"
+    told = determined(site.values, site.extents, nest.outer(site))
+    if not nest.moving | nest.inner(site) <= told:
+        return f"the loops do not tell the points of block {site.name} apart"
+    spatial: set[Var] = set()
+    reduce: set[Var] = set()
+    for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
+        (spatial if iter_var.kind == "spatial" else reduce).update(variables_of(value))
+        if iter_var.kind != "spatial" and (value.const or any(c < 0 for _, c in value.terms)):
+            return f"the reduction of block {site.name} does not start at its first iteration"
+    mixed = sorted(var.name for var in nest.moving & spatial & reduce)
+    if mixed:
+        return f"loop {mixed[0]} binds both spatial and reduction iterators of block {site.name}"
+    return None

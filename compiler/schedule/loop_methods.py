@@ -1,0 +1,104 @@
+"""The methods of `Schedule` that change loops; each is documented where it is implemented."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.schedule.bind import bind
+from compiler.schedule.fuse import fuse
+from compiler.schedule.handle import ExprRV, LoopRV
+from compiler.schedule.parallel import parallel
+from compiler.schedule.queries import Queries
+from compiler.schedule.reorder import reorder
+from compiler.schedule.split import split
+from compiler.schedule.unroll import unroll
+from compiler.schedule.vectorize import vectorize
+
+
+class LoopMethods(Queries):
+    """Primitives on loops."""
+
+    def split(self, loop: LoopRV, factors: Sequence[int | ExprRV | None]) -> list[LoopRV]:
+        """Split a loop in several, the outermost first; see `compiler.schedule.split`.
+
+        Args:
+            factors: The extents of the new loops; one may be None, and is worked out.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        func, var = self._loop("split", loop)
+        sizes = [self._value("split", f) if isinstance(f, ExprRV) else f for f in factors]
+        func, new = split(func, var, sizes)
+        self._commit(func)
+        loops = [self._new_loop(func, v) for v in new]
+        self._record("split", {"loop": loop, "factors": tuple(factors)}, loops)
+        self._kill("split", [loop])
+        return loops
+
+    def fuse(self, *loops: LoopRV) -> LoopRV:
+        """Fuse nested loops into one; see `compiler.schedule.fuse`.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        func, variables = self._loop_vars("fuse", loops)
+        func, fused = fuse(func, variables)
+        self._commit(func)
+        loop = self._new_loop(func, fused)
+        self._record("fuse", {"loops": loops}, [loop])
+        self._kill("fuse", loops)
+        return loop
+
+    def reorder(self, *ordered_loops: LoopRV) -> None:
+        """Put nested loops in another order; see `compiler.schedule.reorder`.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        func, variables = self._loop_vars("reorder", ordered_loops)
+        self._commit(reorder(func, variables))
+        self._record("reorder", {"loops": ordered_loops})
+
+    def parallel(self, loop: LoopRV) -> None:
+        """Run a loop on several threads; see `compiler.schedule.parallel`.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        func, var = self._loop("parallel", loop)
+        self._commit(parallel(func, var))
+        self._record("parallel", {"loop": loop})
+
+    def vectorize(self, loop: LoopRV) -> None:
+        """Run a loop as lanes of vectors; see `compiler.schedule.vectorize`.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        func, var = self._loop("vectorize", loop)
+        self._commit(vectorize(func, var))
+        self._record("vectorize", {"loop": loop})
+
+    def unroll(self, loop: LoopRV) -> None:
+        """Write out the iterations of a loop; see `compiler.schedule.unroll`.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        func, var = self._loop("unroll", loop)
+        self._commit(unroll(func, var))
+        self._record("unroll", {"loop": loop})
+
+    def bind(self, loop: LoopRV, thread_axis: str) -> None:
+        """Bind a loop to a GPU's threads or blocks of threads; see `compiler.schedule.bind`.
+
+        Args:
+            thread_axis: "blockIdx.x", "threadIdx.x", "vthread", ...
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        func, var = self._loop("bind", loop)
+        self._commit(bind(func, var, thread_axis))
+        self._record("bind", {"loop": loop, "thread_axis": thread_axis})

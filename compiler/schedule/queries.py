@@ -1,0 +1,137 @@
+"""The methods of `Schedule` that find blocks and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compiler.ir.nodes import BlockRealize, PrimFunc, Stmt
+from compiler.schedule.error import refusal
+from compiler.schedule.handle import BlockRV, LoopRV
+from compiler.schedule.scope import Scope, scope_of_block
+from compiler.schedule.state import State
+from compiler.schedule.tree import (
+    block_path,
+    blocks,
+    children,
+    loop_path,
+    loops_on,
+    scope_path,
+)
+
+
+class Queries(State):
+    """Queries leave the program as it is; they are recorded, since they give handles."""
+
+    def get_block(self, name: str, func_name: str | None = None) -> BlockRV:
+        """Return the block of a name.
+
+        Args:
+            func_name: The function to look in; None is the one being worked on.
+
+        Raises:
+            ScheduleError: If there is no such block or function.
+        """
+        func = self._function("get_block", func_name)
+        block_path(func, name, refusal("get_block", func))
+        block = self._new_block(func, name)
+        arguments = {"name": name}
+        # Of one function the name does not matter: the trace is for whatever computes the same.
+        if func is not next(iter(self._functions.values())):
+            arguments["func_name"] = func.name
+        self._record("get_block", arguments, [block])
+        return block
+
+    def get_sblock(self, name: str, func_name: str | None = None) -> BlockRV:
+        """Return the block of a name: what `get_block` is called today."""
+        return self.get_block(name, func_name)
+
+    def get_loops(self, block: BlockRV | str) -> list[LoopRV]:
+        """Return the loops around a block within its scope, the outermost first.
+
+        Raises:
+            ScheduleError: If there is no such block.
+        """
+        handle, func, name = self._find("get_loops", block)
+        path = block_path(func, name, refusal("get_loops", func))
+        scope = scope_path(path) if len(path) > 1 else path
+        loops = [self._new_loop(func, loop.var) for loop in loops_on(path[len(scope) :])]
+        self._record("get_loops", {"block": handle}, loops)
+        return loops
+
+    def get_child_blocks(self, block_or_loop: BlockRV | LoopRV | str) -> list[BlockRV]:
+        """Return the blocks right below a block or a loop, in program order.
+
+        Raises:
+            ScheduleError: If there is no such block or loop.
+        """
+        name = "get_child_blocks"
+        if isinstance(block_or_loop, LoopRV):
+            handle: BlockRV | LoopRV = block_or_loop
+            func, var = self._loop(name, block_or_loop)
+            stmt = loop_path(func, var, refusal(name, func))[-1]
+        else:
+            handle, func, block = self._find(name, block_or_loop)
+            stmt = block_path(func, block, refusal(name, func))[-1]
+        found = [self._new_block(func, child.block.name) for child in _child_blocks(stmt)]
+        self._record(name, {"block_or_loop": handle}, found)
+        return found
+
+    def get_producers(self, block: BlockRV | str) -> list[BlockRV]:
+        """Return the blocks of the same scope that write what a block reads, in program order.
+
+        Raises:
+            ScheduleError: If there is no such block.
+        """
+        return self._related("get_producers", block)
+
+    def get_consumers(self, block: BlockRV | str) -> list[BlockRV]:
+        """Return the blocks of the same scope that read what a block writes, in program order.
+
+        Raises:
+            ScheduleError: If there is no such block.
+        """
+        return self._related("get_consumers", block)
+
+    def get_output_blocks(self, scope_block: BlockRV | str) -> list[BlockRV]:
+        """Return the blocks right below a block that write what is seen outside it.
+
+        Raises:
+            ScheduleError: If there is no such block.
+        """
+        handle, func, name = self._find("get_output_blocks", scope_block)
+        refuse = refusal("get_output_blocks", func)
+        scope = Scope(func, block_path(func, name, refuse), refuse)
+        found = [
+            self._new_block(func, site.name)
+            for site in scope.sites
+            if any(not scope.is_local(buffer) for buffer in site.facts.written_buffers())
+        ]
+        self._record("get_output_blocks", {"scope_block": handle}, found)
+        return found
+
+    def _related(self, primitive: str, block: BlockRV | str) -> list[BlockRV]:
+        handle, func, name = self._find(primitive, block)
+        scope, site = scope_of_block(func, name, refusal(primitive, func))
+        related = scope.producers(site) if primitive == "get_producers" else scope.consumers(site)
+        found = [self._new_block(func, other.name) for other in related]
+        self._record(primitive, {"block": handle}, found)
+        return found
+
+    def _find(self, primitive: str, block: BlockRV | str) -> tuple[BlockRV, PrimFunc, str]:
+        """Return the handle, the function and the name of a block that is given by either."""
+        if isinstance(block, str):
+            known = {realize.block.name for realize in blocks(self.func)}
+            if block not in known:
+                names = ", ".join(sorted(known))
+                raise self._fail(primitive, f'there is no block "{block}"; there are: {names}')
+            block = self.get_block(block)
+        func, name = self._block(primitive, block)
+        return block, func, name
+
+
+def _child_blocks(stmt: Stmt) -> Iterator[BlockRealize]:
+    for child in children(stmt):
+        if isinstance(child, BlockRealize):
+            yield child
+        else:
+            yield from _child_blocks(child)

@@ -1,0 +1,72 @@
+"""Run the instructions of a trace on a schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.schedule.error import TraceError, refusal
+from compiler.schedule.handle import Handle
+from compiler.schedule.instruction import Argument, Decision, Instruction, Ref
+from compiler.schedule.state import State
+
+
+def replay(
+    instructions: Sequence[Instruction],
+    schedule: State,
+    decisions: Sequence[Decision | Sequence[int] | None] | None = None,
+) -> None:
+    """Do to a schedule what instructions say.
+
+    Args:
+        decisions: What to decide instead, one for each sampling instruction; None draws anew.
+
+    Raises:
+        ScheduleError: If an instruction is refused; those before it are done.
+        TraceError: If the number of decisions is wrong.
+    """
+    places = [n for n, i in enumerate(instructions) if i.spec.decides]
+    if decisions is not None and len(decisions) != len(places):
+        reason = f"expected {len(places)} decisions, got {len(decisions)}"
+        raise TraceError("decisions", reason)
+    decided: dict[int, Decision | Sequence[int] | None] = {}
+    for number, place in enumerate(places):
+        decided[place] = instructions[place].decision if decisions is None else decisions[number]
+
+    handles: dict[str, Handle] = {}
+    for place, instruction in enumerate(instructions):
+        extra: dict[str, object] = {"decision": decided[place]} if place in decided else {}
+        outputs = _call(schedule, instruction, handles, extra)
+        if len(outputs) != len(instruction.outputs):
+            refuse = refusal(instruction.name, schedule.func)
+            reason = f"the trace expects {len(instruction.outputs)} handles, the program gives"
+            raise refuse(f"{reason} {len(outputs)}", schedule.func)
+        handles.update(zip(instruction.outputs, outputs, strict=True))
+
+
+def _call(
+    schedule: State, instruction: Instruction, handles: dict[str, Handle], extra: dict[str, object]
+) -> Sequence[Handle]:
+    positional: list[object] = []
+    named: dict[str, object] = dict(extra)
+    for name, value in instruction.arguments:
+        parameter = instruction.spec.parameter(name)
+        resolved = _resolve(value, handles)
+        if parameter is not None and parameter.kind == "loops":
+            assert isinstance(resolved, list), "loops come in a list"
+            positional.extend(resolved)
+        else:
+            named[name] = resolved
+    result = getattr(schedule, instruction.name)(*positional, **named)
+    if result is None:
+        return ()
+    return result if isinstance(result, list) else (result,)
+
+
+def _resolve(value: Argument, handles: dict[str, Handle]) -> object:
+    match value:
+        case Ref(name):
+            return handles[name]
+        case tuple():
+            return [_resolve(item, handles) for item in value]
+        case _:
+            return value

@@ -1,0 +1,135 @@
+"""The blocks of one scope where they stand, in program order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from compiler.ir.affine import Affine
+from compiler.ir.nodes import (
+    Block,
+    BlockRealize,
+    Buffer,
+    Expr,
+    For,
+    If,
+    Stmt,
+    Store,
+    Var,
+)
+from compiler.ir.simplify import normal
+from compiler.ir.visit import substitute
+from compiler.schedule.access import Access, Facts, facts_of
+from compiler.schedule.digits import Extents
+from compiler.schedule.error import Refuse
+from compiler.schedule.tree import Path, children, extents_of, realize_at
+
+
+@dataclass(frozen=True, eq=False)
+class Site:
+    """A block where it stands: `path` leads from its scope down to it."""
+
+    path: Path
+
+    @property
+    def realize(self) -> BlockRealize:
+        """The realisation of the block."""
+        return realize_at(self.path)
+
+    @property
+    def block(self) -> Block:
+        """The block."""
+        return self.realize.block
+
+    @property
+    def name(self) -> str:
+        """The name of the block."""
+        return self.block.name
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What the block touches."""
+        return facts_of(self.block)
+
+    @cached_property
+    def loops(self) -> tuple[For, ...]:
+        """The loops around the block within its scope, the outermost first."""
+        return tuple(stmt for stmt in self.path if isinstance(stmt, For))
+
+    @cached_property
+    def bindings(self) -> dict[Var, Expr]:
+        """The value of each iterator."""
+        iter_vars = self.block.iter_vars
+        return {i.var: v for i, v in zip(iter_vars, self.realize.iter_values, strict=True)}
+
+    @cached_property
+    def extents(self) -> Extents:
+        """The extents of the loops around the block and of the iterators of its scope."""
+        return {**scope_extents(realize_at(self.path[:1])), **extents_of(self.loops)}
+
+    @cached_property
+    def values(self) -> tuple[Affine, ...]:
+        """The iterators' values in linear normal form."""
+        return tuple(normal(value, self.extents) for value in self.realize.iter_values)
+
+    def is_under(self, stmt: Stmt) -> bool:
+        """Tell whether the block lies below a statement."""
+        return any(node is stmt for node in self.path)
+
+    def loops_inside(self, stmt: Stmt) -> tuple[For, ...]:
+        """Return the loops around the block that lie strictly below `stmt`."""
+        depth = next(n for n, node in enumerate(self.path) if node is stmt)
+        return tuple(node for node in self.path[depth + 1 :] if isinstance(node, For))
+
+    def indices(self, access: Access) -> tuple[Affine, ...]:
+        """Return the indices of an access in terms of loops, in linear normal form."""
+        extents = {**self.extents, **access.inner} if access.inner else self.extents
+        return tuple(normal(substitute(i, self.bindings), extents) for i in access.indices)
+
+    def reads(self, buffer: Buffer) -> bool:
+        """Tell whether the block loads from a buffer."""
+        return any(access.buffer == buffer for access in self.facts.reads)
+
+    def writes(self, buffer: Buffer) -> bool:
+        """Tell whether the block stores to a buffer."""
+        return any(access.buffer == buffer for access in self.facts.writes)
+
+    def touches(self, buffer: Buffer) -> bool:
+        """Tell whether the block loads from a buffer or stores to it."""
+        return self.reads(buffer) or self.writes(buffer)
+
+
+def scope_extents(scope: BlockRealize) -> dict[Var, int]:
+    """Return the extents of the iterators of a block; those that are not literals are left out."""
+    found: dict[Var, int] = {}
+    for iter_var in scope.block.iter_vars:
+        extent = normal(iter_var.extent)
+        if not extent.terms:
+            found[iter_var.var] = extent.const
+    return found
+
+
+def sites(scope: BlockRealize, refuse: Refuse) -> list[Site]:
+    """Return the blocks right below a scope, in program order.
+
+    Raises:
+        ScheduleError: If the scope holds a store outside any block: what it touches is in no
+            block's account.
+    """
+    return [Site(path) for path in _paths((scope,), refuse)]
+
+
+def _paths(path: Path, refuse: Refuse) -> Iterator[Path]:
+    for child in children(path[-1]):
+        if isinstance(child, BlockRealize):
+            yield (*path, child)
+        elif isinstance(child, Store):
+            raise refuse("this store lies in no block: it can't be reasoned about", child)
+        else:
+            yield from _paths((*path, child), refuse)
+
+
+def conditions(site: Site) -> tuple[If, ...]:
+    """Return the conditions around a block within its scope."""
+    return tuple(stmt for stmt in site.path if isinstance(stmt, If))

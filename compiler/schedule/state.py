@@ -1,0 +1,210 @@
+"""What a schedule holds: programs, what handles stand for, and the instructions so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from random import Random
+
+from compiler.ir.nodes import Allocate, BlockRealize, For, IRModule, PrimFunc, Var
+from compiler.schedule.error import ScheduleError, refusal
+from compiler.schedule.handle import BlockRV, ExprRV, Handle, LoopRV
+from compiler.schedule.instruction import Argument, Decision, Instruction, Ref, Scalar
+from compiler.schedule.tree import block_path, loops_on, realize_at, statements
+
+
+class State:
+    """The state of a schedule, and how primitives read and change it."""
+
+    def __init__(self, mod: PrimFunc | IRModule, *, seed: int | None = None) -> None:
+        functions = mod.functions if isinstance(mod, IRModule) else (mod,)
+        if not functions:
+            raise ValueError("the module has no function to schedule")
+        for func in functions:
+            _require_schedulable(func)
+        self._functions = {func.name: func for func in functions}
+        self._working = functions[0].name
+        self._blocks: dict[BlockRV, tuple[str, str]] = {}
+        self._loops: dict[LoopRV, tuple[str, Var]] = {}
+        self._values: dict[ExprRV, int] = {}
+        self._dead: dict[Handle, str] = {}
+        self._instructions: list[Instruction] = []
+        self._num_handles = 0
+        self._rng = Random(seed)
+
+    @property
+    def func(self) -> PrimFunc:
+        """The function being worked on, as it is now."""
+        return self._functions[self._working]
+
+    @property
+    def mod(self) -> IRModule:
+        """All functions, as they are now."""
+        return IRModule(tuple(self._functions.values()))
+
+    def _function(self, primitive: str, name: str | None) -> PrimFunc:
+        """Return a function by its name; None is the one being worked on."""
+        if name is None:
+            return self.func
+        if name not in self._functions:
+            known = ", ".join(self._functions)
+            reason = f'there is no function "{name}"; the functions are: {known}'
+            raise ScheduleError(primitive, reason, self.func, self.func)
+        return self._functions[name]
+
+    def _commit(self, func: PrimFunc) -> None:
+        """Take a changed function."""
+        self._functions[func.name] = func
+
+    def _fail(self, primitive: str, reason: str, func: PrimFunc | None = None) -> ScheduleError:
+        program = func or self.func
+        return ScheduleError(primitive, reason, program, program)
+
+    # Handles
+
+    def _new_name(self, letter: str) -> str:
+        name = f"{letter}{self._num_handles}"
+        self._num_handles += 1
+        return name
+
+    def _new_block(self, func: PrimFunc, name: str) -> BlockRV:
+        handle = BlockRV(self._new_name("b"))
+        self._blocks[handle] = (func.name, name)
+        return handle
+
+    def _new_loop(self, func: PrimFunc, var: Var) -> LoopRV:
+        handle = LoopRV(self._new_name("l"))
+        self._loops[handle] = (func.name, var)
+        return handle
+
+    def _new_value(self, value: int) -> ExprRV:
+        handle = ExprRV(self._new_name("v"))
+        self._values[handle] = value
+        return handle
+
+    def _require_alive(self, primitive: str, handle: Handle) -> None:
+        if handle in self._dead:
+            reason = f"handle {handle.name} is dead: {self._dead[handle]} consumed it"
+            raise self._fail(primitive, reason)
+
+    def _loop(self, primitive: str, loop: LoopRV) -> tuple[PrimFunc, Var]:
+        """Return the function and the variable of a loop."""
+        self._require_alive(primitive, loop)
+        if loop not in self._loops:
+            raise self._fail(primitive, f"{_shown(loop)} is no loop of this schedule")
+        name, var = self._loops[loop]
+        return self._functions[name], var
+
+    def _loop_vars(self, primitive: str, loops: Sequence[LoopRV]) -> tuple[PrimFunc, list[Var]]:
+        """Return the function that some loops are in, and their variables."""
+        found = [self._loop(primitive, loop) for loop in loops]
+        if not found:
+            raise self._fail(primitive, "no loops are given")
+        if any(func is not found[0][0] for func, _ in found):
+            raise self._fail(primitive, "the loops are in different functions")
+        return found[0][0], [var for _, var in found]
+
+    def _block(self, primitive: str, block: BlockRV) -> tuple[PrimFunc, str]:
+        """Return the function and the name of a block."""
+        self._require_alive(primitive, block)
+        if block not in self._blocks:
+            raise self._fail(primitive, f"{_shown(block)} is no block of this schedule")
+        function, name = self._blocks[block]
+        return self._functions[function], name
+
+    def _value(self, primitive: str, value: ExprRV) -> int:
+        """Return the integer that a value handle stands for."""
+        if value not in self._values:
+            raise self._fail(primitive, f"{_shown(value)} is no value of this schedule")
+        return self._values[value]
+
+    def _kill(self, primitive: str, handles: Iterable[Handle]) -> None:
+        """Mark handles as consumed, and all others that stand for the same things."""
+        for handle in handles:
+            self._dead[handle] = primitive
+            if isinstance(handle, LoopRV):
+                same = self._loops[handle]
+                self._dead.update((h, primitive) for h, at in self._loops.items() if at == same)
+            elif isinstance(handle, BlockRV):
+                where = self._blocks[handle]
+                self._dead.update((h, primitive) for h, at in self._blocks.items() if at == where)
+
+    def _rename_block(self, func: PrimFunc, old: str, new: str) -> None:
+        """Let the handles of a block stand for the block of another name."""
+        for handle, at in self._blocks.items():
+            if at == (func.name, old):
+                self._blocks[handle] = (func.name, new)
+
+    def _record(
+        self,
+        name: str,
+        arguments: Mapping[str, object],
+        outputs: Sequence[Handle] = (),
+        decision: Decision | None = None,
+    ) -> None:
+        """Note an instruction that was done."""
+        self._instructions.append(
+            Instruction(
+                name,
+                tuple((key, _argument(value)) for key, value in arguments.items()),
+                tuple(handle.name for handle in outputs),
+                decision,
+            )
+        )
+
+    def get(self, handle: Handle) -> BlockRealize | For | int:
+        """Return what a handle stands for now.
+
+        Raises:
+            ScheduleError: If the handle is dead, or of another schedule.
+        """
+        if isinstance(handle, ExprRV):
+            return self._value("get", handle)
+        if isinstance(handle, BlockRV):
+            func, name = self._block("get", handle)
+            return realize_at(block_path(func, name, refusal("get", func)))
+        func, var = self._loop("get", handle)
+        loops = loops_on(tuple(statements(func.body)))
+        for loop in loops:
+            if loop.var is var:
+                return loop
+        raise self._fail("get", f"loop {var.name} is not in the program", func)
+
+
+def _argument(value: object) -> Argument:
+    if isinstance(value, list | tuple):
+        return tuple(_scalar(item) for item in value)
+    return _scalar(value)
+
+
+def _scalar(value: object) -> Scalar:
+    if isinstance(value, BlockRV | LoopRV | ExprRV):
+        return Ref(value.name)
+    assert value is None or isinstance(value, bool | int | float | str), "arguments are plain data"
+    return value
+
+
+def _shown(handle: object) -> str:
+    return (
+        f"handle {handle.name}" if isinstance(handle, BlockRV | LoopRV | ExprRV) else repr(handle)
+    )
+
+
+def _require_schedulable(func: PrimFunc) -> None:
+    """Refuse a program whose blocks and loops can't be told apart, or that was lowered."""
+    refuse = refusal("Schedule", func)
+    names: set[str] = set()
+    variables: set[Var] = set()
+    for stmt in statements(func.body):
+        match stmt:
+            case BlockRealize(block=block):
+                if block.name in names:
+                    raise refuse(f'two blocks are called "{block.name}"', stmt)
+                names.add(block.name)
+            case For(var=var):
+                if var in variables:
+                    raise refuse(f"two loops share the variable {var.name}", stmt)
+                variables.add(var)
+            case Allocate():
+                raise refuse("the program is lowered already", stmt)
+            case _:
+                pass

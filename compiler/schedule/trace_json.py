@@ -1,0 +1,315 @@
+"""Traces as JSON. What is read may come from strangers: every field is checked.
+
+    {"format": 1, "instructions": [
+        {"name": "get_block", "arguments": {"name": "C"}, "outputs": ["b0"]},
+        {"name": "get_loops", "arguments": {"block": "b0"}, "outputs": ["l1", "l2"]},
+        {"name": "sample_perfect_tile", "arguments": {"loop": "l1", "n": 2,
+         "max_innermost_factor": 16}, "outputs": ["v3", "v4"], "decision": [8, 16]},
+        {"name": "split", "arguments": {"loop": "l1", "factors": ["v3", "v4"]}, ...}]}
+
+A handle is written as its name; in an annotation's value, as {"rv": name}.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from typing import TypeGuard
+
+from compiler.schedule.error import TraceError
+from compiler.schedule.instruction import (
+    SPECS,
+    Argument,
+    Decision,
+    HandleKind,
+    Instruction,
+    Parameter,
+    ParameterKind,
+    Ref,
+    Scalar,
+    Spec,
+)
+
+FORMAT = 1
+MAX_INSTRUCTIONS = 10_000
+MAX_ITEMS = 256
+MAX_TEXT = 1_000
+MAX_INT = 2**53
+"""The greatest integer that every JSON reader keeps."""
+
+_NAME = re.compile(r"[blv](0|[1-9][0-9]{0,8})")
+_HANDLES: dict[ParameterKind, tuple[str, str]] = {
+    "block": ("b", "the name of a block handle"),
+    "blocks": ("b", "the name of a block handle"),
+    "loop": ("l", "the name of a loop handle"),
+    "loops": ("l", "the name of a loop handle"),
+    "block_or_loop": ("bl", "the name of a block or loop handle"),
+}
+
+
+def write_trace(instructions: tuple[Instruction, ...]) -> dict[str, object]:
+    """Return instructions as a JSON object."""
+    return {"format": FORMAT, "instructions": [_write(i) for i in instructions]}
+
+
+def _write(instruction: Instruction) -> dict[str, object]:
+    spec = instruction.spec
+    arguments: dict[str, object] = {}
+    for name, value in instruction.arguments:
+        parameter = spec.parameter(name)
+        assert parameter is not None, "instructions have the parameters of their spec"
+        items = value if isinstance(value, tuple) else (value,)
+        written = [_write_scalar(item, parameter.kind) for item in items]
+        arguments[name] = written if isinstance(value, tuple) else written[0]
+    entry: dict[str, object] = {"name": instruction.name, "arguments": arguments}
+    if instruction.outputs:
+        entry["outputs"] = list(instruction.outputs)
+    if instruction.decision is not None:
+        decision = instruction.decision
+        entry["decision"] = decision if isinstance(decision, int) else list(decision)
+    return entry
+
+
+def _write_scalar(value: Scalar, kind: ParameterKind) -> object:
+    if isinstance(value, Ref):
+        return {"rv": value.name} if kind == "note" else value.name
+    return value
+
+
+def read_trace(obj: object) -> tuple[Instruction, ...]:
+    """Return the instructions of a JSON object.
+
+    Raises:
+        TraceError: If it is no trace.
+    """
+    top = _object(obj, "trace", {"format", "instructions"})
+    version = top["format"]
+    if version != FORMAT or isinstance(version, bool):
+        raise TraceError("format", f"expected version {FORMAT}, got {_shown(version)}")
+    entries = top["instructions"]
+    if not isinstance(entries, list):
+        raise TraceError("instructions", f"expected a list, got {_shown(entries)}")
+    if len(entries) > MAX_INSTRUCTIONS:
+        reason = f"{len(entries)} instructions are more than {MAX_INSTRUCTIONS}"
+        raise TraceError("instructions", reason)
+    defined: set[str] = set()
+    return tuple(
+        _Reader(f"instructions[{n}]", defined).instruction(entry) for n, entry in enumerate(entries)
+    )
+
+
+def check_decision(instruction: Instruction, decision: object, where: str) -> Decision:
+    """Return a decision if it is of the form that an instruction asks for.
+
+    Raises:
+        TraceError: If it is not.
+    """
+    arguments = dict(instruction.arguments)
+    if instruction.name == "sample_categorical":
+        candidates = arguments["candidates"]
+        assert isinstance(candidates, tuple), "the candidates were read"
+        if not _is_int(decision) or not 0 <= decision < len(candidates):
+            reason = f"expected an index of {len(candidates)} candidates, got {_shown(decision)}"
+            raise TraceError(where, reason)
+        return decision
+    n = arguments["n"]
+    items = decision if isinstance(decision, list | tuple) else ()
+    if len(items) != n or not all(_is_int(item) and 1 <= item <= MAX_INT for item in items):
+        raise TraceError(where, f"expected {n} positive integers, got {_shown(decision)}")
+    return tuple(items)
+
+
+class _Reader:
+    """Reads one instruction; `defined` are the handles that those before it gave."""
+
+    def __init__(self, where: str, defined: set[str]) -> None:
+        self._where = where
+        self._defined = defined
+
+    def instruction(self, entry: object) -> Instruction:
+        fields = _object(entry, self._where, {"name", "arguments"}, {"outputs", "decision"})
+        name = fields["name"]
+        spec = SPECS.get(name) if isinstance(name, str) else None
+        if spec is None:
+            raise TraceError(f"{self._where}.name", f"{_shown(name)} is no instruction")
+        arguments = self._arguments(spec, fields["arguments"])
+        outputs = self._outputs(spec, dict(arguments), fields.get("outputs", []))
+        instruction = Instruction(spec.name, arguments, outputs)
+        where = f"{self._where}.decision"
+        decision = fields.get("decision")
+        if spec.decides:
+            decided = check_decision(instruction, decision, where)
+            return Instruction(spec.name, arguments, outputs, decided)
+        if decision is not None:
+            raise TraceError(where, f"{spec.name} decides nothing, got {_shown(decision)}")
+        return instruction
+
+    def _arguments(self, spec: Spec, obj: object) -> tuple[tuple[str, Argument], ...]:
+        where = f"{self._where}.arguments"
+        required = {p.name for p in spec.parameters if not p.is_optional}
+        optional = {p.name for p in spec.parameters if p.is_optional}
+        fields = _object(obj, where, required, optional)
+        found = tuple(
+            (p.name, self._argument(p, fields[p.name], f"{where}.{p.name}"))
+            for p in spec.parameters
+            if p.name in fields
+        )
+        if spec.name == "sample_categorical":
+            candidates, probs = (value for _, value in found)
+            assert isinstance(candidates, tuple), "the candidates were read as a list"
+            assert isinstance(probs, tuple), "the probabilities were read as a list"
+            if len(candidates) != len(probs):
+                reason = f"{len(probs)} probabilities for {len(candidates)} candidates"
+                raise TraceError(f"{where}.probs", reason)
+        return found
+
+    def _argument(self, parameter: Parameter, value: object, where: str) -> Argument:
+        match parameter.kind:
+            case "blocks" | "loops" | "factors" | "ints" | "probabilities":
+                least = 0 if parameter.kind == "blocks" else 1
+                items = _list(value, where, least)
+                read = tuple(
+                    self._scalar(parameter.kind, item, f"{where}[{n}]")
+                    for n, item in enumerate(items)
+                )
+                _check_items(parameter.kind, read, where)
+                return read
+            case "note" if isinstance(value, list):
+                items = _list(value, where, 0)
+                return tuple(_note(item, f"{where}[{n}]") for n, item in enumerate(items))
+            case kind:
+                return self._scalar(kind, value, where)
+
+    def _scalar(self, kind: ParameterKind, value: object, where: str) -> Scalar:  # noqa: C901
+        match kind:
+            case "block" | "blocks" | "loop" | "loops" | "block_or_loop":
+                letters, expected = _HANDLES[kind]
+                return self._ref(value, letters, where, expected)
+            case "factors":
+                if value is None or _is_int(value):
+                    return _integer(value, where) if value is not None else None
+                return self._ref(value, "v", where, "an integer, null or a value handle")
+            case "int" | "ints":
+                return _integer(value, where)
+            case "count":
+                return _integer(value, where, 1)
+            case "bool":
+                if not isinstance(value, bool):
+                    raise TraceError(where, f"expected true or false, got {_shown(value)}")
+                return value
+            case "str":
+                return _text(value, where)
+            case "optional_str":
+                return None if value is None else _text(value, where)
+            case "probabilities":
+                return _probability(value, where)
+            case "note":
+                if isinstance(value, dict):
+                    name = _object(value, where, {"rv"})["rv"]
+                    return self._ref(name, "v", f"{where}.rv", "the name of a value handle")
+                return _note(value, where)
+
+    def _ref(self, value: object, letters: str, where: str, expected: str) -> Ref:
+        if not isinstance(value, str) or not _NAME.fullmatch(value) or value[0] not in letters:
+            raise TraceError(where, f"expected {expected}, got {_shown(value)}")
+        if value not in self._defined:
+            raise TraceError(where, f"no instruction before this one gives {value}")
+        return Ref(value)
+
+    def _outputs(
+        self, spec: Spec, arguments: Mapping[str, Argument], obj: object
+    ) -> tuple[str, ...]:
+        where = f"{self._where}.outputs"
+        names = _list(obj, where, 0)
+        expected = _num_outputs(spec, arguments)
+        if expected is not None and len(names) != expected:
+            raise TraceError(where, f"{spec.name} gives {expected} handles, got {len(names)}")
+        return tuple(
+            self._output(name, spec.outputs, f"{where}[{n}]") for n, name in enumerate(names)
+        )
+
+    def _output(self, name: object, kind: HandleKind | None, where: str) -> str:
+        if not isinstance(name, str) or not _NAME.fullmatch(name) or name[0] != kind:
+            raise TraceError(where, f"expected a name such as {kind}0, got {_shown(name)}")
+        if name in self._defined:
+            raise TraceError(where, f"{name} is given twice")
+        self._defined.add(name)
+        return name
+
+
+def _num_outputs(spec: Spec, arguments: Mapping[str, Argument]) -> int | None:
+    if not isinstance(spec.num_outputs, str):
+        return spec.num_outputs
+    value = arguments[spec.num_outputs]
+    if isinstance(value, tuple):
+        return len(value)
+    assert isinstance(value, int), "a number of outputs is a count"
+    return value
+
+
+def _check_items(kind: ParameterKind, items: tuple[Scalar, ...], where: str) -> None:
+    if kind == "probabilities" and not any(isinstance(p, float) and p > 0 for p in items):
+        raise TraceError(where, "expected a probability above zero")
+
+
+def _object(
+    value: object, where: str, required: AbstractSet[str], optional: AbstractSet[str] = frozenset()
+) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise TraceError(where, f"expected an object, got {_shown(value)}")
+    missing, extra = required - value.keys(), value.keys() - required - optional
+    if missing:
+        raise TraceError(where, f"lacks {', '.join(sorted(missing))}")
+    if extra:
+        raise TraceError(where, f"has unknown fields: {', '.join(sorted(map(_shown, extra)))}")
+    return value
+
+
+def _list(value: object, where: str, least: int) -> list[object]:
+    if not isinstance(value, list):
+        raise TraceError(where, f"expected a list, got {_shown(value)}")
+    if not least <= len(value) <= MAX_ITEMS:
+        raise TraceError(where, f"expected {least} to {MAX_ITEMS} items, got {len(value)}")
+    return value
+
+
+def _is_int(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _integer(value: object, where: str, least: int = -MAX_INT) -> int:
+    if not _is_int(value) or not least <= value <= MAX_INT:
+        kind = "a positive integer" if least == 1 else "an integer"
+        raise TraceError(where, f"expected {kind}, got {_shown(value)}")
+    return value
+
+
+def _text(value: object, where: str) -> str:
+    if not isinstance(value, str) or len(value) > MAX_TEXT:
+        raise TraceError(where, f"expected a string, got {_shown(value)}")
+    return value
+
+
+def _probability(value: object, where: str) -> float:
+    if _is_int(value) or isinstance(value, float):
+        number = float(value) if abs(value) <= MAX_INT else math.inf
+        if math.isfinite(number) and number >= 0:
+            return number
+    raise TraceError(where, f"expected a probability, got {_shown(value)}")
+
+
+def _note(value: object, where: str) -> bool | int | float | str:
+    if isinstance(value, bool):
+        return value
+    if _is_int(value):
+        return _integer(value, where)
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    return _text(value, where)
+
+
+def _shown(value: object) -> str:
+    text = repr(value) if isinstance(value, str | int | float | None) else type(value).__name__
+    return text if len(text) <= 60 else f"{text[:57]}..."

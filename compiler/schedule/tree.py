@@ -1,0 +1,234 @@
+"""Find a node of a program, and rebuild only the path that leads to it.
+
+A loop is told by the identity of its variable, a block by its name; both are unique.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import TypeAlias
+
+from compiler.ir.names import unique
+from compiler.ir.nodes import (
+    Allocate,
+    Block,
+    BlockRealize,
+    Buffer,
+    For,
+    If,
+    IntImm,
+    Not,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    seq,
+)
+from compiler.schedule.error import Refuse
+
+Path: TypeAlias = tuple[Stmt, ...]
+"""Statements from the root realisation down, each the parent of the next."""
+
+
+def children(stmt: Stmt) -> tuple[Stmt, ...]:
+    """Return the statements right below a statement; a block's body counts, its init does not."""
+    match stmt:
+        case For(body=body) | Allocate(_, body):
+            return (body,)
+        case Seq(stmts):
+            return stmts
+        case BlockRealize(block=block):
+            return (block.body,)
+        case If(_, then, otherwise):
+            return (then,) if otherwise is None else (then, otherwise)
+        case Store():
+            return ()
+
+
+def statements(stmt: Stmt) -> Iterator[Stmt]:
+    """Yield a statement and all those below it, in program order."""
+    yield stmt
+    for child in children(stmt):
+        yield from statements(child)
+
+
+def blocks(func: PrimFunc) -> Iterator[BlockRealize]:
+    """Yield every block of a program in program order, the root first."""
+    return (stmt for stmt in statements(func.body) if isinstance(stmt, BlockRealize))
+
+
+def find_loop(func: PrimFunc, var: Var) -> Path | None:
+    """Return the path to the loop of a variable."""
+    return _search(func.body, lambda stmt: isinstance(stmt, For) and stmt.var is var)
+
+
+def find_block(func: PrimFunc, name: str) -> Path | None:
+    """Return the path to the block of a name."""
+    return _search(
+        func.body, lambda stmt: isinstance(stmt, BlockRealize) and stmt.block.name == name
+    )
+
+
+def _search(root: Stmt, is_wanted: Callable[[Stmt], bool]) -> Path | None:
+    path: list[Stmt] = []
+
+    def visit(stmt: Stmt) -> bool:
+        path.append(stmt)
+        if is_wanted(stmt) or any(visit(child) for child in children(stmt)):
+            return True
+        path.pop()
+        return False
+
+    return tuple(path) if visit(root) else None
+
+
+def loop_path(func: PrimFunc, var: Var, refuse: Refuse) -> Path:
+    """Return the path to a loop, or refuse."""
+    path = find_loop(func, var)
+    if path is None:
+        raise refuse(f"loop {var.name} is not in the program", func)
+    return path
+
+
+def block_path(func: PrimFunc, name: str, refuse: Refuse) -> Path:
+    """Return the path to a block, or refuse."""
+    path = find_block(func, name)
+    if path is None:
+        known = ", ".join(realize.block.name for realize in blocks(func))
+        raise refuse(f'there is no block "{name}"; the blocks are: {known}', func)
+    return path
+
+
+def loop_at(path: Path) -> For:
+    """Return the loop that a path leads to."""
+    loop = path[-1]
+    assert isinstance(loop, For), "the path leads to a loop"
+    return loop
+
+
+def realize_at(path: Path) -> BlockRealize:
+    """Return the block that a path leads to."""
+    realize = path[-1]
+    assert isinstance(realize, BlockRealize), "the path leads to a block"
+    return realize
+
+
+def scope_path(path: Path) -> Path:
+    """Return the path to the block around the end of `path`."""
+    for depth in range(len(path) - 1, 0, -1):
+        if isinstance(path[depth - 1], BlockRealize):
+            return path[:depth]
+    raise AssertionError("every statement but the root lies in a block")
+
+
+def loops_on(path: Path) -> tuple[For, ...]:
+    """Return the loops of a path, the outermost first."""
+    return tuple(stmt for stmt in path if isinstance(stmt, For))
+
+
+def extents_of(loops: Iterable[For]) -> dict[Var, int]:
+    """Return the extents of loops; those that are not literals are left out."""
+    return {loop.var: loop.extent.value for loop in loops if isinstance(loop.extent, IntImm)}
+
+
+def loops_below(stmt: Stmt) -> Iterator[For]:
+    """Yield the loops at and below a statement, in program order."""
+    return (below for below in statements(stmt) if isinstance(below, For))
+
+
+def block_with_body(block: Block, body: Stmt) -> Block:
+    """Return a block with another body."""
+    return Block(
+        block.name,
+        block.iter_vars,
+        block.reads,
+        block.writes,
+        body,
+        block.init,
+        block.alloc_buffers,
+        block.annotations,
+    )
+
+
+def replace_at(func: PrimFunc, path: Path, new: Stmt | None) -> PrimFunc:
+    """Return the program with the end of `path` replaced, or with None removed.
+
+    Loops and conditions that removal leaves empty go too.
+    """
+    for depth in range(len(path) - 1, 0, -1):
+        new = _with_child(path[depth - 1], path[depth], new)
+    assert isinstance(new, BlockRealize), "the root stays"
+    return PrimFunc(func.name, func.params, new, func.attrs)
+
+
+def _with_child(parent: Stmt, old: Stmt, new: Stmt | None) -> Stmt | None:
+    if new is None:
+        return _without_child(parent, old)
+    match parent:
+        case For(var, extent, _, kind, thread, annotations):
+            return For(var, extent, new, kind, thread, annotations)
+        case Seq(stmts):
+            return seq(*(new if stmt is old else stmt for stmt in stmts))
+        case BlockRealize(values, predicate, block):
+            return BlockRealize(values, predicate, block_with_body(block, new))
+        case If(condition, then, otherwise):
+            return If(condition, new, otherwise) if then is old else If(condition, then, new)
+        case Allocate(buffer, _):
+            return Allocate(buffer, new)
+        case Store():
+            raise AssertionError("a store has no statements below it")
+
+
+def _without_child(parent: Stmt, old: Stmt) -> Stmt | None:
+    match parent:
+        case Seq(stmts):
+            return seq(*(stmt for stmt in stmts if stmt is not old))
+        case If(condition, then, otherwise) if otherwise is not None:
+            return If(condition, then) if old is otherwise else If(Not(condition), otherwise)
+        case BlockRealize():
+            raise AssertionError("a block keeps a body")
+        case _:
+            return None
+
+
+def allocate_in(func: PrimFunc, scope: Path, buffer: Buffer) -> PrimFunc:
+    """Return the program with a buffer allocated in the block that `scope` leads to."""
+    realize = realize_at(scope)
+    block = replace(realize.block, alloc_buffers=(*realize.block.alloc_buffers, buffer))
+    return replace_at(func, scope, with_block(realize, block))
+
+
+def drop_buffer(func: PrimFunc, scope: str, buffer: Buffer) -> PrimFunc:
+    """Return the program with a buffer no longer allocated in the block called `scope`."""
+    path = find_block(func, scope)
+    assert path is not None, "the scope is in the program"
+    realize = realize_at(path)
+    kept = tuple(own for own in realize.block.alloc_buffers if own != buffer)
+    return replace_at(func, path, with_block(realize, replace(realize.block, alloc_buffers=kept)))
+
+
+def with_block(realize: BlockRealize, block: Block) -> BlockRealize:
+    """Return the realisation of another block at the same place."""
+    return BlockRealize(realize.iter_values, realize.predicate, block)
+
+
+def insert_in(body: Stmt, position: int, new: Stmt) -> Stmt:
+    """Return a body with a statement before the one at `position`."""
+    stmts = list(body.stmts if isinstance(body, Seq) else (body,))
+    stmts.insert(position, new)
+    return seq(*stmts)
+
+
+def fresh_block_name(func: PrimFunc, base: str) -> str:
+    """Return `base`, or `base_1`, `base_2`, ... whichever no block is called yet."""
+    return unique(base, {realize.block.name for realize in blocks(func)})
+
+
+def fresh_buffer_name(func: PrimFunc, base: str) -> str:
+    """Return `base`, or `base_1`, `base_2`, ... whichever no buffer is called yet."""
+    taken = {buffer.name for buffer in func.params}
+    for realize in blocks(func):
+        taken.update(buffer.name for buffer in realize.block.alloc_buffers)
+    return unique(base, taken)
