@@ -7,6 +7,7 @@ there are few bins and few, sampled rows and columns a tree, on one thread.
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -78,8 +79,9 @@ class XGBoostModel:
         booster = self._trained()
         if booster is None:
             raise CostModelError("a cost model without training has nothing to store")
-        header = json.dumps(_header(), sort_keys=True).encode()
-        return header + b"\n" + bytes(booster.save_raw("ubj"))
+        trees = bytes(booster.save_raw("ubj"))
+        header = {**_header(), "sha256": sha256(trees).hexdigest()}
+        return json.dumps(header, sort_keys=True).encode() + b"\n" + trees
 
     @classmethod
     def from_bytes(cls, stored: bytes, seed: int = 0) -> XGBoostModel:
@@ -101,11 +103,11 @@ class XGBoostModel:
                     f"the stored cost model has {key} {found.get(key)!r}, this program has "
                     f"{wanted!r}: train it anew"
                 )
+        # XGBoost trusts what it loads, so damage has to be found before.
+        if found.get("sha256") != sha256(trees).hexdigest():
+            raise CostModelError("the trees of the stored cost model are damaged")
         booster = xgboost.Booster({"nthread": 1})
-        try:
-            booster.load_model(bytearray(trees))
-        except xgboost.core.XGBoostError as error:
-            raise CostModelError("the trees of the stored cost model are damaged") from error
+        booster.load_model(bytearray(trees))
         model = cls(seed)
         model._base = model._booster = booster
         return model

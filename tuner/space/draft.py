@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.nodes import BlockRealize, PrimFunc
 from compiler.schedule.handle import BlockRV, ExprRV, LoopRV
 from compiler.schedule.schedule import Schedule
 from compiler.target import Target
@@ -56,7 +56,7 @@ class Draft:
         """Return a copy that goes its own way, under a longer name."""
         return replace(
             self,
-            schedule=self.schedule.trace.apply_to(self.func),
+            schedule=self.schedule.copy(),
             name=(*self.name, name),
             knobs=list(self.knobs),
             nests=list(self.nests),
@@ -102,6 +102,12 @@ class Draft:
         """Return the loops around a block, the outermost first."""
         handle = self.schedule.get_block(block) if isinstance(block, str) else block
         return list(self.schedule.get_loops(handle))
+
+    def block_name(self, block: BlockRV) -> str:
+        """Return the name of a block by its handle."""
+        realize = self.schedule.get(block)
+        assert isinstance(realize, BlockRealize), "a block's handle stands for a block"
+        return realize.block.name
 
     def parallelize(self, loops: Sequence[LoopRV]) -> int:
         """Fuse loops and run them in parallel, if the target has cores for it.

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from random import Random
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from compiler.schedule.sample import divisors
+from compiler.schedule.sample import divisors, num_tiles, sample_tile
 
 Ints: TypeAlias = npt.NDArray[np.int64]
-MAX_OPTIONS = 1 << 16
-"""Options of one knob; a tiling with more keeps an even sample of them."""
+MAX_OPTIONS = 1 << 14
+"""Options of one knob; a tiling with more keeps a random sample of them."""
 
 
 @dataclass(frozen=True)
 class TileKnob:
-    """How to write `extent` as a product of `parts` factors, the last at most `max_innermost`.
+    """How to write `extent` as a product of 2 or more factors, the last at most `max_innermost`.
 
     Decides a `sample_perfect_tile` instruction.
     """
@@ -112,27 +113,32 @@ Knob: TypeAlias = TileKnob | ChoiceKnob
 
 @lru_cache(maxsize=256)
 def _factorizations(extent: int, parts: int, max_innermost: int) -> Ints:
-    all_divisors = divisors(extent)
-    # Rows for the innermost k parts of each divisor, grown from the inside out.
-    rows: dict[int, Ints] = {d: np.array([[d]]) for d in all_divisors if d <= max_innermost}
-    for _ in range(parts - 1):
+    if num_tiles(extent, parts, max_innermost) > MAX_OPTIONS:
+        rng = Random(0)
+        drawn = {sample_tile(rng, extent, parts, max_innermost) for _ in range(MAX_OPTIONS)}
+        found = np.array(sorted(drawn), np.int64)
+    else:
+        found = _every_factorization(extent, parts, max_innermost)
+    found.setflags(write=False)
+    return found
+
+
+def _every_factorization(extent: int, parts: int, max_innermost: int) -> Ints:
+    # Rows for the innermost parts of each divisor, grown from the inside out.
+    rows = {d: np.array([[d]], np.int64) for d in divisors(extent) if d <= max_innermost}
+    for part in range(1, parts):
+        wanted = divisors(extent) if part < parts - 1 else (extent,)
         grown: dict[int, Ints] = {}
-        for total in all_divisors:
+        for total in wanted:
             blocks = [
                 np.hstack([np.full((len(rows[total // d]), 1), d), rows[total // d]])
-                for d in all_divisors
-                if total % d == 0 and total // d in rows
+                for d in divisors(total)
+                if total // d in rows
             ]
             if blocks:
                 grown[total] = np.vstack(blocks)
         rows = grown
-    found = rows.get(extent)
-    if found is None:  # one part only, and the extent is over its limit
-        found = np.array([[extent]])
-    if len(found) > MAX_OPTIONS:
-        found = found[np.linspace(0, len(found) - 1, MAX_OPTIONS).astype(np.int64)]
-    found.setflags(write=False)
-    return found
+    return rows[extent]
 
 
 @lru_cache(maxsize=256)

@@ -54,7 +54,7 @@ def _tiled(draft: Draft, name: str) -> list[Draft]:
     _tile(direct, block, None)
     copy = cached.schedule.cache_write(cached.schedule.get_block(name), 0, "local")
     _tile(cached, block, copy)
-    cached.scheduled.add(cached.schedule.get(copy).name)
+    cached.scheduled.add(cached.block_name(copy))
     return [direct, cached]
 
 

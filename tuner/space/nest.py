@@ -68,7 +68,7 @@ class NestTables:
         self.nest = nest
         self.extents = extents
         """Loop extents by level and axis."""
-        self.tiles: Floats = np.cumprod(extents[::-1], axis=0)[::-1]
+        self.tiles: Floats = np.cumprod(extents[::-1], axis=0, dtype=np.float64)[::-1]
         """By level and axis: how far one run of the loops from that level inwards goes."""
         per_level: Floats = np.prod(extents, axis=1, dtype=np.float64)
         self.level_extents: Floats = per_level
