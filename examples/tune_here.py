@@ -15,7 +15,7 @@ trials = int(sys.argv[2]) if len(sys.argv) > 2 else 64
 result = lw.tune(operator, target="cpu -num-cores=1", trials=trials, seed=0)
 print(f"default {1e3 * result.default.run_secs:.3f} ms")
 print(f"best    {1e3 * result.best.run_secs:.3f} ms, trial {result.best.number}, by this schedule:")
-print(result.best.trace.show())
+print(result.best.trace.python())
 
 path = Path("kernel.loopwright")
 result.build().save(path)

@@ -41,4 +41,4 @@ def best(
         )
     )
     console.print()
-    console.print(found.trace.show(), markup=False, highlight=False, soft_wrap=True)
+    console.print(found.trace.python(), markup=False, highlight=False, soft_wrap=True)

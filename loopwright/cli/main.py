@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Annotated, Any
 
 import stamina.instrumentation
@@ -9,13 +10,33 @@ import typer
 from typer.core import TyperGroup
 
 import loopwright
-from loopwright.cli import best, jobs, serve, trials, tune
 from loopwright.cli.failure import explain
 from loopwright.cli.output import err_console
 
+COMMANDS = ("serve", "tune", "best", "jobs", "trials")
+
 
 class Commands(TyperGroup):
-    """Runs a command; a user's mistake becomes a message and an exit code, never a traceback."""
+    """Loads and runs a command; a user's mistake becomes a message and an exit code.
+
+    The function of a command is in the module of its name, which is loaded when it is asked for:
+    listing jobs should not wait for a web server and a cost model to load.
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands, in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command by its name, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"loopwright.cli.{cmd_name}")
+        alone = typer.Typer(
+            add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
+        )
+        alone.command(cmd_name)(getattr(module, cmd_name))
+        return typer.main.get_command(alone)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -39,11 +60,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command("serve")(serve.serve)
-app.command("tune")(tune.tune)
-app.command("best")(best.best)
-app.command("jobs")(jobs.jobs)
-app.command("trials")(trials.trials)
 
 
 def _show_version(is_asked: bool) -> None:
@@ -66,4 +82,4 @@ def main() -> None:
     """Run the command line of this process."""
     # Retries are told on standard error by the failure that ends them, not one by one on output.
     stamina.instrumentation.set_on_retry_hooks([])
-    app()
+    app(prog_name="loopwright")
