@@ -77,7 +77,7 @@ def test_a_script_file_is_tuned_on_a_server_and_found_there(server: Server) -> N
         (("tune", "matmul:8,8,8", "--trials", "1000000"), "--trials"),
         (("tune", "matmul:8,8,8", "--strategy", "luck"), "luck"),
         (("tune", "matmul:8,8,8", "--url", "nowhere"), "looks like http://"),
-        (("trials", "not-an-id"), "not-an-id"),
+        (("trials", "not-an-id"), "JOB"),
         (("jobs", "--state", "asleep"), "asleep"),
     ],
 )
@@ -95,7 +95,7 @@ def test_a_mistake_in_a_script_is_shown_with_its_place(tmp_path: Path) -> None:
     ran = loopwright("tune", str(path))
     assert ran.returncode == 2
     place, quoted, carets = ran.stderr.splitlines()[:3]
-    assert place.startswith(f"error: {path}:19:")
+    assert place.startswith(f"error: {path}:18:")
     assert "vl" in place
     assert quoted.index("vl") == carets.index("^")
 
