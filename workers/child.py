@@ -1,0 +1,67 @@
+"""The disposable child: `python -m workers.child PARENT REQUESTS RESULTS SLOT...`.
+
+It measures one candidate after the other, and may die of any of them. It reads requests from one
+pipe and writes phases and measurements to another; see `workers.frames`. Slots are memory files for
+what should outlive it; see `workers.shelf`.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+
+from compiler.driver import toolchain
+from compiler.target import Target
+from workers.frames import FrameDecoder, Message, encode
+from workers.measure import Bench, Build, build_candidate
+from workers.parent_death import die_with_parent
+from workers.phase import Phase
+from workers.request import Limits, MeasureRequest
+
+_READ_BYTES = 1 << 16
+
+
+def main(build: Build = build_candidate) -> None:
+    """Answer requests until the pipe closes.
+
+    Args:
+        build: Makes the artifact of a candidate; tests put kernels with faults in its place.
+    """
+    parent, requests, results, *slots = (int(text) for text in sys.argv[1:])
+    die_with_parent(parent)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    own_bytes = _address_space_bytes()
+    bench = Bench(build, slots)
+
+    def say(message: Message) -> None:
+        content = memoryview(encode(message))
+        while content:
+            content = content[os.write(results, content) :]
+
+    def announce(phase: Phase) -> None:
+        say({"phase": phase})
+
+    say({"host": {"label": Target("cpu").label, "toolchain": toolchain()}})
+    decoder = FrameDecoder()
+    while content := os.read(requests, _READ_BYTES):
+        for message in decoder.feed(content):
+            request = MeasureRequest.from_json(message)
+            _limit_memory(own_bytes + (request.limits or Limits()).memory_bytes)
+            say({"measurement": bench.measure(request, announce).to_json()})
+
+
+def _address_space_bytes() -> int:
+    """Return how much address space this process has taken so far."""
+    with open("/proc/self/statm", "rb") as file:
+        return int(file.read().split()[0]) * resource.getpagesize()
+
+
+def _limit_memory(size_bytes: int) -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    soft = size_bytes if hard == resource.RLIM_INFINITY else min(size_bytes, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""The port to whatever spreads candidates over workers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from compiler.runtime.measurement import Measurement
+from workers.request import MeasureRequest
+
+
+class NoWorkerError(LookupError):
+    """No worker serves the target of a request."""
+
+
+class EngineClosedError(RuntimeError):
+    """The engine was closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFacts:
+    """What an engine knows of one of its workers; `facts` is JSON-able."""
+
+    name: str
+    host: str
+    label: str  # the kind of target it serves, such as "cpu/znver3"
+    pid: int
+    is_busy: bool
+    last_seen: float  # seconds since the epoch
+    facts: Mapping[str, Any]  # versions, the result of the self-test
+
+
+class Engine(Protocol):
+    """Measures candidates on workers, each in a disposable child there.
+
+    Safe to use from several threads.
+    """
+
+    def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
+        """Yield the index of each trace with its measurement, in the order of completion.
+
+        Every index comes exactly once, whatever becomes of candidates and workers. The iterator
+        may be closed before its end: what has not begun is then abandoned.
+
+        Raises:
+            NoWorkerError: If no worker serves the target.
+            EngineClosedError: If the engine is closed, now or meanwhile.
+        """
+        ...
+
+    def workers(self) -> list[WorkerFacts]:
+        """Return the workers that are there now, by name."""
+        ...
+
+    def close(self) -> None:
+        """End the workers; a second call does nothing."""
+        ...

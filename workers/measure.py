@@ -1,0 +1,149 @@
+"""Measure a candidate in this process: build it, compare it with the oracle, time it.
+
+What goes wrong is a measurement with an error, never an exception. What can't be caught, a crash
+or a hang, is the runner's to see; so each phase is announced as it begins.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from compiler.driver import BuildError, compile_artifact
+from compiler.ir.nodes import PrimFunc
+from compiler.ir.oracle import OracleError
+from compiler.runtime.artifact import Artifact, ArtifactError
+from compiler.runtime.measurement import ErrorKind, Measurement
+from compiler.runtime.module import Module
+from compiler.schedule.error import ScheduleError, TraceError
+from compiler.schedule.trace import Trace
+from compiler.script.error import ScriptError
+from compiler.target import Target, TargetError
+from workers.phase import Phase
+from workers.prepared import Prepared, PreparedWorkloads, WrongResultError
+from workers.request import MeasureRequest
+from workers.sample import clock_for, sample_secs
+
+Build: TypeAlias = Callable[[PrimFunc, str, Target], Artifact]
+
+_MESSAGE_CHARS = 4000
+# What a build may raise by design; anything else is a bug of ours, and says so.
+_REFUSALS = (BuildError, OracleError, ScheduleError, ScriptError, TargetError, TraceError)
+
+
+def build_candidate(func: PrimFunc, trace: str, target: Target) -> Artifact:
+    """Replay a trace on a program and compile the result.
+
+    Raises:
+        ValueError: If the text is not JSON.
+        TraceError: If it is no trace.
+        ScheduleError: If the trace does not apply.
+        BuildError: If the program does not compile.
+    """
+    return compile_artifact(Trace.from_json(json.loads(trace)).apply_to(func), target)
+
+
+class Bench:
+    """Measures candidates; keeps what their workloads need from one to the next.
+
+    Args:
+        build: Makes the artifact of a candidate.
+        slots: The memory files of a `workers.shelf.Shelf`, for what should outlive this process.
+    """
+
+    def __init__(self, build: Build = build_candidate, slots: Sequence[int] = ()) -> None:
+        self._build = build
+        self._prepared = PreparedWorkloads(slots)
+
+    def measure(
+        self, request: MeasureRequest, announce: Callable[[Phase], None] = lambda _: None
+    ) -> Measurement:
+        """Measure the one candidate of a request.
+
+        Args:
+            announce: Called as each phase begins.
+        """
+        (trace,) = request.traces
+        clock = _PhaseClock(announce)
+        module: Module | None = None
+        try:
+            prepared = self._prepared.find(request.workload)
+            if prepared is None:
+                clock.enter(Phase.ORACLE)
+                prepared = self._prepared.add(request.workload)
+            clock.enter(Phase.BUILD)
+            target = Target(request.target)
+            artifact = self._build(prepared.func, trace, target)
+            module = Module(artifact)
+            return _check_and_time(module, prepared, request.incumbent_secs, clock)
+        except Exception as error:
+            kind, message = _explain(error)
+            return clock.stamp(Measurement(error=kind, message=message[:_MESSAGE_CHARS]))
+        finally:
+            if module is not None:
+                module.close()
+
+
+def _check_and_time(
+    module: Module, prepared: Prepared, incumbent_secs: float | None, clock: _PhaseClock
+) -> Measurement:
+    clock.enter(Phase.CHECK)
+    ticks = clock_for(module.num_threads)
+    run = module.bind(*prepared.fresh_arrays())
+    start = ticks()
+    run()
+    first_secs = ticks() - start
+    max_error = prepared.check()
+    clock.enter(Phase.TIME)
+    run_secs = sample_secs(run, ticks, first_secs, incumbent_secs)
+    # A race may spare the first run.
+    prepared.check_again()
+    return clock.stamp(Measurement(run_secs=run_secs, max_error=max_error))
+
+
+def _explain(error: Exception) -> tuple[ErrorKind, str]:
+    match error:
+        case WrongResultError():
+            return ErrorKind.WRONG_RESULT, str(error)
+        case MemoryError():
+            return ErrorKind.OUT_OF_MEMORY, f"no memory left under the limit: {error}"
+        case ArtifactError():
+            return ErrorKind.DEVICE_ERROR, str(error)
+        case _ if isinstance(error, _REFUSALS):
+            return ErrorKind.BUILD_ERROR, str(error)
+        case _:
+            return ErrorKind.BUILD_ERROR, f"{type(error).__name__}: {error}"
+
+
+class _PhaseClock:
+    """Announces phases, and adds up how long each lasts."""
+
+    def __init__(self, announce: Callable[[Phase], None]) -> None:
+        self._announce = announce
+        self._secs = dict.fromkeys(Phase, 0.0)
+        self._phase = Phase.BUILD
+        self._since = time.perf_counter()
+
+    def enter(self, phase: Phase) -> None:
+        """End a phase, begin another."""
+        self._stop()
+        self._phase = phase
+        self._announce(phase)
+
+    def stamp(self, measurement: Measurement) -> Measurement:
+        """Return the measurement with the seconds of its phases; the oracle is nobody's cost."""
+        self._stop()
+        return replace(
+            measurement,
+            build_secs=self._secs[Phase.BUILD],
+            check_secs=self._secs[Phase.CHECK],
+            time_secs=self._secs[Phase.TIME],
+        )
+
+    def _stop(self) -> None:
+        now = time.perf_counter()
+        self._secs[self._phase] += now - self._since
+        self._since = now

@@ -1,0 +1,251 @@
+"""One child process: its start, its pipes, its death.
+
+The child leads a session and a process group of its own, which is killed whole. What it prints
+goes to a pipe apart from its answers; the tail is kept as its last words.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+
+from workers.frames import FrameDecoder, Message, encode
+
+_READ_BYTES = 1 << 16
+_LAST_WORDS_BYTES = 2000
+# A kernel is timed on its own threads only; libraries in the child must not add theirs.
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+class ChildGoneError(Exception):
+    """The child closed its pipe: it died, or will never answer."""
+
+
+class DeadlineError(Exception):
+    """The child said nothing in time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """How a child ended.
+
+    `exit_code` is negative for a signal, as in `subprocess`; None if somebody else reaped it.
+    `was_alive` says that it still ran, so that the signal is our own.
+    """
+
+    exit_code: int | None = None
+    peak_bytes: int = 0
+    last_words: str = ""
+    was_alive: bool = False
+
+    @property
+    def cause(self) -> str:
+        """Say what ended it, such as `SIGSEGV`."""
+        code = self.exit_code
+        if code is None:
+            return "an unknown cause"
+        if code >= 0:
+            return f"exit code {code}"
+        return next((s.name for s in signal.Signals if s == -code), f"signal {-code}")
+
+
+class ChildProcess:
+    """A running `python -m MODULE`, which speaks the frames of `workers.frames`.
+
+    One thread at a time may talk to it; `kill` is safe from any thread, at any time.
+
+    Args:
+        module: The program of the child.
+        inherited: Descriptors that it should have too.
+    """
+
+    def __init__(self, module: str, inherited: Sequence[int] = ()) -> None:
+        self._decoder = FrameDecoder()
+        self._messages: deque[Message] = deque()
+        self._last_words = b""
+        self._death: Death | None = None
+        self._life = threading.Lock()
+        self._process, self._requests, self._results = (
+            _spawner().submit(_start, module, inherited).result()
+        )
+        assert self._process.stderr is not None
+        self._words = self._process.stderr.fileno()
+        self._poll = select.poll()
+        for fd in (self._results, self._words):
+            self._poll.register(fd, select.POLLIN)
+
+    @property
+    def pid(self) -> int:
+        """The child's process, session and group."""
+        return self._process.pid
+
+    def send(self, message: Message, deadline: float) -> None:
+        """Send a message.
+
+        Args:
+            deadline: By `time.monotonic`.
+
+        Raises:
+            ChildGoneError: If the child closed its pipe.
+            DeadlineError: If it does not read.
+            FrameError: If the message is too long.
+        """
+        content = memoryview(encode(message))
+        while content:
+            try:
+                content = content[os.write(self._requests, content) :]
+            except BlockingIOError:
+                writable = select.poll()
+                writable.register(self._requests, select.POLLOUT)
+                if not writable.poll(_millis_until(deadline)):
+                    raise DeadlineError from None
+            except BrokenPipeError:
+                raise ChildGoneError from None
+
+    def receive(self, deadline: float) -> Message:
+        """Return the next message.
+
+        Args:
+            deadline: By `time.monotonic`.
+
+        Raises:
+            ChildGoneError: If the child closed its pipe.
+            DeadlineError: If nothing came in time.
+            FrameError: If it sent something else than frames.
+        """
+        while not self._messages:
+            ready = self._poll.poll(_millis_until(deadline))
+            if not ready:
+                raise DeadlineError
+            for fd, _ in ready:
+                content = os.read(fd, _READ_BYTES)
+                if fd == self._results:
+                    self._messages.extend(self._take(content))
+                elif content:
+                    self._hear(content)
+                else:
+                    self._poll.unregister(self._words)
+        return self._messages.popleft()
+
+    def kill(self) -> None:
+        """Kill the whole group, without waiting; whoever listens sees `ChildGoneError`."""
+        with self._life:
+            if self._death is None:
+                self._kill_group()
+
+    def is_alive(self) -> bool:
+        """Tell whether the child still runs."""
+        return self._death is None and not self._dies_within(0)
+
+    def end(self, grace_secs: float = 0.0) -> Death:
+        """Kill what is left, reap it and close the pipes; a second call returns the same.
+
+        Args:
+            grace_secs: How long to wait for it to die by itself: a child whose pipe has closed is
+                dead, or will be in a moment, unless it closed the pipe itself.
+        """
+        with self._life:
+            if self._death is None:
+                was_alive = not self._dies_within(grace_secs)
+                self._kill_group()
+                self._death = self._bury(was_alive)
+            return self._death
+
+    def _dies_within(self, secs: float) -> bool:
+        try:
+            pidfd = os.pidfd_open(self.pid)
+        except ProcessLookupError:  # reaped by somebody else
+            return True
+        try:
+            ends = select.poll()
+            ends.register(pidfd, select.POLLIN)
+            return bool(ends.poll(int(1000 * secs)))
+        finally:
+            os.close(pidfd)
+
+    def _kill_group(self) -> None:
+        # Until it is reaped, a dead leader keeps its number, so this can't hit a stranger.
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def _bury(self, was_alive: bool) -> Death:
+        code, peak_bytes = None, 0
+        with suppress(ChildProcessError):  # somebody ignores SIGCHLD, or reaps what is not theirs
+            _, status, usage = os.wait4(self.pid, 0)
+            code, peak_bytes = os.waitstatus_to_exitcode(status), usage.ru_maxrss << 10
+        self._process.returncode = code or 0  # what tells `Popen` that there is nothing to reap
+        self._hear_the_rest()
+        assert self._process.stderr is not None
+        self._process.stderr.close()
+        os.close(self._requests)
+        os.close(self._results)
+        words = self._last_words.decode(errors="replace").strip()
+        return Death(code, peak_bytes, words, was_alive)
+
+    def _take(self, content: bytes) -> Iterator[Message]:
+        if not content:
+            raise ChildGoneError
+        return self._decoder.feed(content)
+
+    def _hear(self, content: bytes) -> None:
+        self._last_words = (self._last_words + content)[-_LAST_WORDS_BYTES:]
+
+    def _hear_the_rest(self) -> None:
+        os.set_blocking(self._words, False)
+        with suppress(BlockingIOError):  # a stray grandchild may hold the pipe open
+            while content := os.read(self._words, _READ_BYTES):
+                self._hear(content)
+
+
+def _start(module: str, inherited: Sequence[int]) -> tuple[subprocess.Popen[bytes], int, int]:
+    """Start a child; return it, where requests are written and where results are read."""
+    request_source, request_sink = os.pipe()
+    result_source, result_sink = os.pipe()
+    ends = (request_source, result_sink)
+    fds = (*ends, *inherited)
+    # The child finds modules where this process does: `-P` keeps its own working directory out.
+    path = os.pathsep.join(place or os.getcwd() for place in sys.path)
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", module, str(os.getpid()), *map(str, fds)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            pass_fds=fds,
+            start_new_session=True,
+            env={**os.environ, **_ONE_THREAD, "PYTHONPATH": path},
+        )
+    except BaseException:
+        os.close(request_sink)
+        os.close(result_source)
+        raise
+    finally:
+        for fd in ends:
+            os.close(fd)
+    os.set_blocking(request_sink, False)
+    return process, request_sink, result_source
+
+
+@lru_cache(maxsize=1)
+def _spawner() -> ThreadPoolExecutor:
+    """Return the one thread that starts children.
+
+    The parent-death signal comes when the *thread* that started a child ends, so that must be a
+    thread that lives as long as this process.
+    """
+    return ThreadPoolExecutor(max_workers=1, thread_name_prefix="spawner")
+
+
+def _millis_until(deadline: float) -> int:
+    return max(0, int(1000 * (deadline - time.monotonic())) + 1)

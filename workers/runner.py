@@ -1,0 +1,277 @@
+"""Runs candidates in a disposable child, and says of each what came of it.
+
+Whatever a candidate does, it costs its own trial at most: a child that crashed or overran a
+deadline is killed with its whole group, the next candidate gets a new one.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from signal import SIGABRT, SIGKILL
+from types import TracebackType
+from typing import Self
+
+from compiler.runtime.measurement import ErrorKind, Measurement
+from workers.frames import FrameError
+from workers.phase import Phase, deadline_secs
+from workers.process import ChildGoneError, ChildProcess, DeadlineError, Death
+from workers.request import Limits, MeasureRequest
+
+_START_TIMEOUT_SECS = 60.0
+_GRACE_SECS = 1.0
+_NUM_SLOTS = 4  # workloads whose expected result outlives a child
+# Native code says so before it aborts, in words that depend on the library.
+_OUT_OF_MEMORY_WORDS = ("out of memory", "bad_alloc", "cannot allocate memory", "MemoryError")
+
+
+class ChildStartError(RuntimeError):
+    """No child can be started here: measuring itself is broken."""
+
+
+class RunnerClosedError(RuntimeError):
+    """The runner was closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What a child says of where it runs."""
+
+    label: str
+    toolchain: str
+
+
+class ChildRunner:
+    """Measures candidates one at a time, each in a child that it can kill.
+
+    The child starts with the first candidate and is kept for the next. Requests of several
+    threads take turns by candidate. `close` ends the child, and with it whatever is under way.
+
+    Args:
+        limits: What a candidate may take where its request does not say.
+        worker: The name under which measurements are reported.
+        child_module: The program of the child; tests run one whose kernels have faults.
+    """
+
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        worker: str | None = None,
+        child_module: str = "workers.child",
+    ) -> None:
+        self.limits = limits or Limits()
+        self.worker = worker or f"{socket.gethostname()}/{os.getpid()}"
+        self._child_module = child_module
+        self._turn = threading.Lock()
+        self._state = threading.Lock()
+        self._child: ChildProcess | None = None
+        self._host: Host | None = None
+        self._is_closed = False
+        self._ooms_seen = 0
+        self._slots = [os.memfd_create("loopwright-shelf") for _ in range(_NUM_SLOTS)]
+
+    def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
+        """Yield the index of each trace with its measurement, in order.
+
+        Raises:
+            ChildStartError: If no child can be started.
+            RunnerClosedError: If the runner was closed.
+        """
+        request = replace(request, limits=request.limits or self.limits)
+        for index in range(len(request.traces)):
+            with self._turn:
+                measurement = self._measure_one(request.part([index]))
+            yield index, replace(measurement, worker=self.worker)
+
+    def host(self) -> Host:
+        """Return what the child says of this host; a child is started if there is none.
+
+        Raises:
+            ChildStartError: If no child can be started.
+            RunnerClosedError: If the runner was closed.
+        """
+        with self._turn:
+            if self._host is None:
+                self._living_child()
+            assert self._host is not None
+            return self._host
+
+    @property
+    def child_pid(self) -> int | None:
+        """The child's process, if there is one."""
+        with self._state:
+            return None if self._child is None else self._child.pid
+
+    def rest(self) -> None:
+        """End the child, which frees its memory; the next candidate starts another."""
+        with self._turn:
+            self._bury()
+
+    def close(self) -> None:
+        """End the child; a second call does nothing. What is being measured is abandoned."""
+        with self._state:
+            self._is_closed = True
+            if self._child is not None:
+                self._child.kill()
+        with self._turn:
+            self._bury()
+            while self._slots:
+                os.close(self._slots.pop())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _measure_one(self, request: MeasureRequest) -> Measurement:
+        attempt = _Attempt(request)
+        measurement = self._attempt(attempt)
+        if measurement is None:
+            # Killed by a hand that was neither ours nor the system's: not the candidate's fault.
+            attempt = _Attempt(request)
+            measurement = self._attempt(attempt)
+        if measurement is None:
+            measurement = attempt.failed(ErrorKind.CRASH, "was killed from outside, twice")
+        assert self._host is not None
+        return replace(measurement, toolchain=self._host.toolchain)
+
+    def _attempt(self, attempt: _Attempt) -> Measurement | None:
+        """Have a child measure the candidate; None if somebody else killed the child."""
+        child = self._living_child()
+        try:
+            child.send(attempt.request.to_json(), attempt.deadline)
+            while True:
+                message = child.receive(attempt.deadline)
+                if "phase" in message:
+                    attempt.enter(Phase(message["phase"]))
+                else:
+                    return Measurement.from_json(message["measurement"])
+        except DeadlineError:
+            self._bury()
+            self._raise_if_closed()
+            return attempt.failed(ErrorKind.TIMEOUT, f"took longer than {attempt.allowed_secs:g} s")
+        except ChildGoneError:
+            death = self._bury(_GRACE_SECS)
+            self._raise_if_closed()
+            return self._explain(attempt, death)
+        except (FrameError, ValueError, TypeError, KeyError) as error:
+            self._bury()
+            return attempt.failed(ErrorKind.CRASH, f"broke the pipe to its runner: {error}")
+        except BaseException:
+            # Interrupted: what this child answers next would be taken for another candidate's.
+            self._bury()
+            raise
+
+    def _explain(self, attempt: _Attempt, death: Death) -> Measurement | None:
+        assert attempt.request.limits is not None
+        was_oom_killed = self._system_ran_out_of_memory()
+        words = f": {death.last_words}" if death.last_words else ""
+        if death.was_alive:
+            return attempt.failed(ErrorKind.CRASH, f"closed the pipe to its runner{words}")
+        if death.exit_code == -SIGKILL:
+            if not was_oom_killed:
+                return None
+            return attempt.failed(
+                ErrorKind.OUT_OF_MEMORY, f"was killed: the host ran out of memory{words}"
+            )
+        is_near_limit = death.peak_bytes > 0.9 * attempt.request.limits.memory_bytes
+        says_so = any(word in death.last_words for word in _OUT_OF_MEMORY_WORDS)
+        if is_near_limit or (says_so and death.exit_code in (-SIGABRT, 1)):
+            return attempt.failed(
+                ErrorKind.OUT_OF_MEMORY,
+                f"died of {death.cause} with {death.peak_bytes >> 20} MiB in use{words}",
+            )
+        return attempt.failed(ErrorKind.CRASH, f"died of {death.cause}{words}")
+
+    def _living_child(self) -> ChildProcess:
+        """Return the child, a new one if there is none or it died while it was idle."""
+        if self._child is not None and not self._child.is_alive():
+            self._bury()
+        if self._child is not None:
+            return self._child
+        with self._state:
+            if self._is_closed:
+                raise RunnerClosedError("the runner is closed")
+            child = self._child = ChildProcess(self._child_module, self._slots)
+        try:
+            greeting = child.receive(time.monotonic() + _START_TIMEOUT_SECS)
+            self._host = Host(**greeting["host"])
+        except (ChildGoneError, DeadlineError, FrameError, TypeError, KeyError) as error:
+            death = self._bury(_GRACE_SECS)
+            self._raise_if_closed()
+            cause = "no answer" if isinstance(error, DeadlineError) else death.cause
+            raise ChildStartError(
+                f"the child {self._child_module} can't start: {cause}: {death.last_words}"
+            ) from error
+        self._system_ran_out_of_memory()
+        return child
+
+    def _bury(self, grace_secs: float = 0.0) -> Death:
+        with self._state:
+            child, self._child = self._child, None
+        return Death() if child is None else child.end(grace_secs)
+
+    def _raise_if_closed(self) -> None:
+        if self._is_closed:
+            raise RunnerClosedError("the runner was closed while it measured")
+
+    def _system_ran_out_of_memory(self) -> bool:
+        """Tell whether the kernel killed anyone for memory since the last call."""
+        count = _oom_kills()
+        grew, self._ooms_seen = count > self._ooms_seen, count
+        return grew
+
+
+class _Attempt:
+    """A candidate in the hands of a child: which phase it is in, and until when it may be."""
+
+    def __init__(self, request: MeasureRequest) -> None:
+        self.request = request
+        self._secs: dict[Phase, float] = {}
+        self._phase = Phase.BUILD
+        self._since = time.monotonic()
+
+    @property
+    def allowed_secs(self) -> float:
+        assert self.request.limits is not None
+        return deadline_secs(self._phase, self.request.limits, self.request.incumbent_secs)
+
+    @property
+    def deadline(self) -> float:
+        return self._since + self.allowed_secs
+
+    def enter(self, phase: Phase) -> None:
+        now = time.monotonic()
+        self._secs[self._phase] = self._secs.get(self._phase, 0.0) + now - self._since
+        self._phase, self._since = phase, now
+
+    def failed(self, kind: ErrorKind, what: str) -> Measurement:
+        self.enter(self._phase)
+        return Measurement(
+            error=kind,
+            message=f"{self._phase.doing} {what}",
+            build_secs=self._secs.get(Phase.BUILD, 0.0),
+            check_secs=self._secs.get(Phase.CHECK, 0.0),
+            time_secs=self._secs.get(Phase.TIME, 0.0),
+        )
+
+
+def _oom_kills() -> int:
+    try:
+        text = Path("/proc/vmstat").read_text()
+    except OSError:
+        return 0
+    counts = (line.split() for line in text.splitlines())
+    return next((int(count) for name, count in counts if name == "oom_kill"), 0)

@@ -1,0 +1,51 @@
+"""How often a candidate is timed: seldom when it is slow, enough when it may win."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+from compiler.runtime.timing import MIN_SAMPLE_SECS, calls_per_sample, time_calls
+
+NUM_SAMPLES = 5
+LOSER_RATIO = 1.6
+"""A candidate this many times slower than the incumbent is timed briefly."""
+
+_BUDGET_SECS = 1.0
+# From here on one run is a sample, and what a cold start adds is lost in it.
+_LONG_SECS = 1e-3
+
+
+def clock_for(num_threads: int) -> Callable[[], float]:
+    """Return the clock for a kernel: CPU time of the thread that runs it, or wall time."""
+    return time.thread_time if num_threads == 1 else time.perf_counter
+
+
+def sample_secs(
+    run: Callable[[], None],
+    clock: Callable[[], float],
+    first_secs: float,
+    incumbent_secs: float | None,
+) -> tuple[float, ...]:
+    """Return samples, each the mean seconds a run over at least 50 microseconds.
+
+    A loser gets one sample: it must not cost more, yet the cost model learns from it. So does a
+    kernel of more than half a second.
+
+    Args:
+        first_secs: The first run, which warmed up.
+        incumbent_secs: The best time known.
+    """
+    may_win = first_secs <= LOSER_RATIO * (incumbent_secs or math.inf)
+    is_long = first_secs >= _LONG_SECS
+    if is_long and (not may_win or first_secs > _BUDGET_SECS / 2):
+        return (first_secs,)
+    calls = 1 if is_long else calls_per_sample(run, clock, MIN_SAMPLE_SECS)
+    sample = time_calls(run, clock, calls)
+    samples = [sample]
+    # A short first run may have been slow only because it was cold.
+    if sample <= LOSER_RATIO * (incumbent_secs or math.inf):
+        room = int((_BUDGET_SECS - first_secs) / max(sample * calls, 1e-9)) - 1
+        samples += [time_calls(run, clock, calls) for _ in range(min(NUM_SAMPLES - 1, room))]
+    return tuple(samples)
