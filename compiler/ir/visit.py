@@ -49,6 +49,25 @@ def walk(node: Expr | Stmt | Block) -> Iterator[Expr | Stmt | Block]:
         stack.extend(reversed(children(top)))
 
 
+def walk_stmts(stmt: Stmt) -> Iterator[Stmt]:
+    """Yield `stmt` and the statements below it, parents first; expressions are left out."""
+    stack = [stmt]
+    while stack:
+        top = stack.pop()
+        yield top
+        match top:
+            case Seq(stmts):
+                stack.extend(reversed(stmts))
+            case For(body=body) | Allocate(body=body):
+                stack.append(body)
+            case If(_, then, otherwise):
+                stack.extend((then,) if otherwise is None else (otherwise, then))
+            case BlockRealize(block=block):
+                stack.extend((block.body,) if block.init is None else (block.body, block.init))
+            case Store():
+                pass
+
+
 def children(node: Expr | Stmt | Block) -> tuple[Expr | Stmt | Block, ...]:  # noqa: C901
     """Return the direct children of a node in program order."""
     match node:

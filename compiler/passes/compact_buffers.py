@@ -26,7 +26,7 @@ from compiler.ir.nodes import (
     static_shape,
 )
 from compiler.ir.simplify import normal
-from compiler.ir.visit import children, map_expr, map_stmt, walk
+from compiler.ir.visit import children, map_expr, map_stmt, walk, walk_stmts
 
 Path = tuple[Stmt, ...]
 
@@ -50,7 +50,7 @@ class _Placement:
 
 def compact_buffers(stmt: Stmt, carried: Mapping[Buffer, set[Var]]) -> Stmt:
     """Shrink and sink the allocations of `stmt`."""
-    allocated = [node.buffer for node in walk(stmt) if isinstance(node, Allocate)]
+    allocated = [node.buffer for node in walk_stmts(stmt) if isinstance(node, Allocate)]
     if not allocated:
         return stmt
     accesses = collect_accesses(stmt, set(allocated))

@@ -33,7 +33,7 @@ from compiler.ir.nodes import (
     seq,
 )
 from compiler.ir.simplify import normal
-from compiler.ir.visit import map_expr, map_stmt, substitute, walk
+from compiler.ir.visit import map_expr, map_stmt, substitute, walk, walk_stmts
 from compiler.passes.compact_buffers import collect_accesses, loop_extents, split_index
 
 _EXPANDED = ("unrolled", "vectorized")
@@ -56,7 +56,7 @@ def promote_accumulators(stmt: Stmt, max_bytes: int) -> Stmt:
 
 def register_buffers(stmt: Stmt) -> set[Buffer]:
     """Return the allocated buffers whose every index is constant once loops are expanded."""
-    allocated = {node.buffer for node in walk(stmt) if isinstance(node, Allocate)}
+    allocated = {node.buffer for node in walk_stmts(stmt) if isinstance(node, Allocate)}
     return {
         buffer
         for buffer, accesses in collect_accesses(stmt, allocated).items()
@@ -72,10 +72,15 @@ def _is_expanded(path: tuple[Stmt, ...], indices: Iterable[Expr]) -> bool:
     )
 
 
+def stores_of(stmt: Stmt) -> list[Store]:
+    """Return the stores of a statement in program order."""
+    return [node for node in walk_stmts(stmt) if isinstance(node, Store)]
+
+
 def _visit(stmt: Stmt, outer: tuple[Stmt, ...], done: set[Buffer], max_bytes: int) -> Stmt:
     path = (*outer, stmt)
     if isinstance(stmt, For) and stmt.kind == "serial":
-        for buffer in dict.fromkeys(n.buffer for n in walk(stmt) if isinstance(n, Store)):
+        for buffer in dict.fromkeys(s.buffer for s in stores_of(stmt)):
             tile = None if buffer in done else _tile(stmt, buffer, outer)
             if tile is None or prod(tile.extents) * size_bytes(buffer.dtype) > max_bytes:
                 continue
@@ -92,16 +97,13 @@ def _visit(stmt: Stmt, outer: tuple[Stmt, ...], done: set[Buffer], max_bytes: in
 
 def _tile(loop: For, buffer: Buffer, outer: tuple[Stmt, ...]) -> _Tile | None:
     """Return what `loop` accumulates in `buffer`, or None if it is not one fixed tile."""
-    accesses = collect_accesses(loop, {buffer})[buffer]
-    stores = [
-        a.path[-1]
-        for a in accesses
-        if isinstance(a.path[-1], Store) and a.path[-1].buffer == buffer
-    ]
-    if len(accesses) < 2 or len({id(s) for s in stores}) != 1:
+    stores = [s for s in stores_of(loop) if s.buffer == buffer]
+    if len(stores) != 1 or any(loop.var in set(walk(index)) for index in stores[0].indices):
         return None
     store = stores[0]
-    assert isinstance(store, Store)
+    accesses = collect_accesses(loop, {buffer})[buffer]
+    if len(accesses) < 2:
+        return None
     path = accesses[0].path
     if any(a.path[-1] is not store or a.indices != store.indices for a in accesses):
         return None
