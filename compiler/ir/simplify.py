@@ -170,13 +170,13 @@ def _extremum(is_min: bool, a: Affine, b: Affine, ranges: Ranges) -> Affine:
 def _recombine(form: Affine) -> Affine:
     """Undo a split of one value: k*c * (x // c) + k * (x % c) == k * x."""
     for atom, k in form.terms:
-        match atom:
-            case BinOp("%", x, IntImm(c) as divisor):
-                whole = BinOp("//", x, divisor)
-                if form.coefficient(whole) == k * c:
-                    kept = tuple((t, q) for t, q in form.terms if t not in (atom, whole))
-                    rest = Affine(kept, form.const, form.dtype)
-                    return _recombine(rest + affine(x).scaled(k))
+        if not (isinstance(atom, BinOp) and atom.op == "%" and isinstance(atom.rhs, IntImm)):
+            continue
+        whole = BinOp("//", atom.lhs, atom.rhs)
+        if form.coefficient(whole) == k * atom.rhs.value:
+            kept = tuple((t, q) for t, q in form.terms if t not in (atom, whole))
+            rest = Affine(kept, form.const, form.dtype)
+            return _recombine(rest + affine(atom.lhs).scaled(k))
     return form
 
 
