@@ -4,7 +4,7 @@ ServiceError
 ├── ServeError             the service cannot start: the message tells the operator why
 ├── NotFoundError          what was asked for does not exist                            (404)
 ├── InvalidRequestError    the request is well-formed and means nothing we can do       (422)
-├── BuildFailedError       the compiler refused or was killed while building a kernel   (422)
+├── BuildFailedError       the compiler died of a kernel, or took too long              (500)
 └── LeaseLostError         another coordinator owns the job now: stop, write nothing
 """
 
@@ -45,7 +45,7 @@ class InvalidRequestError(ServiceError):
 
 
 class BuildFailedError(ServiceError):
-    """A kernel could not be built from a schedule."""
+    """The compiler died of a kernel, or had to be killed; what it refuses is a bad request."""
 
 
 class LeaseLostError(ServiceError):

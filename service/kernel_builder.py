@@ -14,7 +14,7 @@ from threading import BoundedSemaphore
 from typing import Any
 
 from service import kernel_child
-from service.errors import BuildFailedError
+from service.errors import BuildFailedError, InvalidRequestError
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class KernelBuilder:
         """Return the bytes of the artifact.
 
         Raises:
-            BuildFailedError: If the compiler refuses the program, dies of it, or takes too long.
+            InvalidRequestError: If the compiler refuses the program.
+            BuildFailedError: If it dies of it, or takes too long.
         """
         text = json.dumps(
             {
@@ -84,13 +85,14 @@ class KernelBuilder:
                     os.killpg(child.pid, signal.SIGKILL)
         if child.returncode == 0:
             return artifact
-        why = _explain(child.returncode, reason.decode(errors="replace"))
-        raise BuildFailedError(f"cannot build the kernel: {why}")
+        words = reason.decode(errors="replace").strip()
+        if child.returncode == kernel_child.REFUSED:
+            raise InvalidRequestError(f"cannot build the kernel: {words}")
+        raise BuildFailedError(
+            f"cannot build the kernel: the compiler {_death(child.returncode)}: "
+            f"{words.splitlines()[-1] if words else 'no last words'}"
+        )
 
 
-def _explain(code: int, reason: str) -> str:
-    if code == kernel_child.REFUSED:
-        return reason
-    last_line = (reason.strip().splitlines() or ["no reason given"])[-1]
-    died = f"died of {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-    return f"the compiler {died}: {last_line}"
+def _death(code: int) -> str:
+    return f"died of {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"

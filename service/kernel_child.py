@@ -11,7 +11,7 @@ import resource
 import sys
 
 from compiler.driver import BuildError, compile_artifact
-from compiler.schedule.error import ScheduleError
+from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.trace import Trace
 from compiler.script.parser import parse
 from workers.parent_death import die_with_parent
@@ -28,7 +28,7 @@ def main() -> int:
     try:
         schedule = Trace.from_json(request["trace"]).apply_to(parse(request["script"]))
         artifact = compile_artifact(schedule, request["target"])
-    except (BuildError, ScheduleError) as error:
+    except (BuildError, ScheduleError, TraceError) as error:
         sys.stderr.write(str(error))
         return REFUSED
     sys.stdout.buffer.write(artifact.to_bytes())

@@ -112,7 +112,8 @@ def _invalid(request: Request, error: Exception) -> JSONResponse:
 
 
 def _build_failed(request: Request, error: Exception) -> JSONResponse:
-    return problem_response(422, str(error), instance=request.url.path)
+    _log.error("build failed", path=request.url.path, reason=str(error))
+    return problem_response(500, str(error), instance=request.url.path)
 
 
 def _database_busy(request: Request, error: Exception) -> JSONResponse:

@@ -80,7 +80,8 @@ def fetch_kernel(database: Database, builder: KernelBuilder, kernel: Kernel) -> 
     """Return the artifact of a kernel: the one that is kept, or a new one.
 
     Raises:
-        BuildFailedError: If it cannot be built.
+        InvalidRequestError: If the compiler refuses the program.
+        BuildFailedError: If it dies of it, or takes too long.
     """
     with database.read() as session:
         kept = artifacts.find(session, kernel.key)

@@ -23,7 +23,9 @@ TARGET = "cpu -mcpu=znver3 -num-cores=1"
 @pytest.fixture(scope="session", autouse=True)
 def plain_logs() -> None:
     """Log without the colours and frames that take seconds to draw."""
-    structlog.configure(processors=[structlog.processors.KeyValueRenderer()])
+    structlog.configure(
+        processors=[structlog.processors.format_exc_info, structlog.processors.KeyValueRenderer()]
+    )
 
 
 @pytest.fixture(scope="session")
