@@ -57,7 +57,7 @@ def test_erf_is_called_a_lane_at_a_time(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", LOOPS)
-@pytest.mark.parametrize("divisor", [1, 2, 3, 7, -3])
+@pytest.mark.parametrize("divisor", [1, 2, 3, 7])
 def test_integer_division_rounds_towards_minus_infinity(divisor: int, kind: Any) -> None:
     x = RNG.integers(-1000, 1000, N).astype("int32")
     quotient = elementwise(N, lambda A, i: A[i] // divisor, "int32")
