@@ -10,6 +10,7 @@ whose body reads `i + 2`.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -279,6 +280,16 @@ class PrimFunc:
     def root(self) -> Block:
         """The block that holds the whole program and the buffers it allocates."""
         return self.body.block
+
+    def script(self) -> str:
+        """Return the program as text, in today's spelling; `parse` reads it."""
+        from compiler.ir import printer  # noqa: PLC0415 (the printer imports the nodes)
+
+        return printer.script(self)
+
+    def show(self) -> None:
+        """Print the program."""
+        sys.stdout.write(self.script())
 
 
 @dataclass(frozen=True, slots=True)

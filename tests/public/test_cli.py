@@ -1,4 +1,4 @@
-"""The command line, run as a user runs it: in a process of its own."""
+"""The command line, run as a user runs it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import loopwright as lw
 from examples.serving import Server, free_port
+from loopwright.cli.main import app
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "mm_relu.script"
 TARGET = "cpu -num-cores=1"
@@ -82,8 +84,8 @@ def test_a_script_file_is_tuned_on_a_server_and_found_there(server: Server) -> N
     ],
 )
 def test_a_mistake_is_told_in_words_and_exit_code_2(args: tuple[str, ...], words: str) -> None:
-    ran = loopwright(*args)
-    assert ran.returncode == 2
+    ran = CliRunner(env={"COLUMNS": "140"}).invoke(app, args)
+    assert ran.exit_code == 2
     assert words in ran.stderr
     assert "Traceback" not in ran.stderr
     assert ran.stdout == ""

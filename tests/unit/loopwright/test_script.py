@@ -46,6 +46,16 @@ def test_the_text_of_the_demo_is_a_program() -> None:
     assert [param.name for param in func.params] == ["A", "B", "C"]
 
 
+def test_a_program_shows_itself_as_text_that_is_read_back(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    func = parse(MM_RELU.read_text(encoding="utf-8"))
+    func.show()
+    shown = capsys.readouterr().out
+    assert shown == func.script()
+    assert structural_equal(parse(shown), func)
+
+
 def test_an_error_names_the_file_and_the_line_that_an_editor_shows() -> None:
     with pytest.raises(ScriptError, match="no_such_name") as caught:
 
