@@ -12,6 +12,7 @@ from compiler.runtime.module import Module
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace import Trace
 from compiler.target import Target
+from loopwright.errors import JobFailedError
 from loopwright.progress import TrialProgress
 from loopwright.workload import WorkloadLike, to_func
 from service.measurer import WorkerMeasurer
@@ -127,7 +128,14 @@ def tune(
             strategy=strategy,
             on_trials=see,
         )
-    return TuneResult(func, where, tuple(_seen(trial) for trial in found.trials))
+    result = TuneResult(func, where, tuple(_seen(trial) for trial in found.trials))
+    if not result.best.measurement.ok:
+        default = result.default.measurement
+        raise JobFailedError(
+            f"none of {len(result.trials)} trials of {func.name} ran and was right;"
+            f" the default schedule: {default.error}: {default.message}"
+        )
+    return result
 
 
 def _seen(trial: tuner_trial.Trial) -> Trial:

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import pytest
+
+import loopwright as lw
+from compiler.runtime.measurement import ErrorKind, Measurement
+from loopwright import tuning
+from workers.request import Limits, MeasureRequest
+
+OPERATOR = "matmul:16,16,16"
+
+
+class AnsweringRunner:
+    """Stands in for the runner of children: the same answer for every candidate but the first."""
+
+    first = Measurement(run_secs=(2.0,))
+    others = Measurement(run_secs=(3.0, 1.0))
+
+    def __init__(self, limits: Limits) -> None:
+        self.num_asked = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        pass
+
+    def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
+        for index in reversed(range(len(request.traces))):
+            is_first = self.num_asked == 0 and index == 0
+            yield index, self.first if is_first else self.others
+        self.num_asked += len(request.traces)
+
+
+def test_tuning_measures_for_real_and_finds_a_right_kernel() -> None:
+    seen: list[int] = []
+    result = lw.tune(
+        OPERATOR, target="cpu -num-cores=1", trials=5, on_trial=lambda t: seen.append(t.number)
+    )
+    assert sorted(seen) == [trial.number for trial in result.trials] == [0, 1, 2, 3, 4]
+    assert result.default.trace.instructions == ()
+    assert result.best.run_secs == min(trial.run_secs for trial in result.trials)
+    a = np.arange(256, dtype="float32").reshape(16, 16)
+    c = np.empty_like(a)
+    result.build()(a, a, c)
+    np.testing.assert_array_equal(c, a @ a)
+
+
+def test_trials_come_in_order_and_the_earliest_of_equals_wins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
+    result = lw.tune(OPERATOR, trials=20)
+    assert [trial.number for trial in result.trials] == list(range(20))
+    assert (result.default.run_secs, result.best.run_secs, result.best.number) == (2.0, 1.0, 1)
+
+
+def test_without_one_right_trial_tuning_fails_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    crash = Measurement(error=ErrorKind.CRASH, message="signal 11")
+    monkeypatch.setattr(AnsweringRunner, "first", crash)
+    monkeypatch.setattr(AnsweringRunner, "others", crash)
+    monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
+    with pytest.raises(lw.JobFailedError, match="none of 3 trials .*: crash: signal 11"):
+        lw.tune(OPERATOR, trials=3)
+
+
+@pytest.mark.parametrize(
+    ("workload", "options", "kind"),
+    [
+        ("matmul:16", {}, lw.OperatorError),
+        ("def f(): pass", {}, lw.ScriptError),
+        (OPERATOR, {"target": "abacus"}, lw.TargetError),
+        (OPERATOR, {"trials": 0}, ValueError),
+        (OPERATOR, {"strategy": "luck"}, ValueError),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_runs(
+    workload: str, options: dict[str, str], kind: type[Exception]
+) -> None:
+    with pytest.raises(kind):
+        lw.tune(workload, **{"trials": 2, **options})  # type: ignore[arg-type]
