@@ -72,7 +72,7 @@ def test_without_one_right_trial_tuning_fails_with_the_reason(
     monkeypatch.setattr(AnsweringRunner, "first", crash)
     monkeypatch.setattr(AnsweringRunner, "others", crash)
     monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
-    with pytest.raises(lw.JobFailedError, match="none of 3 trials .*: crash: signal 11"):
+    with pytest.raises(lw.JobFailedError, match=r"none of 3 trials .*: crash: signal 11"):
         lw.tune(OPERATOR, trials=3)
 
 
