@@ -25,8 +25,8 @@ def cache_write(
 ) -> tuple[PrimFunc, str]:
     """Let a block write to a new buffer, and copy that to the old one.
 
-    The copy stands right after the block's loops; where other blocks read the buffer, inside the
-    loops that all of them share.
+    The copy stands right after the block's loops; where blocks in the same loops read the buffer,
+    inside those loops, just after the block.
 
     Args:
         write_index: Which of the block's writes.
@@ -34,8 +34,8 @@ def cache_write(
 
     Requires:
         The block has such a write; it is complete or a reduction, and the only writer of the
-        buffer. While the loops around the place of the copy stand, it finishes a box of the
-        buffer. None of those loops is vectorized.
+        buffer. No block reads the buffer before it. While the loops around the place of the copy
+        stand, the block finishes a box of the buffer. None of those loops is vectorized.
 
     Rewrites:
         for i in range(n):           for i in range(n):
@@ -62,7 +62,14 @@ def cache_write(
     cache = cache_of(func, buffer, memory_scope, site, refuse)
 
     readers = [reader for reader in scope.readers(buffer) if reader is not site]
-    path = common_path([site, *readers]) if readers else (scope.realize,)
+    for reader in readers:
+        if scope.position(reader) < scope.position(site):
+            raise refuse(
+                f"block {reader.name} reads {buffer.name} before it is written", reader.realize
+            )
+    # Whoever reads it in other loops comes after those that share loops with the block.
+    paths = [common_path([site, reader]) for reader in readers]
+    path = max(paths, key=len, default=(scope.realize,))
     require_no_vector_around((*scope.path, *path), refuse)
     fixed = {loop.var for loop in loops_on(path)} | (
         set(site.extents) - {loop.var for loop in site.loops}
