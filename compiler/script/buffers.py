@@ -31,9 +31,7 @@ def parameter(context: Context, name: str, annotation: ast.expr) -> Buffer:
             as_call = ast.copy_location(ast.Call(func=value, args=parts, keywords=[]), annotation)
             arguments = bind(context, as_call, ("shape",), ("dtype", "scope"))
         case _:
-            raise context.error(
-                f'expected T.Buffer((...), "float32") as the type of {name}', annotation
-            )
+            raise context.error(f'expected {name}: T.Buffer((...), "float32")', annotation)
     return declare(context, name, arguments, annotation)
 
 

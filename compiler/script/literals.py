@@ -30,10 +30,11 @@ def number(context: Context, value: float, dtype: DType, node: ast.expr) -> Expr
         ScriptError: If the value is none of that type.
     """
     if is_float(dtype):
-        try:
-            return FloatImm(float(value), dtype)
-        except OverflowError:
-            raise context.error(f"the number does not fit into {dtype}", node) from None
+        if not fits_float(value, dtype):
+            raise context.error(
+                f'the number does not fit into {dtype}: write T.{dtype}("inf") for infinity', node
+            )
+        return FloatImm(float(value), dtype)
     if not isinstance(value, int) and not value.is_integer():
         raise context.error(f"expected a value of type {dtype}, got {value}", node)
     limits = np.iinfo("uint8" if dtype == "bool" else dtype)
@@ -41,6 +42,15 @@ def number(context: Context, value: float, dtype: DType, node: ast.expr) -> Expr
         wider = ": write T.int64(...)" if dtype == "int32" and abs(value) < 2**63 else ""
         raise context.error(f"the number does not fit into {dtype}{wider}", node)
     return IntImm(int(value), dtype)
+
+
+def fits_float(value: int | float, dtype: DType) -> bool:
+    """Tell whether a number is finite in a floating-point type, after rounding."""
+    try:
+        with np.errstate(over="ignore"):
+            return bool(np.isfinite(np.dtype(dtype).type(float(value))))
+    except OverflowError:
+        return False
 
 
 def text_number(context: Context, value: str, dtype: DType, node: ast.expr) -> Expr:

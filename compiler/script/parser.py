@@ -121,10 +121,11 @@ def _parameters(context: Context, node: ast.FunctionDef) -> dict[str, Buffer | N
         raise context.error("a function takes buffers by position, without defaults", node)
     params: dict[str, Buffer | None] = {}
     for argument in (*arguments.posonlyargs, *arguments.args):
+        if argument.arg in params:
+            raise context.error(f"parameter {argument.arg} is there twice", argument)
         if argument.annotation is None:
-            raise context.error(
-                f'expected T.Buffer((...), "float32") as the type of {argument.arg}', argument
-            )
+            expected = f'{argument.arg}: T.Buffer((...), "float32")'
+            raise context.error(f"expected {expected}", argument)
         if dialect_name(argument.annotation) == "handle":
             params[argument.arg] = None
             continue

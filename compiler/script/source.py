@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import threading
+import warnings
 from collections.abc import Iterator
 
 from compiler.script.error import ScriptError
@@ -15,6 +17,7 @@ MAX_NODES = 200_000
 MAX_BRACES = 2_000
 
 _EXCERPT = 160  # characters
+_WARNINGS = threading.Lock()
 
 
 class Source:
@@ -50,7 +53,11 @@ class Source:
 
     def _parse(self) -> ast.Module:
         try:
-            return ast.parse(self._text)
+            # Python warns of `1if x`; the caller did not write it and can't mend it. Filters
+            # belong to the whole process, so threads take turns.
+            with _WARNINGS, warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return ast.parse(self._text)
         except SyntaxError as error:
             line, column = error.lineno or 1, error.offset or 1
             width = (error.end_offset or column) - column if error.end_lineno == line else 1
