@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from uuid import UUID
 
@@ -62,3 +64,16 @@ def add_job(database: Database, *, trials: int = 16) -> UUID:
             strategy=Strategy.RANDOM,
         )
         return jobs.submit(session, job).id
+
+
+def write_text(path: Path) -> None:
+    """Write a file that is no database."""
+    path.write_text("# my notes, of some length, which are no database\n")
+
+
+def write_a_newer_one(path: Path) -> None:
+    """Write a database as a newer version leaves it."""
+    open_database(f"sqlite:///{path}").close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.commit()

@@ -86,7 +86,7 @@ def serving(database: Path, *options: str) -> Iterator[Server]:
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            env={**os.environ, "PYTHONPATH": os.getcwd()},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
     assert process.stdout is not None
     below: list[psutil.Process] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ import pytest
 from compiler.runtime.artifact import Artifact
 from compiler.runtime.module import Module
 from tests.acceptance.service.server import Server, command, serving
+from tests.service_fixtures import write_a_newer_one, write_text
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +116,51 @@ def test_requests_are_answered_while_a_job_runs(server: Server) -> None:
     server.http.post(f"/jobs/{job_id}/cancel").raise_for_status()
     assert slowest < 2.0
     assert server.wait(job_id)["state"] == "cancelled"
+
+
+def test_a_stream_is_taken_up_where_it_broke(server: Server) -> None:
+    job_id = server.submit("matmul:80,80,80", trials=16)
+    seen: list[int] = []
+    for _ in range(100):
+        headers = {"Last-Event-ID": str(seen[-1])} if seen else {}
+        with server.http.stream("GET", f"/jobs/{job_id}/events", headers=headers) as stream:
+            ids = (int(line[4:]) for line in stream.iter_lines() if line.startswith("id: "))
+            new = next(ids, None)  # one event, and the connection breaks
+        if new is None:
+            break
+        seen.append(new)
+    whole = server.http.get(f"/jobs/{job_id}/events").text
+    assert seen == [int(line[4:]) for line in whole.splitlines() if line.startswith("id: ")]
+    assert len(seen) == 2 + 16 + 1  # queued, running, each trial, succeeded
+
+
+def test_a_listener_does_not_keep_the_server_from_stopping(tmp_path: Path) -> None:
+    with serving(tmp_path / "loopwright.db") as server:
+        job_id = server.submit("matmul:96,96,96", trials=5000)
+        with server.http.stream("GET", f"/jobs/{job_id}/events") as stream:
+            assert next(stream.iter_lines()) == "event: state"
+            began = time.monotonic()
+            assert server.stop() == 0
+            assert time.monotonic() - began < 15
+
+
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [(write_text, "is not a database"), (write_a_newer_one, "newer version of Loopwright")],
+)
+def test_a_file_that_cannot_be_used_is_said_to_be(
+    tmp_path: Path, write: Callable[[Path], None], message: str
+) -> None:
+    database = tmp_path / "file.db"
+    write(database)
+    before = database.read_bytes()
+    refused = subprocess.run(
+        command(database), check=False, capture_output=True, text=True, timeout=60
+    )
+    assert refused.returncode != 0
+    assert message in " ".join(refused.stderr.split())
+    assert "Traceback" not in refused.stderr
+    assert database.read_bytes() == before
 
 
 def test_a_second_server_on_the_port_says_so_and_ends(server: Server, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from service.errors import ServeError
 from service.store import migrate
 from service.store.database import Database, open_database
-from tests.service_fixtures import add_job
+from tests.service_fixtures import add_job, write_a_newer_one, write_text
 
 
 def url_of(path: Path) -> str:
@@ -66,10 +66,6 @@ def test_many_may_create_the_file_at_once(tmp_path: Path) -> None:
         assert connection.execute("SELECT count(*) FROM jobs").fetchone() == (6,)
 
 
-def write_text(path: Path) -> None:
-    path.write_text("# my notes, of some length, which are no database\n")
-
-
 def write_half_a_database(path: Path) -> None:
     with closing(open_database(url_of(path))):
         pass
@@ -79,13 +75,6 @@ def write_half_a_database(path: Path) -> None:
 def write_a_stranger(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE recipes (name TEXT)")
-
-
-def write_a_newer_one(path: Path) -> None:
-    open_database(url_of(path)).close()
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
-        connection.commit()
 
 
 @pytest.mark.parametrize(

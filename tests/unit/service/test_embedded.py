@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from compiler.runtime.measurement import Measurement
+from loopwright.models import WorkerRead, WorkerState
+from service.embedded import EmbeddedWorkers
+from service.store import workers
+from service.store.database import Database
+from workers.engine import WorkerFacts
+from workers.request import MeasureRequest
+
+REQUEST = MeasureRequest("# a script", "cpu", ("{}", "{}"))
+
+
+class MemoryEngine:
+    """An engine of one worker that answers at once, or breaks."""
+
+    def __init__(self, name: str = "w", *, is_broken: bool = False) -> None:
+        self.is_closed = False
+        self._name = name
+        self._is_broken = is_broken
+
+    def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
+        if self._is_broken:
+            raise ConnectionError("the engine is gone")
+        for index in range(len(request.traces)):
+            yield index, Measurement((1.0,))
+
+    def workers(self) -> list[WorkerFacts]:
+        return [
+            WorkerFacts(self._name, "here", "cpu/znver3", 1, False, time.time(), {"noise": 0.1})
+        ]
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def known(database: Database) -> list[WorkerRead]:
+    with database.read() as session:
+        return workers.everyone(session)
+
+
+def test_the_engine_starts_with_the_first_request_and_once(database: Database) -> None:
+    started: list[MemoryEngine] = []
+
+    def start() -> MemoryEngine:
+        started.append(MemoryEngine())
+        return started[-1]
+
+    embedded = EmbeddedWorkers(database, start)
+    assert started == []
+    for _ in range(2):
+        assert [index for index, _ in embedded.measure(REQUEST)] == [0, 1]
+    assert len(started) == 1
+    embedded.close()
+    assert started[0].is_closed
+
+
+def test_its_workers_are_known_until_it_is_closed(database: Database) -> None:
+    embedded = EmbeddedWorkers(database, MemoryEngine)
+    list(embedded.measure(REQUEST))
+    (worker,) = known(database)
+    assert (worker.name, worker.label, worker.state) == ("w", "cpu/znver3", WorkerState.IDLE)
+    assert worker.facts == {"noise": 0.1, "pid": 1}
+    embedded.close()
+    assert known(database) == []
+
+
+def test_an_engine_that_breaks_is_replaced(database: Database) -> None:
+    engines = [MemoryEngine("a", is_broken=True), MemoryEngine("b")]
+    waiting = iter(engines)
+    embedded = EmbeddedWorkers(database, lambda: next(waiting))
+    with pytest.raises(ConnectionError):
+        list(embedded.measure(REQUEST))
+    assert engines[0].is_closed
+    assert len(list(embedded.measure(REQUEST))) == 2
+    embedded.close()
+
+
+def test_closing_before_any_request_starts_nothing(database: Database) -> None:
+    def start() -> MemoryEngine:
+        raise AssertionError("started")
+
+    EmbeddedWorkers(database, start).close()
+
+
+def test_a_worker_not_heard_of_is_lost(database: Database) -> None:
+    long_ago = time.time() - 2 * workers.LOST_AFTER_SECS
+    with database.write() as session:
+        seen = [WorkerFacts("w", "here", "cpu/znver3", 1, True, long_ago, {})]
+        workers.heard_of(session, seen)
+    assert [worker.state for worker in known(database)] == [WorkerState.LOST]
+    with database.write() as session:
+        workers.forget_lost(session)
+    assert len(known(database)) == 1, "it is shown as lost for an hour"
