@@ -227,7 +227,7 @@ def choice(
     return node(test, then, otherwise)
 
 
-def _constant(context: Context, node: ast.expr, value: int | float) -> Expr:
+def _constant(context: Context, node: ast.expr, value: float) -> Expr:
     if isinstance(value, bool):
         return IntImm(int(value), "bool")
     return number(context, value, "int32" if isinstance(value, int) else "float32", node)

@@ -44,7 +44,7 @@ def number(context: Context, value: float, dtype: DType, node: ast.expr) -> Expr
     return IntImm(int(value), dtype)
 
 
-def fits_float(value: int | float, dtype: DType) -> bool:
+def fits_float(value: float, dtype: DType) -> bool:
     """Tell whether a number is finite in a floating-point type, after rounding."""
     try:
         with np.errstate(over="ignore"):

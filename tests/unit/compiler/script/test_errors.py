@@ -25,12 +25,12 @@ def refused(old: str, new: str) -> ScriptError:
 
 
 def test_an_error_shows_the_place() -> None:
-    error = refused("B[vi, vj] = C[vi, vj]", "B[vi, vj] = C[vi, vk]")
+    error = refused("B[vi, vj] = C[vi, vj]", "B[vi, vj] = C[vi, vjj]")
     assert (error.line, error.column) == (11, 31)
     assert str(error) == (
-        "<script>:11:31: unknown name vk: did you mean vj?\n"
-        "   11 |             B[vi, vj] = C[vi, vk] + 1.0\n"
-        "      |                               ^^"
+        "<script>:11:31: unknown name vjj: did you mean vj?\n"
+        "   11 |             B[vi, vj] = C[vi, vjj] + 1.0\n"
+        "      |                               ^^^"
     )
 
 
