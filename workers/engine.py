@@ -14,6 +14,10 @@ class NoWorkerError(LookupError):
     """No worker serves the target of a request."""
 
 
+class EngineStartError(RuntimeError):
+    """The workers of an engine do not start, or can't measure."""
+
+
 class EngineClosedError(RuntimeError):
     """The engine was closed."""
 

@@ -1,0 +1,46 @@
+"""How many candidates go to a worker at once.
+
+A batch lasts one to two seconds: long enough that sending it costs nothing, short enough that
+progress is seen, a lost worker loses little, and a cancelled job ends soon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import Lock
+
+from compiler.runtime.measurement import Measurement
+
+_BATCH_SECS = 1.5
+_MAX_CANDIDATES = 64
+_FIRST_GUESS_SECS = 0.1
+# How much the batch just seen weighs against those before it.
+_WEIGHT = 0.5
+
+
+class BatchSizer:
+    """Learns what a candidate of a workload costs; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._secs: dict[str, float] = {}
+        self._lock = Lock()
+
+    def size(self, workload: str, num_left: int, num_slots: int) -> int:
+        """Return how many of the candidates that are left make the next batch, at least one."""
+        with self._lock:
+            secs = self._secs.get(workload, _FIRST_GUESS_SECS)
+        share = -(-num_left // num_slots)
+        return max(1, min(int(_BATCH_SECS / secs), share, _MAX_CANDIDATES))
+
+    def learn(self, workload: str, measurements: Sequence[Measurement]) -> None:
+        """Take what a batch cost into account."""
+        mean = sum(map(_cost_secs, measurements)) / len(measurements)
+        with self._lock:
+            known = self._secs.pop(workload, mean)
+            self._secs[workload] = max(1e-4, (1 - _WEIGHT) * known + _WEIGHT * mean)
+            while len(self._secs) > 64:
+                del self._secs[next(iter(self._secs))]
+
+
+def _cost_secs(measurement: Measurement) -> float:
+    return measurement.build_secs + measurement.check_secs + measurement.time_secs
