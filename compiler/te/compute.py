@@ -94,7 +94,9 @@ def _shape(shape: Sequence[int]) -> tuple[int, ...]:
 
 def _index_names(fcompute: Callable[..., object], ndim: int, name: str) -> list[str]:
     parameters = list(inspect.signature(fcompute).parameters.values())
-    names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    names = [
+        p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty
+    ]
     variadic = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
     if variadic:
         names += [f"{variadic[0]}{number}" for number in range(ndim - len(names))]

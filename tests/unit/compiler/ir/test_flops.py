@@ -1,0 +1,34 @@
+import pytest
+
+from compiler import ops
+from compiler.ir.flops import flops
+from compiler.script import parse
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("matmul:3,4,5", 2 * 3 * 4 * 5),
+        ("mm_relu:3,4,5", 2 * 3 * 4 * 5 + 3 * 4),
+        ("conv2d:1,64,56,56,64,3,1,1", 2 * 64 * 64 * 56 * 56 * 9),
+        ("conv2d:1,8,6,6,4,3,1,1,1,2", 2 * 4 * 4 * 6 * 6 * 9),
+        ("softmax:2,8", 2 * (8 + 8 * 2 + 8 + 8)),
+        ("transpose:4,4", 0),
+        ("matmul:3,4,5:int32", 0),
+    ],
+)
+def test_flops_of_operators(spec: str, expected: int) -> None:
+    assert flops(ops.from_spec(spec)) == expected
+
+
+def test_of_a_choice_the_dearer_side_counts() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32")):
+    for i in range(8):
+        if i < 4:
+            A[i] = T.if_then_else(A[i] < 0.0, 0, A[i] * A[i] + 1.0)
+        else:
+            A[i] = T.exp(A[i // 2]) * 2.0 - 1.0
+"""
+    assert flops(parse(text)) == 8 * 3

@@ -1,0 +1,236 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from compiler import ops, te
+from compiler.ir import oracle
+from compiler.ir.evaluate import evaluate
+from compiler.ir.inputs import param_roles, random_inputs
+from compiler.ir.nodes import PrimFunc
+from compiler.ir.oracle import OracleError, compare, interpret
+from compiler.script import parse
+
+Array = NDArray[Any]
+
+SPECS = [
+    "matmul:5,6,7",
+    "matmul:4,5,6:int8",
+    "matmul:4,5,6:float64",
+    "batch_matmul:2,3,4,5",
+    "conv2d:2,4,7,7,6,3,2,1",
+    "conv2d:1,4,7,7,6,3,1,2,2,2",
+    "conv2d:1,1,1,1,1,1",
+    "depthwise_conv2d:1,3,8,8,3,2,1",
+    "softmax:5,9",
+    "layer_norm:4,6",
+    "transpose:3,5:int32",
+    "row_sum:4,9",
+    "relu:2,3,4",
+    "matmul_bias_relu:3,4,5",
+]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_oracle_agrees_with_the_scalar_evaluator(spec: str) -> None:
+    func = ops.from_spec(spec)
+    inputs = random_inputs(func, seed=1)
+    assert compare(func, evaluate(func, inputs), interpret(func, inputs)) < 1e-5
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_contractions_agree_with_the_general_way(
+    spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    func = ops.from_spec(spec)
+    inputs = random_inputs(func, seed=1)
+    fast = interpret(func, inputs)
+    monkeypatch.setattr(oracle, "stepped", lambda *_: None)
+    reduced = interpret(func, inputs)
+    monkeypatch.setattr(oracle._Reduction, "of", lambda *_: None)
+    stepped = interpret(func, inputs)
+    for name, array in fast.items():
+        np.testing.assert_allclose(array, reduced[name], rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(array, stepped[name], rtol=1e-6, atol=1e-7)
+
+
+def test_small_chunks_give_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    for spec in SPECS:
+        func = ops.from_spec(spec)
+        inputs = random_inputs(func, seed=1)
+        whole = interpret(func, inputs)
+        monkeypatch.setattr(oracle, "_CHUNK", 7)
+        parts = interpret(func, inputs)
+        monkeypatch.undo()
+        assert compare(func, parts, whole) < 1e-6
+
+
+def test_sums_are_added_up_in_float64() -> None:
+    n = 1 << 20
+    func = ops.row_sum(1, n)
+    rows = np.full((1, n), 0.1, np.float32)
+    assert interpret(func, {"A": rows})["B"][0] == np.float32(np.float64(np.float32(0.1)) * n)
+
+
+def test_integers_wrap_around_in_their_type() -> None:
+    func = ops.matmul(1, 1, 4, "int8")
+    ones = np.full((1, 4), 100, np.int8)
+    assert interpret(func, {"A": ones, "B": ones.T.copy()})["C"][0, 0] == np.int8(40000 % 256)
+
+
+def compute(shape: tuple[int, ...], element: Callable[..., Any], *inputs: te.Tensor) -> PrimFunc:
+    return te.create_prim_func([*inputs, te.compute(shape, element, name="out")])
+
+
+def test_reductions_that_are_no_sums() -> None:
+    a = te.placeholder((3, 8), "float32", name="A")
+    k = te.reduce_axis((0, 8), name="k")
+    array = random_inputs(compute((3,), lambda i: te.max(a[i, k], axis=k), a), 0)["A"]
+    for reduce, reference in ((te.max, np.max), (te.min, np.min), (te.prod, np.prod)):
+        func = compute((3,), lambda i, r=reduce: r(a[i, k], axis=k), a)
+        np.testing.assert_allclose(
+            interpret(func, {"A": array})["out"], reference(array, axis=1), rtol=1e-6
+        )
+
+
+def test_indices_that_are_no_grid_are_gathered() -> None:
+    a = te.placeholder((6, 6), "float32", name="A")
+    k = te.reduce_axis((0, 6), name="k")
+    array = np.arange(36, dtype=np.float32).reshape(6, 6)
+    cases: list[tuple[PrimFunc, Array]] = [
+        (compute((6,), lambda i: a[i, i], a), array.diagonal()),
+        (compute((6,), lambda i: a[5 - i, i // 2], a), array[5 - np.arange(6), np.arange(6) // 2]),
+        (compute((12,), lambda i: a[i % 6, 2], a), np.tile(array[:, 2], 2)),
+        (compute((3,), lambda i: a[i * 2, 1 + i], a), array[[0, 2, 4], [1, 2, 3]]),
+        (compute((1,), lambda _: te.sum(a[k, k], axis=k), a), array.trace()[None]),
+        (
+            compute((6,), lambda i: te.if_then_else(i < 1, 0, a[i - 1, 0]), a),
+            np.concatenate([[0], array[:5, 0]]),
+        ),
+    ]
+    for func, expected in cases:
+        np.testing.assert_array_equal(interpret(func, {"A": array})["out"], expected)
+
+
+def test_an_update_that_is_no_combination_runs_step_by_step() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 8):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = 0.0
+            B[vi] = B[vi] * 0.5 + A[vi, vk]
+"""
+    func = parse(text)
+    inputs = random_inputs(func, 0)
+    expected = np.zeros(4)
+    for k in range(8):
+        expected = expected * 0.5 + inputs["A"][:, k]
+    np.testing.assert_allclose(interpret(func, inputs)["B"], expected, rtol=1e-6)
+
+
+def test_two_results_of_one_reduction() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), M: T.Buffer((4,), "float32"),
+         P: T.Buffer((4,), "int32")):
+    for i, k in T.grid(4, 8):
+        with T.block("argmax"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                P[vi] = -1
+                M[vi] = T.min_value("float32")
+            P[vi] = T.Select(A[vi, vk] > M[vi], vk, P[vi])
+            M[vi] = T.max(M[vi], A[vi, vk])
+"""
+    func = parse(text)
+    inputs = random_inputs(func, 0)
+    outputs = interpret(func, inputs)
+    np.testing.assert_array_equal(outputs["P"], inputs["A"].argmax(axis=1))
+    np.testing.assert_array_equal(outputs["M"], inputs["A"].max(axis=1))
+    assert compare(func, evaluate(func, inputs), outputs) == 0
+
+
+def test_a_parameter_may_be_updated_in_place() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("A"):
+            vi = T.axis.spatial(8, i)
+            A[vi] = A[vi] * 2.0
+"""
+    func = parse(text)
+    assert param_roles(func) == (("A",), ("A",))
+    given = np.arange(8, dtype=np.float32)
+    np.testing.assert_array_equal(interpret(func, {"A": given})["A"], given * 2)
+    np.testing.assert_array_equal(given, np.arange(8))
+
+
+SCHEDULED = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i, j in T.grid(2, 4):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i * 4 + j)
+            B[vi] = A[vi]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (SCHEDULED, "does not bind each iterator to a loop of its own"),
+        (
+            SCHEDULED.replace("i * 4 + j", "j").replace("T.grid(2, 4)", "T.grid(2, 8)"),
+            "does not bind each iterator to a loop of its own",
+        ),
+        (
+            SCHEDULED.replace("            B[vi]", "            T.where(i < 1)\n            B[vi]"),
+            "does not bind each iterator to a loop of its own",
+        ),
+        (
+            SCHEDULED.replace("        with T", "        B[0] = 0.0\n        with T"),
+            "expected loops around one block",
+        ),
+    ],
+)
+def test_scheduled_programs_are_refused(text: str, message: str) -> None:
+    func = parse(text)
+    with pytest.raises(OracleError, match=message):
+        interpret(func, random_inputs(func, 0))
+
+
+def test_order_between_spatial_points_is_refused() -> None:
+    scan = SCHEDULED.replace("i, j in T.grid(2, 4)", "i in range(8)").replace("i * 4 + j", "i")
+    scan = scan.replace("= A[vi]", "= T.if_then_else(vi > 0, B[vi - 1], 0) + A[vi]")
+    with pytest.raises(OracleError, match="reads elements of B that it writes"):
+        interpret(parse(scan), {"A": np.zeros(8, np.float32), "B": np.zeros(8, np.float32)})
+
+
+def test_an_output_that_is_not_written_everywhere_is_refused() -> None:
+    text = SCHEDULED.replace("i, j in T.grid(2, 4)", "i in range(4)")
+    text = text.replace("spatial(8, i * 4 + j)", "spatial(4, i)")
+    func = parse(text)
+    with pytest.raises(OracleError, match="4 of 8 elements of output B are never written"):
+        interpret(func, random_inputs(func, 0))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({}, "input A is missing"),
+        (
+            {"A": np.zeros((2, 2), np.float32)},
+            r"\(2, 2\): expected float32 of shape \(4,\)",
+        ),
+        ({"A": np.zeros(4)}, "input A is float64"),
+    ],
+)
+def test_inputs_must_fit(inputs: dict[str, Array], message: str) -> None:
+    with pytest.raises(OracleError, match=message):
+        interpret(ops.relu(4), inputs)
