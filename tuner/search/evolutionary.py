@@ -112,7 +112,8 @@ class EvolutionaryStrategy:
         own = [(s, p.choices) for p, s in self._secs.items() if p.sketch == sketch]
         own = sorted((pair for pair in own if np.isfinite(pair[0])), key=lambda pair: pair[0])
         width = len(self._space.sketches[sketch].knobs)
-        return np.array([c for _, c in own[:ELITE]], np.int64).reshape(-1, width)
+        best = own[:ELITE]
+        return np.array([c for _, c in best], np.int64).reshape(len(best), width)
 
     def _mutated(self, sketch: int, rows: Ints, rng: np.random.Generator) -> Ints:
         """Change one knob in most rows."""

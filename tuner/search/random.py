@@ -40,10 +40,15 @@ def draw_points(
     space: DesignSpace, num: int, measured: set[Point], rng: np.random.Generator
 ) -> list[Point]:
     """Draw up to `num` different points that were not measured, evenly over sketches."""
-    streams = [
-        [p for p in points_of(i, space.draw(i, num + len(measured), rng)) if p not in measured]
-        for i in range(len(space.sketches))
-    ]
+    streams: list[list[Point]] = []
+    # In a large space few draws have been measured; in a small one, all may have been.
+    for wanted in (num, num + len(measured)):
+        streams = [
+            [p for p in points_of(i, space.draw(i, wanted, rng)) if p not in measured]
+            for i in range(len(space.sketches))
+        ]
+        if sum(map(len, streams)) >= num:
+            break
     found: list[Point] = []
     while len(found) < num and any(streams):
         alive = [s for s in streams if s]

@@ -32,7 +32,7 @@ def design_space(task: Task, rules: tuple[ScheduleRule, ...] = CPU_RULES) -> Des
     drafts = [Draft.begin(task.func, task.target)]
     for rule in rules:
         drafts = [d for draft in drafts for d in _applied(rule, draft)][:MAX_SKETCHES]
-    sketches = [draft.finish() for draft in drafts if draft.nests]
+    sketches = [draft.finish() for draft in drafts if draft.knobs]
     return DesignSpace(sketches, task.target)
 
 

@@ -115,7 +115,7 @@ Knob: TypeAlias = TileKnob | ChoiceKnob
 def _factorizations(extent: int, parts: int, max_innermost: int) -> Ints:
     if num_tiles(extent, parts, max_innermost) > MAX_OPTIONS:
         rng = Random(0)
-        drawn = {sample_tile(rng, extent, parts, max_innermost) for _ in range(MAX_OPTIONS)}
+        drawn = {sample_tile(rng, extent, parts, max_innermost) for _ in range(MAX_OPTIONS // 4)}
         found = np.array(sorted(drawn), np.int64)
     else:
         found = _every_factorization(extent, parts, max_innermost)

@@ -26,11 +26,13 @@ def passes(sketch: Sketch, choices: Ints, target: Target) -> Mask:
     its vectors are too long or mostly empty, or its local tile outgrows the second-level cache.
     """
     values = sketch.values(choices)
-    kept = np.ones(len(choices), np.bool_)
-    for nest in sketch.nests:
-        tables = nest.tables(values)
-        kept &= _fits_registers(tables, target) & _uses_lanes(nest, tables, target)
-        kept &= _fits_caches(tables, target)
+    alive = np.arange(len(choices))
+    # The cheap tests first: most candidates fall by them.
+    for test in (_fits_registers, _uses_lanes, _fits_caches):
+        for nest in sketch.nests:
+            alive = alive[test(nest.tables(values[alive]), target)]
+    kept = np.zeros(len(choices), np.bool_)
+    kept[alive] = True
     return kept
 
 
@@ -44,7 +46,8 @@ def _fits_registers(tables: NestTables, target: Target) -> Mask:
     return fits
 
 
-def _uses_lanes(nest: Nest, tables: NestTables, target: Target) -> Mask:
+def _uses_lanes(tables: NestTables, target: Target) -> Mask:
+    nest = tables.nest
     efficiency = RegisterTile(tables, target).efficiency
     if nest.vector_axis is None:
         return np.ones(len(efficiency), np.bool_)

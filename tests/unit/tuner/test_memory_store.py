@@ -10,4 +10,4 @@ from tuner.store.store import MeasurementStore
 class TestMemoryStore(MeasurementStoreContract):
     @pytest.fixture
     def store(self) -> Iterator[MeasurementStore]:
-        yield MemoryStore()
+        yield from (MemoryStore(),)
