@@ -1,13 +1,13 @@
-"""Embedded workers: an engine on this host, started when the first candidate comes."""
+"""Embedded workers: an engine on this host, there while there is work."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from threading import Event, Lock, Thread
+from time import monotonic
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 
 from compiler.runtime.measurement import Measurement
 from service.store import workers
@@ -17,20 +17,30 @@ from workers.request import MeasureRequest
 
 _log = structlog.get_logger()
 
-_REPORT_SECS = 15.0
-
 
 class EmbeddedWorkers:
     """Measures requests with an engine of its own, and reports who its workers are.
 
-    The engine costs some hundred megabytes, so it is started with the first request, not before;
-    one that breaks is dropped, and the next request starts another.
+    The engine costs some hundred megabytes, so it is there only while there is work: it starts
+    with the first request, and ends when none has come for a while. One that breaks is dropped,
+    and the next request starts another.
     """
 
-    def __init__(self, database: Database, start_engine: Callable[[], Engine]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        start_engine: Callable[[], Engine],
+        *,
+        rest_after_secs: float = 60.0,
+        report_secs: float = 10.0,
+    ) -> None:
         self._database = database
         self._start_engine = start_engine
+        self._rest_after_secs = rest_after_secs
+        self._report_secs = report_secs
         self._engine: Engine | None = None
+        self._num_requests = 0
+        self._used_at = 0.0
         self._lock = Lock()
         self._closed = Event()
         self._reporter = Thread(target=self._report, name="worker reports", daemon=True)
@@ -43,41 +53,60 @@ class EmbeddedWorkers:
         except Exception:
             self._drop(engine)
             raise
+        finally:
+            with self._lock:
+                self._num_requests -= 1
+                self._used_at = monotonic()
 
     def close(self) -> None:
         """End the engine and its workers."""
         self._closed.set()
-        with self._lock:
-            engine, self._engine = self._engine, None
-        if engine is not None:
-            names = [worker.name for worker in engine.workers()]
-            engine.close()
-            with suppress(SQLAlchemyError), self._database.write() as session:
-                workers.forget(session, names)
+        if (engine := self._engine) is not None:
+            self._drop(engine)
 
     def _running(self) -> Engine:
+        """Return the engine, started if need be, and count a request on it."""
         with self._lock:
-            if self._engine is None:
-                self._engine = self._start_engine()
+            engine = self._engine
+            if engine is None:
+                engine = self._engine = self._start_engine()
                 _log.info("workers started")
+                self._tell(engine)
                 if self._reporter.ident is None:
                     self._reporter.start()
-            engine = self._engine
-        self._report_once(engine)
+            self._num_requests += 1
         return engine
 
     def _drop(self, engine: Engine) -> None:
         with self._lock:
-            if self._engine is engine:
-                self._engine = None
+            if self._engine is not engine:
+                return
+            self._engine = None
+        self._end(engine)
+
+    def _end(self, engine: Engine) -> None:
+        # One that broke may not know its workers any more; they are shown as lost, then.
+        with suppress(Exception), self._database.write() as session:
+            workers.forget(session, [worker.name for worker in engine.workers()])
         engine.close()
 
     def _report(self) -> None:
-        while not self._closed.wait(_REPORT_SECS):
-            if (engine := self._engine) is not None:
-                self._report_once(engine)
+        while not self._closed.wait(self._report_secs):
+            with self._lock:
+                engine = self._engine
+                idle_secs = monotonic() - self._used_at
+                has_work = self._num_requests > 0 or idle_secs < self._rest_after_secs
+                if not has_work:
+                    self._engine = None
+            if engine is None:
+                continue
+            if has_work:
+                self._tell(engine)
+            else:
+                _log.info("workers ended: there is no work")
+                self._end(engine)
 
-    def _report_once(self, engine: Engine) -> None:
+    def _tell(self, engine: Engine) -> None:
         try:
             with self._database.write() as session:
                 workers.heard_of(session, engine.workers())

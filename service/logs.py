@@ -31,5 +31,10 @@ def configure_logs() -> None:
             ),
         )
     )
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    logging.getLogger("service").setLevel(logging.INFO)
+    # Some libraries set the level of their own loggers, so theirs is held here.
+    handler.addFilter(_matters)
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+
+
+def _matters(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.WARNING or record.name.startswith("service.")

@@ -8,8 +8,11 @@ from contextlib import closing
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.acceptance.service.server import Server, serving
+
+pytestmark = pytest.mark.slow
 
 WORKLOAD = "matmul:64,64,64"
 TRIALS = 40

@@ -81,6 +81,28 @@ def test_an_engine_that_breaks_is_replaced(database: Database) -> None:
     embedded.close()
 
 
+def test_an_engine_without_work_ends_and_comes_back(database: Database) -> None:
+    engines: list[MemoryEngine] = []
+
+    def start() -> MemoryEngine:
+        engines.append(MemoryEngine())
+        return engines[-1]
+
+    embedded = EmbeddedWorkers(database, start, rest_after_secs=0.2, report_secs=0.02)
+    under_way = embedded.measure(REQUEST)
+    next(under_way)
+    time.sleep(0.4)
+    assert not engines[0].is_closed, "a request is under way"
+    assert len(list(under_way)) == 1
+    deadline = time.monotonic() + 10
+    while known(database) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert known(database) == []
+    assert [index for index, _ in embedded.measure(REQUEST)] == [0, 1]
+    assert [engine.is_closed for engine in engines] == [True, False]
+    embedded.close()
+
+
 def test_closing_before_any_request_starts_nothing(database: Database) -> None:
     def start() -> MemoryEngine:
         raise AssertionError("started")
