@@ -68,13 +68,19 @@ class NestTables:
         self.nest = nest
         self.extents = extents
         """Loop extents by level and axis."""
-        self.tiles: Floats = np.cumprod(extents[::-1], axis=0, dtype=np.float64)[::-1]
-        """By level and axis: how far one run of the loops from that level inwards goes."""
-        per_level: Floats = np.prod(extents, axis=1, dtype=np.float64)
-        self.level_extents: Floats = per_level
+        self.level_extents: Floats = np.prod(extents, axis=1, dtype=np.float64)
         """How often each level's loops turn, all axes together."""
-        self.trips: Floats = np.vstack([np.ones_like(per_level[:1]), np.cumprod(per_level, axis=0)])
+
+    @cached_property
+    def tiles(self) -> Floats:
+        """By level and axis: how far one run of the loops from that level inwards goes."""
+        return np.cumprod(self.extents[::-1], axis=0, dtype=np.float64)[::-1]
+
+    @cached_property
+    def trips(self) -> Floats:
         """How often the loops from a level inwards are entered; the last entry counts points."""
+        outer = np.cumprod(self.level_extents, axis=0)
+        return np.vstack([np.ones_like(outer[:1]), outer])
 
     @cached_property
     def spans(self) -> list[list[Floats]]:
@@ -131,7 +137,7 @@ class NestTables:
         """The extent of the vectorized loop, 1 where there is none."""
         axis = self.nest.vector_axis
         if axis is None:
-            return np.ones_like(self.trips[0])
+            return np.ones_like(self.level_extents[0])
         length: Floats = self.extents[REGISTER_LEVEL, axis]
         return length
 

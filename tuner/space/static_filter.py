@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
+from compiler.schedule.sample import divisors
 from compiler.target import Target
 from tuner.space.knob import Ints
 from tuner.space.nest import Floats, Nest, NestTables
@@ -27,8 +30,8 @@ def passes(sketch: Sketch, choices: Ints, target: Target) -> Mask:
     """
     values = sketch.values(choices)
     alive = np.arange(len(choices))
-    # The cheap tests first: most candidates fall by them.
-    for test in (_fits_registers, _uses_lanes, _fits_caches):
+    # The cheap test first: most candidates fall by it.
+    for test in (_has_good_register_tile, _fits_caches):
         for nest in sketch.nests:
             alive = alive[test(nest.tables(values[alive]), target)]
     kept = np.zeros(len(choices), np.bool_)
@@ -36,8 +39,12 @@ def passes(sketch: Sketch, choices: Ints, target: Target) -> Mask:
     return kept
 
 
-def _fits_registers(tables: NestTables, target: Target) -> Mask:
+def _has_good_register_tile(tables: NestTables, target: Target) -> Mask:
     tile = RegisterTile(tables, target)
+    return _fits_registers(tables, tile, target) & _uses_lanes(tables.nest, tile)
+
+
+def _fits_registers(tables: NestTables, tile: RegisterTile, target: Target) -> Mask:
     fits: Mask = (tile.unrolled_body <= MAX_UNROLLED_BODY) & (
         tables.vector_length * tables.nest.facts.write.item_bytes <= MAX_VECTOR_BYTES
     )
@@ -46,21 +53,19 @@ def _fits_registers(tables: NestTables, target: Target) -> Mask:
     return fits
 
 
-def _uses_lanes(tables: NestTables, target: Target) -> Mask:
-    nest = tables.nest
-    efficiency = RegisterTile(tables, target).efficiency
+def _uses_lanes(nest: Nest, tile: RegisterTile) -> Mask:
     if nest.vector_axis is None:
-        return np.ones(len(efficiency), np.bool_)
-    extent = nest.facts.axes[nest.vector_axis].extent
-    fair: Mask = efficiency >= MIN_EFFICIENCY * _best_efficiency(extent, nest, target)
+        return np.ones(len(tile.rows), np.bool_)
+    limit = MAX_VECTOR_BYTES // nest.facts.write.item_bytes
+    best = _best_efficiency(nest.facts.axes[nest.vector_axis].extent, tile.lanes, limit)
+    fair: Mask = tile.efficiency >= MIN_EFFICIENCY * best
     return fair
 
 
-def _best_efficiency(extent: int, nest: Nest, target: Target) -> float:
-    """Return the best share of busy lanes among the tiles that divide `extent`."""
-    lanes = max(1, target.vector_bits // (8 * nest.facts.write.item_bytes))
-    limit = MAX_VECTOR_BYTES // nest.facts.write.item_bytes
-    tiles = [t for t in range(1, min(extent, limit) + 1) if extent % t == 0]
+@lru_cache(maxsize=256)
+def _best_efficiency(extent: int, lanes: int, limit: int) -> float:
+    """Return the best share of busy lanes among the tiles up to `limit` that divide `extent`."""
+    tiles = [t for t in divisors(extent) if t <= limit]
     return max(t / (lanes * (t // lanes + (t % lanes).bit_count())) for t in tiles)
 
 
