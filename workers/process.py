@@ -81,8 +81,10 @@ class ChildProcess:
         )
         assert self._process.stderr is not None
         self._words = self._process.stderr.fileno()
+        # Its death shows here even while a process that it started holds its pipes open.
+        self._pulse = os.pidfd_open(self.pid)
         self._poll = select.poll()
-        for fd in (self._results, self._words):
+        for fd in (self._results, self._words, self._pulse):
             self._poll.register(fd, select.POLLIN)
 
     @property
@@ -125,17 +127,15 @@ class ChildProcess:
             FrameError: If it sent something else than frames.
         """
         while not self._messages:
-            ready = self._poll.poll(_millis_until(deadline))
+            ready = {fd for fd, _ in self._poll.poll(_millis_until(deadline))}
             if not ready:
                 raise DeadlineError
-            for fd, _ in ready:
-                content = os.read(fd, _READ_BYTES)
-                if fd == self._results:
-                    self._messages.extend(self._take(content))
-                elif content:
-                    self._hear(content)
-                else:
-                    self._poll.unregister(self._words)
+            if self._words in ready and not self._hear():
+                self._poll.unregister(self._words)
+            if self._results in ready:
+                self._messages.extend(self._take())
+            elif self._pulse in ready:
+                raise ChildGoneError
         return self._messages.popleft()
 
     def kill(self) -> None:
@@ -163,16 +163,9 @@ class ChildProcess:
             return self._death
 
     def _dies_within(self, secs: float) -> bool:
-        try:
-            pidfd = os.pidfd_open(self.pid)
-        except ProcessLookupError:  # reaped by somebody else
-            return True
-        try:
-            ends = select.poll()
-            ends.register(pidfd, select.POLLIN)
-            return bool(ends.poll(int(1000 * secs)))
-        finally:
-            os.close(pidfd)
+        ends = select.poll()
+        ends.register(self._pulse, select.POLLIN)
+        return bool(ends.poll(int(1000 * secs)))
 
     def _kill_group(self) -> None:
         # Until it is reaped, a dead leader keeps its number, so this can't hit a stranger.
@@ -185,27 +178,28 @@ class ChildProcess:
             _, status, usage = os.wait4(self.pid, 0)
             code, peak_bytes = os.waitstatus_to_exitcode(status), usage.ru_maxrss << 10
         self._process.returncode = code or 0  # what tells `Popen` that there is nothing to reap
-        self._hear_the_rest()
+        os.set_blocking(self._words, False)
+        with suppress(BlockingIOError):  # a process that it started may hold the pipe open
+            while self._hear():
+                pass
         assert self._process.stderr is not None
         self._process.stderr.close()
-        os.close(self._requests)
-        os.close(self._results)
+        for fd in (self._requests, self._results, self._pulse):
+            os.close(fd)
         words = self._last_words.decode(errors="replace").strip()
         return Death(code, peak_bytes, words, was_alive)
 
-    def _take(self, content: bytes) -> Iterator[Message]:
+    def _take(self) -> Iterator[Message]:
+        content = os.read(self._results, _READ_BYTES)
         if not content:
             raise ChildGoneError
         return self._decoder.feed(content)
 
-    def _hear(self, content: bytes) -> None:
+    def _hear(self) -> bool:
+        """Read of what the child prints; return whether there may be more."""
+        content = os.read(self._words, _READ_BYTES)
         self._last_words = (self._last_words + content)[-_LAST_WORDS_BYTES:]
-
-    def _hear_the_rest(self) -> None:
-        os.set_blocking(self._words, False)
-        with suppress(BlockingIOError):  # a stray grandchild may hold the pipe open
-            while content := os.read(self._words, _READ_BYTES):
-                self._hear(content)
+        return bool(content)
 
 
 def _start(module: str, inherited: Sequence[int]) -> tuple[subprocess.Popen[bytes], int, int]:

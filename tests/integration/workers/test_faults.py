@@ -1,0 +1,109 @@
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from compiler.runtime.measurement import ErrorKind, Measurement
+from tests.faults.requests import CHILD, DEFAULT_TRACE, LIMITS, fault, request
+from workers.request import Limits
+from workers.runner import ChildRunner
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[ChildRunner]:
+    with ChildRunner(child_module=CHILD) as runner:
+        yield runner
+
+
+def measure_between_good_ones(
+    runner: ChildRunner, trace: str, limits: Limits = LIMITS
+) -> Measurement:
+    """Measure a candidate with a fault; the candidates around it must not notice."""
+    found = dict(runner.measure(request(DEFAULT_TRACE, trace, DEFAULT_TRACE, limits=limits)))
+    assert sorted(found) == [0, 1, 2]
+    assert found[0].ok, found[0].message
+    assert found[2].ok, found[2].message
+    return found[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "message"),
+    [
+        ("segmentation fault", ErrorKind.CRASH, "the first run died of SIGSEGV"),
+        ("abort", ErrorKind.CRASH, "the first run died of SIGABRT"),
+        ("exits", ErrorKind.CRASH, "the build died of exit code 3: had enough"),
+        ("closes its pipe", ErrorKind.CRASH, "the build closed the pipe"),
+        ("answers garbage", ErrorKind.CRASH, "the build broke the pipe"),
+        ("answers nonsense", ErrorKind.CRASH, "'lunch' is not a valid Phase"),
+        ("is killed", ErrorKind.CRASH, "was killed from outside, twice"),
+        ("hang", ErrorKind.TIMEOUT, "the first run took longer than 1 s"),
+        ("writes nothing", ErrorKind.WRONG_RESULT, "16 element(s) are off"),
+        ("one element wrong", ErrorKind.WRONG_RESULT, "B[0] is 7.0"),
+        ("wrong later", ErrorKind.WRONG_RESULT, "a later run differs from the first: B[0] is 7.0"),
+        ("writes its input", ErrorKind.WRONG_RESULT, "the kernel wrote to its input A"),
+        ("eats memory", ErrorKind.OUT_OF_MEMORY, "the first run died of SIGABRT with"),
+        ("huge workspace", ErrorKind.OUT_OF_MEMORY, "no memory left"),
+        ("allocates in the build", ErrorKind.OUT_OF_MEMORY, "no memory left"),
+        ("fails in the build", ErrorKind.BUILD_ERROR, "AssertionError: a bug of the compiler"),
+    ],
+)
+def test_a_fault_is_one_trial_with_a_typed_error(
+    runner: ChildRunner, name: str, kind: ErrorKind, message: str
+) -> None:
+    found = measure_between_good_ones(runner, fault(name))
+    assert found.error == kind, found
+    assert message in found.message
+    assert found.worker == runner.worker
+    assert "LLVM" in found.toolchain
+
+
+@pytest.mark.parametrize("name", ["sleeps in the build", "is stopped"])
+def test_a_build_that_never_ends_is_a_timeout(runner: ChildRunner, name: str) -> None:
+    found = measure_between_good_ones(runner, fault(name), replace(LIMITS, build_timeout_secs=2.0))
+    assert found.error == ErrorKind.TIMEOUT
+    assert found.message == "the build took longer than 2 s"
+    assert found.build_secs >= 2.0
+
+
+def test_what_a_child_prints_is_not_taken_for_its_answer(runner: ChildRunner) -> None:
+    assert measure_between_good_ones(runner, fault("says garbage")).ok
+
+
+def test_a_candidate_whose_child_somebody_killed_is_measured_again(
+    runner: ChildRunner, tmp_path: Path
+) -> None:
+    trace = fault("is killed once", marker=str(tmp_path / "killed"))
+    assert measure_between_good_ones(runner, trace).ok
+    assert (tmp_path / "killed").exists()
+
+
+def test_a_crash_takes_the_processes_that_the_child_started_with_it(
+    runner: ChildRunner, tmp_path: Path
+) -> None:
+    marker = tmp_path / "grandchild"
+    found = measure_between_good_ones(runner, fault("leaves a grandchild", marker=str(marker)))
+    assert found.error == ErrorKind.CRASH
+    assert "SIGSEGV" in found.message
+    grandchild = int(marker.read_text())
+    assert not psutil.pid_exists(grandchild) or is_zombie(grandchild)
+
+
+def is_zombie(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def test_crashes_leave_no_descriptor_and_no_zombie(runner: ChildRunner) -> None:
+    list(runner.measure(request(DEFAULT_TRACE)))
+    descriptors = len(os.listdir("/proc/self/fd"))
+    children = len(psutil.Process().children())
+    for _ in range(3):
+        list(runner.measure(request(fault("segmentation fault"), fault("exits"))))
+    list(runner.measure(request(DEFAULT_TRACE)))
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+    assert len(psutil.Process().children()) == children
