@@ -36,7 +36,7 @@ def mm_relu() -> Case:
         product: Array = np.maximum(a @ b, 0)
         return product
 
-    return Case("mm_relu 128x128x128", "script", text, lw.parse(text), numpy)
+    return Case("mm_relu 128x128x128", "script text", text, lw.parse(text), numpy)
 
 
 def matmul(n: int = 512) -> Case:
@@ -51,7 +51,7 @@ def matmul(n: int = 512) -> Case:
         product: Array = a @ b
         return product
 
-    return Case(f"matmul {n}x{n}x{n}", "te", func, func, numpy)
+    return Case(f"matmul {n}x{n}x{n}", "tensor expressions", func, func, numpy)
 
 
 def conv2d() -> Case:
@@ -65,7 +65,7 @@ def conv2d() -> Case:
         result: Array = weights.reshape(64, 64 * 9) @ columns
         return result.reshape(1, 64, 56, 56)
 
-    return Case("conv2d 64x56x56, 3x3", "operator", operator, lw.ops.from_spec(operator), numpy)
+    return Case("conv2d 64x56x56, 3x3", "an operator", operator, lw.ops.from_spec(operator), numpy)
 
 
 def cases() -> tuple[Case, ...]:

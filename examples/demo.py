@@ -43,6 +43,7 @@ class Result:
     default_secs: float
     tuned_secs: float
     numpy_secs: float
+    peak_gflops: float
     max_error: float
     num_trials: int
     trials_per_sec: float
@@ -73,8 +74,7 @@ def main() -> int:
     console = Console(width=None if sys.stdout.isatty() else 128, record=True)
     started = time.monotonic()
     target = lw.Target("cpu -num-cores=1")
-    peak = lw.fma_peak_gflops(target)
-    console.print(f"target {target.name}; FMA peak of one core: {peak:.1f} GFLOP/s")
+    console.print(f"target {target.name}")
     with (
         serving() as server,
         # A kernel that an earlier run left in the cache must not stand in for this one's.
@@ -83,7 +83,10 @@ def main() -> int:
     ):
         console.print(f"serving on {server.url} after {server.start_secs:.1f} s")
         results = [tune_and_prove(client, c, target, chosen.trials, console) for c in cases()]
+    # A core's clock changes within minutes: the best of several moments is what it can do.
+    peak = max(result.peak_gflops for result in results)
     console.print(make_table(results, peak))
+    console.print(f"FMA peak of one core, measured beside the kernels: {peak:.1f} GFLOP/s")
     console.print(f"everything took {time.monotonic() - started:.0f} s")
     if chosen.svg:
         draw(console, chosen.svg)
@@ -102,7 +105,9 @@ def tune_and_prove(
     assert done.started_at is not None, done
     assert done.finished_at is not None, done
     tuning_secs = (done.finished_at - done.started_at).total_seconds()
-    console.print(f"{case.name}: {done.num_measured} trials in {tuning_secs:.1f} s")
+    console.print(
+        f"{case.name}, given as {case.given_as}: {done.num_measured} trials in {tuning_secs:.1f} s"
+    )
 
     tuned = client.kernel(case.workload, target=target, fallback=False)
     default = lw.build(case.func, target)
@@ -124,6 +129,7 @@ def tune_and_prove(
         default_secs=timings["default"].median_secs,
         tuned_secs=timings["tuned"].median_secs,
         numpy_secs=timings["numpy"].median_secs,
+        peak_gflops=lw.fma_peak_gflops(target),
         max_error=largest_error(out, case.numpy(a.astype("float64"), b.astype("float64"))),
         num_trials=done.num_measured,
         trials_per_sec=done.num_measured / tuning_secs,
@@ -141,15 +147,13 @@ def make_table(results: list[Result], peak_gflops: float) -> Table:
         title="One core; times in ms, medians of samples taken in turns in one run", box=SIMPLE_HEAD
     )
     table.add_column("workload", no_wrap=True)
-    table.add_column("given as")
     for name in ("default", "tuned", "NumPy", "x default", "x NumPy", "GFLOP/s", "% of peak"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for name in ("trials", "trials/s", "max error"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for r in results:
         table.add_row(
             r.case.name,
-            r.case.given_as,
             *(f"{1e3 * secs:.3f}" for secs in (r.default_secs, r.tuned_secs, r.numpy_secs)),
             f"[bold]{r.default_secs / r.tuned_secs:.1f}[/]",
             f"{r.numpy_secs / r.tuned_secs:.2f}",
