@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 
 from compiler.runtime.timing import Timing, calls_per_sample, time_calls
@@ -13,7 +12,7 @@ def time_interleaved(
     *,
     samples: int = 9,
     min_sample_secs: float = 2e-3,
-    clock: Callable[[], float] = time.thread_time,
+    num_threads: int = 1,
 ) -> dict[str, Timing]:
     """Time several functions in turns, so that a slow moment of the machine hits them all.
 
@@ -21,15 +20,14 @@ def time_interleaved(
         runs: What to time, by name; each is called once to warm up.
         samples: How many turns each gets.
         min_sample_secs: How long a turn lasts at least.
-        clock: The CPU time of this thread, for what runs on one thread; else
-            `time.perf_counter`.
+        num_threads: How many threads the functions use.
     """
     calls = {}
     for name, run in runs.items():
         run()
-        calls[name] = calls_per_sample(run, clock, min_sample_secs)
+        calls[name] = calls_per_sample(run, num_threads, min_sample_secs)
     secs: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(samples):
         for name, run in runs.items():
-            secs[name].append(time_calls(run, clock, calls[name]))
+            secs[name].append(time_calls(run, num_threads, calls[name]))
     return {name: Timing(tuple(values)) for name, values in secs.items()}

@@ -18,6 +18,7 @@ from compiler.ir.oracle import OracleError
 from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.runtime.module import Module
+from compiler.runtime.timing import time_calls
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.trace import Trace
 from compiler.script.error import ScriptError
@@ -25,7 +26,7 @@ from compiler.target import Target, TargetError
 from workers.phase import Phase
 from workers.prepared import Prepared, PreparedWorkloads, WrongResultError
 from workers.request import MeasureRequest
-from workers.sample import clock_for, sample_secs
+from workers.sample import sample_secs
 
 Build: TypeAlias = Callable[[PrimFunc, str, Target], Artifact]
 
@@ -91,14 +92,11 @@ def _check_and_time(
     module: Module, prepared: Prepared, incumbent_secs: float | None, clock: _PhaseClock
 ) -> Measurement:
     clock.enter(Phase.CHECK)
-    ticks = clock_for(module.num_threads)
     run = module.bind(*prepared.fresh_arrays())
-    start = ticks()
-    run()
-    first_secs = ticks() - start
+    first_secs = time_calls(run, module.num_threads, 1)
     max_error = prepared.check()
     clock.enter(Phase.TIME)
-    run_secs = sample_secs(run, ticks, first_secs, incumbent_secs)
+    run_secs = sample_secs(run, module.num_threads, first_secs, incumbent_secs)
     # A race may spare the first run.
     prepared.check_again()
     return clock.stamp(Measurement(run_secs=run_secs, max_error=max_error))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 
 from compiler.runtime.timing import MIN_SAMPLE_SECS, calls_per_sample, time_calls
@@ -17,14 +16,9 @@ _BUDGET_SECS = 1.0
 _LONG_SECS = 1e-3
 
 
-def clock_for(num_threads: int) -> Callable[[], float]:
-    """Return the clock for a kernel: CPU time of the thread that runs it, or wall time."""
-    return time.thread_time if num_threads == 1 else time.perf_counter
-
-
 def sample_secs(
     run: Callable[[], None],
-    clock: Callable[[], float],
+    num_threads: int,
     first_secs: float,
     incumbent_secs: float | None,
 ) -> tuple[float, ...]:
@@ -41,11 +35,11 @@ def sample_secs(
     is_long = first_secs >= _LONG_SECS
     if is_long and (not may_win or first_secs > _BUDGET_SECS / 2):
         return (first_secs,)
-    calls = 1 if is_long else calls_per_sample(run, clock, MIN_SAMPLE_SECS)
-    sample = time_calls(run, clock, calls)
+    calls = 1 if is_long else calls_per_sample(run, num_threads, MIN_SAMPLE_SECS)
+    sample = time_calls(run, num_threads, calls)
     samples = [sample]
     # A short first run may have been slow only because it was cold.
     if sample <= LOSER_RATIO * (incumbent_secs or math.inf):
         room = int((_BUDGET_SECS - first_secs) / max(sample * calls, 1e-9)) - 1
-        samples += [time_calls(run, clock, calls) for _ in range(min(NUM_SAMPLES - 1, room))]
+        samples += [time_calls(run, num_threads, calls) for _ in range(min(NUM_SAMPLES - 1, room))]
     return tuple(samples)

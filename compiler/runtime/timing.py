@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import statistics
 import time
 from collections.abc import Callable
@@ -36,9 +37,7 @@ def time_evaluator(
 ) -> Timing:
     """Time a module on arrays, after one run to warm up.
 
-    A sample is the mean over as many calls as last `min_sample_secs`. The clock is the thread's
-    CPU time where the kernel uses one thread, so that a neighbour's work does not count, and wall
-    time otherwise.
+    A sample is the mean over as many calls as last `min_sample_secs`; see `time_calls`.
 
     Raises:
         ArgumentError: If the arrays do not fit the module.
@@ -47,19 +46,19 @@ def time_evaluator(
     if samples < 1:
         raise ValueError(f"samples is {samples}: expected 1 or more")
     run = module.bind(*arrays)
-    clock = time.thread_time if module.num_threads == 1 else time.perf_counter
     run()
-    calls = calls_per_sample(run, clock, min_sample_secs)
-    return Timing(tuple(time_calls(run, clock, calls) for _ in range(samples)))
+    threads = module.num_threads
+    calls = calls_per_sample(run, threads, min_sample_secs)
+    return Timing(tuple(time_calls(run, threads, calls) for _ in range(samples)))
 
 
 def calls_per_sample(
-    run: Callable[[], object], clock: Callable[[], float], min_sample_secs: float
+    run: Callable[[], object], num_threads: int, min_sample_secs: float
 ) -> int:
     """Return how many calls last at least `min_sample_secs`."""
     calls = 1
     while calls < _MAX_CALLS:
-        elapsed = time_calls(run, clock, calls) * calls
+        elapsed = time_calls(run, num_threads, calls) * calls
         if elapsed >= min_sample_secs:
             break
         # Aim a little beyond, but distrust a clock that is too coarse to see one call.
@@ -67,9 +66,22 @@ def calls_per_sample(
     return min(calls, _MAX_CALLS)
 
 
-def time_calls(run: Callable[[], object], clock: Callable[[], float], calls: int) -> float:
-    """Return the mean seconds a call, over `calls` calls."""
-    start = clock()
+def time_calls(run: Callable[[], object], num_threads: int, calls: int) -> float:
+    """Return the mean seconds a call, over `calls` calls.
+
+    Wall time, unless the only thread that `run` uses lost its core on the way: then the CPU time
+    of this thread, so that a neighbour's work does not count. CPU time is second choice, because
+    under a hypervisor it is now and then too short, and the shortest sample is the one believed.
+    """
+    switches = _preemptions()
+    cpu, wall = time.thread_time(), time.perf_counter()
     for _ in range(calls):
         run()
-    return (clock() - start) / calls
+    wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
+    was_preempted = num_threads == 1 and _preemptions() != switches
+    return (cpu if was_preempted else wall) / calls
+
+
+def _preemptions() -> int:
+    """Return how often this thread was taken off its core against its will."""
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_nivcsw
