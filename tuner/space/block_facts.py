@@ -99,15 +99,22 @@ class BlockFacts:
 
     @cached_property
     def vector_axis(self) -> int | None:
-        """The spatial axis along which the output and all inputs are contiguous or constant.
+        """The spatial axis to run vectors along: the output is contiguous there.
 
-        None if there is none: vectors would have to be gathered.
+        Inputs are contiguous or constant there, too; or else what has to be gathered serves other
+        points besides, along another spatial axis. None if there is no such axis.
         """
         for index, axis in enumerate(self.axes):
-            strides = [r.strides[index] for r in self.reads]
             if not axis.is_reduction and self.write.strides[index] == 1:
-                return index if all(s in (0, 1) for s in strides) else None
+                gathered = [r for r in self.reads if r.strides[index] not in (0, 1)]
+                return index if all(self._is_reused(r) for r in gathered) else None
         return None
+
+    def _is_reused(self, read: Access) -> bool:
+        return any(
+            stride == 0 and axis.extent > 1 and not axis.is_reduction
+            for stride, axis in zip(read.strides, self.axes, strict=True)
+        )
 
 
 @dataclass(frozen=True)

@@ -46,13 +46,16 @@ class RegisterTile:
 
     @cached_property
     def loads(self) -> Floats:
-        """Loads a step: each operand's part of the tile, in vectors where it is contiguous."""
+        """Loads a step: each operand's part of the tile, in vectors where it is contiguous.
+
+        What is gathered counts as one load an element.
+        """
         tables, vector = self._tables, self._tables.nest.vector_axis
         total = np.zeros_like(self.rows)
         for index, access in enumerate(tables.nest.accesses[1:], start=1):
             elements = tables.elements[index, REGISTER_LEVEL]
-            moves = vector is not None and access.strides[vector] != 0
-            scale = self.vectors / tables.vector_length if moves else 1.0
+            is_contiguous = vector is not None and access.strides[vector] == 1
+            scale = self.vectors / tables.vector_length if is_contiguous else 1.0
             total = total + elements * scale
         return np.maximum(total, 1.0)
 

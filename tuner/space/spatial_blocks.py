@@ -29,7 +29,9 @@ class SpatialBlocks:
         for name, facts in draft.block_facts().items():
             if name not in draft.scheduled and not facts.is_reduction and facts.axes:
                 _schedule(draft, facts)
-                draft.tags |= {"spatial"} if not draft.tilings else set()
+                if not draft.name:
+                    draft.name = ("spatial",)
+                    draft.tags |= {"spatial"}
         return [draft]
 
 
