@@ -128,7 +128,8 @@ class ChildProcess:
         """
         while not self._messages:
             ready = {fd for fd, _ in self._poll.poll(_millis_until(deadline))}
-            if not ready:
+            # A child that prints without end keeps us awake, but does not move its deadline.
+            if self._results not in ready and time.monotonic() > deadline:
                 raise DeadlineError
             if self._words in ready and not self._hear():
                 self._poll.unregister(self._words)

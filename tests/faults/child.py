@@ -115,6 +115,11 @@ def _say_garbage(_: dict[str, Any]) -> None:
             os.write(fd, b"\xff\x00garbage" * 1024)
 
 
+def _print_forever(_: dict[str, Any]) -> None:
+    while True:
+        os.write(2, b"and so on " * 100)
+
+
 def _answer_garbage(_: dict[str, Any]) -> None:
     os.write(_results(), b"\xff\xff\xff\xffgarbage")
 
@@ -174,6 +179,7 @@ def _results() -> int:
 
 ACTS: dict[str, Callable[[dict[str, Any]], None]] = {
     "says garbage": _say_garbage,
+    "prints forever": _print_forever,
     "answers garbage": _answer_garbage,
     "answers nonsense": _answer_nonsense,
     "closes its pipe": _close_pipe,

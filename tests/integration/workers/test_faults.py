@@ -39,7 +39,6 @@ def measure_between_good_ones(
         ("answers garbage", ErrorKind.CRASH, "the build broke the pipe"),
         ("answers nonsense", ErrorKind.CRASH, "'lunch' is not a valid Phase"),
         ("is killed", ErrorKind.CRASH, "was killed from outside, twice"),
-        ("hang", ErrorKind.TIMEOUT, "the first run took longer than 1 s"),
         ("writes nothing", ErrorKind.WRONG_RESULT, "16 element(s) are off"),
         ("one element wrong", ErrorKind.WRONG_RESULT, "B[0] is 7.0"),
         ("wrong later", ErrorKind.WRONG_RESULT, "a later run differs from the first: B[0] is 7.0"),
@@ -60,7 +59,14 @@ def test_a_fault_is_one_trial_with_a_typed_error(
     assert "LLVM" in found.toolchain
 
 
-@pytest.mark.parametrize("name", ["sleeps in the build", "is stopped"])
+def test_a_run_that_never_ends_is_a_timeout(runner: ChildRunner) -> None:
+    found = measure_between_good_ones(runner, fault("hang"), replace(LIMITS, run_timeout_secs=1.0))
+    assert found.error == ErrorKind.TIMEOUT
+    assert found.message == "the first run took longer than 1 s"
+    assert found.check_secs >= 1.0
+
+
+@pytest.mark.parametrize("name", ["sleeps in the build", "is stopped", "prints forever"])
 def test_a_build_that_never_ends_is_a_timeout(runner: ChildRunner, name: str) -> None:
     found = measure_between_good_ones(runner, fault(name), replace(LIMITS, build_timeout_secs=2.0))
     assert found.error == ErrorKind.TIMEOUT
