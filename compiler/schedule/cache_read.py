@@ -34,10 +34,11 @@ def cache_read(
     Args:
         read_index: Which of the block's reads.
         memory_scope: Where the copy lives: "global", "shared", "local", ...
-        consumers: The blocks that shall read the copy; none stands for all that read the buffer.
+        consumers: The blocks that shall read the copy; none stands for all that read the buffer
+            and do not write it.
 
     Requires:
-        The block has such a read, and does not write the same buffer; nor do the consumers. Each
+        The block has such a read, and neither it nor a consumer writes the same buffer. Each
         consumer is in the block's scope, reads the buffer, and stands after all that write it. No
         loop around the place of the copy is vectorized.
 
@@ -69,17 +70,17 @@ def cache_read(
 
 
 def _consumers(scope: Scope, site: Site, buffer: Buffer, names: Sequence[str]) -> list[Site]:
-    readers = scope.readers(buffer)
+    readers = [reader for reader in scope.readers(buffer) if not reader.writes(buffer)]
     if names:
-        by_name = {reader.name: reader for reader in readers}
+        by_name = {reader.name: reader for reader in scope.readers(buffer)}
         for name in names:
             if name not in by_name:
                 reason = f"block {name} does not read {buffer.name} in the scope of block"
                 raise scope.refuse(f"{reason} {site.name}", site.realize)
         readers = [by_name[name] for name in names]
-    if not readers:
+    if not site.reads(buffer):
         raise scope.refuse(f"block {site.name} does not read {buffer.name}", site.realize)
-    for reader in readers:
+    for reader in readers if site in readers else [site, *readers]:
         if reader.writes(buffer):
             reason = f"block {reader.name} writes {buffer.name}, which it reads"
             raise scope.refuse(reason, reader.realize)

@@ -58,6 +58,8 @@ def cache_write(
     if kind not in ("complete", "reduction"):
         reason = f"block {site.name} adds to what {buffer.name} held before"
         raise refuse(reason, site.realize)
+    if not site.writes(buffer):
+        raise refuse(f"block {site.name} does not write {buffer.name}", site.realize)
     scope.require_only_writer(site)
     cache = cache_of(func, buffer, memory_scope, site, refuse)
 

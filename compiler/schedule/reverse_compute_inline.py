@@ -85,7 +85,7 @@ def _only_producer(scope: Scope, site: Site) -> Site:
         raise refuse(f"block {producer.name} stands after block {site.name}", producer.realize)
     for buffer in producer.facts.written_buffers():
         for other in scope.readers(buffer):
-            if other is not site:
+            if other is not site and other is not producer:
                 reason = f"block {other.name} reads {buffer.name} too"
                 raise refuse(reason, other.realize)
     for other in scope.sites[:place]:

@@ -188,7 +188,8 @@ class RandomTrace:
         loops = self._loops()
         if not loops:
             raise ScheduleError("choose", "no loop", self.schedule.func, None)
-        return self.choose(loops)
+        loop: LoopRV = self.choose(loops)
+        return loop
 
     def _split(self) -> None:
         self.schedule.split(self._loop(), self.choose(FACTORS))

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from compiler.driver import build
-from compiler.ir.evaluate import evaluate
+from compiler.ir.evaluate import evaluate, poisoned
 from compiler.ir.nodes import PrimFunc
 from compiler.ir.oracle import interpret
 from compiler.ir.structural import structural_equal
@@ -38,10 +38,7 @@ def check(func: PrimFunc, schedule: Schedule, *, compiled: bool) -> None:
 
 
 def _run(func: PrimFunc, inputs: dict[str, Array]) -> dict[str, Array]:
-    arrays = {
-        p.name: inputs.get(p.name, np.full([e.value for e in p.shape], np.nan, p.dtype)).copy()  # type: ignore[union-attr]
-        for p in func.params
-    }
+    arrays = {p.name: inputs[p.name] if p.name in inputs else poisoned(p) for p in func.params}
     build(func, "cpu -num-cores=2")(*arrays.values())
     return arrays
 

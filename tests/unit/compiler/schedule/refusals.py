@@ -1,0 +1,184 @@
+"""What tests of refused primitives share: programs, and the check of an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from compiler import te
+from compiler.ir.nodes import PrimFunc
+from compiler.schedule.error import ScheduleError
+from compiler.schedule.schedule import Schedule
+from compiler.script.parser import parse
+
+
+@contextmanager
+def refused(schedule: Schedule, reason: str, *, at: str) -> Iterator[None]:
+    """Expect one ScheduleError that gives `reason`, marks the line `at`, and changes nothing."""
+    before = schedule.func
+    with pytest.raises(ScheduleError) as caught:
+        yield
+    assert schedule.func is before
+    assert reason in caught.value.reason
+    first, *program = str(caught.value).splitlines()
+    assert first == f"{caught.value.primitive}: {caught.value.reason}"
+    marked = [line for line in program if line.startswith(">")]
+    assert len(marked) == 1, program
+    assert at in marked[0]
+
+
+def scheduled(text: str) -> Schedule:
+    """Return a schedule of a script."""
+    return Schedule(parse(text))
+
+
+def matmul_relu(n: int = 16) -> PrimFunc:
+    """Return the relu of a matrix product, blocks Y and C."""
+    A, B = te.placeholder((n, n), name="A"), te.placeholder((n, n), name="B")
+    r = te.reduce_axis((0, n), "k")
+    Y = te.compute((n, n), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r), "Y")
+    C = te.compute((n, n), lambda i, j: te.max(Y[i, j], 0.0), "C")
+    return te.create_prim_func([A, B, C], "main")
+
+
+def elementwise(n: int = 16) -> PrimFunc:
+    """Return a chain of two elementwise blocks, B and C."""
+    A = te.placeholder((n, n), name="A")
+    B = te.compute((n, n), lambda i, j: A[i, j] * 2.0, "B")
+    C = te.compute((n, n), lambda i, j: B[i, j] + 1.0, "C")
+    return te.create_prim_func([A, C], "main")
+
+
+ROLLING = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    for i in range(15):
+        with T.sblock("C"):
+            vi = T.axis.spatial(15, i)
+            T.reads(C[vi], A[vi])
+            T.writes(C[vi + 1])
+            C[vi + 1] = C[vi] + A[vi]
+"""
+"""Each run reads what the one before wrote, though its iterator claims to be spatial."""
+
+PREFIX_SUM = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    S = T.sblock_alloc_buffer((1,))
+    for i in range(16):
+        for j in range(1):
+            with T.sblock("S"):
+                vj = T.axis.spatial(1, j)
+                vi = T.axis.reduce(16, i)
+                T.reads(A[vi])
+                T.writes(S[vj])
+                with T.init():
+                    S[vj] = T.float32(0)
+                S[vj] = S[vj] + A[vi]
+        with T.sblock("C"):
+            vi = T.axis.spatial(16, i)
+            T.reads(S[0])
+            T.writes(C[vi])
+            C[vi] = S[0]
+"""
+"""A block reads the partial results of a reduction: their order is the meaning."""
+
+SHARED_LOOP = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.sblock_alloc_buffer((16,))
+    for i in range(16):
+        with T.sblock("B"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(B[vi])
+            B[vi] = A[vi] * T.float32(2)
+        with T.sblock("C"):
+            vi = T.axis.spatial(16, i)
+            T.reads(B[0])
+            T.writes(C[vi])
+            C[vi] = B[0]
+"""
+"""Each iteration reads what the first one wrote."""
+
+LOOSE_STORE = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.sblock("C"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(C[vi])
+            C[vi] = A[vi]
+        C[i] = A[i] + T.float32(1)
+"""
+"""What a store outside of any block touches is in no block's account."""
+
+TWO_WRITERS = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.sblock_alloc_buffer((16,))
+    for i in range(16):
+        with T.sblock("B"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(B[vi])
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(16):
+        with T.sblock("B2"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(B[vi])
+            B[vi] = A[vi] * T.float32(3)
+    for i in range(16):
+        with T.sblock("C"):
+            vi = T.axis.spatial(16, i)
+            T.reads(B[vi])
+            T.writes(C[vi])
+            C[vi] = B[vi]
+"""
+
+INPUT_OVERWRITTEN = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.sblock_alloc_buffer((16,))
+    for i in range(16):
+        with T.sblock("B"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(B[vi])
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(16):
+        with T.sblock("clear"):
+            vi = T.axis.spatial(16, i)
+            T.reads()
+            T.writes(A[vi])
+            A[vi] = T.float32(0)
+    for i in range(16):
+        with T.sblock("C"):
+            vi = T.axis.spatial(16, i)
+            T.reads(B[vi])
+            T.writes(C[vi])
+            C[vi] = B[vi]
+"""
+
+HALF = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.sblock_alloc_buffer((16,))
+    for i in range(16):
+        with T.sblock("B"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(B[vi])
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(8):
+        with T.sblock("C"):
+            vi = T.axis.spatial(16, i)
+            T.reads(B[vi])
+            T.writes(C[vi])
+            C[vi] = B[vi]
+"""
+"""Block C runs for half of its iterator's range."""

@@ -1,0 +1,137 @@
+"""The requirements of `compute_at`: each one refused, with the place marked."""
+
+from __future__ import annotations
+
+from compiler import te
+from compiler.schedule.schedule import Schedule
+from tests.unit.compiler.schedule.refusals import (
+    HALF,
+    INPUT_OVERWRITTEN,
+    PREFIX_SUM,
+    TWO_WRITERS,
+    elementwise,
+    matmul_relu,
+    refused,
+    scheduled,
+)
+
+
+def test_compute_at_refuses_an_output() -> None:
+    A = te.placeholder((8,), name="A")
+    B = te.compute((8,), lambda i: A[i] * 2.0, "B")
+    C = te.compute((8,), lambda i: B[i] + 1.0, "C")
+    sch = Schedule(te.create_prim_func([A, B, C]))
+    (i,) = sch.get_loops("C")
+    with refused(sch, "block B writes B, an output: it must stay", at='"B"'):
+        sch.compute_at("B", i)
+
+
+def test_compute_at_refuses_a_block_without_consumers() -> None:
+    text = HALF.replace("C[vi] = B[vi]", "C[vi] = A[vi]").replace(
+        "T.reads(B[vi])", "T.reads(A[vi])"
+    )
+    sch = scheduled(text)
+    (i,) = sch.get_loops("C")
+    with refused(sch, "block B has no consumers", at='"B"'):
+        sch.compute_at("B", i)
+
+
+def test_compute_at_refuses_a_second_writer() -> None:
+    sch = scheduled(TWO_WRITERS)
+    (i,) = sch.get_loops("C")
+    with refused(sch, "block B is not the only one that writes B: so does B2", at='"B2"'):
+        sch.compute_at("B", i)
+
+
+def test_compute_at_refuses_a_consumer_outside_the_loop() -> None:
+    sch = Schedule(matmul_relu())
+    sch.cache_read("C", 0, "local")
+    i, _ = sch.get_loops("C")
+    with refused(
+        sch, "block Y_local reads what block Y writes, but is not under loop", at="Y_local"
+    ):
+        sch.compute_at("Y", i)
+
+
+def test_compute_at_refuses_inputs_that_are_written_in_between() -> None:
+    sch = scheduled(INPUT_OVERWRITTEN)
+    (i,) = sch.get_loops("C")
+    with refused(sch, "block clear writes A after block B reads it", at='"clear"'):
+        sch.compute_at("B", i)
+
+
+def test_compute_at_refuses_consumers_of_partial_results() -> None:
+    indented = PREFIX_SUM.split('        with T.sblock("C"):')
+    body = indented[1].replace("\n            ", "\n                ")
+    text = f'{indented[0]}        for t in range(1):\n            with T.sblock("C"):{body}'
+    sch = scheduled(text)
+    _, t = sch.get_loops("C")
+    with refused(sch, "block C may read partial results of block S", at='"C"'):
+        sch.compute_at("S", t)
+
+
+def test_compute_at_refuses_a_loop_around_the_block() -> None:
+    sch = Schedule(elementwise())
+    i, j = sch.get_loops("C")
+    sch.compute_at("B", j)
+    with refused(sch, "loop i is around block B already", at="for i in range(16)"):
+        sch.compute_at("B", i)
+
+
+def test_compute_at_refuses_a_vectorized_loop() -> None:
+    sch = Schedule(elementwise())
+    _, j = sch.get_loops("C")
+    sch.vectorize(j)
+    with refused(sch, "loop j is vectorized", at="for j in T.vectorized(16)"):
+        sch.compute_at("B", j)
+
+
+def test_compute_at_refuses_an_update() -> None:
+    sch = Schedule(matmul_relu())
+    _, _, k = sch.get_loops("Y")
+    sch.decompose_reduction("Y", k)
+    i, _ = sch.get_loops("C")
+    with refused(sch, "block Y_update adds to what was there before", at='"Y_update"'):
+        sch.compute_at("Y_update", i)
+
+
+def test_compute_at_refuses_a_loop_of_another_scope() -> None:
+    sch = scheduled("""
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.sblock_alloc_buffer((16,))
+    for i in range(16):
+        with T.sblock("B"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(B[vi])
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(4):
+        with T.sblock("outer"):
+            vi = T.axis.spatial(4, i)
+            T.reads(B[vi * 4 : vi * 4 + 4])
+            T.writes(C[vi * 4 : vi * 4 + 4])
+            for j in range(4):
+                with T.sblock("C"):
+                    vj = T.axis.spatial(4, j)
+                    T.reads(B[vi * 4 + vj])
+                    T.writes(C[vi * 4 + vj])
+                    C[vi * 4 + vj] = B[vi * 4 + vj]
+""")
+    (j,) = sch.get_loops("C")
+    with refused(sch, "loop j is not in the scope of block B", at="for j in range(4)"):
+        sch.compute_at("B", j)
+
+
+def test_compute_at_refuses_a_position_after_the_consumers() -> None:
+    sch = Schedule(elementwise())
+    i, _ = sch.get_loops("C")
+    with refused(sch, "index 1 is not between 0 and 0", at="for i in range(16)"):
+        sch.compute_at("B", i, index=1)
+
+
+def test_the_root_block_stays() -> None:
+    sch = Schedule(elementwise())
+    i, _ = sch.get_loops("C")
+    with refused(sch, '"root" is the root block', at="def main"):
+        sch.compute_at("root", i)

@@ -1,0 +1,75 @@
+"""The requirements of `compute_inline`: each one refused, with the place marked."""
+
+from __future__ import annotations
+
+from compiler.schedule.schedule import Schedule
+from tests.unit.compiler.schedule.refusals import (
+    HALF,
+    INPUT_OVERWRITTEN,
+    TWO_WRITERS,
+    elementwise,
+    matmul_relu,
+    refused,
+    scheduled,
+)
+
+
+def test_compute_inline_refuses_a_reduction() -> None:
+    sch = Schedule(matmul_relu())
+    with refused(sch, "block Y is a reduction", at='"Y"'):
+        sch.compute_inline("Y")
+
+
+def test_compute_inline_refuses_an_output() -> None:
+    sch = Schedule(elementwise())
+    with refused(sch, "block C writes C, an output: it must stay", at='"C"'):
+        sch.compute_inline("C")
+
+
+def test_compute_inline_refuses_a_second_writer() -> None:
+    sch = scheduled(TWO_WRITERS)
+    with refused(sch, "block B is not the only one that writes B: so does B2", at='"B2"'):
+        sch.compute_inline("B")
+
+
+def test_compute_inline_refuses_inputs_that_are_written_in_between() -> None:
+    sch = scheduled(INPUT_OVERWRITTEN)
+    with refused(sch, "block clear writes A after block B reads it", at='"clear"'):
+        sch.compute_inline("B")
+
+
+def test_compute_inline_refuses_writes_at_other_places_than_iterators() -> None:
+    sch = scheduled(
+        HALF.replace("T.writes(B[vi])", "T.writes(B[15 - vi])").replace(
+            "B[vi] = A", "B[15 - vi] = A"
+        )
+    )
+    with refused(sch, "block B writes B at other indices than its iterators", at='"B"'):
+        sch.compute_inline("B")
+
+
+def test_compute_inline_refuses_to_compute_what_was_not_computed() -> None:
+    sch = scheduled(HALF.replace("range(16)", "range(4)"))
+    with refused(sch, "block B is not proved to compute all that block C reads", at='"C"'):
+        sch.compute_inline("B")
+
+
+def test_compute_inline_refuses_a_block_of_loops() -> None:
+    sch = scheduled("""
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.sblock_alloc_buffer((16,))
+    with T.sblock("B"):
+        T.reads(A[0:16])
+        T.writes(B[0:16])
+        for i in range(16):
+            B[i] = A[i]
+    for i in range(16):
+        with T.sblock("C"):
+            vi = T.axis.spatial(16, i)
+            T.reads(B[vi])
+            T.writes(C[vi])
+            C[vi] = B[vi]
+""")
+    with refused(sch, "block B has loops, conditions or blocks of its own", at='"B"'):
+        sch.compute_inline("B")

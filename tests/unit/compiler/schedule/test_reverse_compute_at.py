@@ -1,0 +1,206 @@
+"""The requirements of `reverse_compute_at`: each one refused, with the place marked."""
+
+from __future__ import annotations
+
+from compiler import te
+from compiler.schedule.schedule import Schedule
+from tests.unit.compiler.schedule.refusals import (
+    HALF,
+    INPUT_OVERWRITTEN,
+    elementwise,
+    matmul_relu,
+    refused,
+    scheduled,
+)
+
+
+def test_reverse_compute_at_refuses_a_block_that_runs_in_part() -> None:
+    sch = scheduled(HALF)
+    (i,) = sch.get_loops("B")
+    with refused(sch, "block C is not proved to run for the whole", at='"C"'):
+        sch.reverse_compute_at("C", i)
+
+
+def test_reverse_compute_at_refuses_a_loop_without_producers() -> None:
+    sch = Schedule(matmul_relu())
+    block = sch.cache_read("Y", 0, "local")
+    i, _ = sch.get_loops(block)
+    with refused(sch, "no producer of block C is under loop ax0", at="for ax0 in range(16)"):
+        sch.reverse_compute_at("C", i)
+
+
+def test_reverse_compute_at_refuses_a_loop_after_the_block() -> None:
+    sch = Schedule(elementwise())
+    i, _ = sch.get_loops("C")
+    with refused(sch, "block B stands before loop i", at='"B"'):
+        sch.reverse_compute_at("B", i)
+
+
+def test_reverse_compute_at_refuses_an_unfinished_reduction() -> None:
+    sch = Schedule(matmul_relu())
+    _, _, k = sch.get_loops("Y")
+    with refused(sch, "an iteration of loop k is not proved to finish a box of Y", at='"Y"'):
+        sch.reverse_compute_at("C", k)
+
+
+def test_reverse_compute_at_refuses_a_loop_inside_a_reduction_loop() -> None:
+    sch = Schedule(matmul_relu())
+    i, j, k = sch.get_loops("Y")
+    sch.reorder(k, i, j)
+    with refused(sch, "an iteration of loop i is not proved to finish a box of Y", at='"Y"'):
+        sch.reverse_compute_at("C", i)
+
+
+def test_reverse_compute_at_refuses_reads_at_shifted_places() -> None:
+    A = te.placeholder((18,), name="A")
+    B = te.compute((18,), lambda i: A[i] * 2.0, "B")
+    C = te.compute((16,), lambda i: B[i] + B[i + 2], "C")
+    sch = Schedule(te.create_prim_func([A, C]))
+    (i,) = sch.get_loops("B")
+    with refused(sch, "block C reads B at other indices than its own iterators", at='"C"'):
+        sch.reverse_compute_at("C", i)
+
+
+def test_reverse_compute_at_refuses_to_cut_a_reduction() -> None:
+    A = te.placeholder((8, 8), name="A")
+    B = te.compute((8, 8), lambda i, j: A[i, j] * 2.0, "B")
+    k = te.reduce_axis((0, 8), "k")
+    C = te.compute((8,), lambda i: te.sum(B[i, k], axis=k), "C")
+    sch = Schedule(te.create_prim_func([A, C]))
+    _, j = sch.get_loops("B")
+    with refused(sch, "the reduction of block C over v_k would be cut in parts", at='"C"'):
+        sch.reverse_compute_at("C", j)
+
+
+def test_reverse_compute_at_refuses_producers_of_different_parts() -> None:
+    A = te.placeholder((8,), name="A")
+    B = te.compute((8, 8), lambda i, j: A[i] * A[j], "B")
+    C = te.compute((8, 8), lambda i, j: B[i, j] + B[j, i], "C")
+    sch = Schedule(te.create_prim_func([A, C]))
+    i, _ = sch.get_loops("B")
+    with refused(sch, "are not proved to make all of block C", at='"C"'):
+        sch.reverse_compute_at("C", i)
+
+
+OVERLAPPING = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.sblock_alloc_buffer((16,))
+    S = T.sblock_alloc_buffer((16,))
+    for i in range(4):
+        for j in range(4):
+            with T.sblock("S"):
+                vi = T.axis.spatial(16, i * 4 + j)
+                T.reads(A[vi])
+                T.writes(S[vi])
+                S[vi] = A[vi] + T.float32(1)
+        for j in range(5):
+            with T.sblock("B"):
+                vi = T.axis.spatial(16, i * 4 + j)
+                T.where(i * 4 + j < 16)
+                T.reads(A[vi])
+                T.writes(B[vi])
+                B[vi] = A[vi] * T.float32(2)
+    for i in range(16):
+        with T.sblock("C"):
+            vi = T.axis.spatial(16, i)
+            T.reads(B[vi], S[vi])
+            T.writes(C[vi])
+            C[vi] = B[vi] + S[vi]
+"""
+
+
+def test_reverse_compute_at_refuses_producers_that_make_different_parts() -> None:
+    sch = scheduled(OVERLAPPING)
+    i, _ = sch.get_loops("B")
+    with refused(sch, "block C needs different parts of vi from its producers", at='"C"'):
+        sch.reverse_compute_at("C", i)
+
+
+def test_reverse_compute_at_refuses_iterations_that_overlap() -> None:
+    text = OVERLAPPING.replace("B[vi] + S[vi]", "B[vi]").replace("B[vi], S[vi]", "B[vi]")
+    sch = scheduled(text)
+    i, _ = sch.get_loops("B")
+    with refused(sch, "would run again for each iteration of loop i", at='"C"'):
+        sch.reverse_compute_at("C", i)
+
+
+def test_reverse_compute_at_refuses_a_loop_that_the_block_does_not_need() -> None:
+    sch = scheduled("""
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.sblock_alloc_buffer((16,))
+    for again, i in T.grid(3, 16):
+        with T.sblock("B"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(B[vi])
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(16):
+        with T.sblock("C"):
+            vi = T.axis.spatial(16, i)
+            T.reads(B[vi])
+            T.writes(C[vi])
+            C[vi] = B[vi]
+""")
+    _, i = sch.get_loops("B")
+    with refused(sch, "would run again for each iteration of loop again", at='"C"'):
+        sch.reverse_compute_at("C", i)
+
+
+def test_reverse_compute_at_refuses_inputs_that_come_after_the_loop() -> None:
+    A = te.placeholder((8,), name="A")
+    B = te.compute((8,), lambda i: A[i] * 2.0, "B")
+    S = te.compute((8,), lambda i: A[i] + 3.0, "S")
+    C = te.compute((8,), lambda i: B[i] + S[i], "C")
+    sch = Schedule(te.create_prim_func([A, C]))
+    (i,) = sch.get_loops("B")
+    with refused(sch, "block S writes what block C reads, after loop i", at='"S"'):
+        sch.reverse_compute_at("C", i)
+
+
+def test_reverse_compute_at_refuses_inputs_not_finished_in_a_shared_loop() -> None:
+    sch = scheduled("""
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.sblock_alloc_buffer((16,))
+    S = T.sblock_alloc_buffer((16,))
+    for i in range(16):
+        with T.sblock("S"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(S[vi])
+            S[vi] = A[vi] + T.float32(1)
+        for j in range(1):
+            with T.sblock("B"):
+                vi = T.axis.spatial(16, i)
+                T.reads(A[vi])
+                T.writes(B[vi])
+                B[vi] = A[vi] * T.float32(2)
+    for i in range(16):
+        with T.sblock("C"):
+            vi = T.axis.spatial(16, i)
+            T.reads(B[vi], S[15 - vi])
+            T.writes(C[vi])
+            C[vi] = B[vi] + S[15 - vi]
+""")
+    _, j = sch.get_loops("B")
+    with refused(sch, "block S is not proved to have finished what block C reads of S", at='"C"'):
+        sch.reverse_compute_at("C", j)
+
+
+def test_reverse_compute_at_refuses_an_output_that_is_touched_before() -> None:
+    sch = scheduled(
+        INPUT_OVERWRITTEN.replace('"clear"', '"D"')
+        .replace(
+            "T.writes(C[vi])\n            C[vi] = B[vi]",
+            "T.writes(A[vi])\n            A[vi] = B[vi]",
+        )
+        .replace(
+            "T.writes(A[vi])\n            A[vi] = T.float32(0)",
+            "T.writes(C[vi])\n            C[vi] = T.float32(0)",
+        )
+    )
+    (i,) = sch.get_loops("B")
+    with refused(sch, "block B touches A, which block C writes, before it", at='"B"'):
+        sch.reverse_compute_at("C", i)

@@ -1,0 +1,132 @@
+"""Handles, queries, modules and copies of schedules."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from compiler.ir.nodes import BlockRealize, For, IRModule
+from compiler.schedule.error import ScheduleError
+from compiler.schedule.handle import BlockRV
+from compiler.schedule.schedule import Schedule
+from tests.unit.compiler.schedule.refusals import elementwise, matmul_relu, refused
+
+
+def names(sch: Schedule, blocks: list[BlockRV]) -> list[str]:
+    realizes = [sch.get(block) for block in blocks]
+    return [r.block.name for r in realizes if isinstance(r, BlockRealize)]
+
+
+def test_queries_find_blocks_and_loops() -> None:
+    sch = Schedule(matmul_relu())
+    assert [loop.var.name for x in sch.get_loops("Y") if isinstance(loop := sch.get(x), For)] == [
+        "i",
+        "j",
+        "k",
+    ]
+    assert names(sch, sch.get_child_blocks("root")) == ["Y", "C"]
+    assert names(sch, sch.get_child_blocks(sch.get_loops("Y")[0])) == ["Y"]
+    assert names(sch, sch.get_producers("C")) == ["Y"]
+    assert names(sch, sch.get_consumers("Y")) == ["C"]
+    assert names(sch, sch.get_output_blocks("root")) == ["C"]
+    assert sch.get(sch.get_sblock("Y")) is sch.get(sch.get_block("Y"))
+
+
+def test_a_block_that_is_not_there_is_named_with_those_that_are() -> None:
+    sch = Schedule(matmul_relu())
+    with refused(sch, 'there is no block "X"; the blocks are: root, Y, C', at="def main"):
+        sch.get_block("X")
+    with refused(sch, 'there is no function "f"; the functions are: main', at="def main"):
+        sch.get_block("Y", func_name="f")
+
+
+def test_a_consumed_handle_is_dead_and_says_so() -> None:
+    sch = Schedule(matmul_relu())
+    i, j, _ = sch.get_loops("Y")
+    (other, *_) = sch.get_loops("Y")
+    sch.split(i, [4, 4])
+    for handle in (i, other):
+        with refused(sch, f"handle {handle.name} is dead: split consumed it", at="def main"):
+            sch.parallel(handle)
+    sch.fuse(j)
+    with refused(sch, f"handle {j.name} is dead: fuse consumed it", at="def main"):
+        sch.unroll(j)
+    sch = Schedule(elementwise())
+    block = sch.get_block("B")
+    sch.compute_inline(block)
+    with refused(sch, f"handle {block.name} is dead: compute_inline consumed it", at="def main"):
+        sch.get_loops(block)
+
+
+def test_a_loop_that_a_move_removed_is_not_in_the_program() -> None:
+    sch = Schedule(elementwise())
+    i, _ = sch.get_loops("B")
+    sch.compute_at("B", sch.get_loops("C")[1])
+    with refused(sch, "loop i is not in the program", at="def main"):
+        sch.parallel(i)
+
+
+def test_handles_of_another_schedule_are_refused() -> None:
+    sch, other = Schedule(elementwise()), Schedule(elementwise())
+    block, (i, _) = other.get_block("B"), other.get_loops("B")
+    value = other.sample_categorical([2], [1.0])
+    with refused(sch, f"handle {i.name} is no loop of this schedule", at="def main"):
+        sch.parallel(i)
+    with refused(sch, f"handle {block.name} is no block of this schedule", at="def main"):
+        sch.get_loops(block)
+    with refused(sch, f"handle {value.name} is no value of this schedule", at="def main"):
+        sch.split(sch.get_loops("B")[0], [None, value])
+
+
+def test_the_handle_of_a_decomposed_reduction_stands_for_the_update() -> None:
+    sch = Schedule(matmul_relu())
+    block = sch.get_block("Y")
+    init = sch.decompose_reduction(block, sch.get_loops(block)[2])
+    assert names(sch, [init, block]) == ["Y_init", "Y_update"]
+
+
+def test_new_names_do_not_clash() -> None:
+    sch = Schedule(matmul_relu())
+    first, second = sch.cache_read("Y", 0, "local"), sch.cache_read("Y", 1, "local")
+    third = sch.cache_read(first, 0, "local")
+    assert names(sch, [first, second, third]) == ["A_local", "B_local", "A_local_1"]
+
+
+def test_a_module_is_worked_on_by_function() -> None:
+    first, second = replace(matmul_relu(), name="f"), replace(elementwise(), name="g")
+    sch = Schedule(IRModule((first, second)))
+    assert sch.func_working_on == "f"
+    sch.compute_inline(sch.get_block("B", func_name="g"))
+    assert sch.func is first
+    sch.work_on("g")
+    assert sch.func is not second
+    (i, _), (j, *_) = sch.get_loops("C"), sch.get_loops(sch.get_block("Y", func_name="f"))
+    with refused(sch, "the loops are in different functions", at="def g"):
+        sch.reorder(i, j)
+    replayed = sch.trace.apply_to(IRModule((first, second)))
+    assert replayed.mod == sch.mod
+
+
+def test_a_copy_goes_its_own_way() -> None:
+    sch = Schedule(elementwise(), seed=0)
+    i, j = sch.get_loops("B")
+    copy = sch.copy()
+    copy.parallel(i)
+    sch.vectorize(j)
+    assert [x.name for x in copy.trace.instructions][-1] == "parallel"
+    assert [x.name for x in sch.trace.instructions][-1] == "vectorize"
+    assert sch.sample_categorical(list(range(99)), [1.0] * 99) is not None
+    assert copy.sample_categorical(list(range(99)), [1.0] * 99) is not None
+    assert copy.trace.decisions == sch.trace.decisions
+
+
+def test_programs_that_can_not_be_scheduled_are_refused() -> None:
+    func = elementwise()
+    body = func.root.body
+    twice = replace(func, body=replace(func.body, block=replace(func.root, name="B")))
+    with pytest.raises(ScheduleError, match='two blocks are called "B"'):
+        Schedule(twice)
+    with pytest.raises(ValueError, match="no function"):
+        Schedule(IRModule(()))
+    assert body is func.root.body
