@@ -1,1 +1,10 @@
-"""Benchmarks: each prints a table and writes JSON with its machine, versions, commit and spread."""
+"""Benchmarks: each prints a table and writes JSON with its machine, versions, commit and spread.
+
+All are about one core, for the libraries that are compared with too: they read how many threads
+they may start when they load, so this is said before anything else.
+"""
+
+import os
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"

@@ -8,12 +8,14 @@ import os
 import platform
 import statistics
 import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -61,13 +63,15 @@ class Metric:
 
 def report(benchmark: str, metrics: Sequence[Metric]) -> None:
     """Print metrics, and write them to `benchmarks/results/BENCHMARK.json`."""
-    table = Table("metric", title=benchmark)
-    for name in ("median", "min", "max", "spread", "n", "goal"):
-        table.add_column(name, justify="right")
+    table = Table(title=benchmark, box=SIMPLE_HEAD)
+    table.add_column("metric", no_wrap=True)
+    for name in ("median", "min", "max", "unit", "spread", "n", "goal"):
+        table.add_column(name, justify="left" if name == "unit" else "right", no_wrap=True)
     for m in metrics:
-        values = (f"{value:,.4g} {m.unit}" for value in (m.median, min(m.samples), max(m.samples)))
-        table.add_row(m.name, *values, f"{100 * m.spread:.0f}%", str(len(m.samples)), m.goal)
-    Console().print(table)
+        values = (f"{value:.4g}" for value in (m.median, min(m.samples), max(m.samples)))
+        spread = f"{100 * m.spread:.0f}%"
+        table.add_row(m.name, *values, m.unit, spread, str(len(m.samples)), m.goal)
+    Console(width=None if sys.stdout.isatty() else 120).print(table)
     RESULTS.mkdir(exist_ok=True)
     content = {
         "benchmark": benchmark,
