@@ -11,8 +11,11 @@ NAMES = ("compile_time", "search_throughput", "trial_rate", "serve_startup", "ke
 def main() -> None:
     """Run benchmarks one after another."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("names", nargs="*", choices=NAMES, default=NAMES, metavar="NAME")
-    for name in parser.parse_args().names:
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
+    names = parser.parse_args().names or NAMES
+    if unknown := set(names) - set(NAMES):
+        parser.error(f"no benchmark is called {unknown.pop()}; there are {', '.join(NAMES)}")
+    for name in names:
         importlib.import_module(f"benchmarks.{name}").main()
 
 
