@@ -105,17 +105,8 @@ class NestTables:
     @cached_property
     def footprints(self) -> Floats:
         """By access and level: the bytes of the cache lines that one run touches."""
-        found = []
-        for access, spans, elements in zip(
-            self.nest.accesses, self.spans, self.elements, strict=True
-        ):
-            row_bytes = spans[-1] * access.item_bytes
-            # A row that starts anywhere straddles one more line, up to what is contiguous anyway.
-            lines = np.where(
-                spans[-1] >= access.shape[-1], row_bytes / LINE_BYTES, row_bytes / LINE_BYTES + 0.5
-            )
-            found.append(elements / spans[-1] * np.maximum(lines, 1) * LINE_BYTES)
-        return np.stack(found)
+        pairs = zip(self.nest.accesses, self.spans, self.elements, strict=True)
+        return np.stack([_line_bytes(access, spans, count) for access, spans, count in pairs])
 
     @cached_property
     def traffic(self) -> Floats:
@@ -146,3 +137,17 @@ class NestTables:
         """The register tile without its vectors: how many scalars or vectors rows are unrolled."""
         rows: Floats = self.level_extents[REGISTER_LEVEL] / self.vector_length
         return rows
+
+
+def _line_bytes(access: Access, spans: list[Floats], elements: Floats) -> Floats:
+    """Return the bytes of the lines of a box, whose dimensions of full extent run on."""
+    contiguous = spans[-1]
+    is_full = spans[-1] >= access.shape[-1]
+    # A part of a row starts anywhere in a line, so it straddles half a line more.
+    straddled = np.where(is_full, 0.0, 0.5)
+    for span, extent in zip(spans[-2::-1], access.shape[-2::-1], strict=True):
+        contiguous = np.where(is_full, contiguous * span, contiguous)
+        is_full = is_full & (span >= extent)
+    lines = np.maximum(contiguous * access.item_bytes / LINE_BYTES + straddled, 1)
+    touched: Floats = elements / contiguous * lines * LINE_BYTES
+    return touched

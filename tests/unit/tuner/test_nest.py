@@ -70,7 +70,7 @@ def test_a_window_reaches_over_its_neighbours() -> None:
     facts = facts_of(ops.conv2d(1, 4, 10, 10, 8, 3), "conv2d_nchw")
     names = [a.extent for a in facts.axes]
     assert names == [1, 8, 8, 8, 4, 3, 3]
-    level = [(None,) * 7 for _ in names]
+    level: list[tuple[int | None, ...]] = [(None,) * 7 for _ in names]
     level[3] = (0, None, None, None, None, None, 1)  # x = 2*4
     whole = (0, 1, 3, None, 2, 4, 4)
     tables = Nest(facts, tuple(level), whole, 3).tables(np.array([[2, 4]]))
@@ -106,5 +106,24 @@ def test_facts_leave_out_the_accumulator() -> None:
     assert facts.vector_axis == 1
 
 
-def test_an_axis_that_an_input_strides_over_is_not_for_vectors() -> None:
-    assert facts_of(ops.dense(8, 16, 32), "C").vector_axis is None
+def test_vectors_run_along_the_contiguous_axis_of_the_output() -> None:
+    assert facts_of(ops.conv2d(1, 4, 10, 10, 8, 3), "conv2d_nchw").vector_axis == 3
+
+
+def test_an_input_may_be_gathered_if_it_is_reused() -> None:
+    """A product with a transposed matrix: what is gathered serves every row of the output."""
+    assert facts_of(ops.dense(8, 16, 32), "C").vector_axis == 1
+
+
+def test_an_input_is_not_gathered_for_one_use() -> None:
+    (total,) = (s.block.name for s in sites(ops.row_sum(8, 16)))
+    assert facts_of(ops.row_sum(8, 16), total).vector_axis is None
+
+
+def test_dimensions_of_full_extent_run_on_in_memory() -> None:
+    """Rows of a window are 12 bytes, but all windows of a channel lie one after another."""
+    facts = facts_of(ops.conv2d(1, 8, 10, 10, 8, 3), "conv2d_nchw")
+    whole = (0, 0, 0, 0, 4, 4, 4)
+    tables = Nest(facts, ((None,) * 7,) * 7, whole, None).tables(np.empty((1, 0), np.int64))
+    weights = next(i for i, a in enumerate(tables.nest.accesses) if a.buffer == "W")
+    assert tables.footprints[weights, 4, 0] == 8 * 3 * 3 * 4

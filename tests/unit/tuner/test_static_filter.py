@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+
+from compiler import ops
+from compiler.target import Target
+from tuner.space.generate import design_space
+from tuner.space.sketch import Sketch
+from tuner.space.static_filter import passes
+from tuner.task import Task
+
+AVX2 = Target("cpu -mcpu=haswell -num-cores=1")  # 16 registers of 8 floats
+AVX512 = Target("cpu -mcpu=skylake-avx512 -num-cores=1")  # 32 registers of 16 floats
+
+
+def direct(spec: str, target: Target) -> Sketch:
+    space = design_space(Task(ops.from_spec(spec), target))
+    return space.sketches[0]
+
+
+def passes_one(sketch: Sketch, target: Target, *decisions: tuple[int, ...]) -> bool:
+    choices = [k.choice(d) for k, d in zip(sketch.knobs, decisions, strict=True)]
+    assert None not in choices, "these are options"
+    return bool(passes(sketch, np.array([choices], np.int64), target)[0])
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "fits"),
+    [
+        (4, 16, True),
+        (5, 16, True),
+        (6, 16, True),
+        (4, 24, True),  # 12 + 3 + 1 registers: all of them
+        (7, 16, False),  # 14 + 2 + 1
+        (6, 24, False),  # 18 + 3 + 1
+        (14, 8, True),  # 14 + 1 + 1
+        (15, 8, False),
+    ],
+)
+def test_a_register_tile_that_spills_is_dropped(rows: int, columns: int, fits: bool) -> None:
+    sketch = direct("matmul:840,48,64", AVX2)
+    i, j, k = (840 // rows, 1, 1, rows), (48 // columns, 1, 1, columns), (1, 64, 1)
+    assert passes_one(sketch, AVX2, i, j, k) is fits
+
+
+def test_wider_machines_hold_larger_tiles() -> None:
+    decisions = (60, 1, 1, 14), (1, 1, 1, 32), (1, 64, 1)  # 28 + 2 + 1 of 32 registers
+    assert passes_one(direct("matmul:840,32,64", AVX512), AVX512, *decisions)
+    assert not passes_one(direct("matmul:840,32,64", AVX2), AVX2, *decisions)
+
+
+def test_vectors_that_are_mostly_empty_are_dropped() -> None:
+    sketch = direct("matmul:64,64,64", AVX2)
+    i, k = (16, 1, 1, 4), (1, 64, 1)
+    assert passes_one(sketch, AVX2, i, (8, 1, 1, 8), k)
+    assert passes_one(sketch, AVX2, i, (16, 1, 1, 4), k)
+    assert not passes_one(sketch, AVX2, i, (32, 1, 1, 2), k)
+
+
+def test_short_vectors_pass_where_the_extents_allow_no_others() -> None:
+    sketch = direct("matmul:64,2,64", AVX2)
+    assert passes_one(sketch, AVX2, (16, 1, 1, 4), (1, 1, 1, 2), (1, 64, 1))
+
+
+def test_too_much_unrolled_code_is_dropped() -> None:
+    sketch = direct("matmul:16,128,64", AVX512)
+    i, j = (2, 1, 1, 8), (1, 4, 1, 32)
+    assert passes_one(sketch, AVX512, i, j, (1, 8, 8))
+    sums = direct("row_sum:4096,64", AVX512)
+    assert passes_one(sums, AVX512, (256, 1, 1, 16), (1, 8, 8))
+
+
+def test_an_output_tile_beyond_the_cache_is_dropped() -> None:
+    sketch = direct("matmul:8192,8192,16", AVX2)
+    i, j, k = (1, 1, 2048, 4), (1, 1, 512, 16), (4, 4, 1)
+    assert not passes_one(sketch, AVX2, i, j, k)
+    near = (2048, 1, 1, 4), (512, 1, 1, 16)
+    assert passes_one(sketch, AVX2, *near, k)
