@@ -27,8 +27,6 @@ def fuse(func: PrimFunc, loops: Sequence[Var]) -> tuple[PrimFunc, Var]:
         ScheduleError: If a requirement does not hold.
     """
     refuse = refusal("fuse", func)
-    if not loops:
-        raise refuse("there are no loops to fuse", func)
     path = loop_path(func, loops[0], refuse)
     outer = loop_at(path)
     inner = outer

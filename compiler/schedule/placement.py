@@ -159,8 +159,7 @@ def insert_position(index: int, first: int, last: int, refuse: Refuse, at: For) 
         first: The first possible position.
         last: The last possible position.
     """
-    if first > last:
-        raise refuse(f"no place in loop {at.var.name} is after all producers", at)
+    assert first <= last, "producers stand before consumers"
     if index == -1:
         return last
     if index == -2:

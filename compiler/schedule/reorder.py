@@ -53,8 +53,6 @@ def reorder(func: PrimFunc, loops: Sequence[Var]) -> PrimFunc:
 
 def _chain(func: PrimFunc, loops: Sequence[Var], refuse: Refuse) -> tuple[Path, list[For]]:
     """Return the path to the innermost of the loops, and the chain from the outermost down."""
-    if not loops:
-        raise refuse("there are no loops to reorder", func)
     if len(set(loops)) < len(loops):
         names = ", ".join(var.name for var in loops)
         raise refuse(f"a loop is named twice: {names}", func)

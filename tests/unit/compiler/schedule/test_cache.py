@@ -90,3 +90,13 @@ def test_cache_write_refuses_partial_results() -> None:
     sch = scheduled(PREFIX_SUM)
     with refused(sch, "block S is not proved to finish a box of S", at='"S"'):
         sch.cache_write("S", 0, "local")
+
+
+def test_caches_refuse_what_is_declared_but_not_touched() -> None:
+    text = HALF.replace("T.reads(B[vi])", "T.reads(B[vi], A[vi])")
+    sch = scheduled(text)
+    with refused(sch, "block C does not read A", at='"C"'):
+        sch.cache_read("C", "A", "local")
+    sch = scheduled(HALF.replace("T.writes(B[vi])", "T.writes(B[vi], C[vi])"))
+    with refused(sch, "block B does not write C", at='"B"'):
+        sch.cache_write("B", "C", "local")

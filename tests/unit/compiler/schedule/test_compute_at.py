@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from compiler import te
+from compiler.ir.nodes import IRModule
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.refusals import (
     HALF,
@@ -135,3 +138,43 @@ def test_the_root_block_stays() -> None:
     i, _ = sch.get_loops("C")
     with refused(sch, '"root" is the root block', at="def main"):
         sch.compute_at("root", i)
+
+
+def test_compute_at_refuses_a_loop_before_the_block() -> None:
+    sch = scheduled("""
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.sblock_alloc_buffer((16,))
+    for t in range(2):
+        for i in range(16):
+            with T.sblock("C"):
+                vi = T.axis.spatial(16, i)
+                T.reads(B[vi])
+                T.writes(C[vi])
+                C[vi] = B[vi]
+        for i in range(16):
+            with T.sblock("B"):
+                vi = T.axis.spatial(16, i)
+                T.reads(A[vi])
+                T.writes(B[vi])
+                B[vi] = A[vi]
+""")
+    _, i = sch.get_loops("C")
+    with refused(sch, "block B stands after loop i", at='"B"'):
+        sch.compute_at("B", i)
+    with refused(sch, "block C stands before block B", at='"C"'):
+        sch.compute_inline("B")
+    with refused(sch, "block B stands after block C", at='"B"'):
+        sch.reverse_compute_inline("C")
+    with refused(sch, "block C reads B before it is written", at='"C"'):
+        sch.cache_write("B", 0, "local")
+
+
+def test_a_block_of_another_function_has_its_own_loops() -> None:
+    sch = Schedule(IRModule((replace(elementwise(), name="f"), replace(elementwise(), name="g"))))
+    i, _ = sch.get_loops(sch.get_block("C", func_name="g"))
+    with refused(sch, "loop i is in another function than the block", at="def f"):
+        sch.compute_at("B", i)
+    other = sch.get_block("C", func_name="g")
+    with refused(sch, "the blocks are in different functions", at="def f"):
+        sch.cache_read("C", 0, "local", consumer_blocks=[other])

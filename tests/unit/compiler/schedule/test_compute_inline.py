@@ -73,3 +73,19 @@ def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
 """)
     with refused(sch, "block B has loops, conditions or blocks of its own", at='"B"'):
         sch.compute_inline("B")
+
+
+def test_compute_inline_refuses_a_block_without_consumers() -> None:
+    text = HALF.replace("C[vi] = B[vi]", "C[vi] = A[vi]").replace(
+        "T.reads(B[vi])", "T.reads(A[vi])"
+    )
+    sch = scheduled(text)
+    with refused(sch, "block B has no consumers", at='"B"'):
+        sch.compute_inline("B")
+
+
+def test_compute_inline_refuses_two_stores() -> None:
+    text = HALF.replace("            B[vi] = A", "            B[vi] = A[vi]\n            B[vi] = A")
+    sch = scheduled(text)
+    with refused(sch, "block B stores more than once", at='"B"'):
+        sch.compute_inline("B")

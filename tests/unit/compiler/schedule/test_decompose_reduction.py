@@ -76,3 +76,53 @@ def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
     _, k = sch.get_loops("C")
     with refused(sch, "may leave out the start of its reduction", at='"C"'):
         sch.decompose_reduction("C", k)
+
+
+REDUCTION = """
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
+    S = T.sblock_alloc_buffer((4,))
+    for i in range(4):
+        for j in range(1):
+            with T.sblock("S"):
+                vi = T.axis.spatial(4, i)
+                T.reads(A[vi, 0])
+                T.writes(S[vi])
+                S[vi] = A[vi, 0]
+        for k in range(8):
+            with T.sblock("C"):
+                vi = T.axis.spatial(4, i)
+                vk = T.axis.reduce(8, k)
+                T.reads(A[vi, vk], S[vi])
+                T.writes(C[vi])
+                with T.init():
+                    C[vi] = S[vi]
+                C[vi] = C[vi] + A[vi, vk]
+"""
+
+
+def test_decompose_reduction_refuses_an_init_of_what_is_written_under_the_loop() -> None:
+    sch = scheduled(REDUCTION)
+    i, k = sch.get_loops("C")
+    with refused(sch, "block S writes S under loop i, which the init of block C reads", at='"S"'):
+        sch.decompose_reduction("C", i)
+    sch.decompose_reduction("C", k)
+
+
+def test_decompose_reduction_refuses_a_reduction_that_starts_at_its_end() -> None:
+    sch = scheduled(REDUCTION.replace("T.axis.reduce(8, k)", "T.axis.reduce(8, 7 - k)"))
+    _, k = sch.get_loops("C")
+    with refused(sch, "over vk does not start at its first iteration", at='"C"'):
+        sch.decompose_reduction("C", k)
+
+
+def test_decompose_reduction_refuses_a_condition_around() -> None:
+    lines = REDUCTION.split("        for k in range(8):\n")
+    body = lines[1].replace("\n    ", "\n        ")
+    text = (
+        f"{lines[0]}        for k in range(8):\n            if k < 9:\n    {body}".rstrip() + "\n"
+    )
+    sch = scheduled(text)
+    _, k = sch.get_loops("C")
+    with refused(sch, "block C is under a condition", at="if k < 9"):
+        sch.decompose_reduction("C", k)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from compiler import te
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.refusals import (
+    HALF,
     elementwise,
     matmul_relu,
     refused,
+    scheduled,
 )
 
 
@@ -48,4 +50,16 @@ def test_reverse_compute_inline_refuses_an_output_in_between() -> None:
     C = te.compute((8,), lambda i: B[i] + 1.0, "C")
     sch = Schedule(te.create_prim_func([A, B, C]))
     with refused(sch, "block B writes B, an output: it must stay", at='"B"'):
+        sch.reverse_compute_inline("C")
+
+
+def test_reverse_compute_inline_refuses_a_block_that_runs_in_part() -> None:
+    sch = scheduled(HALF)
+    with refused(sch, "block C is not proved to run for the whole", at='"C"'):
+        sch.reverse_compute_inline("C")
+
+
+def test_reverse_compute_inline_refuses_an_output_that_is_touched_before() -> None:
+    sch = scheduled(HALF.replace("range(8)", "range(16)").replace("C[vi]", "A[vi]"))
+    with refused(sch, "block B touches A, which block C writes, before it", at='"B"'):
         sch.reverse_compute_inline("C")

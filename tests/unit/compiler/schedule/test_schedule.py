@@ -6,10 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from compiler.ir.nodes import BlockRealize, For, IRModule
+from compiler.ir.nodes import (
+    TRUE,
+    Allocate,
+    BlockRealize,
+    For,
+    IRModule,
+    PrimFunc,
+    Seq,
+    Stmt,
+    seq,
+)
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.handle import BlockRV
 from compiler.schedule.schedule import Schedule
+from compiler.schedule.tree import block_with_body
 from tests.unit.compiler.schedule.refusals import elementwise, matmul_relu, refused
 
 
@@ -123,10 +134,43 @@ def test_a_copy_goes_its_own_way() -> None:
 
 def test_programs_that_can_not_be_scheduled_are_refused() -> None:
     func = elementwise()
-    body = func.root.body
-    twice = replace(func, body=replace(func.body, block=replace(func.root, name="B")))
+    named = replace(func, body=replace(func.body, block=replace(func.root, name="B")))
     with pytest.raises(ScheduleError, match='two blocks are called "B"'):
-        Schedule(twice)
+        Schedule(named)
+    body = func.root.body
+    assert isinstance(body, Seq)
+    assert isinstance(body.stmts[0], For)
+    assert isinstance(body.stmts[1], For)
+    shared = seq(body.stmts[0], replace(body.stmts[1], var=body.stmts[0].var))
+    with pytest.raises(ScheduleError, match="two loops share the variable i"):
+        Schedule(_with_body(func, shared))
+    lowered = Allocate(func.root.alloc_buffers[0], body)
+    with pytest.raises(ScheduleError, match="the program is lowered already"):
+        Schedule(_with_body(func, lowered))
     with pytest.raises(ValueError, match="no function"):
         Schedule(IRModule(()))
-    assert body is func.root.body
+
+
+def _with_body(func: PrimFunc, body: Stmt) -> PrimFunc:
+    return replace(func, body=BlockRealize((), TRUE, block_with_body(func.root, body)))
+
+
+def test_a_loop_that_is_gone_can_not_be_looked_at() -> None:
+    sch = Schedule(elementwise())
+    i, _ = sch.get_loops("B")
+    sch.compute_inline("B")
+    with refused(sch, "loop i is not in the program", at="def main"):
+        sch.get(i)
+
+
+def test_a_block_by_name_is_refused_by_the_primitive() -> None:
+    sch = Schedule(elementwise())
+    with refused(sch, 'there is no block "X"; there are: B, C, root', at="def main"):
+        sch.compute_inline("X")
+
+
+def test_tiles_need_positive_numbers() -> None:
+    sch = Schedule(elementwise())
+    i, _ = sch.get_loops("B")
+    with refused(sch, "n = 0 and max_innermost_factor = 4 must be positive", at="for i"):
+        sch.sample_perfect_tile(i, 0, 4)

@@ -90,6 +90,11 @@ def test_wrong_decisions_are_refused(decisions: list[Any]) -> None:
         tiled().trace.with_decisions(decisions)
 
 
+def test_replay_refuses_too_few_decisions() -> None:
+    with pytest.raises(TraceError, match="expected 2 decisions, got 1"):
+        tiled().trace.apply_to(matmul_relu(), decisions=[(4, 4)])
+
+
 @pytest.mark.parametrize("decision", [[2, 4], [1, 16], [16, 0], [-4, -4], [4, 2, 2]])
 def test_a_decision_that_does_not_fit_the_loop_is_refused(decision: list[int]) -> None:
     sch = Schedule(elementwise())
