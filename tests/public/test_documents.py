@@ -1,4 +1,4 @@
-"""What the README and the examples say is so."""
+"""What the documents and the examples say is so."""
 
 from __future__ import annotations
 
@@ -56,6 +56,25 @@ def test_the_commands_of_the_readme_are_commands_of_the_makefile() -> None:
     commands = set(re.findall(r"^make ([a-z]+)", README, re.MULTILINE))
     assert {"demo", "test"} <= commands
     assert all(re.search(rf"^{name}:", makefile, re.MULTILINE) for name in commands)
+
+
+def test_each_guarantee_of_the_architecture_names_tests_that_exist() -> None:
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = text.split("## Guarantees")[1].split("##")[0]
+    guarantees = [line for line in table.splitlines() if line.startswith("|")][2:]
+    for guarantee in guarantees:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", guarantee)
+        assert named, guarantee
+        for path, test in named:
+            assert f"def {test}(" in (ROOT / path).read_text(encoding="utf-8"), test
+
+
+def test_the_files_that_the_architecture_names_exist() -> None:
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = text.split("## Where to look")[1]
+    paths = re.findall(r"`([\w/]+/[\w.]*)`", table)
+    assert paths
+    assert [path for path in paths if not (ROOT / path).exists()] == []
 
 
 @pytest.mark.parametrize(
