@@ -44,9 +44,10 @@ clean: ## remove caches and build products; .venv stays
 # the second step only.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 INSTALL := $(PIP) install --constraint constraints.txt
+PYTHONS := $(or $(PYTHON),python3 python3.14 python3.13 python3.12 python3.11 python)
 
 $(VENV)/.created:
-	@for python in $(PYTHON) python3 python3.13 python3.12 python3.11 python; do \
+	@for python in $(PYTHONS); do \
 		if "$$python" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 			echo "making $(VENV) with $$("$$python" --version)"; \
 			"$$python" -m venv $(VENV) && touch $@ && exit 0; \
@@ -54,7 +55,7 @@ $(VENV)/.created:
 		fi; \
 	done; \
 	echo 'error: no Python 3.11 or newer that can make virtual environments was found.' >&2; \
-	for python in $(PYTHON) python3 python; do \
+	for python in $(PYTHONS); do \
 		"$$python" -c 'import sys; print("  %s is Python %d.%d.%d" % ((sys.argv[1],) + sys.version_info[:3]))' "$$python" >&2 2>/dev/null && \
 		{ "$$python" -c 'import ensurepip, venv' 2>/dev/null || echo "  $$python has no venv or ensurepip module (on Debian and Ubuntu: apt install python3-venv)" >&2; }; \
 	done; \
