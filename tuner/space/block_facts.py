@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -69,7 +70,7 @@ class Access:
 
 @dataclass(frozen=True)
 class BlockFacts:
-    """A block of one store, under loops that drive its iterators one by one.
+    """A block of one store, under loops of its own that drive its iterators one by one.
 
     `reads` hold each element read once, without the accumulator of a reduction, largest buffer
     first. `axes` are in the order of the loops.
@@ -119,10 +120,14 @@ class BlockFacts:
 
 @dataclass(frozen=True)
 class Site:
-    """A block directly under loops of the root, outermost loop first."""
+    """A block directly under loops of the root, outermost loop first.
+
+    `is_alone` tells that no other block is under these loops.
+    """
 
     loops: tuple[For, ...]
     realize: BlockRealize
+    is_alone: bool = True
 
     @property
     def block(self) -> Block:
@@ -132,7 +137,12 @@ class Site:
 
 def sites(func: PrimFunc) -> list[Site]:
     """Return the blocks of the root in program order."""
-    return list(_sites(func.root.body, ()))
+    found = list(_sites(func.root.body, ()))
+    outermost = Counter(id(site.loops[0]) for site in found if site.loops)
+    return [
+        replace(site, is_alone=not site.loops or outermost[id(site.loops[0])] == 1)
+        for site in found
+    ]
 
 
 def _sites(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[Site]:
@@ -156,7 +166,8 @@ def block_facts(site: Site) -> BlockFacts | None:
         loop.var in by_loop and loop.extent == by_loop[loop.var].extent for loop in site.loops
     )
     kinds = {iter_var.kind for iter_var in block.iter_vars}
-    if not isinstance(store, Store) or not is_driven or not kinds <= {"spatial", "reduce"}:
+    is_plain = is_driven and site.is_alone and kinds <= {"spatial", "reduce"}
+    if not isinstance(store, Store) or not is_plain:
         return None
     iters = [by_loop[loop.var] for loop in site.loops]
     if not all(isinstance(i.extent, IntImm) for i in iters):

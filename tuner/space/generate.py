@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from compiler.schedule.error import ScheduleError
 from tuner.space.auto_inline import AutoInline
-from tuner.space.decompose import DecomposeReductions
+from tuner.space.decompose_reductions import DecomposeReductions
 from tuner.space.design_space import DesignSpace
 from tuner.space.draft import Draft
 from tuner.space.multi_level_tiling import MultiLevelTiling
-from tuner.space.padding import PlaceProducers
+from tuner.space.place_producers import PlaceProducers
 from tuner.space.rule import ScheduleRule
 from tuner.space.spatial_blocks import SpatialBlocks
 from tuner.task import Task

@@ -8,6 +8,7 @@ from compiler.driver import build
 from compiler.ir.nodes import Load, PrimFunc, Store, static_shape
 from compiler.ir.oracle import compare, interpret, random_inputs
 from compiler.ir.visit import walk
+from compiler.script.parser import parse
 from compiler.target import Target
 from tuner.candidate import default_candidate
 from tuner.space.block_facts import sites
@@ -133,6 +134,34 @@ def test_the_vectorized_loop_is_contiguous_in_the_output() -> None:
         assert innermost.kind == "vectorized"
         assert innermost.var in set(walk(update.realize.iter_values[3]))
         assert innermost.var not in set(walk(update.realize.iter_values[1]))
+
+
+SHARED_LOOPS = """
+@T.prim_func
+def shared(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8, 16), "float32"),
+           C: T.Buffer((8, 16), "float32")):
+    for i, j in T.grid(8, 16):
+        with T.block("first"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+        with T.block("second"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + T.float32(1)
+"""
+
+COMPUTED_ITERATOR = """
+@T.prim_func
+def computed(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+    for i, j in T.grid(8, 4):
+        with T.block("B"):
+            v = T.axis.spatial(32, i * 4 + j)
+            B[v] = A[v] * T.float32(2)
+"""
+
+
+@pytest.mark.parametrize("text", [SHARED_LOOPS, COMPUTED_ITERATOR])
+def test_blocks_that_no_rule_knows_are_left_as_they_are(text: str) -> None:
+    assert space_of(parse(text)).sketches == ()
 
 
 def test_a_program_without_decisions_has_an_empty_space() -> None:
