@@ -10,6 +10,7 @@ import json
 import logging
 from collections import deque
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from queue import Empty, SimpleQueue
@@ -125,8 +126,11 @@ class DaskEngine:
             run.abandon()
 
     def workers(self) -> list[WorkerFacts]:
-        """Return the workers that are there now, by name."""
-        return self._slots.workers()
+        """Return the workers that are there now, by name; none once it is closed."""
+        try:
+            return self._slots.workers()
+        except EngineClosedError:
+            return []
 
     def close(self) -> None:
         """End the workers; a second call does nothing. What is under way is abandoned."""
@@ -150,25 +154,38 @@ class _Slots:
 
     def submit(self, request: MeasureRequest) -> Future[str]:
         """Have a batch measured by whichever slot is free first."""
-        return self.client.submit(
-            slot.measure_batch,
-            json.dumps(request.to_json()),
-            pure=False,
-            retries=0,
-            priority=-next(self._order),  # equal priorities are not first come, first served
-            resources={self.label: 1},
-        )
+        with self._open():
+            return self.client.submit(
+                slot.measure_batch,
+                json.dumps(request.to_json()),
+                pure=False,
+                retries=0,
+                priority=-next(self._order),  # equal priorities are not first come, first served
+                resources={self.label: 1},
+            )
 
     def workers(self) -> list[WorkerFacts]:
-        scheduler = self.client.scheduler
-        if self.is_closed.is_set() or scheduler is None:
-            return []
-        identity = self.client.sync(scheduler.identity, n_workers=-1)
+        """Return the workers that are there now, by name."""
+        with self._open():
+            scheduler = self.client.scheduler
+            assert scheduler is not None
+            identity = self.client.sync(scheduler.identity, n_workers=-1)
         return sorted(map(_facts, identity["workers"].values()), key=lambda worker: worker.name)
 
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        """Say what it means when Dask fails because the engine was closed meanwhile."""
+        self.raise_if_closed()
+        try:
+            yield
+        except Exception:
+            self.raise_if_closed()
+            raise
+
     def raise_if_closed(self) -> None:
+        """End what needs the engine when it is gone."""
         if self.is_closed.is_set():
-            raise EngineClosedError("the engine was closed while it measured")
+            raise EngineClosedError("the engine was closed")
 
 
 @dataclass(eq=False)
@@ -192,7 +209,6 @@ class _Run:
 
     def results(self) -> Iterator[tuple[int, Measurement]]:
         """Yield each index with its measurement as batches come back."""
-        self._slots.raise_if_closed()
         while self._left or self._in_flight:
             self._fill()
             yield from self._read(self._next_done())

@@ -1,0 +1,144 @@
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import psutil
+import pytest
+
+from compiler.runtime.measurement import Measurement
+from compiler.target import Target
+from tests.faults.requests import DEFAULT_TRACE, LIMITS, request
+from workers.dask_engine import DaskEngine
+from workers.engine import EngineClosedError, NoWorkerError
+from workers.request import MeasureRequest
+
+NUM_CANDIDATES = 40
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[DaskEngine]:
+    engine = DaskEngine.embedded(num_workers=1)
+    yield engine
+    engine.close()
+
+
+def measure(engine: DaskEngine, num_candidates: int = NUM_CANDIDATES) -> dict[int, Measurement]:
+    return dict(engine.measure(request(*[DEFAULT_TRACE] * num_candidates)))
+
+
+def worker_of(engine: DaskEngine) -> psutil.Process:
+    (worker,) = engine.workers()
+    return psutil.Process(worker.pid)
+
+
+def child_of(engine: DaskEngine) -> psutil.Process:
+    (child,) = worker_of(engine).children()
+    return child
+
+
+def assert_all_right(found: dict[int, Measurement], num_candidates: int = NUM_CANDIDATES) -> None:
+    assert sorted(found) == list(range(num_candidates))
+    assert {measurement.message for measurement in found.values()} == {""}
+    assert all(measurement.ok for measurement in found.values())
+
+
+def test_every_candidate_is_measured_once(engine: DaskEngine) -> None:
+    results = list(engine.measure(request(*[DEFAULT_TRACE] * NUM_CANDIDATES)))
+    assert len(results) == NUM_CANDIDATES
+    assert_all_right(dict(results))
+
+
+def test_workers_tell_who_they_are(engine: DaskEngine) -> None:
+    (worker,) = engine.workers()
+    assert worker.label == Target("cpu").label
+    assert worker.host in worker.name
+    assert psutil.pid_exists(worker.pid)
+    assert abs(time.time() - worker.last_seen) < 60
+    assert worker.facts["self_test"]["noise"] >= 0
+    assert "LLVM" in worker.facts["self_test"]["toolchain"]
+    found = measure(engine, 1)
+    assert found[0].worker == worker.name
+
+
+def test_requests_of_several_threads_are_kept_apart(engine: DaskEngine) -> None:
+    found: dict[int, dict[int, Measurement]] = {}
+    threads = [
+        threading.Thread(target=lambda n=n: found.update({n: measure(engine)})) for n in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert_all_right(found[0])
+    assert_all_right(found[1])
+
+
+def test_an_iterator_may_be_left_in_the_middle(engine: DaskEngine) -> None:
+    results = engine.measure(request(*[DEFAULT_TRACE] * NUM_CANDIDATES))
+    next(results)
+    del results
+    assert_all_right(measure(engine))
+
+
+def test_a_target_that_no_worker_serves_is_refused(engine: DaskEngine) -> None:
+    other = MeasureRequest("", "cpu -mcpu=neoverse-n1", (DEFAULT_TRACE,), limits=LIMITS)
+    with pytest.raises(NoWorkerError, match="no worker serves cpu/neoverse-n1"):
+        list(engine.measure(other))
+
+
+@pytest.mark.parametrize("victim_of", [worker_of, child_of])
+def test_who_kills_a_worker_or_its_child_delays_one_batch(
+    engine: DaskEngine, victim_of: Callable[[DaskEngine], psutil.Process]
+) -> None:
+    num_candidates = 150  # more than fit into the batches in flight, so that some are still to come
+    results = engine.measure(request(*[DEFAULT_TRACE] * num_candidates))
+    found = dict([next(results)])
+    victim, child = victim_of(engine), child_of(engine)
+    victim.kill()
+    found.update(results)
+    assert_all_right(found, num_candidates)
+    assert not victim.is_running()
+    assert not child.is_running()
+    assert child_of(engine) != child
+
+
+def test_everything_listens_on_loopback_only(engine: DaskEngine) -> None:
+    family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    addresses = {
+        connection.laddr.ip
+        for process in family
+        for connection in process.net_connections()
+        if connection.status == psutil.CONN_LISTEN
+    }
+    assert addresses == {"127.0.0.1"}
+
+
+def test_closing_ends_what_is_under_way_and_leaves_nothing() -> None:
+    before = set(psutil.Process().children(recursive=True))
+    engine = DaskEngine.embedded(num_workers=1)
+    family = set(psutil.Process().children(recursive=True)) - before
+    results = engine.measure(request(*[DEFAULT_TRACE] * 400))
+    next(results)
+    engine.close()
+    engine.close()
+    with pytest.raises(EngineClosedError):
+        list(results)
+    with pytest.raises(EngineClosedError):
+        measure(engine)
+    assert engine.workers() == []
+    _, alive = psutil.wait_procs(
+        [p for p in family if "resource_tracker" not in " ".join(command(p))], timeout=20
+    )
+    assert not alive
+
+
+def command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
+
+
+def test_the_environment_of_this_process_is_left_alone(engine: DaskEngine) -> None:
+    assert "MALLOC_TRIM_THRESHOLD_" not in os.environ

@@ -1,0 +1,82 @@
+import time
+from collections.abc import Callable
+
+import pytest
+
+from workers.sample import NUM_SAMPLES, sample_secs
+
+
+class Kernel:
+    """Costs what it is told, by a clock that only it moves."""
+
+    def __init__(self, secs: float) -> None:
+        self.secs = secs
+        self.now = 0.0
+        self.runs = 0
+
+    def run(self) -> None:
+        self.now += self.secs
+        self.runs += 1
+
+    def time_calls(self, run: Callable[[], object], num_threads: int, calls: int) -> float:
+        start = self.now
+        for _ in range(calls):
+            run()
+        return (self.now - start) / calls
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], Kernel]:
+    def make(secs: float) -> Kernel:
+        made = Kernel(secs)
+        monkeypatch.setattr("workers.sample.time_calls", made.time_calls)
+        monkeypatch.setattr("compiler.runtime.timing.time_calls", made.time_calls)
+        return made
+
+    return make
+
+
+def test_a_good_kernel_is_sampled_five_times(kernel: Callable[[float], Kernel]) -> None:
+    made = kernel(5e-3)
+    assert sample_secs(made.run, 1, 5e-3, 5e-3) == pytest.approx([5e-3] * NUM_SAMPLES)
+    assert made.runs == NUM_SAMPLES
+
+
+def test_a_sample_of_a_short_kernel_lasts_fifty_microseconds(
+    kernel: Callable[[float], Kernel],
+) -> None:
+    made = kernel(1e-6)
+    assert sample_secs(made.run, 1, 1e-6, None) == pytest.approx([1e-6] * NUM_SAMPLES)
+    assert made.now >= NUM_SAMPLES * 50e-6
+
+
+def test_a_loser_is_not_run_again(kernel: Callable[[float], Kernel]) -> None:
+    made = kernel(8.1e-3)
+    assert sample_secs(made.run, 1, 8.1e-3, 5e-3) == (8.1e-3,)
+    assert made.runs == 0
+
+
+def test_a_short_kernel_that_was_cold_gets_another_chance(
+    kernel: Callable[[float], Kernel],
+) -> None:
+    made = kernel(100e-6)
+    assert len(sample_secs(made.run, 1, 300e-6, 100e-6)) == NUM_SAMPLES
+    assert len(sample_secs(made.run, 1, 300e-6, 50e-6)) == 1
+
+
+@pytest.mark.parametrize("secs", [1e-4, 1e-3, 0.1, 0.3, 0.499, 0.5, 1.0, 20.0])
+@pytest.mark.parametrize("incumbent_secs", [None, 1e-3, 1.0])
+def test_no_candidate_is_timed_for_longer_than_a_second(
+    kernel: Callable[[float], Kernel], secs: float, incumbent_secs: float | None
+) -> None:
+    made = kernel(secs)
+    samples = sample_secs(made.run, 1, secs, incumbent_secs)
+    assert samples
+    assert all(s > 0 for s in samples)
+    assert made.now <= 1.0
+
+
+def test_real_samples_are_about_right() -> None:
+    samples = sample_secs(lambda: time.sleep(1e-3), 2, 1e-3, None)
+    assert len(samples) == NUM_SAMPLES
+    assert min(samples) >= 1e-3
