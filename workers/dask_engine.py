@@ -253,7 +253,7 @@ class _Run:
             if batch.num_losses <= _MAX_RESUBMISSIONS:
                 self._submit(batch)
                 return
-            message = f"lost {batch.num_losses} times: {type(error).__name__}: {error}"
+            message = f"its worker was lost {batch.num_losses} times: {error!r}"
             lost = Measurement(error=ErrorKind.WORKER_LOST, message=message)
             found = [lost] * len(batch.indices)
         else:

@@ -11,10 +11,12 @@ import multiprocessing
 import os
 import platform
 import socket
+import threading
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
+from compiler.runtime.measurement import Measurement
 from workers.parent_death import die_with_parent
 from workers.request import MeasureRequest
 from workers.runner import ChildRunner, ChildStartError
@@ -23,14 +25,21 @@ from workers.self_test import SelfTestError, self_test
 FACTS = "loopwright"
 
 
-class _Slot:
-    """The runner of this process, None while it refuses work; and what is told of it."""
+class Slot:
+    """The runner of this process, None while it refuses work; and what is told of it.
 
-    def __init__(self) -> None:
+    Args:
+        idle_secs: After how long without work the child is ended, for its memory.
+    """
+
+    def __init__(self, idle_secs: float = 60.0) -> None:
         self.runner: ChildRunner | None = None
         self.facts: dict[str, Any] = {}
+        self._idle_secs = idle_secs
+        self._rest: threading.Timer | None = None
 
     def open(self, worker: str) -> None:
+        """Test this host, and take work if it passes."""
         self.facts = {
             "host": socket.gethostname(),
             "pid": os.getpid(),
@@ -43,16 +52,41 @@ class _Slot:
         try:
             self.facts["self_test"] = asdict(self_test(runner))
             self.runner = runner
+            self._rest_later()
         except (SelfTestError, ChildStartError) as error:
             self.facts["refuses"] = str(error)
             runner.close()
 
+    def measure(self, request: MeasureRequest) -> list[Measurement]:
+        """Measure a request; return its measurements in order.
+
+        Raises:
+            SelfTestError: If the slot refuses work.
+        """
+        if self.runner is None:
+            raise SelfTestError(self.facts.get("refuses", "this worker was not set up"))
+        if self._rest is not None:
+            self._rest.cancel()
+        try:
+            return [measurement for _, measurement in self.runner.measure(request)]
+        finally:
+            self._rest_later()
+
     def close(self) -> None:
+        """End the child."""
+        if self._rest is not None:
+            self._rest.cancel()
         if self.runner is not None:
             self.runner.close()
 
+    def _rest_later(self) -> None:
+        assert self.runner is not None
+        self._rest = threading.Timer(self._idle_secs, self.runner.rest)
+        self._rest.daemon = True
+        self._rest.start()
 
-_slot = _Slot()
+
+_slot = Slot()
 
 
 def measure_batch(request: str) -> str:
@@ -61,10 +95,8 @@ def measure_batch(request: str) -> str:
     Raises:
         SelfTestError: If the worker refuses work.
     """
-    if _slot.runner is None:
-        raise SelfTestError(_slot.facts.get("refuses", "this worker was not set up"))
-    measured = _slot.runner.measure(MeasureRequest.from_json(json.loads(request)))
-    return json.dumps([measurement.to_json() for _, measurement in measured])
+    found = _slot.measure(MeasureRequest.from_json(json.loads(request)))
+    return json.dumps([measurement.to_json() for measurement in found])
 
 
 def dask_setup(worker: Any) -> None:

@@ -2,16 +2,20 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import psutil
 import pytest
 
-from compiler.runtime.measurement import Measurement
+from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target import Target
 from tests.faults.requests import DEFAULT_TRACE, LIMITS, request
+from workers import dask_engine
 from workers.dask_engine import DaskEngine
 from workers.engine import EngineClosedError, NoWorkerError
 from workers.request import MeasureRequest
+from workers.self_test import SelfTestError
+from workers.slot import Slot
 
 NUM_CANDIDATES = 40
 
@@ -101,6 +105,45 @@ def test_who_kills_a_worker_or_its_child_delays_one_batch(
     assert not victim.is_running()
     assert not child.is_running()
     assert child_of(engine) != child
+
+
+def test_a_batch_that_is_lost_too_often_is_reported_and_the_rest_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("workers.dask_engine._MAX_RESUBMISSIONS", 0)
+    monkeypatch.setitem(dask_engine._SETTINGS, "distributed.scheduler.allowed-failures", 0)
+    num_candidates = 150
+    with closing(DaskEngine.embedded(num_workers=1)) as engine:
+        results = engine.measure(request(*[DEFAULT_TRACE] * num_candidates))
+        found = dict([next(results)])
+        worker_of(engine).kill()
+        found.update(results)
+    assert sorted(found) == list(range(num_candidates))
+    assert {measurement.error for measurement in found.values()} == {None, ErrorKind.WORKER_LOST}
+    lost = next(measurement for measurement in found.values() if not measurement.ok)
+    assert lost.message.startswith("its worker was lost 1 times: KilledWorker(")
+
+
+def test_a_worker_that_fails_its_self_test_takes_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workers.self_test.PROGRAM", "not a program")
+    slot = Slot()
+    slot.open("bench/0")
+    assert slot.facts["refuses"].startswith("self-test: build_error: ")
+    with pytest.raises(SelfTestError, match="self-test: build_error"):
+        slot.measure(request(DEFAULT_TRACE))
+
+
+def test_a_slot_without_work_ends_its_child() -> None:
+    slot = Slot(idle_secs=0.3)
+    slot.open("bench/0")
+    assert slot.runner is not None
+    for _ in range(2):
+        assert slot.measure(request(DEFAULT_TRACE))[0].ok
+        deadline = time.monotonic() + 20
+        while slot.runner.child_pid is not None:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    slot.close()
 
 
 def test_everything_listens_on_loopback_only(engine: DaskEngine) -> None:
