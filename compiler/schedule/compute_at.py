@@ -5,7 +5,6 @@ from __future__ import annotations
 from compiler.ir.nodes import PrimFunc, Var
 from compiler.schedule.coverage import read_box
 from compiler.schedule.error import refusal
-from compiler.schedule.kind import Unknown, kind_of
 from compiler.schedule.placement import (
     Target,
     Wanted,
@@ -14,6 +13,7 @@ from compiler.schedule.placement import (
     insert_position,
     make_nest,
     move,
+    require_movable,
     want,
 )
 from compiler.schedule.scope import Scope, scope_of_block
@@ -37,10 +37,11 @@ def compute_at(
             first.
 
     Requires:
-        The block is complete or a reduction, the only writer of what it writes, and not an
-        output. It has consumers; all of them are under the loop, and after it; none reads partial
-        results. What it reads is finished before it. The loop is in the same scope, not around
-        the block, and neither it nor a loop around it is vectorized.
+        The block is complete, or reduces each element over all points, once; it is the only
+        writer of what it writes, and not an output. What it reads is finished before it. It has
+        consumers; all of them are under the loop, and after it; none reads partial results. The
+        loop is in the same scope, not around the block, and neither it nor a loop around it is
+        vectorized.
 
     Rewrites:
         for i in range(n):             for i_0 in range(n // f):
@@ -55,7 +56,9 @@ def compute_at(
     refuse = refusal("compute_at", func)
     scope, site = scope_of_block(func, block, refuse)
     target = find_target(scope, site, loop)
-    _require_movable(scope, site)
+    require_movable(scope, site)
+    scope.require_local(site)
+    scope.require_inputs_settled(site)
     consumers = _require_consumers_under(scope, site, target)
 
     wanted = _wanted(site, consumers, target)
@@ -65,19 +68,6 @@ def compute_at(
     last = min(target.child_of(consumer) for consumer in consumers)
     position = insert_position(index, 0, last, refuse, target.loop)
     return move(func, scope.whole_path(site), loop, position, nest)
-
-
-def _require_movable(scope: Scope, site: Site) -> None:
-    kind = kind_of(site.block)
-    if isinstance(kind, Unknown):
-        raise scope.refuse(kind.reason, site.realize)
-    if kind not in ("complete", "reduction"):
-        reason = f"block {site.name} adds to what was there before: it can't be computed anew"
-        raise scope.refuse(reason, site.realize)
-    scope.require_local(site)
-    scope.require_only_writer(site)
-    scope.require_inputs_settled(site)
-    scope.require_outputs_finished(site)
 
 
 def _require_consumers_under(scope: Scope, site: Site, target: Target) -> list[Site]:

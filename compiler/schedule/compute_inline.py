@@ -5,7 +5,7 @@ from __future__ import annotations
 from compiler.ir.nodes import Buffer, Expr, IntImm, Load, PrimFunc, Store, Var, dtype_of
 from compiler.ir.regions import with_regions
 from compiler.ir.visit import substitute, transform
-from compiler.schedule.coverage import covers_reads, runs_whole_domain
+from compiler.schedule.coverage import covers_reads, writes_whole
 from compiler.schedule.error import refusal
 from compiler.schedule.kind import Unknown, kind_of
 from compiler.schedule.scope import Scope, scope_of_block
@@ -39,10 +39,11 @@ def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     consumers = scope.consumers(site)
     if not consumers:
         raise refuse(f"block {block} has no consumers", site.realize)
+    is_whole = writes_whole(site, store.buffer)
     for consumer in consumers:
         if scope.position(consumer) < scope.position(site):
             raise refuse(f"block {consumer.name} stands before block {block}", consumer.realize)
-        if not runs_whole_domain(site) and not covers_reads(site, consumer, store.buffer):
+        if not is_whole and not covers_reads(site, consumer, store.buffer):
             reason = f"block {block} is not proved to compute all that block {consumer.name} reads"
             raise refuse(reason, consumer.realize)
 

@@ -65,6 +65,15 @@ def runs_whole_domain(site: Site) -> bool:
     return spans is not None and all(map(is_whole, spans, site.block.iter_vars))
 
 
+def writes_whole(site: Site, buffer: Buffer) -> bool:
+    """Tell whether a block surely finishes every element of a buffer, by the end."""
+    box = finished_box(site, buffer, set())
+    return box is not None and all(
+        not span.low.terms and span.low.const <= 0 <= span.low.const + span.extent - size
+        for span, size in zip(box, static_shape(buffer), strict=True)
+    )
+
+
 def share_loops(a: Site, b: Site) -> bool:
     """Tell whether some loop is around both of two blocks."""
     return bool(a.loops and b.loops and a.loops[0] is b.loops[0])

@@ -7,6 +7,7 @@ from dataclasses import replace
 from compiler.ir.nodes import (
     Block,
     BlockRealize,
+    Buffer,
     Expr,
     For,
     IntImm,
@@ -20,11 +21,12 @@ from compiler.ir.nodes import (
 from compiler.ir.regions import with_regions
 from compiler.ir.simplify import prove
 from compiler.ir.visit import substitute
-from compiler.schedule.digits import determined, variables
+from compiler.schedule.coverage import covers_reads
+from compiler.schedule.digits import variables, variables_of
 from compiler.schedule.error import refusal
 from compiler.schedule.guard import conjunction, conjuncts
-from compiler.schedule.independence import variables_of
 from compiler.schedule.kind import Unknown, kind_of
+from compiler.schedule.reduction import why_not_once
 from compiler.schedule.scope import Scope, scope_of_block
 from compiler.schedule.site import Site, conditions
 from compiler.schedule.tree import fresh_block_name, loop_at, loop_path, replace_at
@@ -37,7 +39,8 @@ def decompose_reduction(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc
         The block is a reduction. The loop is around it, in its scope; no loop outside it binds
         reduction iterators. The loops from it inwards tell the block's points apart, and none of
         them binds both spatial and reduction iterators. The reduction runs from its first point
-        on, whatever the predicate. What the init reads is not written under the loop.
+        on, whatever the predicate. What the init reads is not written under the loop. What the
+        block writes is touched there only by blocks that read what it has finished.
 
     Rewrites:
         for i, k, j in ...:             for i in ...:
@@ -80,40 +83,37 @@ def _require_separable(scope: Scope, site: Site, inner: tuple[For, ...]) -> None
     """Refuse unless the loops `inner` hold the whole reduction of each element, and once."""
     refuse = scope.refuse
     moving = {loop.var for loop in inner}
-    spatial: set[Var] = set()
     for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
-        used = variables_of(value)
-        if iter_var.kind == "spatial":
-            spatial |= used
-            continue
-        outside = [loop for loop in site.loops if loop.var in used - moving]
-        if outside:
+        outside = [loop for loop in site.loops if loop.var in variables_of(value) - moving]
+        if iter_var.kind != "spatial" and outside:
             name = outside[0].var.name
-            reason = f"loop {name}, outside loop {inner[0].var.name}, binds a reduction iterator of"
-            raise refuse(f"{reason} block {site.name}", outside[0])
-        if value.const or any(scale < 0 for _, scale in value.terms):
-            reason = f"the reduction of block {site.name} over {iter_var.var.name}"
-            raise refuse(f"{reason} does not start at its first iteration", site.realize)
-    for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
-        mixed = variables_of(value) & spatial & moving if iter_var.kind != "spatial" else set()
-        if mixed:
-            reason = f"loop {mixed.pop().name} binds both spatial and reduction iterators of block"
-            raise refuse(f"{reason} {site.name}", site.realize)
-    if not moving <= determined(site.values, site.extents, set(site.extents) - moving):
-        reason = f"the loops do not tell the points of block {site.name} apart"
+            where = f"loop {name}, outside loop {inner[0].var.name}, binds a reduction iterator of"
+            raise refuse(f"{where} block {site.name}", outside[0])
+    reason = why_not_once(site, moving, moving)
+    if reason is not None:
         raise refuse(reason, site.realize)
     _require_settled_init(scope, site, inner[0])
 
 
 def _require_settled_init(scope: Scope, site: Site, target: For) -> None:
-    """Refuse if the init would read other values before the loop than inside it."""
-    read = {access.buffer for access in site.facts.init_reads}
+    """Refuse if an init before the loop would read, or spoil, other values than inside it."""
+    init_reads = {access.buffer for access in site.facts.init_reads}
     for other in scope.sites:
-        written = other.facts.written_buffers() & read
-        if other.is_under(target) and written:
-            name = next(iter(written)).name
-            reason = f"block {other.name} writes {name} under loop {target.var.name}, which"
+        if other is site or not other.is_under(target):
+            continue
+        for buffer in other.facts.written_buffers() & init_reads:
+            reason = f"block {other.name} writes {buffer.name} under loop {target.var.name}, which"
             raise scope.refuse(f"{reason} the init of block {site.name} reads", other.realize)
+        for buffer in site.facts.written_buffers():
+            if other.touches(buffer) and not _comes_after(scope, site, other, buffer):
+                reason = f"block {other.name} may touch {buffer.name} under loop {target.var.name}"
+                raise scope.refuse(f"{reason} before block {site.name} has made it", other.realize)
+
+
+def _comes_after(scope: Scope, site: Site, other: Site, buffer: Buffer) -> bool:
+    """Tell whether a block only reads what a reduction has finished just before."""
+    is_later = scope.position(other) > scope.position(site)
+    return is_later and not other.writes(buffer) and covers_reads(site, other, buffer)
 
 
 def _init_nest(scope: Scope, site: Site, inner: tuple[For, ...], name: str) -> Stmt:

@@ -213,3 +213,8 @@ def variables(expr: Expr) -> set[Var]:
     if isinstance(expr, Var):
         return {expr}
     return {node for node in walk(expr) if isinstance(node, Var)}
+
+
+def variables_of(form: Affine) -> set[Var]:
+    """Return the variables of a form."""
+    return {var for atom, _ in form.terms for var in variables(atom)}

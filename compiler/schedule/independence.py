@@ -22,8 +22,9 @@ from compiler.ir.affine import Affine
 from compiler.ir.bounds import affine_bounds
 from compiler.ir.nodes import Buffer, For, Var
 from compiler.schedule.coverage import covers_reads
-from compiler.schedule.digits import Extents, determined, variables
+from compiler.schedule.digits import Extents, determined, variables, variables_of
 from compiler.schedule.kind import Unknown, is_commutative, kind_of
+from compiler.schedule.reduction import why_not_once
 from compiler.schedule.scope import Scope
 from compiler.schedule.site import Site
 
@@ -165,11 +166,6 @@ def _accumulates_inside(nest: Nest, site: Site) -> bool:
     )
 
 
-def variables_of(form: Affine) -> set[Var]:
-    """Return the variables of a form."""
-    return {var for atom, _ in form.terms for var in variables(atom)}
-
-
 def why_not_one(nest: Nest, buffer: Buffer) -> str | None:
     """Return None if one block alone touches a buffer, in any order; else the reason why not."""
     touching = [site for site in nest.sites if site.touches(buffer)]
@@ -186,16 +182,4 @@ def _why_not_reduction(nest: Nest, site: Site) -> str | None:
     """Check that a reduction may take its points in any order of the nest's loops."""
     if not is_commutative(site.block):
         return f"the reduction of block {site.name} is not known to be commutative"
-    told = determined(site.values, site.extents, nest.outer(site))
-    if not nest.moving | nest.inner(site) <= told:
-        return f"the loops do not tell the points of block {site.name} apart"
-    spatial: set[Var] = set()
-    reduce: set[Var] = set()
-    for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
-        (spatial if iter_var.kind == "spatial" else reduce).update(variables_of(value))
-        if iter_var.kind != "spatial" and (value.const or any(c < 0 for _, c in value.terms)):
-            return f"the reduction of block {site.name} does not start at its first iteration"
-    mixed = sorted(var.name for var in nest.moving & spatial & reduce)
-    if mixed:
-        return f"loop {mixed[0]} binds both spatial and reduction iterators of block {site.name}"
-    return None
+    return why_not_once(site, nest.moving | nest.inner(site), nest.moving)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from compiler.ir.nodes import LoopKind, PrimFunc
+from compiler.schedule.digits import variables_of
 from compiler.schedule.error import Refuse
-from compiler.schedule.independence import Nest, is_apart, is_own, variables_of
+from compiler.schedule.independence import Nest, is_apart, is_own
 from compiler.schedule.scope import Scope
 from compiler.schedule.tree import Path, loop_at, loops_below, loops_on, replace_at
 

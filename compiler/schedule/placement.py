@@ -24,6 +24,8 @@ from compiler.ir.nodes import (
 from compiler.schedule.digits import Extents
 from compiler.schedule.error import Refuse
 from compiler.schedule.guard import conjunction
+from compiler.schedule.kind import Unknown, kind_of
+from compiler.schedule.reduction import is_whole_reduction
 from compiler.schedule.region import Span, hull
 from compiler.schedule.scope import Scope
 from compiler.schedule.site import Site
@@ -62,6 +64,24 @@ class Target:
         body = self.loop.body
         stmts = body.stmts if isinstance(body, Seq) else (body,)
         return next(n for n, stmt in enumerate(stmts) if site.is_under(stmt))
+
+
+def require_movable(scope: Scope, site: Site) -> None:
+    """Refuse unless a block computes each element from its inputs alone, whatever runs it.
+
+    That is: it is complete, or a whole reduction; and it is the only writer of what it writes.
+    """
+    kind = kind_of(site.block)
+    if isinstance(kind, Unknown):
+        raise scope.refuse(kind.reason, site.realize)
+    if kind not in ("complete", "reduction"):
+        reason = f"block {site.name} adds to what was there before: it can't be computed anew"
+        raise scope.refuse(reason, site.realize)
+    if kind == "reduction" and not is_whole_reduction(site):
+        reason = f"block {site.name} is not proved to reduce each element over all points, once"
+        raise scope.refuse(reason, site.realize)
+    scope.require_only_writer(site)
+    scope.require_outputs_finished(site)
 
 
 def find_target(scope: Scope, site: Site, loop: Var) -> Target:

@@ -9,7 +9,6 @@ from compiler.schedule.access import Access
 from compiler.schedule.coverage import finished_box, runs_whole_domain
 from compiler.schedule.digits import determined
 from compiler.schedule.error import ScheduleError, refusal
-from compiler.schedule.kind import Unknown, kind_of
 from compiler.schedule.placement import (
     Target,
     clip,
@@ -17,6 +16,7 @@ from compiler.schedule.placement import (
     insert_position,
     make_nest,
     move,
+    require_movable,
 )
 from compiler.schedule.region import Span
 from compiler.schedule.scope import Scope, scope_of_block
@@ -40,13 +40,13 @@ def reverse_compute_at(
             first.
 
     Requires:
-        The block is complete or a reduction, runs for the whole of its iterators' ranges, and is
-        the only writer of what it writes; nothing touches that before it, and nothing reads
-        partial results of it. The loop is in the same
-        scope, before the block, not around it; neither it nor a loop around it is vectorized. Of
-        the block's producers some are under the loop, the others before it. Those under the loop
-        have, after each iteration, finished a box of their output; the block reads that output at
-        its own iterators; and the boxes of all iterations make each point of the block's
+        The block is complete, or reduces each element once; it runs for the whole of its
+        iterators' ranges, and is the only writer of what it writes; nothing touches that before
+        it, and nothing reads partial results of it. The loop is in the same scope, before the
+        block, not around it; neither it nor a loop around it is vectorized. Of the block's
+        producers some are under the loop, the others before it, finished. Those under the loop
+        have, after each iteration, finished a box of their output; the block reads that output
+        at its own iterators; and the boxes of all iterations make each point of the block's
         iterators once, with its reduction iterators whole.
 
     Rewrites:
@@ -62,7 +62,10 @@ def reverse_compute_at(
     refuse = refusal("reverse_compute_at", func)
     scope, site = scope_of_block(func, block, refuse)
     target = find_target(scope, site, loop)
-    _require_movable(scope, site)
+    require_movable(scope, site)
+    if not runs_whole_domain(site):
+        reason = f"block {block} is not proved to run for the whole of its iterators' ranges"
+        raise refuse(reason, site.realize)
     producers = _require_order(scope, site, target)
 
     solution = _Solution(scope, site, target, {})
@@ -77,20 +80,6 @@ def reverse_compute_at(
     moved = move(func, scope.whole_path(site), loop, position, nest)
     _require_exact_cover(scope, site, moved)
     return moved
-
-
-def _require_movable(scope: Scope, site: Site) -> None:
-    kind = kind_of(site.block)
-    if isinstance(kind, Unknown):
-        raise scope.refuse(kind.reason, site.realize)
-    if kind not in ("complete", "reduction"):
-        reason = f"block {site.name} adds to what was there before: it can't be computed anew"
-        raise scope.refuse(reason, site.realize)
-    if not runs_whole_domain(site):
-        reason = f"block {site.name} is not proved to run for the whole of its iterators' ranges"
-        raise scope.refuse(reason, site.realize)
-    scope.require_only_writer(site)
-    scope.require_outputs_finished(site)
 
 
 def _require_order(scope: Scope, site: Site, target: Target) -> list[Site]:

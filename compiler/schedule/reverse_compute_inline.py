@@ -8,7 +8,7 @@ from compiler.ir.nodes import Expr, Load, PrimFunc, Store, Var
 from compiler.ir.regions import with_regions
 from compiler.ir.visit import substitute, transform_expr
 from compiler.schedule.compute_inline import require_elementwise_store
-from compiler.schedule.coverage import runs_whole_domain
+from compiler.schedule.coverage import runs_whole_domain, writes_whole
 from compiler.schedule.error import ScheduleError, refusal
 from compiler.schedule.scope import Scope, scope_of_block
 from compiler.schedule.site import Site
@@ -19,11 +19,12 @@ def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     """Let the producer of a block compute what the block makes of it, and remove the block.
 
     Requires:
-        The block and its producer are complete, store once, at their own iterators, run for the
-        whole of their iterators' ranges, and are the only writers of what they write. The block
-        reads the producer's buffer at its own iterators, all of them, each for the whole of its
-        dimension; nobody else reads it, and it is no output. Nothing touches what the block
-        writes before it. What else the block reads is complete before the producer.
+        The block and its producer are complete, store once, at their own iterators, and are the
+        only writers of what they write. The block runs for the whole of its iterators' ranges,
+        the producer writes all of its buffer. The block reads that buffer at its own iterators,
+        all of them, each for the whole of its dimension; nobody else reads it, and it is no
+        output. Nothing touches what the block writes before it. What else the block reads is
+        finished before the producer.
 
     Rewrites:
         for i in range(n):             for i in range(n):
@@ -42,10 +43,12 @@ def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     inner = require_elementwise_store(scope, producer)
     scope.require_local(producer)
     scope.require_only_writer(producer)
-    for whole in (site, producer):
-        if not runs_whole_domain(whole):
-            reason = f"block {whole.name} is not proved to run for the whole of its iterators'"
-            raise refuse(f"{reason} ranges", whole.realize)
+    if not runs_whole_domain(site):
+        reason = f"block {site.name} is not proved to run for the whole of its iterators' ranges"
+        raise refuse(reason, site.realize)
+    if not writes_whole(producer, inner.buffer):
+        reason = f"block {producer.name} is not proved to write all of {inner.buffer.name}"
+        raise refuse(reason, producer.realize)
     iterators = _iterators(scope, site, inner)
     values: dict[Var, Expr] = dict(zip(iterators, inner.indices, strict=True))
 

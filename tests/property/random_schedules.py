@@ -184,11 +184,12 @@ class RandomTrace:
     def _loops(self) -> list[LoopRV]:
         return self.schedule.get_loops(self._block())
 
-    def _loop(self) -> LoopRV:
-        loops = self._loops()
-        if not loops:
-            raise ScheduleError("choose", "no loop", self.schedule.func, None)
-        loop: LoopRV = self.choose(loops)
+    def _loop(self, loops: Sequence[LoopRV] | None = None) -> LoopRV:
+        """Choose a loop; what would be done to it is refused where there is none."""
+        candidates = self._loops() if loops is None else loops
+        if not candidates:
+            raise ScheduleError("choose", "no loop", self.schedule.func, self.schedule.func)
+        loop: LoopRV = self.choose(candidates)
         return loop
 
     def _split(self) -> None:
@@ -216,10 +217,7 @@ class RandomTrace:
         self.schedule.parallel(self._loop())
 
     def _vectorize(self) -> None:
-        loops = self._loops()
-        if not loops:
-            raise ScheduleError("choose", "no loop", self.schedule.func, None)
-        self.schedule.vectorize(self.choose(loops[-2:]))
+        self.schedule.vectorize(self._loop(self._loops()[-2:]))
 
     def _unroll(self) -> None:
         self.schedule.unroll(self._loop())
@@ -228,13 +226,13 @@ class RandomTrace:
         block = self._block()
         consumers = self.schedule.get_consumers(block)
         loops = [x for c in consumers[:1] for x in self.schedule.get_loops(c)] or self._loops()
-        self.schedule.compute_at(block, self.choose(loops), index=self.choose((-1, -2)))
+        self.schedule.compute_at(block, self._loop(loops), index=self.choose((-1, -2)))
 
     def _reverse_compute_at(self) -> None:
         block = self._block()
         producers = self.schedule.get_producers(block)
         loops = [x for p in producers[-1:] for x in self.schedule.get_loops(p)] or self._loops()
-        self.schedule.reverse_compute_at(block, self.choose(loops))
+        self.schedule.reverse_compute_at(block, self._loop(loops))
 
     def _compute_inline(self) -> None:
         self.schedule.compute_inline(self._block())
@@ -255,10 +253,8 @@ class RandomTrace:
     def _decompose_reduction(self) -> None:
         reductions = [r.block.name for r in blocks(self.schedule.func) if r.block.init is not None]
         block = self.schedule.get_block(self.choose(reductions)) if reductions else self._block()
-        loops = self.schedule.get_loops(block)
-        if not loops:
-            raise ScheduleError("choose", "no loop", self.schedule.func, None)
-        self.schedule.decompose_reduction(block, self.choose(loops))
+        loop = self._loop(self.schedule.get_loops(block))
+        self.schedule.decompose_reduction(block, loop)
 
     def _annotate(self) -> None:
         self.schedule.annotate(self._block(), "note", self.choose((1, 2)))

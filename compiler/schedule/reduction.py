@@ -1,0 +1,56 @@
+"""Whether loops run a reduction as it should be: each point once, its start first, all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+from compiler.ir.nodes import Var
+from compiler.schedule.coverage import is_whole
+from compiler.schedule.digits import determined, variables_of
+from compiler.schedule.guard import dense_spans
+from compiler.schedule.site import Site
+
+
+def why_not_once(site: Site, inner: AbstractSet[Var], unmixed: AbstractSet[Var]) -> str | None:
+    """Return why some loops do not run each point of a reduction once, its start first.
+
+    Whatever the order of the loops, the first iteration then is that of the init.
+
+    Args:
+        inner: The loops; the others stand still.
+        unmixed: Those that may not bind both spatial and reduction iterators.
+    """
+    spatial: set[Var] = set()
+    reduce: set[Var] = set()
+    for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
+        (spatial if iter_var.kind == "spatial" else reduce).update(variables_of(value))
+        if iter_var.kind != "spatial" and (value.const or any(c < 0 for _, c in value.terms)):
+            reason = f"the reduction of block {site.name} over {iter_var.var.name}"
+            return f"{reason} does not start at its first iteration"
+    mixed = sorted(var.name for var in unmixed & spatial & reduce)
+    if mixed:
+        return f"loop {mixed[0]} binds both spatial and reduction iterators of block {site.name}"
+    if not inner <= determined(site.values, site.extents, set(site.extents) - inner):
+        return f"the loops do not tell the points of block {site.name} apart"
+    return None
+
+
+def is_whole_reduction(site: Site) -> bool:
+    """Tell whether every element that a block computes is reduced over all points, each once."""
+    bound = {
+        var
+        for iter_var, value in zip(site.block.iter_vars, site.values, strict=True)
+        if iter_var.kind != "spatial"
+        for var in variables_of(value)
+    }
+    depth = next((n for n, loop in enumerate(site.loops) if loop.var in bound), len(site.loops))
+    inner = {loop.var for loop in site.loops[depth:]}
+    spans = dense_spans(site, set(site.extents) - bound)
+    return (
+        spans is not None
+        and why_not_once(site, inner, inner) is None
+        and all(
+            iter_var.kind == "spatial" or is_whole(span, iter_var)
+            for iter_var, span in zip(site.block.iter_vars, spans, strict=True)
+        )
+    )
