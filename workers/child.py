@@ -42,7 +42,9 @@ def main(build: Build = build_candidate) -> None:
     def announce(phase: Phase) -> None:
         say({"phase": phase})
 
-    say({"host": {"label": Target("cpu").label, "toolchain": toolchain()}})
+    resident_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    label = Target("cpu").label
+    say({"host": {"label": label, "toolchain": toolchain(), "own_bytes": resident_bytes}})
     decoder = FrameDecoder()
     while content := os.read(requests, _READ_BYTES):
         for message in decoder.feed(content):
@@ -59,8 +61,8 @@ def _address_space_bytes() -> int:
 
 def _limit_memory(size_bytes: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    soft = size_bytes if hard == resource.RLIM_INFINITY else min(size_bytes, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    most = sys.maxsize if hard == resource.RLIM_INFINITY else hard
+    resource.setrlimit(resource.RLIMIT_AS, (min(size_bytes, most), hard))
 
 
 if __name__ == "__main__":

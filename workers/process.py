@@ -24,6 +24,7 @@ from workers.frames import FrameDecoder, Message, encode
 
 _READ_BYTES = 1 << 16
 _LAST_WORDS_BYTES = 2000
+_MAX_POLL_MILLIS = 1 << 30
 # A kernel is timed on its own threads only; libraries in the child must not add theirs.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -243,4 +244,4 @@ def _spawner() -> ThreadPoolExecutor:
 
 
 def _millis_until(deadline: float) -> int:
-    return max(0, int(1000 * (deadline - time.monotonic())) + 1)
+    return min(max(0, int(1000 * (deadline - time.monotonic())) + 1), _MAX_POLL_MILLIS)

@@ -5,6 +5,7 @@ Requests are values made of text and numbers, so that they cross any process as 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
@@ -27,8 +28,8 @@ class Limits:
         """Refuse what no candidate could meet."""
         for field in fields(self):
             value = getattr(self, field.name)
-            if not value > 0:
-                raise ValueError(f"{field.name} is {value}: expected more than 0")
+            if not 0 < value < math.inf:
+                raise ValueError(f"{field.name} is {value}: expected a number above 0")
 
 
 @dataclass(frozen=True, slots=True)

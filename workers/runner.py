@@ -25,6 +25,7 @@ from workers.request import Limits, MeasureRequest
 
 _START_TIMEOUT_SECS = 60.0
 _GRACE_SECS = 1.0
+_NEAR = 0.8  # of the memory limit: address space runs out before all of it is in use
 _NUM_SLOTS = 4  # workloads whose expected result outlives a child
 # Native code says so before it aborts, in words that depend on the library.
 _OUT_OF_MEMORY_WORDS = ("out of memory", "bad_alloc", "cannot allocate memory", "MemoryError")
@@ -40,10 +41,11 @@ class RunnerClosedError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a child says of where it runs."""
+    """What a child says of where it runs; `own_bytes` is what it takes before any candidate."""
 
     label: str
     toolchain: str
+    own_bytes: int
 
 
 class ChildRunner:
@@ -136,22 +138,22 @@ class ChildRunner:
         self.close()
 
     def _measure_one(self, request: MeasureRequest) -> Measurement:
-        attempt = _Attempt(request)
-        measurement = self._attempt(attempt)
-        if measurement is None:
-            # Killed by a hand that was neither ours nor the system's: not the candidate's fault.
-            attempt = _Attempt(request)
-            measurement = self._attempt(attempt)
-        if measurement is None:
-            measurement = attempt.failed(ErrorKind.CRASH, "was killed from outside, twice")
+        # A child killed by a hand neither ours nor the system's is not the candidate's fault.
+        measurement = self._attempt(request, is_last=False) or self._attempt(request, is_last=True)
+        assert measurement is not None
         assert self._host is not None
         return replace(measurement, toolchain=self._host.toolchain)
 
-    def _attempt(self, attempt: _Attempt) -> Measurement | None:
-        """Have a child measure the candidate; None if somebody else killed the child."""
+    def _attempt(self, request: MeasureRequest, *, is_last: bool) -> Measurement | None:
+        """Have a child measure the candidate.
+
+        Returns:
+            The measurement; None if somebody else killed the child, and this is not the last try.
+        """
         child = self._living_child()
+        attempt = _Attempt(request)
         try:
-            child.send(attempt.request.to_json(), attempt.deadline)
+            child.send(request.to_json(), attempt.deadline)
             while True:
                 message = child.receive(attempt.deadline)
                 if "phase" in message:
@@ -165,6 +167,8 @@ class ChildRunner:
         except ChildGoneError:
             death = self._bury(_GRACE_SECS)
             self._raise_if_closed()
+            if death.exit_code == -SIGKILL and not death.was_alive:
+                return self._explain_kill(attempt, death, is_last=is_last)
             return self._explain(attempt, death)
         except (FrameError, ValueError, TypeError, KeyError) as error:
             self._bury()
@@ -174,26 +178,28 @@ class ChildRunner:
             self._bury()
             raise
 
-    def _explain(self, attempt: _Attempt, death: Death) -> Measurement | None:
-        assert attempt.request.limits is not None
-        was_oom_killed = self._system_ran_out_of_memory()
-        words = f": {death.last_words}" if death.last_words else ""
+    def _explain(self, attempt: _Attempt, death: Death) -> Measurement:
+        assert self._host is not None
         if death.was_alive:
-            return attempt.failed(ErrorKind.CRASH, f"closed the pipe to its runner{words}")
-        if death.exit_code == -SIGKILL:
-            if not was_oom_killed:
-                return None
-            return attempt.failed(
-                ErrorKind.OUT_OF_MEMORY, f"was killed: the host ran out of memory{words}"
-            )
-        is_near_limit = death.peak_bytes > 0.9 * attempt.request.limits.memory_bytes
+            return attempt.failed(ErrorKind.CRASH, f"closed the pipe to its runner{_words(death)}")
+        used_bytes = death.peak_bytes - self._host.own_bytes
         says_so = any(word in death.last_words for word in _OUT_OF_MEMORY_WORDS)
-        if is_near_limit or (says_so and death.exit_code in (-SIGABRT, 1)):
-            return attempt.failed(
-                ErrorKind.OUT_OF_MEMORY,
-                f"died of {death.cause} with {death.peak_bytes >> 20} MiB in use{words}",
-            )
-        return attempt.failed(ErrorKind.CRASH, f"died of {death.cause}{words}")
+        if used_bytes > _NEAR * attempt.limits.memory_bytes or (
+            says_so and death.exit_code in (-SIGABRT, 1)
+        ):
+            what = f"died of {death.cause} with {used_bytes >> 20} MiB in use{_words(death)}"
+            return attempt.failed(ErrorKind.OUT_OF_MEMORY, what)
+        return attempt.failed(ErrorKind.CRASH, f"died of {death.cause}{_words(death)}")
+
+    def _explain_kill(
+        self, attempt: _Attempt, death: Death, *, is_last: bool
+    ) -> Measurement | None:
+        if self._system_ran_out_of_memory():
+            what = f"was killed: the host ran out of memory{_words(death)}"
+            return attempt.failed(ErrorKind.OUT_OF_MEMORY, what)
+        if is_last:
+            return attempt.failed(ErrorKind.CRASH, "was killed from outside, twice")
+        return None
 
     def _living_child(self) -> ChildProcess:
         """Return the child, a new one if there is none or it died while it was idle."""
@@ -238,15 +244,16 @@ class _Attempt:
     """A candidate in the hands of a child: which phase it is in, and until when it may be."""
 
     def __init__(self, request: MeasureRequest) -> None:
-        self.request = request
+        assert request.limits is not None, "the runner filled them in"
+        self.limits = request.limits
+        self._incumbent_secs = request.incumbent_secs
         self._secs: dict[Phase, float] = {}
         self._phase = Phase.BUILD
         self._since = time.monotonic()
 
     @property
     def allowed_secs(self) -> float:
-        assert self.request.limits is not None
-        return deadline_secs(self._phase, self.request.limits, self.request.incumbent_secs)
+        return deadline_secs(self._phase, self.limits, self._incumbent_secs)
 
     @property
     def deadline(self) -> float:
@@ -266,6 +273,10 @@ class _Attempt:
             check_secs=self._secs.get(Phase.CHECK, 0.0),
             time_secs=self._secs.get(Phase.TIME, 0.0),
         )
+
+
+def _words(death: Death) -> str:
+    return f": {death.last_words}" if death.last_words else ""
 
 
 def _oom_kills() -> int:

@@ -32,7 +32,7 @@ class Slot:
         idle_secs: After how long without work the child is ended, for its memory.
     """
 
-    def __init__(self, idle_secs: float = 60.0) -> None:
+    def __init__(self, idle_secs: float = 15.0) -> None:
         self.runner: ChildRunner | None = None
         self.facts: dict[str, Any] = {}
         self._idle_secs = idle_secs

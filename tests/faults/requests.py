@@ -18,7 +18,7 @@ def copy(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
 """
 TARGET = "cpu -num-cores=1"
 DEFAULT_TRACE = '{"format": 1, "instructions": []}'
-LIMITS = Limits(memory_bytes=128 << 20)
+LIMITS = Limits(memory_bytes=256 << 20)
 
 
 def fault(name: str, **more: str) -> str:

@@ -146,7 +146,8 @@ def test_a_slot_without_work_ends_its_child() -> None:
     slot.close()
 
 
-def test_everything_listens_on_loopback_only(engine: DaskEngine) -> None:
+def test_everything_listens_on_loopback_only_behind_tls(engine: DaskEngine) -> None:
+    assert engine._cluster.scheduler_address.startswith("tls://127.0.0.1:")
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]
     addresses = {
         connection.laddr.ip

@@ -23,7 +23,9 @@ def test_a_request_with_an_unknown_field_is_refused() -> None:
 
 
 def test_limits_that_nothing_could_meet_are_refused() -> None:
-    with pytest.raises(ValueError, match="run_timeout_secs is 0: expected more than 0"):
+    with pytest.raises(ValueError, match="run_timeout_secs is 0: expected a number above 0"):
         Limits(run_timeout_secs=0)
+    with pytest.raises(ValueError, match="build_timeout_secs is inf"):
+        Limits(build_timeout_secs=float("inf"))
     with pytest.raises(ValueError, match="memory_bytes is -1"):
         Limits(memory_bytes=-1)
