@@ -178,3 +178,29 @@ def test_a_block_of_another_function_has_its_own_loops() -> None:
     other = sch.get_block("C", func_name="g")
     with refused(sch, "the blocks are in different functions", at="def f"):
         sch.cache_read("C", 0, "local", consumer_blocks=[other])
+
+
+def test_compute_at_refuses_a_reduction_over_a_part_of_its_points() -> None:
+    sch = scheduled("""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
+    B = T.sblock_alloc_buffer((4,))
+    for i, k in T.grid(4, 5):
+        with T.sblock("B"):
+            vi = T.axis.spatial(4, i)
+            vk = T.axis.reduce(8, k)
+            T.reads(A[vi, vk])
+            T.writes(B[vi])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi, vk]
+    for i in range(4):
+        with T.sblock("C"):
+            vi = T.axis.spatial(4, i)
+            T.reads(B[vi])
+            T.writes(C[vi])
+            C[vi] = B[vi]
+""")
+    (i,) = sch.get_loops("C")
+    with refused(sch, "block B is not proved to reduce each element over all points", at='"B"'):
+        sch.compute_at("B", i)

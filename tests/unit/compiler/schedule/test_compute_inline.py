@@ -89,3 +89,35 @@ def test_compute_inline_refuses_two_stores() -> None:
     sch = scheduled(text)
     with refused(sch, "block B stores more than once", at='"B"'):
         sch.compute_inline("B")
+
+
+# The consumer copies all of B; block B has iterators for half of it, and reads A up to its end.
+HALF_WRITTEN = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.sblock_alloc_buffer((16,))
+    for i in range(8):
+        with T.sblock("B"):
+            vi = T.axis.spatial(8, i)
+            T.reads(A[vi + 8])
+            T.writes(B[vi])
+            B[vi] = A[vi + 8]
+    for i in range(16):
+        with T.sblock("C"):
+            vi = T.axis.spatial(16, i)
+            T.reads(B[vi])
+            T.writes(C[vi])
+            C[vi] = B[vi]
+"""
+
+
+def test_compute_inline_refuses_to_read_past_the_end() -> None:
+    sch = scheduled(HALF_WRITTEN)
+    with refused(sch, "block B is not proved to compute all that block C reads", at='"C"'):
+        sch.compute_inline("B")
+
+
+def test_reverse_compute_inline_refuses_a_producer_of_a_part() -> None:
+    sch = scheduled(HALF_WRITTEN)
+    with refused(sch, "block B is not proved to write all of B", at='"B"'):
+        sch.reverse_compute_inline("C")

@@ -126,3 +126,31 @@ def test_decompose_reduction_refuses_a_condition_around() -> None:
     _, k = sch.get_loops("C")
     with refused(sch, "block C is under a condition", at="if k < 9"):
         sch.decompose_reduction("C", k)
+
+
+def test_decompose_reduction_refuses_an_init_that_would_spoil_what_is_read() -> None:
+    sch = scheduled("""
+@T.prim_func
+def main(
+    A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32"), D: T.Buffer((4,), "float32")
+):
+    for i in range(4):
+        with T.sblock("D"):
+            vi = T.axis.spatial(4, i)
+            T.reads(C[vi])
+            T.writes(D[vi])
+            D[vi] = C[vi]
+        for k in range(8):
+            with T.sblock("C"):
+                vi = T.axis.spatial(4, i)
+                vk = T.axis.reduce(8, k)
+                T.reads(A[vi, vk])
+                T.writes(C[vi])
+                with T.init():
+                    C[vi] = T.float32(0)
+                C[vi] = C[vi] + A[vi, vk]
+""")
+    i, k = sch.get_loops("C")
+    with refused(sch, "block D may touch C under loop i before block C has made it", at='"D"'):
+        sch.decompose_reduction("C", i)
+    sch.decompose_reduction("C", k)
