@@ -75,7 +75,8 @@ class _Verifier:
         self._buffers: dict[Var, Buffer] = {}
         self._bytes = 0
         self._block_names: set[str] = set()
-        self._blocks: list[Block] = []  # around the place, the root left out
+        # The blocks around the place, with the buffers that each finds; the root is left out.
+        self._blocks: list[tuple[Block, dict[Var, Buffer]]] = []
         self._concurrent: dict[Var, str] = {}  # loops whose iterations run side by side
         self._read: dict[Buffer, object] = {}
         self._written: set[Buffer] = set()
@@ -161,7 +162,7 @@ class _Verifier:
             if iter_var.kind != "spatial":
                 self._check_order(what, value, realize)
             inside = inside.having(iter_var.var, extent)
-        self._blocks.append(block)
+        self._blocks.append((block, dict(self._buffers)))
         self._block_body(block, inside)
         self._blocks.pop()
 
@@ -202,6 +203,8 @@ class _Verifier:
     def _expr(self, expr: Expr, facts: Facts) -> None:
         """Check a whole expression."""
         self._part(expr, facts)
+        if facts.is_contradiction:
+            return
         try:
             check_overflow(expr, facts.ranges)
         except OverflowProblem as problem:
@@ -286,8 +289,8 @@ class _Verifier:
 
         Schedules move blocks by their regions, so a region that lies breaks the program.
         """
-        block = self._blocks[-1]
-        if buffer in block.alloc_buffers or facts.is_contradiction:
+        block, found = self._blocks[-1]
+        if buffer.data not in found or facts.is_contradiction:
             return
         # A block that initialises what it writes need not name it as read.
         reads = (*block.reads, *block.writes) if block.init is not None else block.reads

@@ -287,3 +287,9 @@ def test_deep_and_long_programs_are_refused_without_exhausting_the_stack() -> No
 def test_a_thread_needs_a_thread_binding() -> None:
     loop = For(i, num(2), Store(B, (i,), ZERO), "serial", "threadIdx.x")
     assert "loop i is serial on thread threadIdx.x" in refusal(func_of(loop)).message
+
+
+def test_what_is_never_reached_is_not_judged() -> None:
+    store = Store(B, (plus(i, 100),), ZERO)
+    impossible = Logic("and", Compare("<", i, num(0)), Compare("<", plus(i, 1), num(8)))
+    verify(func_of(seq(Store(B, (num(0),), ZERO), For(i, num(8), If(impossible, store)))))

@@ -1,0 +1,44 @@
+"""What is printed parses back to the same program, in every spelling."""
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from compiler.ir.nodes import PrimFunc
+from compiler.ir.printer import lines, mark, script
+from compiler.ir.spelling import Dialect
+from compiler.ir.structural import structural_equal, structural_hash
+from compiler.ir.verify import verify
+from compiler.script import parse
+from tests.property.random_programs import programs
+
+# Whole programs take minutes to shrink, and are read well enough as they are.
+SETTINGS = settings(
+    max_examples=60,
+    deadline=None,
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=list(HealthCheck),
+    derandomize=True,
+)
+
+
+@pytest.mark.parametrize("dialect", ["new", "middle", "old"])
+@SETTINGS
+@given(func=programs())
+def test_a_printed_program_parses_back(func: PrimFunc, dialect: Dialect) -> None:
+    verify(func)
+    text = script(func, dialect=dialect)
+    parsed = parse(text)
+    assert structural_equal(parsed, func)
+    assert structural_hash(parsed) == structural_hash(func)
+    assert script(parsed, dialect=dialect) == text
+    assert parsed.name == func.name
+    assert dict(parsed.attrs) == dict(func.attrs)
+
+
+@SETTINGS
+@given(func=programs())
+def test_every_line_can_be_marked(func: PrimFunc) -> None:
+    printed = list(lines(func))
+    for node in (node for _, node in printed if node is not None):
+        assert any(line.startswith(">") for line in mark(func, node).split("\n"))
+    assert structural_equal(parse("\n".join(line for line, _ in printed)), func)

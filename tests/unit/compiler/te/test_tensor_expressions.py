@@ -1,0 +1,214 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from compiler import te
+from compiler.ir.oracle import interpret, random_inputs
+from compiler.ir.printer import script
+from compiler.ir.structural import structural_equal
+from compiler.ir.verify import VerifyError
+from compiler.script import parse
+
+TODAYS_TVM = """\
+@T.prim_func
+def main(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32"), \
+C: T.Buffer((128, 128), "float32")):
+    T.func_attr({"tir.noalias": True})
+    # with T.sblock("root"):
+    Y = T.sblock_alloc_buffer((128, 128))
+    for i, j, k in T.grid(128, 128, 128):
+        with T.sblock("Y"):
+            v_i, v_j, v_k = T.axis.remap("SSR", [i, j, k])
+            T.reads(A[v_i, v_k], B[v_k, v_j])
+            T.writes(Y[v_i, v_j])
+            with T.init():
+                Y[v_i, v_j] = T.float32(0.0)
+            Y[v_i, v_j] = Y[v_i, v_j] + A[v_i, v_k] * B[v_k, v_j]
+    for i, j in T.grid(128, 128):
+        with T.sblock("C"):
+            v_i, v_j = T.axis.remap("SS", [i, j])
+            T.reads(Y[v_i, v_j])
+            T.writes(C[v_i, v_j])
+            C[v_i, v_j] = T.max(Y[v_i, v_j], T.float32(0.0))
+"""
+
+
+def matrix(name: str = "A", m: int = 4, n: int = 4, dtype: Any = "float32") -> te.Tensor:
+    return te.placeholder((m, n), dtype, name=name)
+
+
+def test_the_course_program_prints_as_tvm_does() -> None:
+    A = te.placeholder((128, 128), "float32", name="A")
+    B = te.placeholder((128, 128), "float32", name="B")
+    k = te.reduce_axis((0, 128), "k")
+    Y = te.compute((128, 128), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="Y")
+    C = te.compute((128, 128), lambda i, j: te.max(Y[i, j], 0), name="C")
+    assert script(te.create_prim_func([A, B, C])) == TODAYS_TVM
+
+
+def test_indices_of_a_variadic_function_are_numbered() -> None:
+    A = matrix()
+    text = script(te.create_prim_func([A, te.compute((4, 4), lambda *i: A(*i) + 1, name="B")]))
+    assert "for i0, i1 in T.grid(4, 4):" in text
+    assert "v_i0, v_i1 = T.axis.remap" in text
+
+
+def test_tensors_of_one_name_get_buffers_and_blocks_of_their_own() -> None:
+    A = matrix("B")
+    first = te.compute((4, 4), lambda i, j: A[i, j] + 1, name="B")
+    second = te.compute((4, 4), lambda i, j: first[i, j] * 2, name="B")
+    func = te.create_prim_func([A, second])
+    assert [p.name for p in func.params] == ["B", "B_1"]
+    assert [b.name for b in func.root.alloc_buffers] == ["B_2"]
+    assert structural_equal(parse(script(func)), func)
+    ones = np.ones((4, 4), np.float32)
+    assert (interpret(func, {"B": ones})["B_1"] == 4).all()
+
+
+def test_a_tensor_used_twice_is_computed_once() -> None:
+    A = matrix()
+    B = te.compute((4, 4), lambda i, j: te.exp(A[i, j]), name="B")
+    C = te.compute((4, 4), lambda i, j: B[i, j] + B[j, i], name="C")
+    assert script(te.create_prim_func([A, C])).count('T.sblock("B")') == 1
+
+
+def test_tensors_that_are_only_used_in_indices_or_conditions_are_found() -> None:
+    A = matrix()
+    N = te.compute((4,), lambda i: te.cast("int32", i % 2), name="N")
+    C = te.compute((4,), lambda i: te.if_then_else(N[i] == 1, A[i, 0], A[i, 1]), name="C")
+    outputs = interpret(te.create_prim_func([A, C]), {"A": np.arange(16, dtype="f4").reshape(4, 4)})
+    np.testing.assert_array_equal(outputs["C"], [1, 4, 9, 12])
+
+
+def test_a_reduction_axis_may_start_anywhere() -> None:
+    A = matrix()
+    k = te.reduce_axis((1, 3), name="k")
+    func = te.create_prim_func([A, te.compute((4,), lambda i: te.sum(A[i, k], axis=k), name="B")])
+    inputs = random_inputs(func, 0)
+    np.testing.assert_allclose(interpret(func, inputs)["B"], inputs["A"][:, 1:3].sum(1), rtol=1e-6)
+
+
+def test_where_leaves_terms_out() -> None:
+    A = matrix()
+    k = te.reduce_axis((0, 4), name="k")
+    B = te.compute((4,), lambda i: te.max(A[i, k], axis=k, where=k < i + 1), name="B")
+    func = te.create_prim_func([A, B])
+    inputs = random_inputs(func, 0)
+    expected = [inputs["A"][i, : i + 1].max() for i in range(4)]
+    np.testing.assert_array_equal(interpret(func, inputs)["B"], expected)
+
+
+def test_max_takes_two_values_or_an_axis() -> None:
+    A = matrix()
+    k = te.reduce_axis((0, 4), name="k")
+    array = random_inputs(te.create_prim_func([A, te.compute((1,), lambda i: A[i, i])]), 0)["A"]
+    for element, expected in (
+        (lambda i: te.max(A[i, 0], 0), np.maximum(array[:, 0], 0)),
+        (lambda i: te.min(0.5, A[i, 0]), np.minimum(array[:, 0], 0.5)),
+        (lambda i: te.max(A[i, k], axis=k), array.max(1)),
+        (lambda i: te.max(A[i, k], k), array.max(1)),
+        (lambda i: te.min(A[i, k], axis=[k]), array.min(1)),
+    ):
+        func = te.create_prim_func([A, te.compute((4,), element, name="B")])
+        np.testing.assert_array_equal(interpret(func, {"A": array})["B"], expected)
+
+
+def test_operators_and_functions() -> None:
+    A = matrix()
+    array = random_inputs(te.create_prim_func([A, te.compute((1,), lambda i: A[i, i])]), 0)["A"]
+    i, j = np.meshgrid(np.arange(4), np.arange(4), indexing="ij")
+    a = array
+    tanh, sigmoid = np.tanh(a), 1 / (1 + np.exp(-a))
+    cases: list[tuple[Any, Any]] = [
+        (lambda i, j: 1 - A[i, j] / 2 + -A[i, j] * 3, 1 - a / 2 - a * 3),
+        (lambda i, j: te.cast("float32", (i * 4 + j) // 3 % 2), (i * 4 + j) // 3 % 2),
+        (lambda i, j: (10 // (j + 1)).astype("float32"), 10 // (j + 1)),
+        (lambda i, j: te.if_then_else(te.all(i < 2, j >= 1), A[i, j], 0), a * (i < 2) * (j >= 1)),
+        (lambda i, j: te.select(te.any(i == 2, j != 1), 1.0, 0), (i == 2) | (j != 1)),
+        (lambda i, j: te.if_then_else(te.logical_not(i <= j), 1.0, 2.0), np.where(i > j, 1, 2)),
+        (lambda i, j: te.sqrt(te.abs(A[i, j])) + te.exp(A[i, j]), np.sqrt(abs(a)) + np.exp(a)),
+        (lambda i, j: te.tanh(A[i, j]) * te.sigmoid(A[i, j]), tanh * sigmoid),
+        (lambda i, j: te.power(te.abs(A[i, j]), 3), abs(a) ** 3),
+        (lambda i, j: te.floor(A[i, j] * 3) + te.round(A[i, j]), np.floor(a * 3) + np.rint(a)),
+        (lambda i, j: te.const(2, "float32"), np.full((4, 4), 2)),
+        (lambda i, j: 2.5, np.full((4, 4), 2.5)),
+    ]
+    for element, expected in cases:
+        func = te.create_prim_func([A, te.compute((4, 4), element, name="B")])
+        result = interpret(func, {"A": array})["B"]
+        np.testing.assert_allclose(result, expected.astype(np.float32), rtol=1e-5, atol=1e-6)
+        assert structural_equal(parse(script(func)), func)
+
+
+def test_attributes_become_annotations_of_the_block() -> None:
+    A = matrix()
+    B = te.compute((4, 4), lambda i, j: A[i, j], name="B", attrs={"axis": 1})
+    assert 'T.sblock_attr({"axis": 1})' in script(te.create_prim_func([A, B]))
+
+
+untyped: Any = te  # what follows is wrong on purpose
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda A, k: A[0], IndexError, "A has 2 dimension(s), got 1 index(es)"),
+        (lambda A, k: A[0.5, 0], TypeError, "an index of A has type float32"),
+        (lambda A, k: A[0, 0] + untyped.const(1, "int32"), TypeError, "and int32"),
+        (lambda A, k: A[0, 0] % 2, TypeError, "% takes integers, got float32"),
+        (lambda A, k: untyped.const(1, "int32") / 2, TypeError, "use //"),
+        (
+            lambda A, k: untyped.const(1, "int32") + 0.5,
+            TypeError,
+            "a constant of type int32, got 0.5",
+        ),
+        (
+            lambda A, k: untyped.exp(untyped.const(1, "int32")),
+            TypeError,
+            "te.exp takes floating-point",
+        ),
+        (lambda A, k: untyped.if_then_else(A[0, 0], 1, 0), TypeError, "expected a condition"),
+        (lambda A, k: untyped.all(), TypeError, "expected at least one"),
+        (lambda A, k: 1 if A[0, 0] < 1 else 0, TypeError, "use te.if_then_else"),
+        (lambda A, k: untyped.sum(A[0, k], axis=[]), TypeError, "needs one or more axes"),
+        (lambda A, k: untyped.max(A[0, k], 0, axis=k), TypeError, "either two values, or one"),
+        (lambda A, k: untyped.sum(A[0, k] > 0, axis=k), TypeError, "takes numbers, got bool"),
+        (lambda A, k: untyped.sum(A[0, k], axis=k) + 1, TypeError, "unsupported operand"),
+        (lambda A, k: untyped.compute((4,), lambda i, j: A[i, j]), TypeError, "takes 2 index(es)"),
+        (lambda A, k: untyped.compute((4,), lambda i: "x"), TypeError, "compute is a str"),
+        (lambda A, k: untyped.compute((4.5,), lambda i: A[i, i]), TypeError, "a shape of integers"),
+        (lambda A, k: untyped.placeholder((4,), "float33"), TypeError, "unknown type 'float33'"),
+        (lambda A, k: untyped.reduce_axis((3, 3), "r"), ValueError, "reduction axis r is empty"),
+    ],
+)
+def test_mistakes_are_named(make: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as caught:
+        make(matrix(), te.reduce_axis((0, 4), name="k"))
+    assert message in str(caught.value)
+
+
+def test_programs_that_do_not_hold_together_are_refused() -> None:
+    A, B = matrix("A"), matrix("B")
+    C = te.compute((4, 4), lambda i, j: A[i, j] + B[i, j], name="C")
+    with pytest.raises(ValueError, match="input B is not among the parameters"):
+        te.create_prim_func([A, C])
+    with pytest.raises(ValueError, match="given twice"):
+        te.create_prim_func([A, B, A, C])
+    with pytest.raises(ValueError, match="nothing to compute"):
+        te.create_prim_func([A, B])
+
+
+def test_accesses_out_of_bounds_are_refused() -> None:
+    A = matrix()
+    B = te.compute((4, 4), lambda i, j: A[i + 1, j], name="B")
+    with pytest.raises(VerifyError, match=r"can't prove that A\[v_i \+ 1, v_j\] is in bounds"):
+        te.create_prim_func([A, B])
+
+
+def test_an_axis_that_is_not_reduced_over_is_refused() -> None:
+    A = matrix()
+    k, r = te.reduce_axis((0, 4), name="k"), te.reduce_axis((0, 4), name="r")
+    B = te.compute((4,), lambda i: te.sum(A[i, r], axis=k), name="B")
+    with pytest.raises(VerifyError, match="variable r is not defined here"):
+        te.create_prim_func([A, B])
