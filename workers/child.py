@@ -31,7 +31,7 @@ def main(build: Build = build_candidate) -> None:
     parent, requests, results, *slots = (int(text) for text in sys.argv[1:])
     die_with_parent(parent)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    own_bytes = _address_space_bytes()
+    own_bytes, resident_bytes = _memory_bytes()
     bench = Bench(build, slots)
 
     def say(message: Message) -> None:
@@ -42,21 +42,28 @@ def main(build: Build = build_candidate) -> None:
     def announce(phase: Phase) -> None:
         say({"phase": phase})
 
-    resident_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     label = Target("cpu").label
-    say({"host": {"label": label, "toolchain": toolchain(), "own_bytes": resident_bytes}})
+    host = {"label": label, "toolchain": toolchain(), "resident_bytes": resident_bytes}
+    say({"host": host, "peak_bytes": _peak_bytes()})
     decoder = FrameDecoder()
     while content := os.read(requests, _READ_BYTES):
         for message in decoder.feed(content):
             request = MeasureRequest.from_json(message)
             _limit_memory(own_bytes + (request.limits or Limits()).memory_bytes)
-            say({"measurement": bench.measure(request, announce).to_json()})
+            found = bench.measure(request, announce)
+            say({"measurement": found.to_json(), "peak_bytes": _peak_bytes()})
 
 
-def _address_space_bytes() -> int:
-    """Return how much address space this process has taken so far."""
+def _memory_bytes() -> tuple[int, int]:
+    """Return how much address space this process has taken so far, and how much is in memory."""
     with open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[0]) * resource.getpagesize()
+        total, resident, *_ = (int(pages) * resource.getpagesize() for pages in file.read().split())
+    return total, resident
+
+
+def _peak_bytes() -> int:
+    """Return the peak of this process's memory, or of its parent's before it was started."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
 def _limit_memory(size_bytes: int) -> None:

@@ -41,11 +41,11 @@ class RunnerClosedError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What a child says of where it runs; `own_bytes` is what it takes before any candidate."""
+    """What a child says of where it runs, and of the memory it takes before any candidate."""
 
     label: str
     toolchain: str
-    own_bytes: int
+    resident_bytes: int
 
 
 class ChildRunner:
@@ -75,6 +75,7 @@ class ChildRunner:
         self._child: ChildProcess | None = None
         self._host: Host | None = None
         self._is_closed = False
+        self._peak_bytes = 0  # of the child, before the candidate in hand
         self._ooms_seen = 0
         self._slots = [os.memfd_create("loopwright-shelf") for _ in range(_NUM_SLOTS)]
 
@@ -159,6 +160,7 @@ class ChildRunner:
                 if "phase" in message:
                     attempt.enter(Phase(message["phase"]))
                 else:
+                    self._peak_bytes = int(message["peak_bytes"])
                     return Measurement.from_json(message["measurement"])
         except DeadlineError:
             self._bury()
@@ -179,17 +181,24 @@ class ChildRunner:
             raise
 
     def _explain(self, attempt: _Attempt, death: Death) -> Measurement:
-        assert self._host is not None
         if death.was_alive:
             return attempt.failed(ErrorKind.CRASH, f"closed the pipe to its runner{_words(death)}")
-        used_bytes = death.peak_bytes - self._host.own_bytes
         says_so = any(word in death.last_words for word in _OUT_OF_MEMORY_WORDS)
+        used_bytes = self._used_bytes(death)
         if used_bytes > _NEAR * attempt.limits.memory_bytes or (
             says_so and death.exit_code in (-SIGABRT, 1)
         ):
-            what = f"died of {death.cause} with {used_bytes >> 20} MiB in use{_words(death)}"
+            used = f" with {used_bytes >> 20} MiB in use" if used_bytes else ""
+            what = f"died of {death.cause}{used}{_words(death)}"
             return attempt.failed(ErrorKind.OUT_OF_MEMORY, what)
         return attempt.failed(ErrorKind.CRASH, f"died of {death.cause}{_words(death)}")
+
+    def _used_bytes(self, death: Death) -> int:
+        """Return the most memory that the last candidate had; 0 if that is not known."""
+        assert self._host is not None
+        # A peak that did not rise is a candidate's before it, or this process's own at the fork.
+        has_risen = death.peak_bytes > self._peak_bytes
+        return death.peak_bytes - self._host.resident_bytes if has_risen else 0
 
     def _explain_kill(
         self, attempt: _Attempt, death: Death, *, is_last: bool
@@ -214,6 +223,7 @@ class ChildRunner:
         try:
             greeting = child.receive(time.monotonic() + _START_TIMEOUT_SECS)
             self._host = Host(**greeting["host"])
+            self._peak_bytes = int(greeting["peak_bytes"])
         except (ChildGoneError, DeadlineError, FrameError, TypeError, KeyError) as error:
             death = self._bury(_GRACE_SECS)
             self._raise_if_closed()

@@ -9,6 +9,7 @@ import pytest
 
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target import Target
+from tests.faults.processes import survivors
 from tests.faults.requests import DEFAULT_TRACE, LIMITS, request
 from workers import dask_engine
 from workers.dask_engine import DaskEngine
@@ -102,8 +103,7 @@ def test_who_kills_a_worker_or_its_child_delays_one_batch(
     victim.kill()
     found.update(results)
     assert_all_right(found, num_candidates)
-    assert not victim.is_running()
-    assert not child.is_running()
+    assert not survivors([victim, child], timeout_secs=10)
     assert child_of(engine) != child
 
 
@@ -171,10 +171,8 @@ def test_closing_ends_what_is_under_way_and_leaves_nothing() -> None:
     with pytest.raises(EngineClosedError):
         measure(engine)
     assert engine.workers() == []
-    _, alive = psutil.wait_procs(
-        [p for p in family if "resource_tracker" not in " ".join(command(p))], timeout=20
-    )
-    assert not alive
+    servants = [p for p in family if "resource_tracker" not in " ".join(command(p))]
+    assert not survivors(servants, timeout_secs=20)
 
 
 def command(process: psutil.Process) -> list[str]:

@@ -7,6 +7,7 @@ import psutil
 import pytest
 
 from compiler.runtime.measurement import ErrorKind, Measurement
+from tests.faults.processes import is_dead
 from tests.faults.requests import CHILD, DEFAULT_TRACE, LIMITS, fault, request
 from workers.request import Limits
 from workers.runner import ChildRunner
@@ -94,14 +95,7 @@ def test_a_crash_takes_the_processes_that_the_child_started_with_it(
     assert found.error == ErrorKind.CRASH
     assert "SIGSEGV" in found.message
     grandchild = int(marker.read_text())
-    assert not psutil.pid_exists(grandchild) or is_zombie(grandchild)
-
-
-def is_zombie(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+    assert not psutil.pid_exists(grandchild) or is_dead(psutil.Process(grandchild))
 
 
 def test_crashes_leave_no_descriptor_and_no_zombie(runner: ChildRunner) -> None:

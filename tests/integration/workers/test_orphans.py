@@ -10,6 +10,8 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
+from tests.faults.processes import survivors
+
 RUNNER = """
     from tests.faults.requests import CHILD, fault, request
     from workers.runner import ChildRunner
@@ -70,7 +72,7 @@ def test_kill_9_of_the_parent_leaves_no_process(measure: str, at_least: int) -> 
         assert len(family) >= at_least
         parent.kill()
         parent.wait()
-        _, alive = psutil.wait_procs(family, timeout=20)
+        alive = survivors(family, timeout_secs=20)
     for process in alive:
         process.kill()
     assert not alive
