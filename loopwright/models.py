@@ -180,6 +180,18 @@ class WorkerRead(Response):
     facts: Mapping[str, JsonValue] = Field(default_factory=dict)
 
 
+class CostModelRead(Response):
+    """What a job taught the cost model of its kind of target, and how well that predicted."""
+
+    label: str  # the kind of target, such as "cpu/znver3"
+    version: int
+    job_id: UUID
+    feature_version: int
+    trained_on: int  # how many measurements
+    quality: Mapping[str, JsonValue]  # on candidates that the model had not seen
+    created_at: datetime
+
+
 class Health(Response):
     """Whether the service can do its work, part by part."""
 

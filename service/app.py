@@ -11,7 +11,7 @@ from service import problems
 from service.auth import check_token, digest
 from service.guard import BodyLimit, KnownHosts
 from service.parts import Parts
-from service.routes import artifacts, health, jobs, schedules, workers
+from service.routes import artifacts, cost_models, health, jobs, schedules, workers
 
 PREFIX = "/api/v1"
 
@@ -37,7 +37,7 @@ def create_app(
     app.state.parts = parts
     app.state.token_digest = None if token is None else digest(token)
     api = APIRouter(prefix=PREFIX, dependencies=[Depends(check_token)])
-    for module in (jobs, schedules, artifacts, workers, health):
+    for module in (jobs, schedules, artifacts, cost_models, workers, health):
         api.include_router(module.router)
     app.include_router(api)
     app.include_router(health.probes)

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
 
 from compiler.script.parser import parse
 from compiler.target import Target
@@ -19,14 +20,16 @@ from loopwright.models import JobState
 from service.errors import LeaseLostError
 from service.heartbeat import Heartbeat
 from service.owner import Owner
-from service.store import leases, trials
+from service.store import cost_models, leases, trials
 from service.store.database import Database
 from service.store.jobs import JobRow
 from service.store.sql_store import SqlStore
 from service.store.workloads import WorkloadRow
+from tuner.cost_model.quality import pairwise_accuracy
 from tuner.measurer.measurer import Measurer
+from tuner.space.features import SCHEMA_VERSION
 from tuner.task import Task
-from tuner.tune import tune
+from tuner.tune import TuneResult, tune
 
 _log = structlog.get_logger()
 
@@ -120,7 +123,7 @@ class Coordinator:
             def should_stop() -> bool:
                 return heartbeat.is_cancelled or heartbeat.is_lost or self._stopping.is_set()
 
-            tune(
+            result = tune(
                 task,
                 measurer=self._measurer,
                 trials=job.trials,
@@ -130,14 +133,15 @@ class Coordinator:
                 on_trials=lambda measured: self._store.add(str(job.id), task, measured),
                 should_stop=should_stop,
             )
-        self._end(job.id, is_cancelled=heartbeat.is_cancelled)
+        self._end(job, result, is_cancelled=heartbeat.is_cancelled)
 
     def _task(self, job: JobRow) -> Task:
         with self._database.read() as session:
             text = session.get_one(WorkloadRow, job.workload_key).script
         return Task(parse(text), Target(job.target))
 
-    def _end(self, job_id: UUID, *, is_cancelled: bool) -> None:
+    def _end(self, claimed: JobRow, result: TuneResult, *, is_cancelled: bool) -> None:
+        job_id = claimed.id
         with self._database.write() as session:
             job = leases.owned(session, job_id, str(self.owner))
             if is_cancelled or job.cancel_requested:
@@ -149,6 +153,7 @@ class Coordinator:
                 leases.finish(session, job_id, self.owner, JobState.FAILED, failures)
             else:
                 leases.finish(session, job_id, self.owner, JobState.SUCCEEDED)
+                _keep_model(session, job, result)
             _log.info("job left", job=str(job_id), state=job.state.value, best_secs=job.best_secs)
 
     def _give_up(self, job_id: UUID, error: str) -> None:
@@ -156,3 +161,18 @@ class Coordinator:
             with self._database.write() as session:
                 fruitless = leases.give_up(session, job_id, self.owner, error)
             self._stopping.wait(min(0.25 * 2**fruitless, _MAX_BACKOFF_SECS))
+
+
+def _keep_model(session: Session, job: JobRow, result: TuneResult) -> None:
+    """Store what the job's cost model learned, and how well it predicted what it had not seen."""
+    if result.cost_model is None:
+        return
+    cost_models.add(
+        session,
+        label=Target(job.target).label,
+        job_id=job.id,
+        feature_version=SCHEMA_VERSION,
+        trained_on=len(result.trials),
+        quality={"pairwise_accuracy": pairwise_accuracy(result.trials)},
+        blob=result.cost_model,
+    )

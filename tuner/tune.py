@@ -32,9 +32,10 @@ class MeasurerError(RuntimeError):
 
 @dataclass(frozen=True)
 class TuneResult:
-    """The trials of a job, by their numbers."""
+    """The trials of a job, by their numbers, and the cost model that they trained, if any."""
 
     trials: tuple[Trial, ...]
+    cost_model: bytes | None = None
 
     @property
     def best(self) -> Trial:
@@ -112,7 +113,7 @@ def tune(
     for number in range(-(-trials // ROUND_SIZE)):
         if not job.run_round(number, search):
             break
-    return TuneResult(job.trials())
+    return TuneResult(job.trials(), search.learned())
 
 
 class _Job:

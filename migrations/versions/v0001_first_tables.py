@@ -18,19 +18,6 @@ _EVENT_ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 def upgrade() -> None:
     """Create everything."""
     op.create_table(
-        "cost_models",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("label", sa.String(255), nullable=False),
-        sa.Column("version", sa.Integer(), nullable=False),
-        sa.Column("feature_version", sa.Integer(), nullable=False),
-        sa.Column("trained_on", sa.Integer(), nullable=False),
-        sa.Column("quality", sa.JSON(), nullable=False),
-        sa.Column("blob", sa.LargeBinary(), nullable=False),
-        sa.Column("created_at", _MOMENT, nullable=False),
-        sa.PrimaryKeyConstraint("id", name="pk_cost_models"),
-        sa.UniqueConstraint("label", "version", name="uq_cost_models_label_version"),
-    )
-    op.create_table(
         "targets",
         sa.Column("name", sa.String(1000), nullable=False),
         sa.Column("label", sa.String(255), nullable=False),
@@ -162,10 +149,27 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("workload_key", "target", name="pk_best_schedules"),
     )
+    op.create_table(
+        "cost_models",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("label", sa.String(255), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
+        sa.Column("job_id", sa.Uuid(), nullable=False),
+        sa.Column("feature_version", sa.Integer(), nullable=False),
+        sa.Column("trained_on", sa.Integer(), nullable=False),
+        sa.Column("quality", sa.JSON(), nullable=False),
+        sa.Column("blob", sa.LargeBinary(), nullable=False),
+        sa.Column("created_at", _MOMENT, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_cost_models"),
+        sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name="fk_cost_models_job_id_jobs"),
+        sa.UniqueConstraint("job_id", name="uq_cost_models_job_id"),
+        sa.UniqueConstraint("label", "version", name="uq_cost_models_label_version"),
+    )
 
 
 def downgrade() -> None:
     """Drop everything, what is referred to after what refers to it."""
+    op.drop_table("cost_models")
     op.drop_table("best_schedules")
     op.drop_table("trials")
     op.drop_table("idempotency_keys")
@@ -179,4 +183,3 @@ def downgrade() -> None:
     op.drop_table("workers")
     op.drop_index("ix_targets_label", table_name="targets")
     op.drop_table("targets")
-    op.drop_table("cost_models")

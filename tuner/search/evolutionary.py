@@ -75,6 +75,10 @@ class EvolutionaryStrategy:
             secs = np.array([s for _, s in pairs])
             self._model.update(Samples(self._task_key, self._space.features(sketch, rows), secs))
 
+    def learned(self) -> bytes | None:
+        """Return the cost model as stored bytes, once it is trained."""
+        return self._model.to_bytes() if self._model.is_trained else None
+
     def _best(self, num: int, rng: np.random.Generator) -> list[tuple[Point, float]]:
         """Return the unmeasured points of the best scores that evolution comes across."""
         found: list[tuple[float, Point]] = []

@@ -35,6 +35,9 @@ class RandomStrategy:
             if point is not None:
                 self._measured.add(point)
 
+    def learned(self) -> None:
+        """Return nothing: no model is trained."""
+
 
 def draw_points(
     space: DesignSpace, num: int, measured: set[Point], rng: np.random.Generator

@@ -40,3 +40,7 @@ class SearchStrategy(Protocol):
         remembered as measured.
         """
         ...
+
+    def learned(self) -> bytes | None:
+        """Return the trained cost model as stored bytes; None if nothing was learned."""
+        ...

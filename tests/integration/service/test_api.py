@@ -301,6 +301,11 @@ def test_health_says_what_is_wrong(client: TestClient) -> None:
     assert (health["num_queued"], health["num_running"], health["num_workers"]) == (1, 0, 0)
 
 
+def test_without_a_finished_job_there_is_no_cost_model(client: TestClient) -> None:
+    assert client.get("/cost-models").json() == {"items": [], "next_cursor": None}
+    assert client.get("/cost-models?limit=0").status_code == 422
+
+
 def test_the_api_describes_itself(client: TestClient) -> None:
     described = client.get("/openapi.json").json()
     assert set(described["paths"]) >= {
@@ -311,6 +316,7 @@ def test_the_api_describes_itself(client: TestClient) -> None:
         "/api/v1/jobs/{job_id}/events",
         "/api/v1/schedules/best",
         "/api/v1/artifacts",
+        "/api/v1/cost-models",
         "/api/v1/workers",
         "/api/v1/health",
         "/livez",

@@ -8,6 +8,7 @@ from threading import Event
 from uuid import UUID
 
 import pytest
+from sqlalchemy import select
 
 from compiler.runtime.measurement import ErrorKind, Measurement
 from loopwright.models import JobCreate, JobRead, JobState, Strategy, Workload
@@ -15,10 +16,12 @@ from service.coordinator import Coordinator
 from service.jobs import submit_job
 from service.owner import Owner
 from service.schedules import find_best
-from service.store import jobs, leases, trials
+from service.store import cost_models, jobs, leases, trials
+from service.store.cost_models import CostModelRow
 from service.store.database import Database
 from service.store.trials import TrialRow
 from tuner.candidate import DEFAULT_SKETCH, Candidate
+from tuner.cost_model.xgboost_model import XGBoostModel
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task
 
@@ -111,6 +114,23 @@ def test_a_job_with_one_right_trial_succeeds(database: Database) -> None:
     Coordinator(database, MemoryMeasurer(only_the_default)).run_one()
     job = read(database, job_id)
     assert (job.state, job.best_secs) == (JobState.SUCCEEDED, 0.5)
+
+
+def test_a_job_leaves_its_cost_model_and_how_well_it_predicted(database: Database) -> None:
+    job_ids = [submit(database, strategy=Strategy.EVOLUTIONARY) for _ in range(2)]
+    coordinator = Coordinator(database, MemoryMeasurer(cost))
+    for _ in job_ids:
+        coordinator.run_one()
+    with database.read() as session:
+        newest, oldest = cost_models.newest_first(session, limit=10)
+        stored = session.scalars(select(CostModelRow.blob)).all()
+    assert [m.version for m in (oldest, newest)] == [1, 2]
+    assert [m.job_id for m in (oldest, newest)] == job_ids
+    assert newest.trained_on == TRIALS
+    accuracy = newest.quality["pairwise_accuracy"]
+    assert isinstance(accuracy, float)
+    assert 0 <= accuracy <= 1
+    assert all(XGBoostModel.from_bytes(blob).is_trained for blob in stored)
 
 
 def test_a_coordinator_that_stops_puts_its_job_back(database: Database) -> None:
