@@ -19,6 +19,7 @@ from loopwright.errors import (
     ServerUnreachableError,
 )
 from service.errors import ServeError
+from workers.runner import ChildStartError
 
 
 class ExitCode(IntEnum):
@@ -51,6 +52,7 @@ _USAGE = (
     InvalidAddressError,
     AccessDeniedError,
 )
+_NO_RESULT = (LoopwrightError, ServeError, BuildError, ScheduleError, ChildStartError)
 
 
 def explain(error: Exception) -> Failure | None:
@@ -60,6 +62,6 @@ def explain(error: Exception) -> Failure | None:
     if isinstance(error, ServerUnreachableError):
         hint = "is it running? start one with: loopwright serve"
         return Failure(f"{error}\n{hint}", ExitCode.NO_SERVER)
-    if isinstance(error, LoopwrightError | ServeError | BuildError | ScheduleError):
+    if isinstance(error, _NO_RESULT):
         return Failure(str(error), ExitCode.NO_RESULT)
     return None
