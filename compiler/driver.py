@@ -47,13 +47,7 @@ def emit_llvm(func: PrimFunc, target: Target) -> LlvmModule:
         BuildError: If the program is too large once expanded.
     """
     try:
-        return emit_module(
-            func.params,
-            lower(func, target),
-            vector_bits=target.vector_bits,
-            num_cores=target.num_cores,
-            triple=target.triple,
-        )
+        return emit_module(func.params, lower(func, target), target)
     except CodegenError as error:
         raise BuildError(f"{func.name}: {error}") from error
 

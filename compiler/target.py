@@ -14,33 +14,37 @@ import llvmlite.binding as llvm
 
 MAX_CORES = 1024
 
-# CPU names that LLVM knows, with the width of their vectors in bits.
-_X86_VECTOR_BITS = {
-    "x86-64": 128,
-    "x86-64-v2": 128,
-    "nehalem": 128,
-    "x86-64-v3": 256,
-    "haswell": 256,
-    "broadwell": 256,
-    "skylake": 256,
-    "alderlake": 256,
-    "znver1": 256,
-    "znver2": 256,
-    "znver3": 256,
-    "x86-64-v4": 512,
-    "skylake-avx512": 512,
-    "cascadelake": 512,
-    "cooperlake": 512,
-    "icelake-client": 512,
-    "icelake-server": 512,
-    "sapphirerapids": 512,
-    "emeraldrapids": 512,
-    "graniterapids": 512,
-    "znver4": 512,
-    "znver5": 512,
+# CPU names that LLVM knows, by the level of the x86-64 psABI that they surely offer.
+_X86_LEVELS = {
+    1: ("x86-64",),
+    2: ("x86-64-v2", "nehalem"),
+    3: (
+        "x86-64-v3",
+        "haswell",
+        "broadwell",
+        "skylake",
+        "alderlake",
+        "znver1",
+        "znver2",
+        "znver3",
+    ),
+    4: (
+        "x86-64-v4",
+        "skylake-avx512",
+        "cascadelake",
+        "cooperlake",
+        "icelake-client",
+        "icelake-server",
+        "sapphirerapids",
+        "emeraldrapids",
+        "graniterapids",
+        "znver4",
+        "znver5",
+    ),
 }
-_ARM_VECTOR_BITS = dict.fromkeys(
-    (
+_LEVEL_OF = {cpu: level for level, cpus in _X86_LEVELS.items() for cpu in cpus}
+_ARM_CPUS = frozenset(
+    {
         "cortex-a72",
         "cortex-a76",
         "neoverse-n1",
@@ -48,9 +52,15 @@ _ARM_VECTOR_BITS = dict.fromkeys(
         "neoverse-v1",
         "neoverse-v2",
         "apple-m1",
-    ),
-    128,
+    }
 )
+# What each level adds, in LLVM's words.
+_LEVEL_FEATURES = {
+    1: "+sse2",
+    2: "+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3",
+    3: "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave",
+    4: "+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl",
+}
 
 
 class TargetError(ValueError):
@@ -103,19 +113,36 @@ class Target:
     @property
     def triple(self) -> str:
         """The LLVM triple."""
-        return (
-            "aarch64-unknown-linux-gnu" if self.cpu in _ARM_VECTOR_BITS else _host_triple(self.cpu)
-        )
+        if self.cpu == host_cpu():
+            return f"{platform.machine()}-unknown-linux-gnu"
+        return f"{'aarch64' if self.cpu in _ARM_CPUS else 'x86_64'}-unknown-linux-gnu"
+
+    @property
+    def instruction_set(self) -> str:
+        """The CPU whose instructions code may use; it is scheduled for `cpu`.
+
+        For another CPU than the host's that is what its whole level has, so that `features` says
+        exactly what the code needs.
+        """
+        if self.cpu == host_cpu():
+            return self.cpu
+        level = _LEVEL_OF.get(self.cpu)
+        return "generic" if level is None else f"x86-64-v{level}" if level > 1 else "x86-64"
 
     @property
     def features(self) -> str:
-        """LLVM's feature text: the host's own on the host's CPU, else what `cpu` implies."""
-        return host_features() if self.cpu == host_cpu() else ""
+        """LLVM's text of the features that the code may use: on the host's CPU, all it has."""
+        if self.cpu == host_cpu():
+            return host_features()
+        level = _LEVEL_OF.get(self.cpu)
+        if level is None:
+            return "+neon"
+        return ",".join(_LEVEL_FEATURES[n] for n in range(1, level + 1))
 
     @property
     def vector_bits(self) -> int:
         """The width of a vector register in bits."""
-        return _vector_bits(self.cpu)
+        return _vector_bits(self.features)
 
     @property
     def num_vector_registers(self) -> int:
@@ -155,12 +182,6 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _host_triple(cpu: str) -> str:
-    if cpu in _X86_VECTOR_BITS:
-        return "x86_64-unknown-linux-gnu"
-    return f"{platform.machine()}-unknown-linux-gnu"
-
-
 @lru_cache(maxsize=256)
 def _parse(text: str) -> tuple[str, int]:
     """Return the CPU and the number of cores that a target text names."""
@@ -188,7 +209,7 @@ def _parse(text: str) -> tuple[str, int]:
 
 
 def _known_cpu(name: str, text: str) -> str:
-    known = {**_X86_VECTOR_BITS, **_ARM_VECTOR_BITS, host_cpu(): 0}
+    known = {*_LEVEL_OF, *_ARM_CPUS, host_cpu()}
     if name == "native":
         return host_cpu()
     if name not in known:
@@ -198,16 +219,11 @@ def _known_cpu(name: str, text: str) -> str:
     return name
 
 
-def _vector_bits(cpu: str) -> int:
-    known = _X86_VECTOR_BITS.get(cpu) or _ARM_VECTOR_BITS.get(cpu)
-    if cpu != host_cpu():
-        assert known is not None, f"the CPU {cpu} passed the parser"
-        return known
-    # A virtual machine may hide features that the CPU's name promises.
-    features = host_features().split(",")
-    if "+avx512f" in features:
+def _vector_bits(features: str) -> int:
+    offered = features.split(",")
+    if "+avx512f" in offered:
         return 512
-    return 256 if "+avx2" in features else 128
+    return 256 if "+avx2" in offered else 128
 
 
 @lru_cache(maxsize=4)

@@ -29,7 +29,7 @@ def target_machine(target: Target) -> llvm.TargetMachine:
     """Return a new TargetMachine: an engine that shares one with another crashes."""
     initialize()
     return llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu,
+        cpu=target.instruction_set,
         features=target.features,
         opt=2,
         reloc="pic",

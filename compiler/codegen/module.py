@@ -15,6 +15,7 @@ from compiler.codegen.threads import LAUNCH, launch_runtime
 from compiler.ir.nodes import Buffer, For, Load, Stmt, Store, Var
 from compiler.ir.visit import walk
 from compiler.passes.promote_accumulators import register_buffers
+from compiler.target import Target
 
 ENTRY = "lw_kernel"
 
@@ -172,15 +173,13 @@ def _unpack(name: str, params: list[str]) -> str:
     return "\n".join(lines)
 
 
-def emit_module(
-    params: tuple[Buffer, ...], stmt: Stmt, *, vector_bits: int, num_cores: int, triple: str
-) -> LlvmModule:
+def emit_module(params: tuple[Buffer, ...], stmt: Stmt, target: Target) -> LlvmModule:
     """Write the module of a lowered program.
 
     Raises:
         CodegenError: If the program expands to too much code.
     """
-    unit = _Unit(vector_bits, num_cores, register_buffers(stmt))
+    unit = _Unit(target.vector_bits, target.num_cores, register_buffers(stmt))
     body = FunctionEmitter(unit, is_task=False)
     arguments = []
     for position, buffer in enumerate(params):
@@ -189,14 +188,15 @@ def emit_module(
     body.run(stmt)
     text = body.define("body", [*arguments, "ptr %workspace", "i64 %threads"])
     parts = [
-        f'target triple = "{triple}"',
+        f'target triple = "{target.triple}"',
         *unit.functions,
         text,
         _entry(len(params)),
         *([launch_runtime()] if unit.functions else []),
         *sorted(unit.externals | body.externals),
-        f'attributes #0 = {{ nounwind "prefer-vector-width"="{vector_bits}"'
-        f' "min-legal-vector-width"="{vector_bits}" }}',
+        f'attributes #0 = {{ nounwind "tune-cpu"="{target.cpu}"'
+        f' "prefer-vector-width"="{target.vector_bits}"'
+        f' "min-legal-vector-width"="{target.vector_bits}" }}',
     ]
     peak = body.workspace.peak_bytes
     return LlvmModule("\n".join(parts) + "\n", -(-peak // CACHE_LINE_BYTES) * CACHE_LINE_BYTES)

@@ -52,9 +52,7 @@ def time_evaluator(
     return Timing(tuple(time_calls(run, threads, calls) for _ in range(samples)))
 
 
-def calls_per_sample(
-    run: Callable[[], object], num_threads: int, min_sample_secs: float
-) -> int:
+def calls_per_sample(run: Callable[[], object], num_threads: int, min_sample_secs: float) -> int:
     """Return how many calls last at least `min_sample_secs`."""
     calls = 1
     while calls < _MAX_CALLS:

@@ -10,6 +10,7 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import psutil
@@ -89,6 +90,17 @@ def test_code_for_features_that_the_host_lacks_is_refused(matmul: Module) -> Non
     foreign = replace(matmul.artifact, features="+avx1024")
     with pytest.raises(ArtifactError, match=r"has \+avx1024"):
         Module(foreign)
+
+
+@pytest.mark.parametrize("cpu", ["x86-64-v3", "sapphirerapids"])
+def test_code_for_another_cpu_says_what_it_needs(cpu: str) -> None:
+    """The host is taken for one that has the oldest features only."""
+    artifact = compile_artifact(ops.matmul(4, 6, 8), f"cpu -mcpu={cpu}")
+    with (
+        mock.patch("compiler.runtime.module.host_features", return_value="+sse2,+avx"),
+        pytest.raises(ArtifactError, match=r"\+avx2.*\+fma"),
+    ):
+        Module(artifact)
 
 
 def test_code_for_another_architecture_is_refused() -> None:
