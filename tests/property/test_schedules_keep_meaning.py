@@ -51,7 +51,7 @@ def _same(got: dict[str, Array], expected: dict[str, Array]) -> None:
         np.testing.assert_array_equal(got[name], value, err_msg=name)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_a_legal_trace_computes_what_the_program_computes(data: st.DataObject) -> None:
     func = data.draw(st.sampled_from(PROGRAMS))(lambda xs: data.draw(st.sampled_from(xs)))
@@ -68,7 +68,7 @@ def test_a_legal_trace_computes_what_the_program_computes(data: st.DataObject) -
     assert structural_equal(simplified.apply_to(func).func, schedule.func)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_odd_programs_keep_their_meaning_too(data: st.DataObject) -> None:
     def choose(options: Sequence[Any]) -> Any:

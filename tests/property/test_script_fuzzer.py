@@ -73,7 +73,7 @@ def refusal(text: str) -> ScriptError | None:
     return None
 
 
-@settings(max_examples=600, deadline=None, derandomize=True)
+@settings(max_examples=600)
 @given(text=mutated())
 def test_mutated_scripts_are_refused_or_taken(text: str) -> None:
     error = refusal(text)
@@ -83,7 +83,7 @@ def test_mutated_scripts_are_refused_or_taken(text: str) -> None:
         assert error.message in str(error)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 @given(text=st.text(max_size=80) | st.text("@T.(prim_func)def:\n [{'\"\\", max_size=60))
 def test_any_other_text_is_refused(text: str) -> None:
     assert refusal(text) is not None

@@ -14,10 +14,8 @@ from tests.property.random_programs import programs
 # Whole programs take minutes to shrink, and are read well enough as they are.
 SETTINGS = settings(
     max_examples=60,
-    deadline=None,
     phases=(Phase.explicit, Phase.generate),
     suppress_health_check=list(HealthCheck),
-    derandomize=True,
 )
 
 

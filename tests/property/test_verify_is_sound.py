@@ -84,7 +84,7 @@ def guarded(draw: DrawFn) -> PrimFunc:
     return PrimFunc("main", (A, B, N), BlockRealize((), TRUE, root))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 @given(func=guarded(), numbers=st.lists(st.integers(-2, 9), min_size=4, max_size=4))
 def test_accepted_programs_stay_in_bounds(func: PrimFunc, numbers: list[int]) -> None:
     try:

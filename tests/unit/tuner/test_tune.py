@@ -94,9 +94,7 @@ def test_a_larger_budget_begins_the_same(task: Task, strategy: str, whole: TuneR
     assert short.trials == whole.trials[: ROUND_SIZE + 3]
 
 
-@settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(stop=st.integers(0, NUM_TRIALS), data=st.data())
 def test_a_resumed_job_goes_on_as_if_never_stopped(
     task: Task, strategy: str, whole: TuneResult, stop: int, data: st.DataObject
