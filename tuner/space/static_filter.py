@@ -41,7 +41,7 @@ def passes(sketch: Sketch, choices: Ints, target: Target) -> Mask:
 
 def _has_good_register_tile(tables: NestTables, target: Target) -> Mask:
     tile = RegisterTile(tables, target)
-    return _fits_registers(tables, tile, target) & _uses_lanes(tables.nest, tile)
+    return _fits_registers(tables, tile, target) & _uses_lanes(tables.nest, tile, target)
 
 
 def _fits_registers(tables: NestTables, tile: RegisterTile, target: Target) -> Mask:
@@ -53,20 +53,28 @@ def _fits_registers(tables: NestTables, tile: RegisterTile, target: Target) -> M
     return fits
 
 
-def _uses_lanes(nest: Nest, tile: RegisterTile) -> Mask:
+def _uses_lanes(nest: Nest, tile: RegisterTile, target: Target) -> Mask:
     if nest.vector_axis is None:
         return np.ones(len(tile.rows), np.bool_)
-    limit = MAX_VECTOR_BYTES // nest.facts.write.item_bytes
-    best = _best_efficiency(nest.facts.axes[nest.vector_axis].extent, tile.lanes, limit)
+    longest = MAX_VECTOR_BYTES // nest.facts.write.item_bytes
+    # A row whose accumulators and operands spill is no choice to compare with.
+    most = (target.num_vector_registers - 1) // 2 if nest.facts.is_reduction else longest
+    extent = nest.facts.axes[nest.vector_axis].extent
+    best = _best_efficiency(extent, tile.lanes, longest, most)
     fair: Mask = tile.efficiency >= MIN_EFFICIENCY * best
     return fair
 
 
 @lru_cache(maxsize=256)
-def _best_efficiency(extent: int, lanes: int, limit: int) -> float:
-    """Return the best share of busy lanes among the tiles up to `limit` that divide `extent`."""
-    tiles = [t for t in divisors(extent) if t <= limit]
-    return max(t / (lanes * (t // lanes + (t % lanes).bit_count())) for t in tiles)
+def _best_efficiency(extent: int, lanes: int, longest: int, most: int) -> float:
+    """Return the best share of busy lanes among the tiles that divide `extent`.
+
+    Args:
+        longest: The most elements of a tile.
+        most: The most vectors that it may take.
+    """
+    tiles = [(t, t // lanes + (t % lanes).bit_count()) for t in divisors(extent) if t <= longest]
+    return max(t / (lanes * vectors) for t, vectors in tiles if t == 1 or vectors <= most)
 
 
 def _fits_caches(tables: NestTables, target: Target) -> Mask:

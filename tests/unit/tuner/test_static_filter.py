@@ -75,3 +75,15 @@ def test_an_output_tile_beyond_the_cache_is_dropped() -> None:
     assert not passes_one(sketch, AVX2, i, j, k)
     near = (2048, 1, 1, 4), (512, 1, 1, 16)
     assert passes_one(sketch, AVX2, *near, k)
+
+
+@pytest.mark.parametrize("target", [AVX2, AVX512])
+@pytest.mark.parametrize("columns", [1, 127, 251, 2 * 251, 1009])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_some_candidate_passes_whatever_divides_the_extents(
+    columns: int, dtype: str, target: Target
+) -> None:
+    space = design_space(Task(ops.from_spec(f"matmul:13,{columns},{columns}:{dtype}"), target))
+    rng = np.random.default_rng(0)
+    assert space.sketches
+    assert all(len(space.draw(i, 1, rng)) for i in range(len(space.sketches)))
