@@ -52,14 +52,14 @@ class KnownHosts:
 
     def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
         self._app = app
-        self._names = frozenset(names)
+        self._names = frozenset(name.lower() for name in names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
         if scope["type"] == "http":
             host = Headers(scope=scope).get("host", "")
             name = host if host.endswith("]") else host.rpartition(":")[0] or host
-            if name not in self._names:
+            if name.lower() not in self._names:
                 detail = f"this service is not {host!r}; it answers to {sorted(self._names)}"
                 await problem_response(421, detail, instance=scope["path"])(scope, receive, send)
                 return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 from loopwright.models import JobCreate, JobRead, JobState, Page, TrialRead
@@ -98,9 +98,9 @@ def list_trials(
 def _place(cursor: str) -> tuple[datetime, UUID]:
     created_at, job_id = paging.decode(cursor, str, str)
     try:
-        place = datetime.fromisoformat(str(created_at)), UUID(str(job_id))
-    except ValueError:
+        moment = datetime.fromisoformat(str(created_at))
+        if moment.tzinfo is None:
+            raise paging.bad_cursor(cursor)
+        return moment.astimezone(UTC), UUID(str(job_id))
+    except (ValueError, OverflowError):
         raise paging.bad_cursor(cursor) from None
-    if place[0].tzinfo is None:
-        raise paging.bad_cursor(cursor)
-    return place

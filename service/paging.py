@@ -10,6 +10,8 @@ from service.errors import Flaw, InvalidRequestError
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 500
+MAX_INT = 2**63 - 1
+"""The largest number that a column holds; a cursor may claim any."""
 
 
 def encode(*keys: str | int) -> str:
@@ -30,6 +32,8 @@ def decode(cursor: str, *types: type) -> Sequence[str | int]:
     except (ValueError, RecursionError):
         keys = None
     if not isinstance(keys, list) or [type(key) for key in keys] != list(types):
+        raise bad_cursor(cursor)
+    if any(isinstance(key, int) and abs(key) > MAX_INT for key in keys):
         raise bad_cursor(cursor)
     return keys
 

@@ -81,14 +81,21 @@ def _http(request: Request, error: Exception) -> JSONResponse:
 
 def _validation(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    errors = tuple(
-        ProblemError(
-            detail=str(flaw["msg"]).removeprefix("Value error, "), pointer=_pointer(flaw["loc"])
-        )
-        for flaw in error.errors()
-    )
+    errors = tuple(_flaw(request, flaw) for flaw in error.errors())
     detail = "; ".join(f"{flaw.pointer or 'body'}: {flaw.detail}" for flaw in errors)
     return problem_response(422, detail, instance=request.url.path, errors=errors)
+
+
+def _flaw(request: Request, flaw: Mapping[str, Any]) -> ProblemError:
+    match flaw["type"], flaw["loc"]:
+        case "json_invalid", (_, position):  # where the text is wrong, which is no JSON pointer
+            reason = flaw["ctx"]["error"]
+            return ProblemError(detail=f"not JSON at character {position}: {reason}")
+        case _, ("body",) if "json" not in request.headers.get("content-type", ""):
+            return ProblemError(detail="expected JSON, with `Content-Type: application/json`")
+        case _, location:
+            text = str(flaw["msg"]).removeprefix("Value error, ")
+            return ProblemError(detail=text, pointer=_pointer(location))
 
 
 def _pointer(location: tuple[int | str, ...]) -> str:

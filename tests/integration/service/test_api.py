@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,6 +14,7 @@ import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
+from service import paging
 from service.app import create_app
 from service.parts import Parts
 from service.store.database import Database, open_database
@@ -169,6 +171,18 @@ def test_what_is_no_request_is_refused(client: TestClient, body: str) -> None:
     problem(client.post("/jobs", content=body, headers=headers), 422)
 
 
+def test_text_that_is_not_json_is_told_where(client: TestClient) -> None:
+    headers = {"content-type": "application/json"}
+    refused = problem(client.post("/jobs", content='{"trials": }', headers=headers), 422)
+    assert refused["errors"] == [{"detail": "not JSON at character 11: Expecting value"}]
+
+
+def test_json_that_is_sent_as_something_else_is_told_so(client: TestClient) -> None:
+    headers = {"content-type": "text/plain"}
+    refused = problem(client.post("/jobs", content=json.dumps(JOB), headers=headers), 422)
+    assert "`Content-Type: application/json`" in refused["detail"]
+
+
 def test_a_body_that_announces_too_much_is_refused(client: TestClient) -> None:
     refused = problem(client.post("/jobs", content=b" " * (2 << 20) + b"{}"), 413)
     assert "larger than 2097152 bytes" in refused["detail"]
@@ -243,6 +257,19 @@ def test_a_cursor_that_is_not_ours_is_refused(client: TestClient, cursor: str) -
     assert "is not one that this list gave out" in refused["detail"]
 
 
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**40])
+def test_a_cursor_beyond_any_number_is_refused(client: TestClient, number: int) -> None:
+    job_id = client.post("/jobs", json=JOB).json()["id"]
+    params = {"cursor": paging.encode(number)}
+    problem(client.get(f"/jobs/{job_id}/trials", params=params), 422)
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_cursor_beyond_the_calendar_is_refused(client: TestClient, moment: str) -> None:
+    params = {"cursor": paging.encode(moment, "00000000-0000-0000-0000-000000000000")}
+    problem(client.get("/jobs", params=params), 422)
+
+
 @pytest.mark.parametrize("limit", [0, 501, "x"])
 def test_a_page_has_a_size(client: TestClient, limit: int | str) -> None:
     refused = problem(client.get("/jobs", params={"limit": limit}), 422)
@@ -289,7 +316,7 @@ def test_a_request_under_a_strange_name_is_refused(database: Database) -> None:
     app = create_app(Parts(database), hosts={"localhost", "127.0.0.1", "[::1]"})
     with TestClient(app, base_url="http://test") as client:
         problem(client.get("/api/v1/jobs", headers={"Host": "evil.example:8080"}), 421)
-        for host in ("localhost", "127.0.0.1:8080", "[::1]:8080", "[::1]"):
+        for host in ("localhost", "LocalHost:8080", "127.0.0.1:8080", "[::1]:8080", "[::1]"):
             assert client.get("/api/v1/jobs", headers={"Host": host}).status_code == 200
 
 
