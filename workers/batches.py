@@ -13,7 +13,6 @@ from compiler.runtime.measurement import Measurement
 
 _BATCH_SECS = 1.5
 _MAX_CANDIDATES = 64
-_FIRST_GUESS_SECS = 0.1
 # How much the batch just seen weighs against those before it.
 _WEIGHT = 0.5
 
@@ -28,7 +27,8 @@ class BatchSizer:
     def size(self, workload: str, num_left: int, num_slots: int) -> int:
         """Return how many of the candidates that are left make the next batch, at least one."""
         with self._lock:
-            secs = self._secs.get(workload, _FIRST_GUESS_SECS)
+            # One of an unknown workload may take a minute: the first travels alone.
+            secs = self._secs.get(workload, _BATCH_SECS)
         share = -(-num_left // num_slots)
         return max(1, min(int(_BATCH_SECS / secs), share, _MAX_CANDIDATES))
 
