@@ -14,6 +14,8 @@ LOSER_RATIO = 1.6
 _BUDGET_SECS = 1.0
 # From here on one run is a sample, and what a cold start adds is lost in it.
 _LONG_SECS = 1e-3
+# Up to here one interruption by the host may make a winner look like a loser.
+_FRAGILE_SECS = 20e-3
 
 
 def sample_secs(
@@ -25,7 +27,8 @@ def sample_secs(
     """Return samples, each the mean seconds a run over at least 50 microseconds.
 
     A loser gets one sample: it must not cost more, yet the cost model learns from it. So does a
-    kernel of more than half a second.
+    kernel of more than half a second. One run of a short kernel makes no loser: it may have been
+    cold, or interrupted.
 
     Args:
         first_secs: The first run, which warmed up.
@@ -33,12 +36,11 @@ def sample_secs(
     """
     may_win = first_secs <= LOSER_RATIO * (incumbent_secs or math.inf)
     is_long = first_secs >= _LONG_SECS
-    if is_long and (not may_win or first_secs > _BUDGET_SECS / 2):
+    if (first_secs > _FRAGILE_SECS and not may_win) or first_secs > _BUDGET_SECS / 2:
         return (first_secs,)
     calls = 1 if is_long else calls_per_sample(run, num_threads, MIN_SAMPLE_SECS)
     sample = time_calls(run, num_threads, calls)
     samples = [sample]
-    # A short first run may have been slow only because it was cold.
     if sample <= LOSER_RATIO * (incumbent_secs or math.inf):
         room = int((_BUDGET_SECS - first_secs) / max(sample * calls, 1e-9)) - 1
         samples += [time_calls(run, num_threads, calls) for _ in range(min(NUM_SAMPLES - 1, room))]

@@ -51,9 +51,19 @@ def test_a_sample_of_a_short_kernel_lasts_fifty_microseconds(
 
 
 def test_a_loser_is_not_run_again(kernel: Callable[[float], Kernel]) -> None:
-    made = kernel(8.1e-3)
-    assert sample_secs(made.run, 1, 8.1e-3, 5e-3) == (8.1e-3,)
+    made = kernel(81e-3)
+    assert sample_secs(made.run, 1, 81e-3, 50e-3) == (81e-3,)
     assert made.runs == 0
+
+
+def test_a_kernel_that_was_interrupted_once_gets_another_chance(
+    kernel: Callable[[float], Kernel],
+) -> None:
+    made = kernel(5e-3)
+    assert sample_secs(made.run, 1, 15e-3, 5e-3) == pytest.approx([5e-3] * NUM_SAMPLES)
+    loser = kernel(9e-3)
+    assert sample_secs(loser.run, 1, 9e-3, 5e-3) == pytest.approx([9e-3])
+    assert loser.runs == 1
 
 
 def test_a_short_kernel_that_was_cold_gets_another_chance(
