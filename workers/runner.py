@@ -26,6 +26,7 @@ from workers.request import Limits, MeasureRequest
 _START_TIMEOUT_SECS = 60.0
 _GRACE_SECS = 1.0
 _NEAR = 0.8  # of the memory limit: address space runs out before all of it is in use
+_NUM_HOPELESS = 16  # workloads remembered for an oracle that takes too long
 _NUM_SLOTS = 4  # workloads whose expected result outlives a child
 # Native code says so before it aborts, in words that depend on the library.
 _OUT_OF_MEMORY_WORDS = ("out of memory", "bad_alloc", "cannot allocate memory", "MemoryError")
@@ -77,6 +78,7 @@ class ChildRunner:
         self._is_closed = False
         self._peak_bytes = 0  # of the child, before the candidate in hand
         self._ooms_seen = 0
+        self._hopeless: dict[tuple[str, Limits], Measurement] = {}
         self._slots = [os.memfd_create("loopwright-shelf") for _ in range(_NUM_SLOTS)]
 
     def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
@@ -139,11 +141,24 @@ class ChildRunner:
         self.close()
 
     def _measure_one(self, request: MeasureRequest) -> Measurement:
+        assert request.limits is not None, "`measure` filled them in"
+        # Else each candidate would wait for the oracle as long, and in vain.
+        known = self._hopeless.get((request.workload, request.limits))
+        if known is not None:
+            return known
         # A child killed by a hand neither ours nor the system's is not the candidate's fault.
         measurement = self._attempt(request, is_last=False) or self._attempt(request, is_last=True)
         assert measurement is not None
         assert self._host is not None
         return replace(measurement, toolchain=self._host.toolchain)
+
+    def _give_up_workload(self, request: MeasureRequest, failure: Measurement) -> None:
+        assert request.limits is not None, "`measure` filled them in"
+        assert self._host is not None
+        while len(self._hopeless) >= _NUM_HOPELESS:
+            del self._hopeless[next(iter(self._hopeless))]
+        found = replace(failure, toolchain=self._host.toolchain)
+        self._hopeless[request.workload, request.limits] = found
 
     def _attempt(self, request: MeasureRequest, *, is_last: bool) -> Measurement | None:
         """Have a child measure the candidate.
@@ -165,7 +180,11 @@ class ChildRunner:
         except DeadlineError:
             self._bury()
             self._raise_if_closed()
-            return attempt.failed(ErrorKind.TIMEOUT, f"took longer than {attempt.allowed_secs:g} s")
+            what = f"took longer than {attempt.allowed_secs:g} s"
+            failure = attempt.failed(ErrorKind.TIMEOUT, what)
+            if attempt.is_of_the_oracle:
+                self._give_up_workload(request, failure)
+            return failure
         except ChildGoneError:
             death = self._bury(_GRACE_SECS)
             self._raise_if_closed()
@@ -260,6 +279,11 @@ class _Attempt:
         self._secs: dict[Phase, float] = {}
         self._phase = Phase.BUILD
         self._since = time.monotonic()
+
+    @property
+    def is_of_the_oracle(self) -> bool:
+        """Whether the expected result is being computed, which no candidate has a part in."""
+        return self._phase is Phase.ORACLE
 
     @property
     def allowed_secs(self) -> float:

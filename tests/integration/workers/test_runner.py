@@ -7,6 +7,8 @@ from dataclasses import asdict, replace
 import psutil
 import pytest
 
+from compiler.ir.printer import script
+from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import ErrorKind
 from compiler.target import Target
 from tests.faults.requests import CHILD, COPY, DEFAULT_TRACE, LIMITS, TARGET, fault, request
@@ -53,6 +55,20 @@ def test_a_slow_candidate_is_given_up_once_there_is_an_incumbent() -> None:
         ((_, found),) = runner.measure(hang)
     assert found.error == ErrorKind.TIMEOUT
     assert found.message == "the first run took longer than 2 s"
+
+
+def test_an_oracle_that_takes_too_long_is_not_waited_for_again() -> None:
+    workload = script(from_spec("matmul:256,256,256"))
+    limits = replace(LIMITS, oracle_timeout_secs=1e-3)
+    with ChildRunner() as runner:
+        hopeless = MeasureRequest(workload, TARGET, (DEFAULT_TRACE,) * 2, limits=limits)
+        found = [measurement for _, measurement in runner.measure(hopeless)]
+        assert [f.message for f in found] == ["the oracle took longer than 0.001 s"] * 2
+        assert runner.child_pid is None, "the second candidate needed no child"
+        ((_, patient),) = runner.measure(MeasureRequest(workload, TARGET, (DEFAULT_TRACE,)))
+    assert {f.error for f in found} == {ErrorKind.TIMEOUT}
+    assert all(f.worker and f.toolchain for f in found)
+    assert patient.ok, patient.message
 
 
 def test_a_child_that_was_killed_while_idle_is_replaced() -> None:
