@@ -95,12 +95,14 @@ def tune(
         should_stop: Asked between results; once true, the result holds what was measured so far.
 
     Raises:
-        ValueError: If `trials` is not positive, a number occurs twice in `history`, or the
-            strategy is unknown.
+        ValueError: If `trials` is not positive, `seed` is negative, a number occurs twice in
+            `history`, or the strategy is unknown.
         MeasurerError: If the measurer leaves a candidate out or answers it twice.
     """
     if trials < 1:
         raise ValueError(f"trials must be positive, not {trials}")
+    if seed < 0:
+        raise ValueError(f"seed must not be negative, not {seed}")
     job = _Job(
         task,
         measurer,

@@ -210,6 +210,11 @@ def test_a_budget_without_trials_is_refused(task: Task, trials: int) -> None:
         run(task, trials=trials)
 
 
+def test_a_negative_seed_is_refused(task: Task) -> None:
+    with pytest.raises(ValueError, match="seed must not be negative, not -1"):
+        run(task, seed=-1)
+
+
 def test_an_unknown_strategy_is_refused_with_a_near_name(task: Task) -> None:
     with pytest.raises(ValueError, match="did you mean 'evolutionary'"):
         run(task, strategy="evolution")
