@@ -9,6 +9,12 @@ their operands. This does the work of LICM, GVN and EarlyCSE while writing, and 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from compiler.ir.nodes import Buffer
+
+LoadKey: TypeAlias = tuple[Buffer, object, int, object]
+"""What was loaded: the buffer, the address, how many lanes, the mask."""
 
 
 @dataclass(slots=True)
@@ -21,7 +27,7 @@ class Level:
     label: str
     lines: list[str] = field(default_factory=list)
     values: dict[object, str] = field(default_factory=dict)
-    loads: dict[object, str] = field(default_factory=dict)
+    loads: dict[LoadKey, str] = field(default_factory=dict)
 
 
 class Emitter:
@@ -81,8 +87,8 @@ class Emitter:
         self.current.loads.clear()
         return level
 
-    def forget_loads(self, buffer: object) -> None:
+    def forget_loads(self, buffer: Buffer) -> None:
         """Drop what is known of a buffer's elements after a store to it."""
         for level in self.levels:
-            for key in [key for key in level.loads if isinstance(key, tuple) and key[0] is buffer]:
+            for key in [key for key in level.loads if key[0].data is buffer.data]:
                 del level.loads[key]

@@ -213,11 +213,15 @@ class ExpressionEmitter(AddressEmitter):
 
         It goes where its operands are known, unless it may trap there.
         """
+        may_trap = op in _TRAPPING and not (b.name.isdigit() and int(b.name))
+        if may_trap and self.mask is not None:
+            # Lanes that the mask leaves out divide too: by one, whatever their divisor is.
+            b = self._select(scalar, self.mask, b, Value("1", 0))
         lanes = max(a.lanes, b.lanes)
         a, b = self.widen(a, scalar, lanes), self.widen(b, scalar, lanes)
         level = max(a.level, b.level)
         text = f"{op} {vector(scalar, lanes)} {a.name}, {b.name}"
-        if op in _TRAPPING and b.name.startswith("%"):
+        if may_trap:
             return Value(self.emit(text), self.depth, lanes)
         return Value(self.pure(text, level), level, lanes)
 
@@ -266,7 +270,7 @@ class ExpressionEmitter(AddressEmitter):
             inverse = self.binary("xor", "i1", condition, Value("true", 0))
             otherwise = self._masked(inverse, expr.otherwise)
             return self._select(scalar_type(dtype_of(expr)), condition, then, otherwise)
-        if not any(isinstance(n, Load) for side in (expr.then, expr.otherwise) for n in walk(side)):
+        if not any(_needs_guard(n) for side in (expr.then, expr.otherwise) for n in walk(side)):
             return self.select(
                 dtype_of(expr), condition, self.value(expr.then), self.value(expr.otherwise)
             )
@@ -406,3 +410,14 @@ class ExpressionEmitter(AddressEmitter):
             offsets = f"<{', '.join(steps)}>"
         base = f"{memory_type(dtype)}, ptr {address.pointer.name}"
         return self.emit(f"getelementptr {base}, <{lanes} x i64> {offsets}")
+
+
+def _needs_guard(node: object) -> bool:
+    """Tell whether a node must not be evaluated where its condition does not hold."""
+    match node:
+        case Load():
+            return True
+        case BinOp("//" | "%", _, rhs):
+            return not isinstance(rhs, IntImm | FloatImm)
+        case _:
+            return False

@@ -89,6 +89,8 @@ class StatementEmitter(ExpressionEmitter):
             return self._dynamic(loop, extent)
         if extent.value <= 0:
             return None
+        if self.extents.get(loop.var, extent.value) != extent.value:
+            self._forms.clear()  # they are simplified by the extents
         self.extents[loop.var] = extent.value
         if extent.value == 1:
             return self._bound(loop, 0)

@@ -40,17 +40,16 @@ def literal(imm: IntImm | FloatImm) -> str:
         return "true" if imm.value else "false"
     assert is_float(imm.dtype)
     if imm.dtype == "float16":
-        return f"0xH{struct.pack('>e', imm.value).hex().upper()}"
+        return f"0xH{struct.pack('>e', _rounded(imm.value, '>e')).hex().upper()}"
     # LLVM writes a float as the double of the same value.
-    value = imm.value
-    if imm.dtype == "float32":
-        value = _to_single(value)
+    value = _rounded(imm.value, ">f") if imm.dtype == "float32" else imm.value
     return f"0x{struct.pack('>d', value).hex().upper()}"
 
 
-def _to_single(value: float) -> float:
+def _rounded(value: float, kind: str) -> float:
+    """Return the value that a narrower kind of float holds; infinity where it is too large."""
     try:
-        return float(struct.unpack(">f", struct.pack(">f", value))[0])
+        return float(struct.unpack(kind, struct.pack(kind, value))[0])
     except OverflowError:
         return float("inf") if value > 0 else float("-inf")
 

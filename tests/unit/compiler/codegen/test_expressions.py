@@ -12,6 +12,24 @@ from numpy.typing import NDArray
 
 from compiler import te
 from compiler.ir.dtypes import DType
+from compiler.ir.nodes import (
+    TRUE,
+    BinOp,
+    Block,
+    BlockRealize,
+    Compare,
+    Conditional,
+    FloatImm,
+    For,
+    If,
+    IntImm,
+    LoopKind,
+    PrimFunc,
+    Stmt,
+    Store,
+    Var,
+    make_buffer,
+)
 from tests.unit.compiler.codegen.programs import elementwise, mark, run
 
 N = 45  # not a multiple of any vector's length
@@ -143,3 +161,28 @@ def test_a_float_literal_keeps_every_digit() -> None:
     value = 0.1 + 2**-20
     func = elementwise(3, lambda A, i: A[i] * 0.0 + value, "float32")
     assert (run(func, np.ones(3, "float32")) == np.float32(value)).all()
+
+
+@pytest.mark.parametrize("kind", ["serial", "vectorized", "unrolled", "parallel"])
+@pytest.mark.parametrize("op", ["//", "%"])
+def test_a_guarded_division_does_not_divide_where_the_guard_fails(kind: LoopKind, op: str) -> None:
+    C = make_buffer("C", (40,), "int32")
+    i, zero = Var("i"), IntImm(0)
+    divided = BinOp(op, BinOp("-", i, IntImm(25)), i)  # type: ignore[arg-type]
+    guard = Compare(">", i, zero)
+    by_value: Stmt = Store(C, (i,), Conditional(guard, divided, IntImm(5)))
+    by_statement: Stmt = If(guard, Store(C, (i,), divided), Store(C, (i,), IntImm(5)))
+    steps = np.arange(1, 40, dtype=np.int32)
+    expected = (steps - 25) // steps if op == "//" else (steps - 25) % steps
+    for body in (by_value, by_statement):
+        root = Block("root", (), (), (), For(i, IntImm(40), body, kind))
+        func = PrimFunc("main", (C,), BlockRealize((), TRUE, root))
+        np.testing.assert_array_equal(run(func), [5, *expected])
+
+
+def test_a_float16_literal_that_is_too_large_is_infinite() -> None:
+    B, i = make_buffer("B", (4,), "float16"), Var("i")
+    store = Store(B, (i,), FloatImm(1e6, "float16"))
+    root = Block("root", (), (), (), For(i, IntImm(4), store))
+    func = PrimFunc("main", (B,), BlockRealize((), TRUE, root))
+    np.testing.assert_array_equal(run(func), np.full(4, np.inf))

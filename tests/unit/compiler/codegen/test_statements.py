@@ -218,3 +218,27 @@ def test_operators_of_several_stages_run(spec: str) -> None:
     if spec.startswith("softmax"):
         x = np.exp(inputs[0] - inputs[0].max(1, keepdims=True))
         np.testing.assert_allclose(got, x / x.sum(1, keepdims=True), rtol=1e-5)
+
+
+def test_a_store_is_seen_through_another_object_of_the_same_buffer() -> None:
+    A, B = make_buffer("A", (1,)), make_buffer("B", (2,))
+    same = replace(A)
+    first, second = (IntImm(0),), (IntImm(1),)
+    body = seq(
+        Store(B, first, Load(A, first)),
+        Store(same, first, FloatImm(2.0)),
+        Store(B, second, Load(A, first)),
+    )
+    root = Block("root", (), (), (), body)
+    func = PrimFunc("main", (A, B), BlockRealize((), TRUE, root))
+    np.testing.assert_array_equal(run(func, np.ones(1, np.float32)), [1.0, 2.0])
+
+
+def test_indices_that_two_loops_of_one_variable_share_follow_each_extent() -> None:
+    B = make_buffer("B", (3, 12))
+    i = Var("i")
+    store = Store(B, (BinOp("//", i, IntImm(4)), i), FloatImm(1.0))
+    body = seq(For(i, IntImm(4), store), For(i, IntImm(12), store))
+    root = Block("root", (), (), (), body)
+    got = run(PrimFunc("main", (B,), BlockRealize((), TRUE, root)))
+    np.testing.assert_array_equal(np.argwhere(got == 1), [[n // 4, n] for n in range(12)])
