@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
+_PUT_BACK_SECS = 3.0
+
 
 class Background:
     """A coordinator over embedded workers.
@@ -53,10 +55,12 @@ class Background:
         """Put the job in hand back, and end the workers."""
         self._stopping.set()
         self._starter.join(timeout_secs)
-        if self._coordinator is not None and not self._coordinator.stop(timeout_secs):
-            _log.warning("the coordinator did not stop in time; its job is resumed next time")
+        has_stopped = self._coordinator is None or self._coordinator.stop(timeout_secs)
         if self._workers is not None:
             self._workers.close()
+        # What was under way ended with the workers.
+        if not has_stopped and self._coordinator and not self._coordinator.stop(_PUT_BACK_SECS):
+            _log.warning("the coordinator did not stop in time; its job is resumed next time")
 
     def _start(self) -> None:
         try:

@@ -6,19 +6,19 @@ trials in the store.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from threading import Event, Thread
 from uuid import UUID
 
 import structlog
-from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from compiler.script.parser import parse
 from compiler.target import Target
 from loopwright.models import JobState
 from service.errors import LeaseLostError
-from service.heartbeat import Heartbeat
+from service.heartbeat import PATIENCE_SECS, Heartbeat
 from service.owner import Owner
 from service.store import cost_models, leases, trials
 from service.store.database import Database
@@ -37,11 +37,16 @@ _IDLE_SECS = 1.0
 _MAX_BACKOFF_SECS = 10.0
 
 
+def _nothing() -> None:
+    pass
+
+
 class Coordinator:
     """Drives one job after another, the oldest first.
 
     Args:
         measurer: What measures candidates.
+        interrupt: Makes the measurer give up what is under way, by an error of its own.
         lease_secs: How long a job stays ours without a heartbeat.
     """
 
@@ -50,12 +55,16 @@ class Coordinator:
         database: Database,
         measurer: Measurer,
         *,
+        interrupt: Callable[[], None] = _nothing,
         lease_secs: float = leases.LEASE_SECS,
+        patience_secs: float = PATIENCE_SECS,
     ) -> None:
         self.owner = Owner.here()
         self._database = database
         self._measurer = measurer
+        self._interrupt = interrupt
         self._lease_secs = lease_secs
+        self._patience_secs = patience_secs
         self._store = SqlStore(database, self.owner)
         self._stopping = Event()
         self._work = Event()
@@ -108,31 +117,44 @@ class Coordinator:
             self._work.clear()
             try:
                 found = self.run_one()
-            except SQLAlchemyError:
-                _log.exception("cannot claim a job")
+            except Exception:
+                # Whatever it is, jobs would wait for ever without this thread.
+                _log.exception("cannot claim a job, or put one back")
                 found = False
             if not found:
                 self._work.wait(_IDLE_SECS)
 
     def _drive(self, job: JobRow) -> None:
+        result: TuneResult | None = None
         with Heartbeat(
-            self._database, job.id, self.owner, lease_secs=self._lease_secs
+            self._database,
+            job.id,
+            self.owner,
+            interrupt=self._interrupt,
+            lease_secs=self._lease_secs,
+            patience_secs=self._patience_secs,
         ) as heartbeat:
             task = self._task(job)
 
             def should_stop() -> bool:
                 return heartbeat.is_cancelled or heartbeat.is_lost or self._stopping.is_set()
 
-            result = tune(
-                task,
-                measurer=self._measurer,
-                trials=job.trials,
-                seed=job.seed,
-                strategy=job.strategy,
-                history=self._store.trials(str(job.id)),
-                on_trials=lambda measured: self._store.add(str(job.id), task, measured),
-                should_stop=should_stop,
-            )
+            try:
+                result = tune(
+                    task,
+                    measurer=self._measurer,
+                    trials=job.trials,
+                    seed=job.seed,
+                    strategy=job.strategy,
+                    history=self._store.trials(str(job.id)),
+                    on_trials=lambda measured: self._store.add(str(job.id), task, measured),
+                    should_stop=should_stop,
+                )
+            except Exception as error:
+                if not should_stop():
+                    raise
+                # What was under way was interrupted: the job ends, or waits, as it is.
+                _log.info("measuring was given up", job=str(job.id), reason=str(error))
         self._end(job, result, is_cancelled=heartbeat.is_cancelled)
 
     def _task(self, job: JobRow) -> Task:
@@ -140,13 +162,13 @@ class Coordinator:
             text = session.get_one(WorkloadRow, job.workload_key).script
         return Task(parse(text), Target(job.target))
 
-    def _end(self, claimed: JobRow, result: TuneResult, *, is_cancelled: bool) -> None:
+    def _end(self, claimed: JobRow, result: TuneResult | None, *, is_cancelled: bool) -> None:
         job_id = claimed.id
         with self._database.write() as session:
             job = leases.owned(session, job_id, str(self.owner))
             if is_cancelled or job.cancel_requested:
                 leases.finish(session, job_id, self.owner, JobState.CANCELLED)
-            elif self._stopping.is_set() and job.num_measured < job.trials:
+            elif result is None or (self._stopping.is_set() and job.num_measured < job.trials):
                 leases.release(session, job_id, self.owner)
             elif job.best_secs is None:
                 failures = trials.explain_failures(session, job_id)

@@ -61,7 +61,13 @@ class EmbeddedWorkers:
     def close(self) -> None:
         """End the engine and its workers."""
         self._closed.set()
-        if (engine := self._engine) is not None:
+        self.interrupt()
+
+    def interrupt(self) -> None:
+        """End what is under way, and its engine with it; the next request starts another."""
+        with self._lock:  # one that is starting is waited for
+            engine = self._engine
+        if engine is not None:
             self._drop(engine)
 
     def _running(self) -> Engine:
@@ -86,8 +92,11 @@ class EmbeddedWorkers:
 
     def _end(self, engine: Engine) -> None:
         # One that broke may not know its workers any more; they are shown as lost, then.
-        with suppress(Exception), self._database.write() as session:
-            workers.forget(session, [worker.name for worker in engine.workers()])
+        with suppress(Exception):
+            # Asked before the transaction begins: nobody else can write while it lasts.
+            names = [worker.name for worker in engine.workers()]
+            with self._database.write() as session:
+                workers.forget(session, names)
         engine.close()
 
     def _report(self) -> None:
@@ -108,8 +117,9 @@ class EmbeddedWorkers:
 
     def _tell(self, engine: Engine) -> None:
         try:
+            seen = engine.workers()
             with self._database.write() as session:
-                workers.heard_of(session, engine.workers())
+                workers.heard_of(session, seen)
         except Exception:
             # Who the workers are is told again in a moment; measuring does not wait for it.
             _log.warning("cannot report the workers", exc_info=True)

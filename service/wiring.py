@@ -12,4 +12,4 @@ from workers.dask_engine import DaskEngine
 def coordinate(database: Database, num_workers: int) -> tuple[EmbeddedWorkers, Coordinator]:
     """Return embedded workers and a coordinator over them; neither has started."""
     workers = EmbeddedWorkers(database, lambda: DaskEngine.embedded(num_workers=num_workers))
-    return workers, Coordinator(database, WorkerMeasurer(workers))
+    return workers, Coordinator(database, WorkerMeasurer(workers), interrupt=workers.interrupt)

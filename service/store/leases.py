@@ -29,7 +29,8 @@ def claim(session: Session, owner: Owner, *, lease_secs: float = LEASE_SECS) -> 
 
     A running job is free when its lease has run out, and at once when its owner was a process of
     this host that is gone. A job that was claimed again and again and never got as far as one
-    trial brings its coordinators down: it fails instead of being claimed once more.
+    trial brings its coordinators down: it fails instead of being claimed once more. One that
+    somebody wants cancelled ends here.
     """
     query = (
         select(JobRow)
@@ -39,6 +40,9 @@ def claim(session: Session, owner: Owner, *, lease_secs: float = LEASE_SECS) -> 
     )
     for row in session.scalars(query):
         if not _is_free(row):
+            continue
+        if row.cancel_requested:  # its owner was gone before it looked
+            _end(session, row, JobState.CANCELLED, None)
             continue
         if row.fruitless_claims >= MAX_FRUITLESS_CLAIMS:
             _end(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from threading import Event
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -209,6 +210,72 @@ def test_a_cancelled_job_keeps_its_trials(database: Database) -> None:
     job = read(database, job_id)
     assert (job.state, job.num_measured) == (JobState.CANCELLED, 3)
     assert job.finished_at is not None
+
+
+class Stuck:
+    """A measurer whose third result never comes; `interrupt` makes it an error."""
+
+    def __init__(self) -> None:
+        self.begun, self.interrupted = Event(), Event()
+
+    def measure(
+        self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
+    ) -> Iterator[tuple[int, Measurement]]:
+        for index in range(2):
+            yield index, Measurement((1.0,))
+        self.begun.set()
+        assert self.interrupted.wait(30)
+        raise ConnectionError("the workers were ended")
+
+
+def test_a_cancelled_job_does_not_wait_for_a_candidate_that_takes_long(database: Database) -> None:
+    job_id = submit(database)
+    stuck = Stuck()
+    coordinator = Coordinator(database, stuck, interrupt=stuck.interrupted.set, patience_secs=0.2)
+    coordinator.start()
+    assert stuck.begun.wait(30)
+    with database.write() as session:
+        jobs.cancel(session, job_id)
+    assert stuck.interrupted.wait(10)
+    assert coordinator.stop(10.0)
+    job = read(database, job_id)
+    assert (job.state, job.num_measured, job.error) == (JobState.CANCELLED, 2, None)
+
+
+def test_a_job_whose_workers_end_while_it_stops_is_put_back(database: Database) -> None:
+    job_id = submit(database)
+    stuck = Stuck()
+    coordinator = Coordinator(database, stuck)
+    coordinator.start()
+    assert stuck.begun.wait(30)
+    assert not coordinator.stop(0.1)
+    stuck.interrupted.set()
+    assert coordinator.stop(10.0)
+    with database.read() as session:
+        row = jobs.get(session, job_id)
+    assert (row.state, row.num_measured, row.error) == (JobState.QUEUED, 2, None)
+    assert row.fruitless_claims == 0
+
+
+def test_the_thread_outlives_an_error_that_nobody_foresaw(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim, calls = leases.claim, iter([ValueError("a row that cannot be read")])
+
+    def fail_once(*args: Any, **more: Any) -> Any:
+        if (error := next(calls, None)) is not None:
+            raise error
+        return claim(*args, **more)
+
+    monkeypatch.setattr(leases, "claim", fail_once)
+    job_id = submit(database)
+    coordinator = Coordinator(database, MemoryMeasurer(cost))
+    coordinator.start()
+    deadline = time.monotonic() + 30
+    while not read(database, job_id).state.is_final and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert coordinator.stop(10.0)
+    assert read(database, job_id).state is JobState.SUCCEEDED
 
 
 def test_a_coordinator_that_lost_its_job_writes_nothing_more(database: Database) -> None:

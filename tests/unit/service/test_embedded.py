@@ -60,6 +60,26 @@ def test_the_engine_starts_with_the_first_request_and_once(database: Database) -
     assert started[0].is_closed
 
 
+def test_what_was_interrupted_is_ended_and_the_next_request_starts_anew(
+    database: Database,
+) -> None:
+    started: list[MemoryEngine] = []
+
+    def start() -> MemoryEngine:
+        started.append(MemoryEngine())
+        return started[-1]
+
+    embedded = EmbeddedWorkers(database, start)
+    under_way = embedded.measure(REQUEST)
+    next(under_way)
+    embedded.interrupt()
+    assert started[0].is_closed
+    assert known(database) == []
+    assert len(list(embedded.measure(REQUEST))) == 2
+    assert len(started) == 2
+    embedded.close()
+
+
 def test_its_workers_are_known_until_it_is_closed(database: Database) -> None:
     embedded = EmbeddedWorkers(database, MemoryEngine)
     list(embedded.measure(REQUEST))

@@ -161,6 +161,15 @@ def test_cancelling_a_running_job_tells_its_owner(database: Database) -> None:
         assert leases.renew(session, job_id, ME)
 
 
+def test_a_cancelled_job_whose_owner_died_ends_at_the_next_claim(database: Database) -> None:
+    job_id = add_job(database)
+    claimed(database, DEAD)
+    with database.write() as session:
+        jobs.cancel(session, job_id)
+    assert claim(database, ME) is None
+    assert state_of(database, job_id) is JobState.CANCELLED
+
+
 def test_cancelling_a_job_that_ended_changes_nothing(database: Database) -> None:
     job_id = add_job(database)
     claimed(database, ME)
