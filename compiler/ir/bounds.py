@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from compiler.ir.affine import Affine, affine
+from compiler.ir.dtypes import is_integer, wrapped
 from compiler.ir.nodes import BinOp, Cast, Conditional, Expr, IntImm, Select, Var
 
 Interval: TypeAlias = tuple[int, int]
@@ -46,8 +47,9 @@ def _atom(atom: Expr, ranges: Ranges) -> Interval | None:
         case Select(_, then, otherwise) | Conditional(_, then, otherwise):
             a, b = bounds(then, ranges), bounds(otherwise, ranges)
             return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
-        case Cast(_, IntImm(value)):
-            return value, value
+        case Cast(dtype, IntImm(value)) if is_integer(dtype):
+            held = wrapped(value, dtype)
+            return held, held
         case _:
             return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.ir.dtypes import is_float, is_integer
+from compiler.ir.dtypes import is_float, is_integer, wrapped
 from compiler.ir.intrinsics import result_dtype
 from compiler.ir.nodes import (
     BinOp,
@@ -13,6 +13,7 @@ from compiler.ir.nodes import (
     Conditional,
     Expr,
     If,
+    IntImm,
     Load,
     Logic,
     Not,
@@ -38,6 +39,9 @@ def check_types(node: Expr | Stmt) -> None:  # noqa: C901 - one case a node
         TypeProblem: If the types of its children are not what it takes.
     """
     match node:
+        case IntImm(value, dtype):
+            if value != (bool(value) if dtype == "bool" else wrapped(value, dtype)):
+                raise TypeProblem(f"{value} does not fit into {dtype}")
         case BinOp():
             _same(node, node.lhs, node.rhs)
             _check_operator(node)

@@ -60,3 +60,10 @@ def is_signed(dtype: DType) -> bool:
 def is_integer(dtype: DType) -> bool:
     """Tell whether `dtype` is an integer type; bool is none."""
     return dtype.startswith(("int", "uint"))
+
+
+def wrapped(value: int, dtype: DType) -> int:
+    """Return what an integer type holds after a conversion of `value` to it."""
+    size = 1 << bits(dtype)
+    low = -size // 2 if is_signed(dtype) else 0
+    return (value - low) % size + low

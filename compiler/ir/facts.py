@@ -9,6 +9,7 @@ from compiler.ir.affine import Affine
 from compiler.ir.bounds import Interval, affine_bounds
 from compiler.ir.dtypes import is_integer
 from compiler.ir.nodes import Compare, CompareOp, Expr, Load, Logic, Not, Var, dtype_of
+from compiler.ir.overflow import may_wrap
 from compiler.ir.simplify import normal
 from compiler.ir.visit import walk
 
@@ -105,7 +106,7 @@ def _forms(condition: Expr, holds: bool, ranges: Mapping[Var, Interval]) -> Iter
         case Logic(op, lhs, rhs) if (op == "and") == holds:
             yield from _forms(lhs, holds, ranges)
             yield from _forms(rhs, holds, ranges)
-        case Compare(op, lhs, rhs) if is_integer(dtype_of(lhs)):
+        case Compare(op, lhs, rhs) if _obeys_arithmetic(lhs) and _obeys_arithmetic(rhs):
             difference = normal(lhs, ranges) - normal(rhs, ranges)
             one = Affine((), 1, difference.dtype)
             match op if holds else _NEGATED[op]:
@@ -124,6 +125,10 @@ def _forms(condition: Expr, holds: bool, ranges: Mapping[Var, Interval]) -> Iter
                     pass
         case _:
             pass
+
+
+def _obeys_arithmetic(expr: Expr) -> bool:
+    return is_integer(dtype_of(expr)) and not may_wrap(expr)
 
 
 def _has_load(form: Affine) -> bool:

@@ -10,8 +10,10 @@ whose body reads `i + 2`.
 
 from __future__ import annotations
 
+import keyword
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from compiler.ir.dtypes import DType
@@ -281,6 +283,30 @@ class PrimFunc:
         """The block that holds the whole program and the buffers it allocates."""
         return self.body.block
 
+    def with_attr(
+        self,
+        attr: str | Mapping[str, AnnotationValue],
+        value: AnnotationValue | None = None,
+    ) -> PrimFunc:
+        """Return the program with more attributes; `"global_symbol"` also names the function.
+
+        Args:
+            attr: The key of an attribute, or several attributes as a mapping.
+            value: The value, if one key is given.
+
+        Raises:
+            TypeError: If a key comes without a value, or a mapping with one.
+            ValueError: If `"global_symbol"` is not a name.
+        """
+        if isinstance(attr, str) == (value is None):
+            raise TypeError("with_attr takes a key and its value, or a mapping")
+        more = {attr: value} if isinstance(attr, str) and value is not None else attr
+        attrs = {**dict(self.attrs), **dict(more)}
+        name = attrs.get("global_symbol", self.name) if "global_symbol" in more else self.name
+        if not (isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)):
+            raise ValueError(f"global_symbol is {name!r}: expected the name of a function")
+        return replace(self, name=name, attrs=tuple(attrs.items()))
+
     def script(self) -> str:
         """Return the program as text, in today's spelling; `parse` reads it."""
         from compiler.ir import printer  # noqa: PLC0415 (the printer imports the nodes)
@@ -297,6 +323,29 @@ class IRModule:
     """Several functions, told apart by their names."""
 
     functions: tuple[PrimFunc, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.functions, tuple):
+            raise TypeError(
+                f"an IRModule takes a tuple of functions, not a {type(self.functions).__name__}"
+            )
+
+    def __getitem__(self, name: str) -> PrimFunc:
+        for func in self.functions:
+            if func.name == name:
+                return func
+        known = ", ".join(func.name for func in self.functions) or "none"
+        raise KeyError(f"there is no function {name!r}; the functions are: {known}")
+
+    def script(self) -> str:
+        """Return the module as text, in today's spelling; `parse_module` reads it."""
+        from compiler.ir import printer  # noqa: PLC0415 (the printer imports the nodes)
+
+        return printer.script(self)
+
+    def show(self) -> None:
+        """Print the module."""
+        sys.stdout.write(self.script())
 
 
 Expr: TypeAlias = (

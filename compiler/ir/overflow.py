@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from compiler.ir.bounds import Interval
-from compiler.ir.nodes import BinOp, Cast, Conditional, Expr, IntImm, Select, Var, dtype_of
+from compiler.ir.nodes import BinOp, Cast, Conditional, Expr, IntImm, Load, Select, Var, dtype_of
 from compiler.ir.visit import children
 
 _LIMITS = {"int32": 2**31, "int64": 2**63}
+_GROWING = ("+", "-", "*", "<<")
 
 
 class OverflowProblem(Exception):  # noqa: N818 (the verifier turns it into an error with a place)
@@ -49,6 +50,37 @@ def check_overflow(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval | Non
     if not -limit <= interval[0] <= interval[1] < limit:
         raise OverflowProblem(expr, interval)
     return interval
+
+
+def may_wrap(expr: Expr) -> bool:
+    """Tell whether arithmetic in an integer expression may leave its type unseen.
+
+    It may where it is on values out of buffers, or in types that `check_overflow` does not check:
+    there, the laws of whole numbers do not hold.
+    """
+    return _has_growth(expr) and not _is_checked(expr)
+
+
+def _has_growth(expr: Expr) -> bool:
+    if isinstance(expr, Load):
+        return False  # an index is no part of the value
+    if isinstance(expr, BinOp) and expr.op in _GROWING:
+        return True
+    return any(_has_growth(child) for child in children(expr))  # type: ignore[arg-type]
+
+
+def _is_checked(expr: Expr) -> bool:
+    match expr:
+        case Var() | IntImm():
+            return expr.dtype in _LIMITS
+        case BinOp("+" | "-" | "*" | "//" | "%" | "min" | "max", lhs, rhs):
+            return _is_checked(lhs) and _is_checked(rhs)
+        case Select(_, then, otherwise) | Conditional(_, then, otherwise):
+            return _is_checked(then) and _is_checked(otherwise)
+        case Cast(dtype, value):
+            return dtype in _LIMITS and _is_checked(value)
+        case _:
+            return False
 
 
 def _combine(op: str, a: Interval | None, b: Interval | None) -> Interval | None:  # noqa: C901

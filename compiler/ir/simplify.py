@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from compiler.ir.affine import Affine, affine, from_terms
 from compiler.ir.bounds import Ranges, affine_bounds
-from compiler.ir.dtypes import is_integer
+from compiler.ir.dtypes import is_integer, wrapped
 from compiler.ir.nodes import (
     FALSE,
     TRUE,
@@ -25,6 +25,7 @@ from compiler.ir.nodes import (
     Var,
     dtype_of,
 )
+from compiler.ir.overflow import may_wrap
 from compiler.ir.visit import map_expr
 
 _NOTHING: Mapping[Var, int] = {}
@@ -41,13 +42,13 @@ _NEGATED: dict[CompareOp, CompareOp] = {
 def simplify(expr: Expr, ranges: Ranges = _NOTHING) -> Expr:
     """Return an expression of the same value wherever variables lie in `ranges`.
 
-    Integer expressions come out in linear normal form; floating-point arithmetic is left as it
-    stands, since it does not obey the laws of numbers.
+    Integer expressions come out in linear normal form. Floating-point arithmetic is left as it
+    stands, and so is what may wrap around, since they do not obey the laws of numbers.
     """
     match expr:
         case Var() | IntImm() | FloatImm():
             return expr
-        case BinOp() if is_integer(dtype_of(expr)):
+        case BinOp() if is_integer(dtype_of(expr)) and not may_wrap(expr):
             return _recombine(normal(expr, ranges)).to_expr()
         case Compare(op, lhs, rhs) if is_integer(dtype_of(lhs)):
             return _compare(op, lhs, rhs, ranges)
@@ -63,7 +64,7 @@ def simplify(expr: Expr, ranges: Ranges = _NOTHING) -> Expr:
         case Cast(dtype, value):
             inner = simplify(value, ranges)
             if isinstance(inner, IntImm) and is_integer(dtype) and is_integer(inner.dtype):
-                return IntImm(inner.value, dtype)
+                return IntImm(wrapped(inner.value, dtype), dtype)
             return inner if dtype_of(inner) == dtype else Cast(dtype, inner)
         case _:
             return map_expr(expr, lambda e: simplify(e, ranges))
@@ -181,6 +182,8 @@ def _recombine(form: Affine) -> Affine:
 
 
 def _compare(op: CompareOp, lhs: Expr, rhs: Expr, ranges: Ranges) -> Expr:
+    if may_wrap(lhs) or may_wrap(rhs):
+        return Compare(op, simplify(lhs, ranges), simplify(rhs, ranges))
     a, b = _recombine(normal(lhs, ranges)), _recombine(normal(rhs, ranges))
     interval = affine_bounds(a - b, ranges)
     if interval is not None:

@@ -42,7 +42,7 @@ from compiler.ir.nodes import (
     Var,
     dtype_of,
 )
-from compiler.ir.overflow import OverflowProblem, check_overflow
+from compiler.ir.overflow import OverflowProblem, check_overflow, may_wrap
 from compiler.ir.print_expr import show_expr
 from compiler.ir.visit import children, walk
 
@@ -236,7 +236,11 @@ class _Verifier:
 
     def _check_operand(self, expr: BinOp, facts: Facts) -> None:
         """Refuse what traps or has no meaning: a division by zero, a shift by too much."""
-        if expr.op in ("//", "%") and not facts.within(expr.rhs, 1, 2**63):
+        if expr.op not in ("//", "%", "<<", ">>"):
+            return
+        unknown = may_wrap(expr.rhs)
+        one = IntImm(1, dtype_of(expr.rhs))
+        if expr.op in ("//", "%") and (unknown or not facts.at_least(expr.rhs, one)):
             raise VerifyError(
                 f"can't prove that the divisor of {show_expr(expr)} is positive: "
                 f"{show_expr(expr.rhs)} {_runs(facts, expr.rhs)}",
@@ -244,7 +248,7 @@ class _Verifier:
             )
         if expr.op in ("<<", ">>"):
             most = 8 * size_bytes(dtype_of(expr)) - 1
-            if not facts.within(expr.rhs, 0, most):
+            if unknown or not facts.within(expr.rhs, 0, most):
                 raise VerifyError(
                     f"can't prove that {show_expr(expr)} shifts by 0 to {most} bits", expr
                 )

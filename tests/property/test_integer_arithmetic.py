@@ -6,24 +6,28 @@ from collections.abc import Mapping
 from itertools import product
 from typing import get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler.ir.affine import affine
 from compiler.ir.bounds import bounds
-from compiler.ir.dtypes import is_integer
+from compiler.ir.dtypes import DType, is_integer
 from compiler.ir.nodes import (
     ArithOp,
     BinOp,
+    Cast,
     Compare,
     CompareOp,
     Expr,
     IntImm,
+    Load,
     Logic,
     Not,
     Select,
     Var,
     dtype_of,
+    make_buffer,
 )
 from compiler.ir.simplify import equal, prove, simplify
 from compiler.ir.visit import substitute, walk
@@ -159,3 +163,22 @@ def test_a_fused_index_comes_apart() -> None:
 def test_substitute_replaces_a_variable_by_its_identity() -> None:
     i, twin = Var("i"), Var("i")
     assert substitute(BinOp("+", i, twin), {i: IntImm(7)}) == BinOp("+", IntImm(7), twin)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32"])
+def test_data_that_wraps_around_is_not_taken_for_whole_numbers(dtype: DType) -> None:
+    x = Load(make_buffer("N", (8,), dtype), (IntImm(0),))
+    many, few = IntImm(100, dtype), IntImm(4, dtype)
+    conditions = (
+        Compare(">", BinOp("+", x, many), x),
+        Compare("==", BinOp("//", BinOp("*", x, few), few), x),
+        Compare("==", BinOp("max", BinOp("+", x, many), x), x),
+    )
+    for condition in conditions:
+        assert simplify(condition) == condition
+
+
+def test_a_literal_is_converted_as_numbers_are() -> None:
+    assert simplify(Cast("uint8", IntImm(260))) == IntImm(4, "uint8")
+    assert simplify(Cast("int8", IntImm(200))) == IntImm(-56, "int8")
+    assert bounds(Cast("uint8", IntImm(260)), {}) == (4, 4)

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from compiler import ops
+from compiler.ir.dtypes import DType
 from compiler.ir.limits import MAX_DEPTH
 from compiler.ir.nodes import (
     TRUE,
@@ -293,3 +294,38 @@ def test_what_is_never_reached_is_not_judged() -> None:
     store = Store(B, (plus(i, 100),), ZERO)
     impossible = Logic("and", Compare("<", i, num(0)), Compare("<", plus(i, 1), num(8)))
     verify(func_of(seq(Store(B, (num(0),), ZERO), For(i, num(8), If(impossible, store)))))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "uint32"])
+def test_a_condition_on_what_may_wrap_around_proves_nothing(dtype: DType) -> None:
+    data = make_buffer("N", (8,), dtype)
+    number = Load(data, (i,))
+
+    def less(amount: int) -> Expr:
+        return BinOp("-", number, IntImm(amount, dtype))
+
+    # The least number passes both conditions: `number - 5` wraps around.
+    near = Compare(">", less(5), IntImm(3, dtype))
+    guard = Logic("and", near, Compare("<", number, IntImm(16, dtype)))
+    body = For(i, IntImm(8), Store(B, (i,), Conditional(guard, at(less(9)), ZERO)))
+    root = Block("root", (), (), (), body)
+    func = PrimFunc("main", (A, B, data), BlockRealize((), TRUE, root))
+    with pytest.raises(VerifyError, match="can't prove that A"):
+        verify(func)
+
+
+def test_a_divisor_out_of_a_buffer_may_be_guarded() -> None:
+    number = Load(N, (i,))
+    divided = BinOp("//", num(100), number)
+    guarded = Conditional(Compare(">", number, num(0)), divided, num(0))
+    verify(looped(Cast("float32", guarded)))
+    # Four times 2**30 is zero.
+    wraps = BinOp("//", num(100), BinOp("*", number, num(4)))
+    guarded = Conditional(Compare(">", number, num(0)), wraps, num(0))
+    with pytest.raises(VerifyError, match="divisor"):
+        verify(looped(Cast("float32", guarded)))
+
+
+def test_a_literal_must_fit_its_type() -> None:
+    with pytest.raises(VerifyError, match="300 does not fit into int8"):
+        verify(looped(Cast("float32", IntImm(300, "int8"))))
