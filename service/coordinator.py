@@ -116,13 +116,12 @@ class Coordinator:
         while not self._stopping.is_set():
             self._work.clear()
             try:
-                found = self.run_one()
+                pause_secs = 0.0 if self.run_one() else _IDLE_SECS
             except Exception:
                 # Whatever it is, jobs would wait for ever without this thread.
                 _log.exception("cannot claim a job, or put one back")
-                found = False
-            if not found:
-                self._work.wait(_IDLE_SECS)
+                pause_secs = _MAX_BACKOFF_SECS
+            self._work.wait(pause_secs)
 
     def _drive(self, job: JobRow) -> None:
         result: TuneResult | None = None

@@ -23,7 +23,7 @@ from service.store.database import open_database
 
 _log = structlog.get_logger()
 
-STOP_SECS = 8.0
+STOP_SECS = 5.0
 """How long a stop waits for the trial in hand; a job that is not put back by then resumes too."""
 
 

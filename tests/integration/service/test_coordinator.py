@@ -273,6 +273,7 @@ def test_the_thread_outlives_an_error_that_nobody_foresaw(
     coordinator.start()
     deadline = time.monotonic() + 30
     while not read(database, job_id).state.is_final and time.monotonic() < deadline:
+        coordinator.wake()
         time.sleep(0.05)
     assert coordinator.stop(10.0)
     assert read(database, job_id).state is JobState.SUCCEEDED
