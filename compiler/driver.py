@@ -7,7 +7,7 @@ from typing import Protocol
 from compiler.codegen.error import CodegenError
 from compiler.codegen.machine_code import compile_object, llvm_version
 from compiler.codegen.module import LlvmModule, emit_module
-from compiler.ir.nodes import PrimFunc, Stmt, Store, static_shape
+from compiler.ir.nodes import IRModule, PrimFunc, Stmt, Store, static_shape
 from compiler.ir.visit import walk
 from compiler.passes.compact_buffers import compact_buffers
 from compiler.passes.promote_accumulators import promote_accumulators
@@ -52,14 +52,17 @@ def emit_llvm(func: PrimFunc, target: Target) -> LlvmModule:
         raise BuildError(f"{func.name}: {error}") from error
 
 
-def compile_artifact(program: PrimFunc | Scheduled, target: str | Target = "cpu") -> Artifact:
+def compile_artifact(
+    program: PrimFunc | IRModule | Scheduled, target: str | Target = "cpu"
+) -> Artifact:
     """Compile a program, scheduled or not, for a target that need not be this host.
 
     Raises:
         BuildError: If it can't be compiled.
         TargetError: If the target is unknown.
+        TypeError: If `program` is none.
     """
-    func = program if isinstance(program, PrimFunc) else program.func
+    func = _function(program)
     goal = target if isinstance(target, Target) else Target(target)
     module = emit_llvm(func, goal)
     written = {node.buffer for node in walk(func.body) if isinstance(node, Store)}
@@ -78,15 +81,29 @@ def compile_artifact(program: PrimFunc | Scheduled, target: str | Target = "cpu"
     )
 
 
-def build(program: PrimFunc | Scheduled, target: str | Target = "cpu") -> Module:
+def build(program: PrimFunc | IRModule | Scheduled, target: str | Target = "cpu") -> Module:
     """Compile a program and load it.
 
     Raises:
         BuildError: If it can't be compiled.
         TargetError: If the target is unknown.
+        TypeError: If `program` is none.
         ArtifactError: If this host can't run code for the target.
     """
     return Module(compile_artifact(program, target))
+
+
+def _function(program: PrimFunc | IRModule | Scheduled) -> PrimFunc:
+    """Return what is to be compiled; of a module, its only function."""
+    if isinstance(program, IRModule):
+        if len(program.functions) != 1:
+            names = ", ".join(func.name for func in program.functions) or "none"
+            raise BuildError(f"a kernel is one function, and the module holds: {names}")
+        return program.functions[0]
+    func: object = program if isinstance(program, PrimFunc) else getattr(program, "func", None)
+    if not isinstance(func, PrimFunc):
+        raise TypeError(f"expected a PrimFunc or a Schedule, not a {type(program).__name__}")
+    return func
 
 
 def toolchain() -> str:

@@ -13,7 +13,8 @@ from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace import Trace
 from compiler.target import Target
 from loopwright.errors import JobFailedError
-from loopwright.progress import TrialProgress
+from loopwright.models import MAX_TRIALS
+from loopwright.progress import TrialProgress, format_ratio, format_secs
 from loopwright.workload import WorkloadLike, to_func
 from service.measurer import WorkerMeasurer
 from tuner import trial as tuner_trial
@@ -38,13 +39,20 @@ class Trial:
         return self.measurement.best_secs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TuneResult:
     """What tuning found; `trials` are in order, and trial 0 is the default schedule."""
 
     func: PrimFunc
     target: Target
     trials: tuple[Trial, ...]
+
+    def __repr__(self) -> str:
+        best, default = self.best.run_secs, self.default.run_secs
+        return (
+            f"<TuneResult of {self.func.name} on {self.target.name}: {len(self.trials)} trials,"
+            f" best {format_secs(best)}, {format_ratio(default / best)} the default>"
+        )
 
     @property
     def best(self) -> Trial:
@@ -98,6 +106,8 @@ def tune(
         ValueError: If `trials` or `strategy` is.
         JobFailedError: If not one trial, the default schedule included, ran and was right.
     """
+    if trials not in range(1, MAX_TRIALS + 1):
+        raise ValueError(f"trials is {trials!r}: expected a number from 1 to {MAX_TRIALS}")
     func = to_func(workload)
     where = target if isinstance(target, Target) else Target(target)
     task = Task(func, where)

@@ -17,9 +17,14 @@ WorkloadLike: TypeAlias = PrimFunc | str
 
 
 def to_wire(workload: WorkloadLike) -> Workload:
-    """Return what is sent to a server; text is sent as it was given, and read over there."""
+    """Return what is sent to a server; text is sent as it was given, and read over there.
+
+    Raises:
+        TypeError: If it has none of the three forms.
+    """
     if isinstance(workload, PrimFunc):
         return Workload(script=script(workload))
+    _check_is_text(workload)
     if is_script(workload):
         return Workload(script=workload)
     return Workload(operator=workload.strip())
@@ -31,12 +36,22 @@ def to_func(workload: WorkloadLike) -> PrimFunc:
     Raises:
         ScriptError: If the text of a script is wrong; the error shows the place.
         OperatorError: If it is no operator that is known.
+        TypeError: If it has none of the three forms.
     """
     if isinstance(workload, PrimFunc):
         return workload
+    _check_is_text(workload)
     return parse(workload) if is_script(workload) else from_spec(workload.strip())
 
 
 def is_script(text: str) -> bool:
     """Say whether a text is a script, and not the name of an operator with its shape."""
     return "def " in text or "\n" in text.strip()
+
+
+def _check_is_text(workload: object) -> None:
+    if not isinstance(workload, str):
+        raise TypeError(
+            "a workload is a PrimFunc, the text of a script or an operator with its shape,"
+            f" not a {type(workload).__name__}"
+        )

@@ -300,9 +300,13 @@ class PrimFunc:
         """
         if isinstance(attr, str) == (value is None):
             raise TypeError("with_attr takes a key and its value, or a mapping")
-        more = {attr: value} if isinstance(attr, str) and value is not None else attr
-        attrs = {**dict(self.attrs), **dict(more)}
-        name = attrs.get("global_symbol", self.name) if "global_symbol" in more else self.name
+        more: dict[str, AnnotationValue] = {}
+        if not isinstance(attr, str):
+            more.update(attr)
+        elif value is not None:
+            more[attr] = value
+        attrs = {**dict(self.attrs), **more}
+        name = more.get("global_symbol", self.name)
         if not (isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)):
             raise ValueError(f"global_symbol is {name!r}: expected the name of a function")
         return replace(self, name=name, attrs=tuple(attrs.items()))

@@ -91,3 +91,15 @@ def test_what_cannot_be_meant_is_refused_before_anything_runs(
 ) -> None:
     with pytest.raises(kind):
         lw.tune(workload, **{"trials": 2, **options})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("trials", [0, 100_001, 2.5, "8"])
+def test_a_number_of_trials_out_of_range_is_refused(trials: int) -> None:
+    with pytest.raises(ValueError, match=r"trials is .*: expected a number from 1 to 100000"):
+        lw.tune(OPERATOR, trials=trials)
+
+
+def test_what_is_no_workload_is_refused() -> None:
+    schedule = lw.Schedule(lw.ops.from_spec(OPERATOR))
+    with pytest.raises(TypeError, match=r"a workload is .* not a Schedule"):
+        lw.tune(schedule, trials=1)  # type: ignore[arg-type]
