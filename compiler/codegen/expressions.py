@@ -318,6 +318,9 @@ class ExpressionEmitter(AddressEmitter):
             zero = Value("0.0" if is_float(source) else "0", 0)
             compare = self._fcmp if is_float(source) else self.icmp
             return compare("une" if is_float(source) else "ne", from_type, value, zero)
+        if (source, target) == ("float64", "float16"):
+            # No CPU converts at once, and LLVM's way is a function that hosts may lack.
+            return self._cast(self._cast(value, source, "float32"), "float32", target)
         op = conversion(source, target)
         if op is None:
             return value

@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from compiler.codegen.addresses import Value
+from compiler.codegen.error import CodegenError
 from compiler.codegen.statements import CACHE_LINE_BYTES, StatementEmitter
 from compiler.codegen.threads import LAUNCH, launch_runtime
-from compiler.ir.nodes import Buffer, For, Load, Stmt, Store, Var
+from compiler.ir.nodes import Buffer, Cast, FloatImm, For, Load, Stmt, Store, Var
 from compiler.ir.visit import walk
 from compiler.passes.promote_accumulators import register_buffers
 from compiler.target import Target
@@ -177,8 +178,10 @@ def emit_module(params: tuple[Buffer, ...], stmt: Stmt, target: Target) -> LlvmM
     """Write the module of a lowered program.
 
     Raises:
-        CodegenError: If the program expands to too much code.
+        CodegenError: If the program expands to too much code, or the CPU lacks a type of it.
     """
+    if "+f16c" not in target.features and target.triple.startswith("x86_64"):
+        _refuse_half(stmt, target)
     unit = _Unit(target.vector_bits, target.num_cores, register_buffers(stmt))
     body = FunctionEmitter(unit, is_task=False)
     arguments = []
@@ -200,6 +203,24 @@ def emit_module(params: tuple[Buffer, ...], stmt: Stmt, target: Target) -> LlvmM
     ]
     peak = body.workspace.peak_bytes
     return LlvmModule("\n".join(parts) + "\n", -(-peak // CACHE_LINE_BYTES) * CACHE_LINE_BYTES)
+
+
+def _refuse_half(stmt: Stmt, target: Target) -> None:
+    """Refuse float16: without instructions for it, code would call functions that hosts may lack.
+
+    Raises:
+        CodegenError: If the program has a value of the type.
+    """
+    for node in walk(stmt):
+        match node:
+            case Load(buffer) | Store(buffer):
+                is_half = buffer.dtype == "float16"
+            case Cast(dtype) | FloatImm(_, dtype):
+                is_half = dtype == "float16"
+            case _:
+                is_half = False
+        if is_half:
+            raise CodegenError(f"float16 needs the feature f16c, which {target.cpu} lacks")
 
 
 def _entry(num_params: int) -> str:

@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from compiler import te
+from compiler.driver import BuildError, emit_llvm
 from compiler.ir.dtypes import DType
 from compiler.ir.nodes import (
     TRUE,
@@ -30,6 +31,7 @@ from compiler.ir.nodes import (
     Var,
     make_buffer,
 )
+from compiler.target import Target
 from tests.unit.compiler.codegen.programs import elementwise, mark, run
 
 N = 45  # not a multiple of any vector's length
@@ -186,3 +188,23 @@ def test_a_float16_literal_that_is_too_large_is_infinite() -> None:
     root = Block("root", (), (), (), For(i, IntImm(4), store))
     func = PrimFunc("main", (B,), BlockRealize((), TRUE, root))
     np.testing.assert_array_equal(run(func), np.full(4, np.inf))
+
+
+def test_a_double_becomes_a_half() -> None:
+    x = RNG.standard_normal(N)
+    A = te.placeholder((N,), "float64", name="A")
+    B = te.compute((N,), lambda i: te.cast("float16", A[i]), name="B")
+    for kind in ("serial", "vectorized"):
+        func = mark(te.create_prim_func([A, B]), i=kind)
+        np.testing.assert_allclose(run(func, x), x.astype(np.float16), rtol=1e-3)
+    half = x.astype(np.float16)
+    got = run(elementwise(N, lambda A, i: te.erf(A[i]), "float16"), half)
+    np.testing.assert_allclose(got, [erf(v) for v in half], rtol=2e-3)
+
+
+def test_halves_are_refused_where_the_cpu_has_none() -> None:
+    func = elementwise(4, lambda A, i: A[i] + 1.0, "float16")
+    with pytest.raises(BuildError, match="float16 needs the feature f16c, which x86-64-v2 lacks"):
+        emit_llvm(func, Target("cpu -mcpu=x86-64-v2"))
+    emit_llvm(func, Target("cpu -mcpu=x86-64-v3"))
+    emit_llvm(func, Target("cpu -mcpu=neoverse-n1"))
