@@ -5,6 +5,7 @@ ServiceError
 ├── NotFoundError          what was asked for does not exist                            (404)
 ├── InvalidRequestError    the request is well-formed and means nothing we can do       (422)
 ├── BuildFailedError       the compiler died of a kernel, or took too long              (500)
+├── BusyError              too many wait for the same thing already: come back          (503)
 └── LeaseLostError         another coordinator owns the job now: stop, write nothing
 """
 
@@ -46,6 +47,10 @@ class InvalidRequestError(ServiceError):
 
 class BuildFailedError(ServiceError):
     """The compiler died of a kernel, or had to be killed; what it refuses is a bad request."""
+
+
+class BusyError(ServiceError):
+    """Too many requests wait for the same thing already; a later one may succeed."""
 
 
 class LeaseLostError(ServiceError):

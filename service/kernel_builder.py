@@ -14,7 +14,7 @@ from threading import BoundedSemaphore
 from typing import Any
 
 from service import kernel_child
-from service.errors import BuildFailedError, InvalidRequestError
+from service.errors import BuildFailedError, BusyError, InvalidRequestError
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class KernelBuilder:
         timeout_secs: How long a build may take.
         memory_bytes: How much address space it may use.
         at_once: How many builds may run at the same time; others wait for their turn.
+        waiting: How many may wait; each holds a thread, and those who only read need some too.
     """
 
     def __init__(
@@ -41,10 +42,12 @@ class KernelBuilder:
         timeout_secs: float = 60.0,
         memory_bytes: int = 4 << 30,
         at_once: int = 2,
+        waiting: int = 14,
     ) -> None:
         self._timeout_secs = timeout_secs
         self._memory_bytes = memory_bytes
         self._turns = BoundedSemaphore(at_once)
+        self._places = BoundedSemaphore(at_once + waiting)
 
     def build(self, request: KernelRequest) -> bytes:
         """Return the bytes of the artifact.
@@ -52,7 +55,16 @@ class KernelBuilder:
         Raises:
             InvalidRequestError: If the compiler refuses the program.
             BuildFailedError: If it dies of it, or takes too long.
+            BusyError: If too many wait for their turn.
         """
+        if not self._places.acquire(blocking=False):
+            raise BusyError("too many kernels wait to be built; try again in a moment")
+        try:
+            return self._build(request)
+        finally:
+            self._places.release()
+
+    def _build(self, request: KernelRequest) -> bytes:
         text = json.dumps(
             {
                 "script": request.script,

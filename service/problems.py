@@ -14,7 +14,7 @@ from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 
 from loopwright.models import Problem, ProblemError
-from service.errors import BuildFailedError, InvalidRequestError, NotFoundError
+from service.errors import BuildFailedError, BusyError, InvalidRequestError, NotFoundError
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -52,6 +52,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(NotFoundError, _not_found)
     app.add_exception_handler(InvalidRequestError, _invalid)
     app.add_exception_handler(BuildFailedError, _build_failed)
+    app.add_exception_handler(BusyError, _busy)
     app.add_exception_handler(OperationalError, _database_busy)
     app.add_exception_handler(Exception, _unexpected)
 
@@ -121,6 +122,12 @@ def _invalid(request: Request, error: Exception) -> JSONResponse:
 def _build_failed(request: Request, error: Exception) -> JSONResponse:
     _log.error("build failed", path=request.url.path, reason=str(error))
     return problem_response(500, str(error), instance=request.url.path)
+
+
+def _busy(request: Request, error: Exception) -> JSONResponse:
+    return problem_response(
+        503, str(error), instance=request.url.path, headers={"Retry-After": "1"}
+    )
 
 
 def _database_busy(request: Request, error: Exception) -> JSONResponse:

@@ -82,6 +82,7 @@ def fetch_kernel(database: Database, builder: KernelBuilder, kernel: Kernel) -> 
     Raises:
         InvalidRequestError: If the compiler refuses the program.
         BuildFailedError: If it dies of it, or takes too long.
+        BusyError: If too many kernels wait to be built.
     """
     with database.read() as session:
         kept = artifacts.find(session, kernel.key)

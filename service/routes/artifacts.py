@@ -22,7 +22,7 @@ SCHEDULE_HEADER = "Loopwright-Schedule"
     "",
     response_class=Response,
     responses={
-        **responses(404, 422, 500),
+        **responses(404, 422, 500, 503),
         200: {
             "description": f"The kernel; `{SCHEDULE_HEADER}` says if its schedule was measured "
             "(`best`) or is the `default`",

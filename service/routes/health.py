@@ -17,8 +17,8 @@ router = APIRouter(prefix="/health", tags=["health"])
 
 
 @probes.get("/livez", status_code=204, response_class=Response)
-def livez() -> None:
-    """Say that the process lives."""
+async def livez() -> None:
+    """Say that the process lives, also when all its threads are busy."""
 
 
 @probes.get("/readyz", status_code=204, response_class=Response)

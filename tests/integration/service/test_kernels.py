@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Barrier, Event
 from typing import Any
 from uuid import UUID
 
@@ -164,3 +167,27 @@ def test_a_compiler_that_dies_costs_one_request(
     assert refused.status_code == 500
     assert "the compiler died of SIGSEGV" in refused.json()["detail"]
     assert client.get("/jobs").status_code == 200
+
+
+def test_more_builds_than_can_wait_are_sent_away(database: Database) -> None:
+    begun, go_on = Barrier(2), Event()
+
+    class Slow(KernelBuilder):
+        def _build(self, request: KernelRequest) -> bytes:
+            begun.wait(10)
+            assert go_on.wait(10)
+            return b"a kernel"
+
+    app = create_app(Parts(database, builder=Slow(at_once=1, waiting=0)))
+    with (
+        TestClient(app, base_url="http://test/api/v1") as client,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        post = partial(client.post, "/artifacts", params={"fallback": True}, json=QUERY)
+        first = pool.submit(post)
+        begun.wait(10)
+        refused = post()
+        go_on.set()
+        assert first.result(10).content == b"a kernel"
+    assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
+    assert "too many kernels wait" in refused.json()["detail"]
