@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from loopwright.cli.options import JsonOption, TokenOption, UrlOption
-from loopwright.cli.output import console, moment, print_json, secs, speed_up
+from loopwright.cli.output import console, moment, print_json, print_table, secs, speed_up
 from loopwright.client import DEFAULT_URL, Client
 from loopwright.models import JobRead, JobState
 
@@ -25,8 +25,10 @@ def jobs(
         found = list(client.jobs(state=state, limit=limit))
     if as_json:
         print_json(found)
+    elif found:
+        print_table(_table(found))
     else:
-        console.print(_table(found) if found else "no jobs")
+        console.print("no jobs")
 
 
 def _table(found: list[JobRead]) -> Table:

@@ -8,10 +8,14 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from loopwright.progress import format_ratio, format_secs
+
+# Wider than any table; a terminal that is narrower wraps its lines.
+_ENOUGH = 1000
 
 console = Console()
 err_console = Console(stderr=True)
@@ -38,6 +42,14 @@ def facts(rows: dict[str, str]) -> Table:
     for name, value in rows.items():
         table.add_row(name, value)
     return table
+
+
+def print_table(table: Table) -> None:
+    """Print a table with nothing cut off: what is in it is to be copied, or read by a program."""
+    for column in table.columns:
+        column.no_wrap = True
+    table.box = SIMPLE_HEAD
+    Console(width=_ENOUGH).print(table)
 
 
 def secs(value: float | None) -> str:

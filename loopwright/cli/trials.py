@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from loopwright.cli.options import JsonOption, TokenOption, UrlOption
-from loopwright.cli.output import console, print_json, secs
+from loopwright.cli.output import console, print_json, print_table, secs
 from loopwright.client import DEFAULT_URL, Client
 from loopwright.models import TrialRead
 
@@ -25,8 +25,10 @@ def trials(
         found = list(client.job(job).trials())
     if as_json:
         print_json(found)
+    elif found:
+        print_table(_table(found))
     else:
-        console.print(_table(found) if found else "no trials yet")
+        console.print("no trials yet")
 
 
 def _table(found: list[TrialRead]) -> Table:

@@ -13,6 +13,7 @@ from compiler.ir.flops import flops
 from compiler.schedule.trace import Trace
 from compiler.target import Target
 from loopwright import tuning
+from loopwright.cli.failure import InputError
 from loopwright.cli.options import (
     JsonOption,
     OptionalUrlOption,
@@ -26,6 +27,9 @@ from loopwright.client import Client
 from loopwright.errors import JobFailedError
 from loopwright.models import MAX_SEED, MAX_TRIALS, Strategy
 from loopwright.workload import to_func
+
+# What a shell reports of a command that Ctrl-C ended.
+INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,7 @@ class Outcome:
     default_secs: float | None
     best_secs: float
     trace: Trace
+    was_interrupted: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return what `--json` prints."""
@@ -73,6 +78,8 @@ def tune(
     """Search for a fast schedule; every candidate is checked before it counts."""
     text = read_workload(workload)
     Target(target)
+    if output is not None and not output.parent.is_dir():
+        raise InputError(f"the kernel cannot be written to {output}: there is no such directory")
     search = Search(text, target, trials, seed, strategy)
     if url is None:
         outcome = _tune_here(search)
@@ -86,25 +93,45 @@ def tune(
         print_json(outcome.to_json())
     else:
         _show(outcome, text)
+    if outcome.was_interrupted:
+        raise typer.Exit(INTERRUPTED)
 
 
 def _tune_here(search: Search) -> Outcome:
-    found = tuning.tune(
-        search.workload,
-        target=search.target,
-        trials=search.trials,
-        seed=search.seed,
-        strategy=search.strategy.value,
-    )
-    default = found.default.measurement
+    seen: list[tuning.Trial] = []
+    was_interrupted = False
+    try:
+        found = tuning.tune(
+            search.workload,
+            target=search.target,
+            trials=search.trials,
+            seed=search.seed,
+            strategy=search.strategy.value,
+            on_trial=seen.append,
+        )
+    except KeyboardInterrupt:
+        measured = f"interrupted after {len(seen)} of {search.trials} trials"
+        found = tuning.TuneResult(
+            to_func(search.workload),
+            Target(search.target),
+            tuple(sorted(seen, key=lambda trial: trial.number)),
+        )
+        if not seen or not found.best.measurement.ok:
+            err_console.print(f"{measured}: nothing was found yet", highlight=False)
+            raise typer.Exit(INTERRUPTED) from None
+        err_console.print(f"{measured}; the best so far:", highlight=False)
+        was_interrupted = True
+    # Trials arrive as they are done, so that the first to arrive need not be the default.
+    first = found.trials[0]
     return Outcome(
         found.func.name,
         found.target.name,
         None,
         len(found.trials),
-        default.best_secs if default.ok else None,
+        first.run_secs if first.number == 0 and first.measurement.ok else None,
         found.best.run_secs,
         found.best.trace,
+        was_interrupted,
     )
 
 
@@ -120,8 +147,12 @@ def _tune_there(client: Client, search: Search) -> Outcome:
     try:
         job = handle.wait()
     except KeyboardInterrupt:
-        err_console.print(f"the job goes on; see: loopwright trials {handle.id}", highlight=False)
-        raise typer.Exit(130) from None
+        err_console.print(
+            f"the job goes on; see: loopwright trials {handle.id} --url {client.url}",
+            highlight=False,
+            soft_wrap=True,
+        )
+        raise typer.Exit(INTERRUPTED) from None
     best = client.best(search.workload, target=job.target)
     if job.best_secs is None:
         raise JobFailedError(f"job {job.id} was {job.state} before anything ran")

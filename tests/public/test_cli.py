@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 import loopwright as lw
+from compiler.runtime.measurement import Measurement
 from examples.serving import Server, free_port
+from loopwright import tuning
 from loopwright.cli.main import app
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "mm_relu.script"
@@ -100,6 +103,47 @@ def test_a_mistake_in_a_script_is_shown_with_its_place(tmp_path: Path) -> None:
     assert place.startswith(f"error: {path}:18:")
     assert "vl" in place
     assert quoted.index("vl") == carets.index("^")
+
+
+def test_a_kernel_that_could_not_be_written_is_told_before_tuning() -> None:
+    ran = loopwright("tune", "matmul:8,8,8", "-o", "no/such/folder/kernel")
+    assert ran.returncode == 2
+    assert "there is no such directory" in ran.stderr
+
+
+def test_tuning_that_is_interrupted_shows_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = lw.Schedule(lw.ops.from_spec("matmul:8,8,8")).trace
+
+    def tune(*_: object, on_trial: Callable[[lw.Trial], None], **__: object) -> None:
+        for number, secs in ((1, 1.0), (0, 2.0)):
+            on_trial(lw.Trial(number, "sketch", trace, Measurement(run_secs=(secs,))))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tuning, "tune", tune)
+    ran = CliRunner().invoke(app, ["tune", "matmul:8,8,8", "--trials", "9", "--json"])
+    assert ran.exit_code == 130
+    assert "interrupted after 2 of 9 trials; the best so far:" in ran.stderr
+    outcome = json.loads(ran.stdout)
+    assert outcome["was_interrupted"]
+    assert (outcome["default_secs"], outcome["best_secs"]) == (2.0, 1.0)
+
+
+def test_tuning_that_is_interrupted_at_once_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def tune(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tuning, "tune", tune)
+    ran = CliRunner().invoke(app, ["tune", "matmul:8,8,8", "--trials", "9"])
+    assert ran.exit_code == 130
+    assert "interrupted after 0 of 9 trials: nothing was found yet" in ran.stderr
+
+
+def test_a_narrow_terminal_cuts_no_job_id(server: Server) -> None:
+    with lw.Client(server.url) as client:
+        job = client.tune("matmul:8,8,8", target=TARGET, trials=1)
+        job.wait()
+    ran = CliRunner(env={"COLUMNS": "40"}).invoke(app, ["jobs", "--url", server.url])
+    assert str(job.id) in ran.stdout
 
 
 def test_a_server_that_is_not_there_is_exit_code_3() -> None:
