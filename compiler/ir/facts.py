@@ -88,14 +88,22 @@ class Facts:
     def _is_not_negative(self, form: Affine) -> bool:
         if self._is_obvious(form):
             return True
-        rests = [form - known for known in self.not_negative]
+        helpful = [part for known in self.not_negative for part in _multiples(known, form)]
+        rests = [form - known for known in helpful]
         if any(self._is_obvious(rest) for rest in rests):
             return True
-        return any(self._is_obvious(rest - known) for rest in rests for known in self.not_negative)
+        return any(self._is_obvious(rest - known) for rest in rests for known in helpful)
 
     def _is_obvious(self, form: Affine) -> bool:
         interval = affine_bounds(form, self.ranges)
         return interval is not None and interval[0] >= 0
+
+
+def _multiples(known: Affine, form: Affine) -> Iterator[Affine]:
+    """Yield a form that is not negative, and its multiples that cancel a term of `form`."""
+    yield known
+    ratios = {form.coefficient(atom) / coefficient for atom, coefficient in known.terms}
+    yield from (known.scaled(int(ratio)) for ratio in ratios if ratio > 1 and ratio.is_integer())
 
 
 def _forms(condition: Expr, holds: bool, ranges: Mapping[Var, Interval]) -> Iterator[Affine]:

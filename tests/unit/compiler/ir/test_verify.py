@@ -329,3 +329,16 @@ def test_a_divisor_out_of_a_buffer_may_be_guarded() -> None:
 def test_a_literal_must_fit_its_type() -> None:
     with pytest.raises(VerifyError, match="300 does not fit into int8"):
         verify(looped(Cast("float32", IntImm(300, "int8"))))
+
+
+def test_a_condition_on_tiles_bounds_their_elements() -> None:
+    tile = BinOp("+", BinOp("*", i, num(4)), j)
+    element = BinOp("+", BinOp("*", i, num(16)), BinOp("*", j, num(4)))
+    for limit, is_legal in ((2, True), (3, False)):
+        store = If(Compare("<", tile, num(limit)), Store(B, (BinOp("+", element, num(3)),), ZERO))
+        func = func_of(For(i, IntImm(3), For(j, IntImm(4), store)))
+        if is_legal:
+            verify(func)
+            continue
+        with pytest.raises(VerifyError, match="can't prove"):
+            verify(func)
