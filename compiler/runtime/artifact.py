@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import zipfile
+import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -18,6 +19,17 @@ from compiler.ir.dtypes import DType
 
 FORMAT_VERSION = 1
 _LIMIT_BYTES = 64 << 20
+
+# What the standard library raises on bytes that are no zip, no JSON, or not of our form.
+_MALFORMED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    LookupError,
+    RuntimeError,  # an encrypted entry, a method of compression that is not supported, deep JSON
+    TypeError,
+    ValueError,
+)
 
 
 class ArtifactError(ValueError):
@@ -71,17 +83,15 @@ class Artifact:
                 meta = json.loads(file.read("meta.json"))
                 code = file.read("kernel.o")
             return cls._from_meta(meta, code)
-        except (
-            zipfile.BadZipFile,
-            KeyError,
-            TypeError,
-            UnicodeDecodeError,
-            json.JSONDecodeError,
-        ) as error:
+        except ArtifactError:
+            raise
+        except _MALFORMED as error:
             raise ArtifactError(f"not a Loopwright artifact: {error}") from error
 
     @classmethod
     def _from_meta(cls, meta: dict[str, Any], code: bytes) -> Artifact:
+        if not isinstance(meta, dict):
+            raise TypeError("its meta.json holds no object")
         version = meta.pop("format", None)
         if version != FORMAT_VERSION:
             raise ArtifactError(
@@ -97,6 +107,12 @@ class Artifact:
                     f"the artifact has a parameter of unknown dtype {param['dtype']!r}"
                 )
             params.append(Param(**{**param, "shape": tuple(int(n) for n in param["shape"])}))
+        for field in ("name", "target", "triple", "features", "toolchain"):
+            if not isinstance(meta[field], str):
+                raise TypeError(f"its {field} is {meta[field]!r}")
+        size = meta["workspace_bytes"]
+        if not isinstance(size, int) or size < 0:
+            raise TypeError(f"its workspace has {size!r} bytes")
         return cls(**meta, params=tuple(params), object_code=code)
 
     def save(self, path: str | Path) -> None:

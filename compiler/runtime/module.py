@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from compiler.codegen.machine_code import initialize
 from compiler.codegen.module import ENTRY
 from compiler.runtime.artifact import Artifact, ArtifactError, Param
-from compiler.target import Target, host_cpu, host_features
+from compiler.target import Target, TargetError, host_cpu, host_features
 
 Array = NDArray[Any]
 _ALIGNMENT = 64
@@ -39,7 +39,12 @@ class Module:
         _check_host(artifact)
         self.artifact = artifact
         self.params = artifact.params
-        self.num_threads = Target(artifact.target).num_cores
+        try:
+            self.num_threads = Target(artifact.target).num_cores
+        except TargetError as error:
+            raise ArtifactError(
+                f"{artifact.name} was built for another machine: {error}"
+            ) from error
         self._local = threading.local()
         self._engine, entry = _load(artifact)
         self._entry: Callable[[int], None] | None = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(entry)

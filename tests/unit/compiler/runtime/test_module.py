@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import json
 import subprocess
 import sys
 import threading
@@ -233,3 +235,57 @@ def test_equal_targets_are_equal_however_they_are_written() -> None:
     assert target.vector_bits == 256
     assert target.num_vector_registers == 16
     assert target.label == "cpu/znver3"
+
+
+def with_meta(artifact: Artifact, **changes: Any) -> bytes:
+    """Return the artifact's file with other words in its meta.json."""
+    with zipfile.ZipFile(io.BytesIO(artifact.to_bytes())) as file:
+        meta, code = json.loads(file.read("meta.json")), file.read("kernel.o")
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        file.writestr("meta.json", json.dumps({**meta, **changes}))
+        file.writestr("kernel.o", code)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"params": 5},
+        {"params": [{"name": "A", "shape": ["x"], "dtype": "float32", "is_output": True}]},
+        {"workspace_bytes": "x"},
+        {"workspace_bytes": -1},
+        {"target": 5},
+        {"features": None},
+        {"triple": None},
+        {"more": 1},
+    ],
+)
+def test_a_strange_description_is_an_error(matmul: Module, changes: dict[str, Any]) -> None:
+    with pytest.raises(ArtifactError, match="not a Loopwright artifact"):
+        Artifact.from_bytes(with_meta(matmul.artifact, **changes))
+
+
+def test_a_kernel_for_an_unknown_target_is_not_loaded(matmul: Module) -> None:
+    artifact = Artifact.from_bytes(with_meta(matmul.artifact, target="cpu -mcpu=nothing"))
+    with pytest.raises(ArtifactError, match="unknown CPU 'nothing'"):
+        Module(artifact)
+
+
+@pytest.mark.parametrize("meta", [b"[]", b"null", b"\xff", b"[" * 100_000])
+def test_what_describes_no_kernel_is_an_error(meta: bytes) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as file:
+        file.writestr("meta.json", meta)
+        file.writestr("kernel.o", b"")
+    with pytest.raises(ArtifactError, match="not a Loopwright artifact"):
+        Artifact.from_bytes(buffer.getvalue())
+
+
+def test_a_flipped_byte_is_an_error_or_changes_nothing(matmul: Module) -> None:
+    content = matmul.artifact.to_bytes()
+    for place in range(0, len(content), 7):
+        damaged = bytearray(content)
+        damaged[place] ^= 0xFF
+        with contextlib.suppress(ArtifactError):
+            assert Artifact.from_bytes(bytes(damaged)) == matmul.artifact
