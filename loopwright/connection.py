@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 import stamina
+import stamina.instrumentation
 from pydantic import BaseModel, ValidationError
 
 from loopwright.errors import InvalidAddressError, ProtocolError, ServerUnreachableError, error_for
@@ -20,6 +21,10 @@ from loopwright.models import Event, problem_from
 API = "/api/v1"
 _BUSY = frozenset({429, 502, 503, 504})
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+# Each retry would be a line on the standard output of whoever imports this; the error or warning
+# that ends the retries says enough.
+stamina.instrumentation.set_on_retry_hooks([])
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 

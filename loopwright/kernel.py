@@ -41,6 +41,9 @@ class Kernel:
         """
         self._module(*arrays)
 
+    def __repr__(self) -> str:
+        return f"<Kernel {self.artifact.name} for {self.artifact.target} ({self.source})>"
+
     @property
     def is_tuned(self) -> bool:
         """Whether this is the product of a search, and not of the default schedule."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import Annotated, Any
 
-import stamina.instrumentation
 import typer
 from typer.core import TyperGroup
 
@@ -80,6 +79,4 @@ def options(
 
 def main() -> None:
     """Run the command line of this process."""
-    # Retries are told on standard error by the failure that ends them, not one by one on output.
-    stamina.instrumentation.set_on_retry_hooks([])
     app(prog_name="loopwright")

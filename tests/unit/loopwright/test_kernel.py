@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -141,3 +144,18 @@ def test_a_mistake_in_the_request_is_never_papered_over(
         client.kernel(OPERATOR)
     with warnings.catch_warnings(), pytest.raises(lw.AccessDeniedError):
         client.kernel(OPERATOR)
+
+
+def test_retries_print_nothing(tmp_path: Path) -> None:
+    code = (
+        "import sys, warnings, loopwright as lw; warnings.simplefilter('ignore');"
+        "lw.Client(sys.argv[1], attempts=2).kernel('matmul:4,4,4')"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, f"http://127.0.0.1:{free_port()}"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "LOOPWRIGHT_CACHE": str(tmp_path)},
+    )
+    assert (ran.stdout, ran.stderr) == ("", "")
