@@ -12,22 +12,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
-from compiler.codegen.emitter import Emitter
+from compiler.codegen.instructions import InstructionEmitter, Value
 from compiler.ir.affine import Affine
 from compiler.ir.bounds import bounds
 from compiler.ir.dtypes import size_bytes
 from compiler.ir.nodes import Buffer, Expr, IntImm, Var, static_shape
 from compiler.ir.simplify import normal
 from compiler.ir.visit import substitute, walk
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A value in a register: its name or literal, the level that computes it, its lanes."""
-
-    name: str
-    level: int
-    lanes: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +45,7 @@ class Address:
     offsets: Value | None = None
 
 
-class AddressEmitter(Emitter, ABC):
+class AddressEmitter(InstructionEmitter, ABC):
     """Emits the addresses of accesses under the current bindings of variables."""
 
     def __init__(self) -> None:

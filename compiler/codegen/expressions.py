@@ -7,10 +7,10 @@ reassociation, no assumption about NaN or infinity.
 
 from __future__ import annotations
 
-from compiler.codegen.addresses import Address, AddressEmitter, Lane, Value
+from compiler.codegen.addresses import Address, AddressEmitter, Lane
+from compiler.codegen.instructions import Value
 from compiler.codegen.math_functions import LIBRARY_FUNCTIONS, expand
 from compiler.codegen.types import (
-    conversion,
     element_alignment,
     literal,
     memory_type,
@@ -45,17 +45,11 @@ from compiler.ir.visit import walk
 _FLOAT_OPS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 _INT_OPS = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor", "<<": "shl"}
 _PREDICATES = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
-_TRAPPING = ("sdiv", "srem", "udiv", "urem")
 _INDEX: DType = "int64"
 
 
 class ExpressionEmitter(AddressEmitter):
     """Emits expressions under the current bindings, and under the mask of a vector condition."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.mask: Value | None = None
-        self.externals: set[str] = set()
 
     def integer(self, expr: Expr) -> Value:
         """Emit an index expression as a 64-bit integer or a vector of them."""
@@ -78,12 +72,15 @@ class ExpressionEmitter(AddressEmitter):
                 return self.binary("xor", "i1", self.value(inner), Value("true", 0))
             case Select(condition, then, otherwise):
                 return self.select(
-                    dtype_of(then), self.value(condition), self.value(then), self.value(otherwise)
+                    scalar_type(dtype_of(then)),
+                    self.value(condition),
+                    self.value(then),
+                    self.value(otherwise),
                 )
             case Conditional():
                 return self._conditional(expr)
             case Cast(dtype, inner):
-                return self._cast(self.value(inner), dtype_of(inner), dtype)
+                return self.convert(self.value(inner), dtype_of(inner), dtype)
             case Call():
                 return self._call(expr)
             case Load(buffer, indices):
@@ -103,7 +100,7 @@ class ExpressionEmitter(AddressEmitter):
             case BinOp(op, lhs, rhs):
                 return self._int_op(op, dtype, self._int(lhs, dtype), self._int(rhs, dtype), expr)
             case _:
-                return self._cast(self.value(expr), dtype_of(expr), dtype)
+                return self.convert(self.value(expr), dtype_of(expr), dtype)
 
     def _variable(self, var: Var, dtype: DType) -> Value:
         bound = self.env[var]
@@ -127,30 +124,19 @@ class ExpressionEmitter(AddressEmitter):
         if op in _INT_OPS:
             return self.binary(_INT_OPS[op], scalar, a, b)
         if op in ("min", "max"):
-            return self._intrinsic(f"{'s' if signed else 'u'}{op}", scalar, (a, b))
+            return self.intrinsic(f"{'s' if signed else 'u'}{op}", scalar, (a, b))
         if op == ">>":
             return self.binary("ashr" if signed else "lshr", scalar, a, b)
         division, remainder = ("sdiv", "srem") if signed else ("udiv", "urem")
         if not signed or (self.is_natural(expr.lhs) and self.is_natural(expr.rhs)):
             return self.binary("udiv" if op == "//" else "urem", scalar, a, b)
-        return self._floor(
+        return self.floored(
             op == "//",
             scalar,
             self.binary(division, scalar, a, b),
             self.binary(remainder, scalar, a, b),
             b,
         )
-
-    def _floor(self, is_division: bool, scalar: str, q: Value, r: Value, b: Value) -> Value:
-        """Round towards minus infinity: correct where the remainder's sign is not the divisor's."""
-        zero = Value("0", 0)
-        differs = self.icmp("slt", scalar, self.binary("xor", scalar, r, b), zero)
-        inexact = self.icmp("ne", scalar, r, zero)
-        wrong = self.binary("and", "i1", differs, inexact)
-        if is_division:
-            fixed = self.binary("sub", scalar, q, Value("1", 0))
-            return self._select(scalar, wrong, fixed, q)
-        return self._select(scalar, wrong, self.binary("add", scalar, r, b), r)
 
     # --- arithmetic -------------------------------------------------------------------------
 
@@ -162,12 +148,12 @@ class ExpressionEmitter(AddressEmitter):
         match expr:
             case BinOp("+", addend, BinOp("*", a, b)) | BinOp("+", BinOp("*", a, b), addend):
                 operands = (self.value(a), self.value(b), self.value(addend))
-                return self._intrinsic("fmuladd", scalar, operands)
+                return self.intrinsic("fmuladd", scalar, operands)
             case BinOp("min" | "max" as op, lhs, rhs):
                 return self._extremum(op, scalar, lhs, rhs)
             case BinOp("//", lhs, rhs):
                 quotient = self.binary("fdiv contract", scalar, self.value(lhs), self.value(rhs))
-                return self._intrinsic("floor", scalar, (quotient,))
+                return self.intrinsic("floor", scalar, (quotient,))
             case BinOp(op, lhs, rhs):
                 name = f"{_FLOAT_OPS[op]} contract"
                 return self.binary(name, scalar, self.value(lhs), self.value(rhs))
@@ -181,9 +167,9 @@ class ExpressionEmitter(AddressEmitter):
             lhs, rhs = rhs, lhs
         a, b = self.value(lhs), self.value(rhs)
         if isinstance(rhs, FloatImm) and rhs.value == rhs.value:
-            keeps_a = self._fcmp("ult" if op == "min" else "ugt", scalar, a, b)
-            return self._select(scalar, keeps_a, a, b)
-        return self._intrinsic("minimum" if op == "min" else "maximum", scalar, (a, b))
+            keeps_a = self.fcmp("ult" if op == "min" else "ugt", scalar, a, b)
+            return self.select(scalar, keeps_a, a, b)
+        return self.intrinsic("minimum" if op == "min" else "maximum", scalar, (a, b))
 
     def _compare(self, op: str, lhs: Expr, rhs: Expr) -> Value:
         dtype = dtype_of(lhs)
@@ -192,75 +178,16 @@ class ExpressionEmitter(AddressEmitter):
         if op in ("==", "!="):
             name = "eq" if op == "==" else "ne"
             return (
-                self._fcmp({"eq": "oeq", "ne": "une"}[name], scalar, a, b)
+                self.fcmp({"eq": "oeq", "ne": "une"}[name], scalar, a, b)
                 if is_float(dtype)
                 else self.icmp(name, scalar, a, b)
             )
         order = _PREDICATES[op]
         if is_float(dtype):
-            return self._fcmp(f"o{order}", scalar, a, b)
+            return self.fcmp(f"o{order}", scalar, a, b)
         return self.icmp(f"{'s' if is_signed(dtype) else 'u'}{order}", scalar, a, b)
 
-    def icmp(self, predicate: str, scalar: str, a: Value, b: Value) -> Value:
-        """Compare integers."""
-        return self.binary(f"icmp {predicate}", scalar, a, b)
-
-    def _fcmp(self, predicate: str, scalar: str, a: Value, b: Value) -> Value:
-        return self.binary(f"fcmp {predicate}", scalar, a, b)
-
-    def binary(self, op: str, scalar: str, a: Value, b: Value) -> Value:
-        """Emit an operation on two values, copying a scalar into lanes where the other has them.
-
-        It goes where its operands are known, unless it may trap there.
-        """
-        may_trap = op in _TRAPPING and not (b.name.isdigit() and int(b.name))
-        if may_trap and self.mask is not None:
-            # Lanes that the mask leaves out divide too: by one, whatever their divisor is.
-            b = self._select(scalar, self.mask, b, Value("1", 0))
-        lanes = max(a.lanes, b.lanes)
-        a, b = self.widen(a, scalar, lanes), self.widen(b, scalar, lanes)
-        level = max(a.level, b.level)
-        text = f"{op} {vector(scalar, lanes)} {a.name}, {b.name}"
-        if may_trap:
-            return Value(self.emit(text), self.depth, lanes)
-        return Value(self.pure(text, level), level, lanes)
-
-    def _intrinsic(self, name: str, scalar: str, args: tuple[Value, ...]) -> Value:
-        """Call an LLVM intrinsic that is overloaded on the type of its operands."""
-        lanes = max(a.lanes for a in args)
-        wide = [self.widen(a, scalar, lanes) for a in args]
-        level = max(a.level for a in wide)
-        kind = vector(scalar, lanes)
-        function = f"@llvm.{name}.{type_suffix(scalar, lanes)}"
-        self.externals.add(f"declare {kind} {function}({', '.join([kind] * len(args))})")
-        operands = ", ".join(f"{kind} {a.name}" for a in wide)
-        return Value(self.pure(f"call {kind} {function}({operands})", level), level, lanes)
-
-    def widen(self, a: Value, scalar: str, lanes: int) -> Value:
-        """Copy a scalar into every lane."""
-        if a.lanes == lanes:
-            return a
-        assert a.lanes == 1, f"{a.lanes} lanes meet {lanes}"
-        if not a.name.startswith("%"):
-            return Value(splat(scalar, a.name, lanes), a.level, lanes)
-        kind = vector(scalar, lanes)
-        one = self.pure(f"insertelement {kind} poison, {scalar} {a.name}, i64 0", a.level)
-        text = f"shufflevector {kind} {one}, {kind} poison, <{lanes} x i32> zeroinitializer"
-        return Value(self.pure(text, a.level), a.level, lanes)
-
     # --- choices ----------------------------------------------------------------------------
-
-    def select(self, dtype: DType, condition: Value, then: Value, otherwise: Value) -> Value:
-        """Take one of two values, lane by lane."""
-        return self._select(scalar_type(dtype), condition, then, otherwise)
-
-    def _select(self, scalar: str, condition: Value, then: Value, otherwise: Value) -> Value:
-        lanes = max(condition.lanes, then.lanes, otherwise.lanes)
-        then, otherwise = self.widen(then, scalar, lanes), self.widen(otherwise, scalar, lanes)
-        kind, test = vector(scalar, lanes), vector("i1", condition.lanes)
-        level = max(condition.level, then.level, otherwise.level)
-        text = f"select {test} {condition.name}, {kind} {then.name}, {kind} {otherwise.name}"
-        return Value(self.pure(text, level), level, lanes)
 
     def _conditional(self, expr: Conditional) -> Value:
         """Evaluate one side only: by branches, or where lanes differ by masking their loads."""
@@ -269,10 +196,13 @@ class ExpressionEmitter(AddressEmitter):
             then = self._masked(condition, expr.then)
             inverse = self.binary("xor", "i1", condition, Value("true", 0))
             otherwise = self._masked(inverse, expr.otherwise)
-            return self._select(scalar_type(dtype_of(expr)), condition, then, otherwise)
+            return self.select(scalar_type(dtype_of(expr)), condition, then, otherwise)
         if not any(_needs_guard(n) for side in (expr.then, expr.otherwise) for n in walk(side)):
             return self.select(
-                dtype_of(expr), condition, self.value(expr.then), self.value(expr.otherwise)
+                scalar_type(dtype_of(expr)),
+                condition,
+                self.value(expr.then),
+                self.value(expr.otherwise),
             )
         return self._branches(condition, expr)
 
@@ -310,24 +240,6 @@ class ExpressionEmitter(AddressEmitter):
 
     # --- conversions and functions ------------------------------------------------------------
 
-    def _cast(self, value: Value, source: DType, target: DType) -> Value:
-        if source == target:
-            return value
-        from_type, to_type = scalar_type(source), scalar_type(target)
-        if target == "bool":
-            zero = Value("0.0" if is_float(source) else "0", 0)
-            compare = self._fcmp if is_float(source) else self.icmp
-            return compare("une" if is_float(source) else "ne", from_type, value, zero)
-        if (source, target) == ("float64", "float16"):
-            # No CPU converts at once, and LLVM's way is a function that hosts may lack.
-            return self._cast(self._cast(value, source, "float32"), "float32", target)
-        op = conversion(source, target)
-        if op is None:
-            return value
-        kinds = vector(from_type, value.lanes), vector(to_type, value.lanes)
-        text = f"{op} {kinds[0]} {value.name} to {kinds[1]}"
-        return Value(self.pure(text, value.level), value.level, value.lanes)
-
     def _call(self, call: Call) -> Value:
         expanded = expand(call)
         if not isinstance(expanded, Call):
@@ -335,24 +247,8 @@ class ExpressionEmitter(AddressEmitter):
         args = tuple(self.value(a) for a in expanded.args)
         scalar = scalar_type(expanded.dtype)
         if expanded.name in LIBRARY_FUNCTIONS:
-            return self._library_call(LIBRARY_FUNCTIONS[expanded.name], expanded.dtype, args[0])
-        return self._intrinsic(expanded.name, scalar, args)
-
-    def _library_call(self, name: str, dtype: DType, arg: Value) -> Value:
-        """Call a function of the C library for each lane."""
-        wide = self._cast(arg, dtype, "float64")
-        self.externals.add(f"declare double @{name}(double)")
-        kind = vector("double", wide.lanes)
-        if wide.lanes == 1:
-            text = f"call double @{name}(double {wide.name})"
-            return self._cast(Value(self.pure(text, wide.level), wide.level), "float64", dtype)
-        result = "poison"
-        for lane in range(wide.lanes):
-            one = self.pure(f"extractelement {kind} {wide.name}, i64 {lane}", wide.level)
-            one = self.pure(f"call double @{name}(double {one})", wide.level)
-            text = f"insertelement {kind} {result}, double {one}, i64 {lane}"
-            result = self.pure(text, wide.level)
-        return self._cast(Value(result, wide.level, wide.lanes), "float64", dtype)
+            return self.library_call(LIBRARY_FUNCTIONS[expanded.name], expanded.dtype, args[0])
+        return self.intrinsic(expanded.name, scalar, args)
 
     # --- memory -------------------------------------------------------------------------------
 

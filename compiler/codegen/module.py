@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from compiler.codegen.addresses import Value
 from compiler.codegen.error import CodegenError
+from compiler.codegen.instructions import Value
 from compiler.codegen.statements import CACHE_LINE_BYTES, StatementEmitter
 from compiler.codegen.threads import LAUNCH, launch_runtime
 from compiler.ir.nodes import Buffer, Cast, FloatImm, For, Load, Stmt, Store, Var
@@ -91,23 +91,7 @@ class FunctionEmitter(StatementEmitter):
 
     def run_range(self, loop: For) -> int:
         """Emit the loop from %begin to %end; return the workspace that a task wants."""
-        start, label, after = Value("%begin", 0), self.name("loop"), self.name("after")
-        index, following = f"%{self.name('i')}", f"%{self.name('next')}"
-        self.open(label)
-        self.env[loop.var] = Value(index, self.depth)
-        self.run(loop.body)
-        body = self.close()
-        self.current.lines += [
-            f"  br label %{label}",
-            f"{label}:",
-            f"  {index} = phi i64 [ {start.name}, %{self.current.label} ],"
-            f" [ {following}, %{body.label} ]",
-            *body.lines,
-            f"  {following} = add nuw nsw i64 {index}, 1",
-            f"  %{after}.test = icmp ult i64 {following}, %end",
-            f"  br i1 %{after}.test, label %{label}, label %{after}",
-            f"{after}:",
-        ]
+        self.rotated(loop, "%begin", "%end")
         return self.workspace.peak_bytes
 
     def define(self, name: str, params: list[str], more: str = "") -> str:

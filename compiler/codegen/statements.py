@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias, assert_never
 
-from compiler.codegen.addresses import Address, Lane, Value
+from compiler.codegen.addresses import Address, Lane
 from compiler.codegen.error import CodegenError
 from compiler.codegen.expressions import ExpressionEmitter
+from compiler.codegen.instructions import Value
 from compiler.codegen.types import element_alignment, memory_type, type_suffix, vector
 from compiler.ir.bounds import bounds
 from compiler.ir.dtypes import bits, size_bytes
@@ -112,10 +113,11 @@ class StatementEmitter(ExpressionEmitter):
         del self.env[loop.var]
 
     def _serial(self, loop: For, extent: int) -> None:
-        """Emit a rotated loop: it runs at least once, so it tests at its end."""
-        self._rotated(loop, str(extent))
+        """Emit a loop that tests at its end, since it runs at least once."""
+        self.rotated(loop, "0", str(extent))
 
-    def _rotated(self, loop: For, extent: str) -> None:
+    def rotated(self, loop: For, begin: str, end: str) -> None:
+        """Run a loop's body for `begin`, ..., `end` - 1; there is at least one of them."""
         label, after = self.name("loop"), self.name("after")
         index, following = f"%{self.name('i')}", f"%{self.name('next')}"
         self.open(label)
@@ -124,10 +126,10 @@ class StatementEmitter(ExpressionEmitter):
         self.current.lines += [
             f"  br label %{label}",
             f"{label}:",
-            f"  {index} = phi i64 [ 0, %{self.current.label} ], [ {following}, %{body.label} ]",
+            f"  {index} = phi i64 [ {begin}, %{self.current.label} ], [ {following}, %{body.label} ]",
             *body.lines,
             f"  {following} = add nuw nsw i64 {index}, 1",
-            f"  %{after}.test = icmp ult i64 {following}, {extent}",
+            f"  %{after}.test = icmp ult i64 {following}, {end}",
             f"  br i1 %{after}.test, label %{label}, label %{after}",
             f"{after}:",
         ]
@@ -141,7 +143,7 @@ class StatementEmitter(ExpressionEmitter):
         self.extents[loop.var] = interval[1]
         count = self.integer(extent)
         enters = self.icmp("sgt", "i64", count, Value("0", 0))
-        self._guarded(enters, lambda: self._rotated(loop, count.name))
+        self._guarded(enters, lambda: self.rotated(loop, "0", count.name))
 
     def _vectorized(self, loop: For, extent: int) -> None:
         """Run a loop as vectors of the machine's width, the rest as shorter ones."""
