@@ -126,7 +126,8 @@ class StatementEmitter(ExpressionEmitter):
         self.current.lines += [
             f"  br label %{label}",
             f"{label}:",
-            f"  {index} = phi i64 [ {begin}, %{self.current.label} ], [ {following}, %{body.label} ]",
+            f"  {index} = phi i64 [ {begin}, %{self.current.label} ],"
+            f" [ {following}, %{body.label} ]",
             *body.lines,
             f"  {following} = add nuw nsw i64 {index}, 1",
             f"  %{after}.test = icmp ult i64 {following}, {end}",
