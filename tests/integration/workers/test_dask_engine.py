@@ -3,6 +3,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import islice
 
 import psutil
 import pytest
@@ -112,10 +113,11 @@ def test_a_batch_that_is_lost_too_often_is_reported_and_the_rest_goes_on(
 ) -> None:
     monkeypatch.setattr("workers.dask_engine._MAX_RESUBMISSIONS", 0)
     monkeypatch.setitem(dask_engine._SETTINGS, "distributed.scheduler.allowed-failures", 0)
-    num_candidates = 150
+    num_candidates = 250
     with closing(DaskEngine.embedded(num_workers=1)) as engine:
         results = engine.measure(request(*[DEFAULT_TRACE] * num_candidates))
-        found = dict([next(results)])
+        # By then batches have their full length, and the next one is under way.
+        found = dict(islice(results, 60))
         worker_of(engine).kill()
         found.update(results)
     assert sorted(found) == list(range(num_candidates))
