@@ -321,6 +321,9 @@ class PrimFunc:
         """Print the program."""
         sys.stdout.write(self.script())
 
+    def __str__(self) -> str:
+        return self.script()
+
 
 @dataclass(frozen=True, slots=True)
 class IRModule:
@@ -350,6 +353,9 @@ class IRModule:
     def show(self) -> None:
         """Print the module."""
         sys.stdout.write(self.script())
+
+    def __str__(self) -> str:
+        return self.script()
 
 
 Expr: TypeAlias = (

@@ -27,6 +27,10 @@ class Schedule(LoopMethods, BlockMethods, SamplingMethods):
     Args:
         mod: The program; it is not changed. Of a module, the first function is worked on.
         seed: Where drawn decisions come from; the same seed draws the same.
+
+    Raises:
+        TypeError: If `mod` is no program.
+        ScheduleError: If the program has what schedules can't handle.
     """
 
     def __init__(self, mod: PrimFunc | IRModule, *, seed: int | None = None) -> None:

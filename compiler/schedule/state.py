@@ -16,6 +16,8 @@ class State:
     """The state of a schedule, and how primitives read and change it."""
 
     def __init__(self, mod: PrimFunc | IRModule, *, seed: int | None = None) -> None:
+        if not isinstance(mod, PrimFunc | IRModule):
+            raise TypeError(f"expected a PrimFunc or an IRModule to schedule, got {mod!r}")
         functions = mod.functions if isinstance(mod, IRModule) else (mod,)
         if not functions:
             raise ValueError("the module has no function to schedule")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from compiler import ops
 from compiler.ir.nodes import (
     TRUE,
     Allocate,
@@ -174,3 +176,15 @@ def test_tiles_need_positive_numbers() -> None:
     i, _ = sch.get_loops("B")
     with refused(sch, "n = 0 and max_innermost_factor = 4 must be positive", at="for i"):
         sch.sample_perfect_tile(i, 0, 4)
+
+
+@pytest.mark.parametrize("mod", [3, "matmul:4,4,4", None])
+def test_what_is_no_program_is_refused(mod: Any) -> None:
+    with pytest.raises(TypeError, match="expected a PrimFunc or an IRModule to schedule, got"):
+        Schedule(mod)
+
+
+def test_a_program_prints_as_its_script() -> None:
+    func = ops.matmul(4, 4, 4)
+    assert str(func) == func.script()
+    assert str(Schedule(func).mod) == Schedule(func).mod.script()
