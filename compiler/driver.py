@@ -47,7 +47,7 @@ def emit_llvm(func: PrimFunc, target: Target) -> LlvmModule:
         BuildError: If the program is too large once expanded.
     """
     try:
-        return emit_module(func.params, lower(func, target), target)
+        return emit_module(func.buffers, lower(func, target), target)
     except CodegenError as error:
         raise BuildError(f"{func.name}: {error}") from error
 
@@ -67,7 +67,7 @@ def compile_artifact(
     module = emit_llvm(func, goal)
     written = {node.buffer for node in walk(func.body) if isinstance(node, Store)}
     params = tuple(
-        Param(b.name, static_shape(b), b.dtype, is_output=b in written) for b in func.params
+        Param(b.name, static_shape(b), b.dtype, is_output=b in written) for b in func.buffers
     )
     return Artifact(
         name=func.name,

@@ -42,7 +42,7 @@ class Prepared:
         self.func = func
         self._inputs = inputs
         self._expected = expected
-        self._arrays = {b.name: aligned_empty(static_shape(b), b.dtype) for b in func.params}
+        self._arrays = {b.name: aligned_empty(static_shape(b), b.dtype) for b in func.buffers}
         self._first: dict[str, Array] = {}
 
     def fresh_arrays(self) -> list[Array]:

@@ -37,6 +37,7 @@ from compiler.ir.nodes import (
     Not,
     Ramp,
     Select,
+    StringImm,
     Var,
     dtype_of,
 )
@@ -85,7 +86,7 @@ class ExpressionEmitter(AddressEmitter):
                 return self._call(expr)
             case Load(buffer, indices):
                 return self._load(buffer, indices)
-            case Ramp() | Broadcast():
+            case Ramp() | Broadcast() | StringImm():
                 raise AssertionError("vectors are made here, not by a pass")
 
     # --- integers that only address memory -------------------------------------------------

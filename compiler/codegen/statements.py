@@ -19,10 +19,12 @@ from compiler.ir.nodes import (
     BinOp,
     BlockRealize,
     Buffer,
+    Evaluate,
     Expr,
     For,
     If,
     IntImm,
+    Let,
     Seq,
     Stmt,
     Store,
@@ -77,6 +79,8 @@ class StatementEmitter(ExpressionEmitter):
                 self._for(stmt)
             case Allocate(buffer, body):
                 self._allocate(buffer, body)
+            case Evaluate() | Let():
+                raise CodegenError("statements of this kind are not compiled yet")
             case BlockRealize():
                 raise AssertionError("blocks are realized before code generation")
             case _:

@@ -32,6 +32,7 @@ from compiler.ir.nodes import (
     Not,
     Ramp,
     Select,
+    StringImm,
     Var,
     dtype_of,
 )
@@ -144,8 +145,8 @@ class ArrayEvaluator:
             case Load(buffer, indices):
                 view = self.view(buffer, indices)
                 return self._gather(buffer, indices) if view is None else view
-            case Ramp() | Broadcast():
-                raise AssertionError("vectors are made by lowering, after the oracle")
+            case Ramp() | Broadcast() | StringImm():
+                raise AssertionError("the oracle refuses programs with vectors and opaque calls")
             case _:
                 assert_never(expr)
 

@@ -14,6 +14,7 @@ from compiler.ir.nodes import (
     Expr,
     If,
     IntImm,
+    Let,
     Load,
     Logic,
     Not,
@@ -23,6 +24,7 @@ from compiler.ir.nodes import (
     Store,
     dtype_of,
 )
+from compiler.ir.opaque import OPAQUE, Opaque
 from compiler.ir.print_expr import show_expr
 
 _ON_FLOATS = frozenset({"+", "-", "*", "/", "min", "max"})
@@ -55,8 +57,13 @@ def check_types(node: Expr | Stmt) -> None:  # noqa: C901 - one case a node
         case Select(condition, then, otherwise) | Conditional(condition, then, otherwise):
             _condition(node, condition)
             _same(node, then, otherwise)
+        case Call(name, args, dtype) if name in OPAQUE:
+            _check_opaque(OPAQUE[name], args, dtype)
         case Call(name, args, dtype):
             _check_call(name, args, dtype)
+        case Let(var, value, _):
+            if var.dtype != dtype_of(value):
+                raise TypeProblem(f"{var.name} is {var.dtype}, got {dtype_of(value)}")
         case Load(_, indices):
             _indices(node, indices)
         case Store(buffer, indices, value):
@@ -91,6 +98,14 @@ def _check_call(name: str, args: tuple[Expr, ...], dtype: str) -> None:
         raise TypeProblem(f"T.{error}") from None
     if dtype != expected:
         raise TypeProblem(f"T.{name} returns {expected} here, not {dtype}")
+
+
+def _check_opaque(opaque: Opaque, args: tuple[Expr, ...], dtype: str) -> None:
+    if not opaque.least <= len(args) <= opaque.most:
+        expected = f"{opaque.least} to {opaque.most}"
+        raise TypeProblem(f"T.{opaque.name} takes {expected} argument(s), got {len(args)}")
+    if dtype != opaque.dtype:
+        raise TypeProblem(f"T.{opaque.name} returns {opaque.dtype}, not {dtype}")
 
 
 def _same(node: Expr, lhs: Expr, rhs: Expr) -> None:

@@ -26,11 +26,13 @@ from compiler.ir.nodes import (
     Cast,
     Compare,
     Conditional,
+    Evaluate,
     Expr,
     FloatImm,
     For,
     If,
     IntImm,
+    Let,
     Load,
     Logic,
     Not,
@@ -40,10 +42,12 @@ from compiler.ir.nodes import (
     Seq,
     Stmt,
     Store,
+    StringImm,
     Var,
     dtype_of,
     static_shape,
 )
+from compiler.ir.opaque import OPAQUE
 
 Array: TypeAlias = NDArray[Any]
 Number: TypeAlias = int | float | bool
@@ -63,12 +67,12 @@ def evaluate(func: PrimFunc, inputs: Mapping[str, Array]) -> dict[str, Array]:
         EvaluationError: If an access is out of bounds.
     """
     memory: dict[Buffer, Array] = {}
-    for buffer in func.params:
+    for buffer in func.buffers:
         given = inputs.get(buffer.name)
         memory[buffer] = poisoned(buffer) if given is None else given.copy()
     with np.errstate(all="ignore"):
         _Evaluator(memory).run(func.body)
-    return {buffer.name: memory[buffer] for buffer in func.params}
+    return {buffer.name: memory[buffer] for buffer in func.buffers}
 
 
 def poisoned(buffer: Buffer) -> Array:
@@ -82,12 +86,17 @@ class _Evaluator:
         self.memory = memory
         self.env: dict[Var, Number] = {}
 
-    def run(self, stmt: Stmt) -> None:
+    def run(self, stmt: Stmt) -> None:  # noqa: C901 - one case a node
         match stmt:
             case Store(buffer, indices, value):
                 # The value comes first: it may read the element that is overwritten.
                 number = self.value(value)
                 self.memory[buffer][self.place(buffer, indices)] = _stored(number, buffer.dtype)
+            case Evaluate(value):
+                self.effect(value)
+            case Let(var, value, body):
+                self.env[var] = self.value(value)
+                self.run(body)
             case Seq(stmts):
                 for each in stmts:
                     self.run(each)
@@ -106,6 +115,11 @@ class _Evaluator:
                 self.run(body)
             case _:
                 assert_never(stmt)
+
+    def effect(self, value: Expr) -> None:
+        """Evaluate for effect. What speaks to other threads or to passes does nothing here."""
+        if not (isinstance(value, Call) and value.name in OPAQUE):
+            self.value(value)
 
     def block(self, realize: BlockRealize) -> None:
         block = realize.block
@@ -162,8 +176,8 @@ class _Evaluator:
             case Load(buffer, indices):
                 number: Number = self.memory[buffer][self.place(buffer, indices)].item()
                 return number
-            case Ramp() | Broadcast():
-                raise AssertionError("vectors are no part of the language")
+            case Ramp() | Broadcast() | StringImm():
+                raise AssertionError("no scalar")
             case _:
                 assert_never(expr)
 

@@ -31,10 +31,23 @@ class Facts:
 
     ranges: Mapping[Var, Interval] = field(default_factory=dict)
     not_negative: tuple[Affine, ...] = ()
+    unknown: frozenset[Var] = frozenset()  # variables that are defined, and of which no more is
 
     def having(self, var: Var, extent: int) -> Facts:
         """Add a variable that runs from 0 to `extent - 1`."""
-        return Facts({**self.ranges, var: (0, extent - 1)}, self.not_negative)
+        return self.with_range(var, (0, extent - 1))
+
+    def with_range(self, var: Var, interval: Interval) -> Facts:
+        """Add a variable whose values lie in an interval."""
+        return Facts({**self.ranges, var: interval}, self.not_negative, self.unknown)
+
+    def with_unknown(self, *variables: Var) -> Facts:
+        """Add variables of which nothing is known."""
+        return Facts(self.ranges, self.not_negative, self.unknown.union(variables))
+
+    def knows(self, var: Var) -> bool:
+        """Tell whether a variable is defined."""
+        return var in self.ranges or var in self.unknown
 
     def assuming(self, condition: Expr, *, holds: bool = True, pure: bool = False) -> Facts:
         """Add what a condition says.
@@ -59,9 +72,10 @@ class Facts:
                     low = max(low, -(form.const // coefficient))
                 else:
                     high = min(high, form.const // -coefficient)
-                return Facts({**self.ranges, var: (low, high)}, self.not_negative)
+                return self.with_range(var, (low, high))
             case _:
-                return Facts(self.ranges, (*self.not_negative, form)[:_MAX_CONDITIONS])
+                known = (*self.not_negative, form)[:_MAX_CONDITIONS]
+                return Facts(self.ranges, known, self.unknown)
 
     @property
     def is_contradiction(self) -> bool:

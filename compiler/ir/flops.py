@@ -11,9 +11,11 @@ from compiler.ir.nodes import (
     BlockRealize,
     Call,
     Conditional,
+    Evaluate,
     Expr,
     For,
     If,
+    Let,
     PrimFunc,
     Seq,
     Stmt,
@@ -38,6 +40,10 @@ def _stmt(stmt: Stmt) -> int:
     match stmt:
         case Store(_, _, value):
             return _expr(value)
+        case Evaluate(value):
+            return _expr(value)
+        case Let(_, value, body):
+            return _expr(value) + _stmt(body)
         case Seq(stmts):
             return sum(_stmt(s) for s in stmts)
         case If(condition, then, otherwise):

@@ -13,9 +13,11 @@ from compiler.ir.nodes import (
     BlockRealize,
     Buffer,
     Call,
+    Evaluate,
     Expr,
     For,
     If,
+    Let,
     Load,
     PrimFunc,
     Seq,
@@ -41,8 +43,10 @@ def param_roles(func: PrimFunc) -> Roles:
     accesses = _Accesses()
     accesses.stmt(func.body)
     return Roles(
-        tuple(p.name for p in func.params if p in accesses.read_first or p not in accesses.written),
-        tuple(p.name for p in func.params if p in accesses.written),
+        tuple(
+            p.name for p in func.buffers if p in accesses.read_first or p not in accesses.written
+        ),
+        tuple(p.name for p in func.buffers if p in accesses.written),
     )
 
 
@@ -60,7 +64,7 @@ def random_inputs(func: PrimFunc, seed: int) -> dict[str, NDArray[Any]]:
     inputs = param_roles(func).inputs
     return {
         buffer.name: _values(rng, static_shape(buffer), buffer.dtype, signed=signed)
-        for buffer in func.params
+        for buffer in func.buffers
         if buffer.name in inputs
     }
 
@@ -84,12 +88,18 @@ class _Accesses:
     def __init__(self) -> None:
         self.read_first: set[Buffer] = set()
         self.written: set[Buffer] = set()
+        self._viewed: dict[Buffer, Buffer] = {}  # what the matched buffers are views of
 
-    def stmt(self, stmt: Stmt) -> None:
+    def stmt(self, stmt: Stmt) -> None:  # noqa: C901 - one case a node
         match stmt:
             case Store(buffer, indices, value):
                 self._exprs(*indices, value)
-                self.written.add(buffer)
+                self.written.add(self._origin(buffer))
+            case Evaluate(value):
+                self._exprs(value)
+            case Let(_, value, body):
+                self._exprs(value)
+                self.stmt(body)
             case Seq(stmts):
                 for s in stmts:
                     self.stmt(s)
@@ -102,6 +112,8 @@ class _Accesses:
                 self.stmt(body)
             case BlockRealize(values, predicate, block):
                 self._exprs(*values, predicate)
+                for match in block.match_buffers:
+                    self._viewed[match.buffer] = self._origin(match.source.buffer)
                 if block.init is not None:
                     self.stmt(block.init)
                 self.stmt(block.body)
@@ -109,5 +121,10 @@ class _Accesses:
     def _exprs(self, *exprs: Expr) -> None:
         for expr in exprs:
             for node in walk(expr):
-                if isinstance(node, Load) and node.buffer not in self.written:
-                    self.read_first.add(node.buffer)
+                if isinstance(node, Load):
+                    buffer = self._origin(node.buffer)
+                    if buffer not in self.written:
+                        self.read_first.add(buffer)
+
+    def _origin(self, buffer: Buffer) -> Buffer:
+        return self._viewed.get(buffer, buffer)

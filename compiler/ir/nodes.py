@@ -24,13 +24,25 @@ LogicOp: TypeAlias = Literal["and", "or"]
 LoopKind: TypeAlias = Literal["serial", "parallel", "vectorized", "unrolled", "thread_binding"]
 IterKind: TypeAlias = Literal["spatial", "reduce", "scan", "opaque"]
 Scalar: TypeAlias = str | int | float | bool
-AnnotationValue: TypeAlias = Scalar | tuple[Scalar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationDict:
+    """A mapping as the value of an annotation."""
+
+    items: tuple[tuple[str, AnnotationValue], ...]
+
+
+AnnotationValue: TypeAlias = "Scalar | tuple[AnnotationValue, ...] | AnnotationDict"
 Annotations: TypeAlias = tuple[tuple[str, AnnotationValue], ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Var:
-    """A loop variable, a block iterator, or what a buffer is stored in (dtype "handle")."""
+    """A variable: of a loop, a block's iterator, a name for a value, a symbolic extent.
+
+    Of dtype "handle" it stands for the storage of a buffer.
+    """
 
     name: str
     dtype: DType | Literal["handle"] = "int32"
@@ -50,6 +62,13 @@ class FloatImm:
 
     value: float
     dtype: DType = "float32"
+
+
+@dataclass(frozen=True, slots=True)
+class StringImm:
+    """A string literal: an argument of an opaque call."""
+
+    value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +136,11 @@ class Cast:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A pure mathematical function by its name in `compiler.ir.intrinsics`."""
+    """A function by its name: a pure one of `compiler.ir.intrinsics`, or an opaque one.
+
+    Opaque calls (`compiler.ir.opaque`) have an effect or tell passes something; they may take
+    strings, and buffers as the handle variables of their storage.
+    """
 
     name: str
     args: tuple[Expr, ...]
@@ -134,7 +157,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Ramp:
-    """The vector `base, base + stride, ...` of `lanes` integers; made by the vectorize pass."""
+    """The vector `base, base + stride, ...` of `lanes` integers."""
 
     base: Expr
     stride: int
@@ -143,7 +166,7 @@ class Ramp:
 
 @dataclass(frozen=True, slots=True)
 class Broadcast:
-    """The vector of `lanes` copies of `value`; made by the vectorize pass."""
+    """The vector of `lanes` copies of `value`."""
 
     value: Expr
     lanes: int
@@ -151,16 +174,24 @@ class Broadcast:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A dense row-major array: shape in elements, and the memory scope it lives in.
+    """An array: shape in elements, and the memory scope it lives in; dense and row-major.
 
     Scopes: "global" (parameters, workspace), "local" (registers), and the GPU's
     ("shared", "wmma.accumulator", ...).
+
+    A buffer that a block matches with a region of another may be strided: `strides` in elements,
+    one a dimension, or empty where it is dense; `elem_offset` is where it begins in its storage,
+    which is a multiple of `offset_factor` (0 where nothing is said). The variables among them
+    are bound where the buffer is matched.
     """
 
     data: Var
     shape: tuple[Expr, ...]
     dtype: DType
     scope: str = "global"
+    strides: tuple[Expr, ...] = ()
+    elem_offset: Expr | None = None
+    offset_factor: int = 0
 
     @property
     def name(self) -> str:
@@ -186,6 +217,30 @@ class BufferRegion:
 
     buffer: Buffer
     region: tuple[Range, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchBuffer:
+    """A name for a region of another buffer, with a shape, strides and a scope that hold for it."""
+
+    buffer: Buffer
+    source: BufferRegion
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate:
+    """Evaluate an expression for its effect."""
+
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """Run `body` while `var` stands for what `value` is now."""
+
+    var: Var
+    value: Expr
+    body: Stmt
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +294,8 @@ class Block:
     """The unit of scheduling: one computation over its iterators.
 
     `init` runs at the first point of the reduction iterators. `reads` and `writes` are regions in
-    terms of the iterators. `alloc_buffers` live as long as one run of the block.
+    terms of the iterators. `alloc_buffers` live as long as one run of the block. The buffers of
+    `match_buffers` are views of regions of others, which init and body may use.
     """
 
     name: str
@@ -250,6 +306,7 @@ class Block:
     init: Stmt | None = None
     alloc_buffers: tuple[Buffer, ...] = ()
     annotations: Annotations = ()
+    match_buffers: tuple[MatchBuffer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,10 +328,14 @@ class Allocate:
 
 @dataclass(frozen=True, slots=True)
 class PrimFunc:
-    """A function over buffers; its body is the realisation of a block called "root"."""
+    """A function over buffers; its body is the realisation of a block called "root".
+
+    Variables in the shapes of its buffers, and parameters that are no buffers, are symbolic:
+    `specialize` gives them values, and only then can it be built.
+    """
 
     name: str
-    params: tuple[Buffer, ...]
+    params: tuple[Buffer | Var, ...]
     body: BlockRealize
     attrs: Annotations = ()
 
@@ -282,6 +343,24 @@ class PrimFunc:
     def root(self) -> Block:
         """The block that holds the whole program and the buffers it allocates."""
         return self.body.block
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """The parameters that are buffers."""
+        return tuple(param for param in self.params if isinstance(param, Buffer))
+
+    def specialize(self, values: Mapping[Var | str, int]) -> PrimFunc:
+        """Return the program with symbolic variables replaced by integers.
+
+        Args:
+            values: Variables, or their names, with the values that they take.
+
+        Raises:
+            ValueError: If a variable is not one of the program's, or its value not positive.
+        """
+        from compiler.ir import specialize  # noqa: PLC0415 (it imports the nodes)
+
+        return specialize.specialize(self, values)
 
     def with_attr(
         self,
@@ -362,6 +441,7 @@ Expr: TypeAlias = (
     Var
     | IntImm
     | FloatImm
+    | StringImm
     | BinOp
     | Compare
     | Logic
@@ -374,7 +454,7 @@ Expr: TypeAlias = (
     | Ramp
     | Broadcast
 )
-Stmt: TypeAlias = Store | Seq | If | For | BlockRealize | Allocate
+Stmt: TypeAlias = Store | Evaluate | Let | Seq | If | For | BlockRealize | Allocate
 
 TRUE = IntImm(1, "bool")
 FALSE = IntImm(0, "bool")
@@ -400,6 +480,25 @@ def dtype_of(expr: Expr) -> DType:
             return dtype_of(base)
         case Broadcast(value, _):
             return dtype_of(value)
+        case StringImm():
+            raise AssertionError("a string has no type: it stands in opaque calls only")
+
+
+def lanes_of(expr: Expr) -> int:
+    """Return the number of lanes of an expression; a scalar has one."""
+    match expr:
+        case Ramp(_, _, lanes) | Broadcast(_, lanes):
+            return lanes
+        case BinOp(_, lhs, _) | Compare(_, lhs, _) | Logic(_, lhs, _):
+            return lanes_of(lhs)
+        case Not(value) | Cast(_, value):
+            return lanes_of(value)
+        case Select(_, then, _) | Conditional(_, then, _):
+            return lanes_of(then)
+        case Load(_, parts) | Call(_, parts, _):
+            return max((lanes_of(part) for part in parts), default=1)
+        case Var() | IntImm() | FloatImm() | StringImm():
+            return 1
 
 
 def seq(*stmts: Stmt) -> Stmt:

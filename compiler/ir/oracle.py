@@ -75,15 +75,15 @@ class _Run:
     """One run: the buffers in wide types, and which elements of the outputs were written."""
 
     def __init__(self, func: PrimFunc, inputs: Mapping[str, Array]) -> None:
-        self._params = func.params
+        self._params = func.buffers
         self._roles = param_roles(func)
         self._memory: dict[Buffer, Array] = {}
-        for buffer in (*func.params, *func.root.alloc_buffers):
-            is_input = buffer in func.params and buffer.name in self._roles.inputs
+        for buffer in (*func.buffers, *func.root.alloc_buffers):
+            is_input = buffer in func.buffers and buffer.name in self._roles.inputs
             self._memory[buffer] = _given(buffer, inputs) if is_input else _unwritten(buffer)
         self._written: dict[Buffer, Array] = {
             buffer: np.zeros(static_shape(buffer), bool)
-            for buffer in func.params
+            for buffer in func.buffers
             if buffer.name not in self._roles.inputs
         }
 

@@ -8,6 +8,8 @@ from typing import assert_never
 
 from compiler.ir.names import Names
 from compiler.ir.nodes import (
+    AnnotationDict,
+    Annotations,
     AnnotationValue,
     BinOp,
     Broadcast,
@@ -25,6 +27,7 @@ from compiler.ir.nodes import (
     Ramp,
     Range,
     Select,
+    StringImm,
     Var,
 )
 
@@ -84,6 +87,8 @@ def print_expr(expr: Expr, names: Names, parent: int = 0) -> str:  # noqa: C901
             return f'T.Cast("{dtype}", {print_expr(value, names)})'
         case Call(name, args, _):
             return _call(name, args, names)
+        case StringImm(value):
+            return json.dumps(value, ensure_ascii=False)
         case Load(buffer, indices):
             return print_element(names[buffer.data], indices, names)
         case Ramp(base, stride, lanes):
@@ -118,8 +123,16 @@ def print_annotation(value: AnnotationValue) -> str:
             return json.dumps(value, ensure_ascii=False)
         case tuple():
             return f"[{', '.join(print_annotation(v) for v in value)}]"
+        case AnnotationDict(items):
+            return print_annotations(items)
         case _:
             return repr(value)
+
+
+def print_annotations(annotations: Annotations) -> str:
+    """Print annotations as a dictionary."""
+    items = (f"{print_annotation(key)}: {print_annotation(value)}" for key, value in annotations)
+    return f"{{{', '.join(items)}}}"
 
 
 def _integer(value: int, dtype: str) -> str:

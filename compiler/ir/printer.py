@@ -11,25 +11,29 @@ from typing import TypeAlias, TypeGuard, assert_never
 from compiler.ir.names import Names, identifier
 from compiler.ir.nodes import (
     Allocate,
-    Annotations,
     Block,
     BlockRealize,
     Buffer,
     BufferRegion,
+    Call,
+    Evaluate,
     Expr,
     For,
     If,
     IntImm,
     IRModule,
     IterVar,
+    Let,
     PrimFunc,
     Seq,
     Stmt,
     Store,
     Var,
 )
+from compiler.ir.opaque import OPAQUE
 from compiler.ir.print_expr import (
     print_annotation,
+    print_annotations,
     print_element,
     print_expr,
     print_region,
@@ -107,11 +111,14 @@ class _Printer:
                 yield f"    {line}" if line else "", node
 
     def func(self, func: PrimFunc) -> Iterator[Line]:
-        params = ", ".join(self._param(buffer) for buffer in func.params)
+        params = ", ".join(
+            self._param(p) if isinstance(p, Buffer) else f"{self._names.bind(p)}: T.{p.dtype}"
+            for p in func.params
+        )
         yield "@T.prim_func", None
         yield f"def {identifier(func.name)}({params}):", func
         if func.attrs:
-            yield f"    T.func_attr({_dict(func.attrs)})", None
+            yield f"    T.func_attr({print_annotations(func.attrs)})", None
         root = func.root
         if root.annotations:
             yield from self.stmt(func.body, 1)
@@ -119,12 +126,21 @@ class _Printer:
         yield f'    # with {self._spelling.block}("{root.name}"):', func.body
         yield from self._block_body(root, 1)
 
-    def stmt(self, stmt: Stmt, depth: int) -> Iterator[Line]:
+    def stmt(self, stmt: Stmt, depth: int) -> Iterator[Line]:  # noqa: C901 - one case a node
         indent = "    " * depth
         match stmt:
             case Store(buffer, indices, value):
                 element = print_element(self._names[buffer.data], indices, self._names)
                 yield f"{indent}{element} = {print_expr(value, self._names)}", stmt
+            case Evaluate(value):
+                printed = print_expr(value, self._names)
+                is_call = isinstance(value, Call) and value.name in OPAQUE
+                yield f"{indent}{printed if is_call else f'T.evaluate({printed})'}", stmt
+            case Let(var, value, body):
+                printed = print_expr(value, self._names)
+                name = self._names.bind(var)
+                yield f"{indent}{name}: T.let[T.{var.dtype}] = {printed}", stmt
+                yield from self.stmt(body, depth)
             case Seq(stmts):
                 for s in stmts:
                     yield from self.stmt(s, depth)
@@ -173,7 +189,7 @@ class _Printer:
         if loop.thread is not None:
             arguments.append(f'thread="{loop.thread}"')
         if loop.annotations:
-            arguments.append(f"annotations={_dict(loop.annotations)}")
+            arguments.append(f"annotations={print_annotations(loop.annotations)}")
         return f"{_LOOP_CALLS[loop.kind]}({', '.join(arguments)})"
 
     def _realize(self, realize: BlockRealize, depth: int) -> Iterator[Line]:
@@ -191,7 +207,10 @@ class _Printer:
             printed = ", ".join(print_region(r, self._names) for r in regions)
             yield f"{indent}{call}({printed})", None
         if block.annotations:
-            yield f"{indent}{self._spelling.block_attr}({_dict(block.annotations)})", None
+            yield (
+                f"{indent}{self._spelling.block_attr}({print_annotations(block.annotations)})",
+                None,
+            )
         yield from self._block_body(block, depth + 1)
 
     def _block_body(self, block: Block, depth: int) -> Iterator[Line]:
@@ -200,6 +219,11 @@ class _Printer:
             arguments = self._buffer_arguments(buffer)
             name = self._names.bind(buffer.data)
             yield f"{indent}{name} = {self._spelling.alloc_buffer}({arguments})", buffer
+        for match in block.match_buffers:
+            source = print_region(match.source, self._names)
+            arguments = self._buffer_arguments(match.buffer)
+            name = self._names.bind(match.buffer.data)
+            yield f"{indent}{name} = T.match_buffer({source}, {arguments})", match.buffer
         if block.init is not None:
             yield f"{indent}with T.init():", None
             yield from self.stmt(block.init, depth + 1)
@@ -267,8 +291,3 @@ def _is_plain(stmt: Stmt) -> TypeGuard[For]:
 
 def _depends_on(extent: Expr, loops: list[For]) -> bool:
     return any(node is loop.var for node in walk(extent) for loop in loops)
-
-
-def _dict(annotations: Annotations) -> str:
-    items = (f"{print_annotation(key)}: {print_annotation(value)}" for key, value in annotations)
-    return f"{{{', '.join(items)}}}"

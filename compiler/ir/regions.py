@@ -13,10 +13,12 @@ from compiler.ir.nodes import (
     BlockRealize,
     Buffer,
     BufferRegion,
+    Evaluate,
     Expr,
     For,
     If,
     IntImm,
+    Let,
     Load,
     Range,
     Seq,
@@ -59,6 +61,7 @@ def with_regions(block: Block) -> Block:
         block.init,
         block.alloc_buffers,
         block.annotations,
+        block.match_buffers,
     )
 
 
@@ -68,11 +71,16 @@ class _Accesses:
     writes: dict[Buffer, BufferRegion] = field(default_factory=dict)
     loops: dict[Var, int] = field(default_factory=dict)  # loops inside the block, by extent
 
-    def stmt(self, stmt: Stmt) -> None:
+    def stmt(self, stmt: Stmt) -> None:  # noqa: C901 - one case a node
         match stmt:
             case Store(buffer, indices, value):
                 self._exprs(value, *indices)
                 self._add(self.writes, _point(buffer, indices))
+            case Evaluate(value):
+                self._exprs(value)
+            case Let(_, value, body):
+                self._exprs(value)
+                self.stmt(body)
             case Seq(stmts):
                 for s in stmts:
                     self.stmt(s)

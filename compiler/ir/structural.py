@@ -2,7 +2,8 @@
 
 Both questions are answered by one encoding: a program becomes a list of words in which a bound
 variable is the number of its binder. Function names, the attributes that only restate them, and
-the regions of the root block, which say nothing, are left out.
+the regions of the root block, which say nothing, are left out. The names of blocks do not count
+when programs are compared, but they do in a hash: traces find blocks by their names.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ from compiler.ir.nodes import (
     Cast,
     Compare,
     Conditional,
+    Evaluate,
     Expr,
     FloatImm,
     For,
     If,
     IntImm,
     IRModule,
+    Let,
     Load,
     Logic,
     Not,
@@ -39,8 +42,10 @@ from compiler.ir.nodes import (
     Seq,
     Stmt,
     Store,
+    StringImm,
     Var,
 )
+from compiler.ir.visit import walk
 
 # Attributes that say nothing about the computation: the function's name once more, and that
 # parameters do not overlap, which holds for every function here.
@@ -50,7 +55,7 @@ IGNORED_ATTRS = frozenset({"global_symbol", "tir.noalias", "tirx.noalias"})
 def structural_equal(
     a: PrimFunc | IRModule | Stmt | Expr, b: PrimFunc | IRModule | Stmt | Expr
 ) -> bool:
-    """Tell whether two programs are the same up to the names of variables.
+    """Tell whether two programs are the same up to the names of variables and blocks.
 
     A variable that is bound outside what is compared must be the very same one on both sides.
     """
@@ -58,12 +63,12 @@ def structural_equal(
 
 
 def structural_hash(func: PrimFunc) -> str:
-    """Return the sha256, in hexadecimal, of what `structural_equal` compares.
+    """Return the sha256, in hexadecimal, of what `structural_equal` compares and blocks' names.
 
     Raises:
         ValueError: If the function uses a variable that it does not bind.
     """
-    encoder = _Encoder()
+    encoder = _Encoder(with_block_names=True)
     encoder.func(func)
     if encoder.free:
         raise ValueError(f"variable {encoder.free[0].name} of {func.name} is not defined")
@@ -79,7 +84,7 @@ def _encode(node: PrimFunc | IRModule | Stmt | Expr) -> list[str]:
             for func in sorted(functions, key=lambda f: f.name):
                 encoder.words.append(func.name)
                 encoder.func(func)
-        case Store() | Seq() | If() | For() | BlockRealize() | Allocate():
+        case Store() | Evaluate() | Let() | Seq() | If() | For() | BlockRealize() | Allocate():
             encoder.stmt(node)
         case _:
             encoder.expr(node)
@@ -89,24 +94,37 @@ def _encode(node: PrimFunc | IRModule | Stmt | Expr) -> list[str]:
 class _Encoder:
     """Writes nodes in prefix order; every word sequence has one reading."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, with_block_names: bool = False) -> None:
+        self._with_block_names = with_block_names
         self.words: list[str] = []
         self.free: list[Var] = []
         self._numbers: dict[Var, int] = {}
 
     def func(self, func: PrimFunc) -> None:
         self._put("func", str(len(func.params)))
-        for buffer in func.params:
-            self._bind_buffer(buffer)
+        for param in func.params:
+            if isinstance(param, Buffer):
+                self._bind_buffer(param)
+            else:
+                self._put("scalar", param.dtype)
+                self._bind(param)
         self._annotations(tuple(a for a in func.attrs if a[0] not in IGNORED_ATTRS))
         self._realize(func.body, is_root=True)
 
-    def stmt(self, stmt: Stmt) -> None:
+    def stmt(self, stmt: Stmt) -> None:  # noqa: C901 - one case a node
         match stmt:
             case Store(buffer, indices, value):
                 self._put("store", self._name(buffer.data))
                 self._exprs(indices)
                 self.expr(value)
+            case Evaluate(value):
+                self._put("evaluate")
+                self.expr(value)
+            case Let(var, value, body):
+                self._put("let", var.dtype)
+                self.expr(value)
+                self._bind(var)
+                self.stmt(body)
             case Seq(stmts):
                 self._put("seq", str(len(stmts)))
                 for s in stmts:
@@ -140,6 +158,8 @@ class _Encoder:
                 self._put(dtype, str(int(value)))
             case FloatImm(value, dtype):
                 self._put(dtype, float(value).hex())
+            case StringImm(value):
+                self._put("string", repr(value))
             case BinOp(op, lhs, rhs) | Compare(op, lhs, rhs) | Logic(op, lhs, rhs):
                 self._put(op)
                 self._each(lhs, rhs)
@@ -172,7 +192,7 @@ class _Encoder:
 
     def _realize(self, realize: BlockRealize, *, is_root: bool = False) -> None:
         block = realize.block
-        self._put("block", block.name)
+        self._put("block", block.name if self._with_block_names else "")
         self._exprs(realize.iter_values)
         self.expr(realize.predicate)
         self._put(str(len(block.iter_vars)))
@@ -190,6 +210,9 @@ class _Encoder:
         if not is_root:
             self._regions(block.reads)
             self._regions(block.writes)
+        for match in block.match_buffers:
+            self._regions((match.source,))
+            self._bind_buffer(match.buffer)
         self._put("" if block.init is None else "init")
         if block.init is not None:
             self.stmt(block.init)
@@ -204,8 +227,23 @@ class _Encoder:
 
     def _bind_buffer(self, buffer: Buffer) -> None:
         self._put("buffer", buffer.dtype, buffer.scope)
+        self._symbols((*buffer.shape, *buffer.strides))
         self._exprs(buffer.shape)
+        if buffer.strides or buffer.elem_offset is not None or buffer.offset_factor:
+            offset = () if buffer.elem_offset is None else (buffer.elem_offset,)
+            self._symbols(offset)
+            self._put("strided", str(buffer.offset_factor))
+            self._exprs(buffer.strides)
+            self._exprs(offset)
         self._bind(buffer.data)
+
+    def _symbols(self, exprs: tuple[Expr, ...]) -> None:
+        """Bind the variables that a buffer is the first to name: extents, strides, its offset."""
+        for expr in exprs:
+            for node in walk(expr):
+                if isinstance(node, Var) and node not in self._numbers:
+                    self._put("symbol", node.dtype)
+                    self._bind(node)
 
     def _annotations(self, annotations: Annotations) -> None:
         # A mapping: the order in which its keys were written says nothing.

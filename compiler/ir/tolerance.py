@@ -92,7 +92,7 @@ def compare(
 
 
 def _outputs(func: PrimFunc, expected: Mapping[str, NDArray[Any]]) -> list[Buffer]:
-    return [p for p in func.params if p.name in expected]
+    return [p for p in func.buffers if p.name in expected]
 
 
 def _compare(

@@ -29,11 +29,14 @@ from compiler.ir.nodes import (
     Buffer,
     BufferRegion,
     Conditional,
+    Evaluate,
     Expr,
     For,
     If,
     IntImm,
+    Let,
     Load,
+    MatchBuffer,
     PrimFunc,
     Ramp,
     Seq,
@@ -44,6 +47,7 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.overflow import OverflowProblem, check_overflow, may_wrap
 from compiler.ir.print_expr import show_expr
+from compiler.ir.specialize import symbolic_vars
 from compiler.ir.visit import children, walk
 
 
@@ -74,7 +78,8 @@ class _Verifier:
     def __init__(self) -> None:
         self._buffers: dict[Var, Buffer] = {}
         self._bytes = 0
-        self._block_names: set[str] = set()
+        # Of a symbolic program bounds are proved when it is specialised, not before.
+        self._is_static = True
         # The blocks around the place, with the buffers that each finds; the root is left out.
         self._blocks: list[tuple[Block, dict[Var, Buffer]]] = []
         self._concurrent: dict[Var, str] = {}  # loops whose iterations run side by side
@@ -85,27 +90,34 @@ class _Verifier:
         problem = size_problem(func.body)
         if problem is not None:
             raise VerifyError(f"function {func.name} is too large: {problem}", func)
-        for buffer in func.params:
+        symbols = symbolic_vars(func)
+        self._is_static = not symbols
+        for buffer in func.buffers:
             self._declare(buffer)
         if func.body.iter_values or func.root.iter_vars or func.root.init is not None:
             raise VerifyError("the root block has iterators or an initialisation", func.body)
-        self._block_names.add(func.root.name)
-        self._block_body(func.root, Facts())
-        if not any(buffer in self._written for buffer in func.params):
+        self._block_body(func.root, Facts().with_unknown(*symbols))
+        if not any(buffer in self._written for buffer in func.buffers):
             raise VerifyError(f"function {func.name} writes none of its parameters", func)
         for buffer, node in self._read.items():
-            if buffer not in self._written and buffer not in func.params:
+            if buffer not in self._written and buffer not in func.buffers:
                 raise VerifyError(f"buffer {buffer.name} is read but never written", node)
 
     # Statements
 
-    def _stmt(self, stmt: Stmt, facts: Facts) -> None:
+    def _stmt(self, stmt: Stmt, facts: Facts) -> None:  # noqa: C901 - one case a node
         match stmt:
             case Store(buffer, indices, value):
                 self._expr(value, facts)
                 self._types(stmt)
                 self._access(stmt, buffer, indices, facts)
                 self._written.add(buffer)
+            case Evaluate(value):
+                self._expr(value, facts)
+            case Let(var, value, body):
+                self._expr(value, facts)
+                self._types(stmt)
+                self._stmt(body, self._having_value(var, value, stmt, facts))
             case Seq(stmts):
                 for s in stmts:
                     self._stmt(s, facts)
@@ -131,13 +143,17 @@ class _Verifier:
             raise VerifyError(f"loop {loop.var.name} is {loop.kind} on thread {loop.thread}", loop)
         if loop.kind in ("parallel", "vectorized"):
             self._concurrent[loop.var] = loop.kind
-        self._stmt(loop.body, facts.having(loop.var, extent))
+        self._stmt(loop.body, _having(facts, loop.var, extent))
+
+    def _having_value(self, var: Var, value: Expr, node: Let, facts: Facts) -> Facts:
+        """Return the facts with a variable that stands for a value."""
+        if facts.knows(var):
+            raise VerifyError(f"variable {var.name} is defined twice", node)
+        interval = facts.bounds(value) if is_integer(dtype_of(value)) else None
+        return facts.with_unknown(var) if interval is None else facts.with_range(var, interval)
 
     def _realize(self, realize: BlockRealize, facts: Facts) -> None:
         block = realize.block
-        if block.name in self._block_names:
-            raise VerifyError(f"there are two blocks called {block.name}", realize)
-        self._block_names.add(block.name)
         if len(realize.iter_values) != len(block.iter_vars):
             raise VerifyError(
                 f"block {block.name} has {len(block.iter_vars)} iterators "
@@ -153,7 +169,7 @@ class _Verifier:
             extent = self._extent(iter_var.extent, what, realize)
             self._define(iter_var.var, realize, inside)
             self._expr(value, facts)
-            if not reached.within(value, 0, extent - 1):
+            if extent is not None and not self._within(reached, value, 0, extent - 1):
                 raise VerifyError(
                     f"{what} runs from 0 to {extent - 1}, but its value {show_expr(value)} "
                     f"{_runs(reached, value)}",
@@ -161,7 +177,7 @@ class _Verifier:
                 )
             if iter_var.kind != "spatial":
                 self._check_order(what, value, realize)
-            inside = inside.having(iter_var.var, extent)
+            inside = _having(inside, iter_var.var, extent)
         self._blocks.append((block, dict(self._buffers)))
         self._block_body(block, inside)
         self._blocks.pop()
@@ -181,6 +197,8 @@ class _Verifier:
                 self._declare(buffer)
             for region in (*block.reads, *block.writes):
                 self._region(region, block, facts)
+            for match in block.match_buffers:
+                facts = self._match(match, block, facts)
             if block.init is not None:
                 self._stmt(block.init, facts)
             self._stmt(block.body, facts)
@@ -198,12 +216,26 @@ class _Verifier:
             self._expr(r.minimum, facts)
             self._expr(r.extent, facts)
 
+    def _match(self, match: MatchBuffer, block: Block, facts: Facts) -> Facts:
+        """Check a view; return the facts with the variables that it binds."""
+        buffer, source = match.buffer, match.source
+        self._region(source, block, facts)
+        if (buffer.dtype, buffer.scope) != (source.buffer.dtype, source.buffer.scope):
+            raise VerifyError(
+                f"{buffer.name} is {buffer.dtype} in {buffer.scope} memory, but matches "
+                f"{source.buffer.name}, which is {source.buffer.dtype} in {source.buffer.scope}",
+                buffer,
+            )
+        self._declare(buffer)
+        bound = (*buffer.strides, *(() if buffer.elem_offset is None else (buffer.elem_offset,)))
+        return facts.with_unknown(*(var for var in bound if isinstance(var, Var)))
+
     # Expressions
 
     def _expr(self, expr: Expr, facts: Facts) -> None:
         """Check a whole expression."""
         self._part(expr, facts)
-        if facts.is_contradiction:
+        if facts.is_contradiction or not self._is_static:
             return
         try:
             check_overflow(expr, facts.ranges)
@@ -225,7 +257,7 @@ class _Verifier:
             return
         for child in children(expr):
             self._part(child, facts)  # type: ignore[arg-type]
-        if isinstance(expr, Var) and expr not in facts.ranges:
+        if isinstance(expr, Var) and not facts.knows(expr) and expr not in self._buffers:
             raise VerifyError(f"variable {expr.name} is not defined here", expr)
         self._types(expr)
         if isinstance(expr, Load):
@@ -237,6 +269,8 @@ class _Verifier:
     def _check_operand(self, expr: BinOp, facts: Facts) -> None:
         """Refuse what traps or has no meaning: a division by zero, a shift by too much."""
         if expr.op not in ("//", "%", "<<", ">>"):
+            return
+        if not self._is_static:
             return
         unknown = may_wrap(expr.rhs)
         one = IntImm(1, dtype_of(expr.rhs))
@@ -274,9 +308,10 @@ class _Verifier:
             for index in indices:
                 self._expr(index, facts)
         for index, extent in zip(indices, buffer.shape, strict=True):
-            assert isinstance(extent, IntImm)
+            if not isinstance(extent, IntImm):
+                continue  # a symbolic program: its bounds are proved when it is specialised
             for end in _ends(index):
-                if not facts.within(end, 0, extent.value - 1):
+                if not self._within(facts, end, 0, extent.value - 1):
                     access = show_expr(Load(buffer, indices))
                     raise VerifyError(
                         f"can't prove that {access} is in bounds: {show_expr(end)} "
@@ -294,7 +329,7 @@ class _Verifier:
         Schedules move blocks by their regions, so a region that lies breaks the program.
         """
         block, found = self._blocks[-1]
-        if buffer.data not in found or facts.is_contradiction:
+        if buffer.data not in found or facts.is_contradiction or not self._is_static:
             return
         # A block that initialises what it writes need not name it as read.
         reads = (*block.reads, *block.writes) if block.init is not None else block.reads
@@ -326,7 +361,7 @@ class _Verifier:
                 buffer,
             )
         extents = [self._extent(e, f"buffer {buffer.name}", buffer) for e in buffer.shape]
-        size = math.prod(extents) * size_bytes(buffer.dtype)
+        size = math.prod(extent or 1 for extent in extents) * size_bytes(buffer.dtype)
         if size > MAX_BUFFER_BYTES:
             raise VerifyError(
                 f"buffer {buffer.name} has {size} bytes: expected {MAX_BUFFER_BYTES} at most",
@@ -342,12 +377,18 @@ class _Verifier:
             raise VerifyError(f"buffer {buffer.name} is not declared here", node)
 
     def _define(self, var: Var, node: object, facts: Facts) -> None:
-        if var in facts.ranges:
+        if facts.knows(var):
             raise VerifyError(f"variable {var.name} is defined twice", node)
         if var.dtype == "handle" or not is_integer(var.dtype):
             raise VerifyError(f"variable {var.name} has type {var.dtype}", node)
 
-    def _extent(self, extent: Expr, what: str, node: object) -> int:
+    def _within(self, facts: Facts, value: Expr, low: int, high: int) -> bool:
+        return not self._is_static or facts.within(value, low, high)
+
+    def _extent(self, extent: Expr, what: str, node: object) -> int | None:
+        """Check an extent and return it; None if it is symbolic, in a symbolic program."""
+        if not isinstance(extent, IntImm) and not self._is_static:
+            return None
         if not isinstance(extent, IntImm):
             raise VerifyError(f"an extent of {what} is symbolic: expected a constant", node)
         if not 1 <= extent.value <= MAX_EXTENT:
@@ -355,6 +396,10 @@ class _Verifier:
                 f"an extent of {what} is {extent.value}: expected 1 to {MAX_EXTENT}", node
             )
         return extent.value
+
+
+def _having(facts: Facts, var: Var, extent: int | None) -> Facts:
+    return facts.with_unknown(var) if extent is None else facts.having(var, extent)
 
 
 def _covers(region: BufferRegion, indices: tuple[Expr, ...], facts: Facts) -> bool:

@@ -18,13 +18,16 @@ from compiler.ir.nodes import (
     Cast,
     Compare,
     Conditional,
+    Evaluate,
     Expr,
     FloatImm,
     For,
     If,
     IntImm,
+    Let,
     Load,
     Logic,
+    MatchBuffer,
     Not,
     Ramp,
     Range,
@@ -32,6 +35,7 @@ from compiler.ir.nodes import (
     Seq,
     Stmt,
     Store,
+    StringImm,
     Var,
     seq,
 )
@@ -58,24 +62,24 @@ def walk_stmts(stmt: Stmt) -> Iterator[Stmt]:
         match top:
             case Seq(stmts):
                 stack.extend(reversed(stmts))
-            case For(body=body) | Allocate(body=body):
+            case For(body=body) | Allocate(body=body) | Let(body=body):
                 stack.append(body)
             case If(_, then, otherwise):
                 stack.extend((then,) if otherwise is None else (otherwise, then))
             case BlockRealize(block=block):
                 stack.extend((block.body,) if block.init is None else (block.body, block.init))
-            case Store():
+            case Store() | Evaluate():
                 pass
 
 
 def children(node: Expr | Stmt | Block) -> tuple[Expr | Stmt | Block, ...]:  # noqa: C901
     """Return the direct children of a node in program order."""
     match node:
-        case Var() | IntImm() | FloatImm():
+        case Var() | IntImm() | FloatImm() | StringImm():
             return ()
         case BinOp(_, lhs, rhs) | Compare(_, lhs, rhs) | Logic(_, lhs, rhs):
             return (lhs, rhs)
-        case Not(value) | Cast(_, value) | Broadcast(value, _):
+        case Not(value) | Cast(_, value) | Broadcast(value, _) | Evaluate(value):
             return (value,)
         case Select(cond, then, otherwise) | Conditional(cond, then, otherwise):
             return (cond, then, otherwise)
@@ -87,6 +91,8 @@ def children(node: Expr | Stmt | Block) -> tuple[Expr | Stmt | Block, ...]:  # n
             return (base,)
         case Store(_, indices, value):
             return (*indices, value)
+        case Let(_, value, body):
+            return (value, body)
         case Seq(stmts):
             return stmts
         case If(cond, then_stmt, else_stmt):
@@ -111,7 +117,7 @@ def _map_all(exprs: tuple[Expr, ...], fn: ExprFn) -> tuple[Expr, ...]:
 def map_expr(expr: Expr, fn: ExprFn) -> Expr:  # noqa: C901
     """Rebuild `expr` with `fn` applied to each direct child."""
     match expr:
-        case Var() | IntImm() | FloatImm():
+        case Var() | IntImm() | FloatImm() | StringImm():
             return expr
         case BinOp(op, lhs, rhs):
             a, b = fn(lhs), fn(rhs)
@@ -155,7 +161,7 @@ def map_expr(expr: Expr, fn: ExprFn) -> Expr:  # noqa: C901
             assert_never(expr)
 
 
-def map_stmt(stmt: Stmt, on_stmt: StmtFn, on_expr: ExprFn) -> Stmt:
+def map_stmt(stmt: Stmt, on_stmt: StmtFn, on_expr: ExprFn) -> Stmt:  # noqa: C901 - one case a node
     """Rebuild `stmt` with the functions applied to its direct children.
 
     A block counts as part of its realisation: its body, init and regions are children too.
@@ -166,6 +172,14 @@ def map_stmt(stmt: Stmt, on_stmt: StmtFn, on_expr: ExprFn) -> Stmt:
             if new_indices is indices and new_value is value:
                 return stmt
             return Store(buffer, new_indices, new_value)
+        case Evaluate(value):
+            new_value = on_expr(value)
+            return stmt if new_value is value else Evaluate(new_value)
+        case Let(var, value, body):
+            new_value, new_body = on_expr(value), on_stmt(body)
+            if new_value is value and new_body is body:
+                return stmt
+            return Let(var, new_value, new_body)
         case Seq(stmts):
             new = tuple(on_stmt(s) for s in stmts)
             return stmt if all(a is b for a, b in zip(new, stmts, strict=True)) else seq(*new)
@@ -202,11 +216,13 @@ def _map_block(block: Block, on_stmt: StmtFn, on_expr: ExprFn) -> Block:
     reads, writes = _map_regions(block.reads, on_expr), _map_regions(block.writes, on_expr)
     body = on_stmt(block.body)
     init = None if block.init is None else on_stmt(block.init)
+    matches = _map_matches(block.match_buffers, on_expr)
     if (
         reads is block.reads
         and writes is block.writes
         and body is block.body
         and init is block.init
+        and matches is block.match_buffers
     ):
         return block
     return Block(
@@ -218,7 +234,14 @@ def _map_block(block: Block, on_stmt: StmtFn, on_expr: ExprFn) -> Block:
         init,
         block.alloc_buffers,
         block.annotations,
+        matches,
     )
+
+
+def _map_matches(matches: tuple[MatchBuffer, ...], fn: ExprFn) -> tuple[MatchBuffer, ...]:
+    new = tuple(MatchBuffer(m.buffer, map_region(m.source, fn)) for m in matches)
+    unchanged = all(a.source is b.source for a, b in zip(new, matches, strict=True))
+    return matches if unchanged else new
 
 
 def _map_regions(regions: tuple[BufferRegion, ...], fn: ExprFn) -> tuple[BufferRegion, ...]:
@@ -288,16 +311,19 @@ def substitute(node: Expr | Stmt, mapping: Mapping[Var, Expr]) -> Expr | Stmt:
 
 def is_stmt(node: Expr | Stmt | Block) -> bool:
     """Tell a statement from an expression."""
-    return isinstance(node, Store | Seq | If | For | BlockRealize | Allocate)
+    return isinstance(node, Store | Evaluate | Let | Seq | If | For | BlockRealize | Allocate)
 
 
 def replace_buffers(node: Stmt, mapping: Mapping[Buffer, Buffer]) -> Stmt:
-    """Replace buffers wherever they are loaded, stored, allocated or named in a region."""
+    """Replace buffers wherever they are loaded, stored, allocated or named in a region or call."""
+    storage = {old.data: new.data for old, new in mapping.items()}
 
     def visit_expr(expr: Expr) -> Expr:
         new = map_expr(expr, visit_expr)
         if isinstance(new, Load) and new.buffer in mapping:
             return Load(mapping[new.buffer], new.indices)
+        if isinstance(new, Var):
+            return storage.get(new, new)
         return new
 
     def region(r: BufferRegion) -> BufferRegion:
@@ -309,6 +335,10 @@ def replace_buffers(node: Stmt, mapping: Mapping[Buffer, Buffer]) -> Stmt:
             reads=tuple(region(r) for r in block.reads),
             writes=tuple(region(r) for r in block.writes),
             alloc_buffers=tuple(mapping.get(b, b) for b in block.alloc_buffers),
+            match_buffers=tuple(
+                MatchBuffer(mapping.get(m.buffer, m.buffer), region(m.source))
+                for m in block.match_buffers
+            ),
         )
 
     def visit(stmt: Stmt) -> Stmt:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.ir.nodes import AnnotationValue, BufferRegion, PrimFunc, Var
+from compiler.ir.nodes import AnnotationDict, AnnotationValue, BufferRegion, PrimFunc, Var
 from compiler.schedule.annotate import annotate, unannotate
 from compiler.schedule.cache_read import cache_read
 from compiler.schedule.cache_write import cache_write
@@ -175,7 +175,7 @@ class BlockMethods(Queries):
         value: AnnotationValue
         if isinstance(ann_val, ExprRV):
             value = self._value("annotate", ann_val)
-        elif isinstance(ann_val, str | int | float):
+        elif isinstance(ann_val, str | int | float | AnnotationDict):
             value = ann_val
         else:
             ann_val = value = tuple(ann_val)

@@ -15,9 +15,11 @@ from compiler.ir.nodes import (
     Block,
     BlockRealize,
     Buffer,
+    Evaluate,
     For,
     If,
     IntImm,
+    Let,
     Not,
     PrimFunc,
     Seq,
@@ -35,7 +37,7 @@ Path: TypeAlias = tuple[Stmt, ...]
 def children(stmt: Stmt) -> tuple[Stmt, ...]:
     """Return the statements right below a statement; a block's body counts, its init does not."""
     match stmt:
-        case For(body=body) | Allocate(_, body):
+        case For(body=body) | Allocate(_, body) | Let(_, _, body):
             return (body,)
         case Seq(stmts):
             return stmts
@@ -43,7 +45,7 @@ def children(stmt: Stmt) -> tuple[Stmt, ...]:
             return (block.body,)
         case If(_, then, otherwise):
             return (then,) if otherwise is None else (then, otherwise)
-        case Store():
+        case Store() | Evaluate():
             return ()
 
 
@@ -149,6 +151,7 @@ def block_with_body(block: Block, body: Stmt) -> Block:
         block.init,
         block.alloc_buffers,
         block.annotations,
+        block.match_buffers,
     )
 
 
@@ -177,7 +180,9 @@ def _with_child(parent: Stmt, old: Stmt, new: Stmt | None) -> Stmt | None:
             return If(condition, new, otherwise) if then is old else If(condition, then, new)
         case Allocate(buffer, _):
             return Allocate(buffer, new)
-        case Store():
+        case Let(var, value, _):
+            return Let(var, value, new)
+        case Store() | Evaluate():
             raise AssertionError("a store has no statements below it")
 
 

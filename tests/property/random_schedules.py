@@ -275,7 +275,7 @@ def whole_number_inputs(func: PrimFunc, seed: int) -> dict[str, Array]:
     names = param_roles(func).inputs
     return {
         p.name: rng.integers(-3, 4, static_shape(p)).astype(p.dtype)
-        for p in func.params
+        for p in func.buffers
         if p.name in names
     }
 

@@ -41,7 +41,7 @@ def check(func: PrimFunc, schedule: Schedule, *, compiled: bool) -> None:
 
 
 def _run(func: PrimFunc, inputs: dict[str, Array]) -> dict[str, Array]:
-    arrays = {p.name: inputs[p.name] if p.name in inputs else poisoned(p) for p in func.params}
+    arrays = {p.name: inputs[p.name] if p.name in inputs else poisoned(p) for p in func.buffers}
     build(func, "cpu -num-cores=2")(*arrays.values())
     return arrays
 
@@ -81,7 +81,7 @@ def test_odd_programs_keep_their_meaning_too(data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 8))):
         steps.step()
     rng = np.random.default_rng(1)
-    inputs = {p.name: rng.integers(-3, 4, static_shape(p)).astype(p.dtype) for p in func.params}
+    inputs = {p.name: rng.integers(-3, 4, static_shape(p)).astype(p.dtype) for p in func.buffers}
     expected = evaluate(func, inputs)
     scheduled = steps.schedule.func
     results = [evaluate(scheduled, inputs), evaluate(reverse_concurrent_loops(scheduled), inputs)]

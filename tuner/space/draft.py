@@ -80,7 +80,7 @@ class Draft:
         """Tell whether what a block writes is not a parameter."""
         program = (site.block for site in sites(self.schedule.func))
         written = {w.buffer for b in program if b.name == block for w in b.writes}
-        return not written & set(self.func.params)
+        return not written & set(self.func.buffers)
 
     def tile(
         self, loop: LoopRV, extent: int, parts: int, max_innermost: int

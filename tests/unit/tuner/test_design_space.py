@@ -61,7 +61,7 @@ def test_every_candidate_builds_and_is_right(spec: str, target: Target) -> None:
     for index, sketch in enumerate(space.sketches):
         for choices in space.draw(index, 2, rng):
             trace = sketch.candidate(choices).trace
-            arrays = {p.name: np.full(static_shape(p), np.nan, p.dtype) for p in func.params}
+            arrays = {p.name: np.full(static_shape(p), np.nan, p.dtype) for p in func.buffers}
             arrays |= {name: value.copy() for name, value in inputs.items()}
             module = build(trace.apply_to(func), target)
             module(*arrays.values())

@@ -74,7 +74,6 @@ def test_a_long_line_is_quoted_around_the_place() -> None:
         ("T.grid(8, 4)", "T.grid(9, 4)", 7, "can't prove that A[vi, vj] is in bounds"),
         ('T.block("C")', 'T.blck("C")', 5, "did you mean block?"),
         ('T.block("C")', "T.block()", 5, "needs the argument name"),
-        ('T.block("C")', 'T.block("B")', 9, "there are two blocks called B"),
         ('T.block("C")', 'T.block("root")', 5, 'block "root" is the whole function'),
         ('remap("SS"', 'remap("SX"', 6, "expected S or R"),
         ('remap("SS"', 'remap("S"', 6, "got 2 names, 1 kinds and 2 loops"),

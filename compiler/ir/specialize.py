@@ -1,0 +1,105 @@
+"""Give the symbolic variables of a program values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from compiler.ir.nodes import (
+    BlockRealize,
+    Buffer,
+    Expr,
+    IntImm,
+    IterVar,
+    PrimFunc,
+    Stmt,
+    Var,
+)
+from compiler.ir.simplify import simplify
+from compiler.ir.visit import map_stmt, replace_buffers, substitute, walk, walk_stmts
+
+
+def symbolic_vars(func: PrimFunc) -> tuple[Var, ...]:
+    """Return the variables that a program's parameters leave open, in the order of the parameters.
+
+    They are the parameters that are no buffers, and the variables in the shapes of the others.
+    """
+    found: dict[Var, None] = {}
+    for param in func.params:
+        if isinstance(param, Var):
+            found.setdefault(param)
+            continue
+        for part in described_by(param):
+            for node in walk(part):
+                if isinstance(node, Var):
+                    found.setdefault(node)
+    return tuple(found)
+
+
+def described_by(buffer: Buffer) -> tuple[Expr, ...]:
+    """Return the expressions that describe a buffer: shape, strides and offset."""
+    offset = () if buffer.elem_offset is None else (buffer.elem_offset,)
+    return (*buffer.shape, *buffer.strides, *offset)
+
+
+def specialize(func: PrimFunc, values: Mapping[Var | str, int]) -> PrimFunc:
+    """Return a program with symbolic variables replaced; see `PrimFunc.specialize`."""
+    symbols = symbolic_vars(func)
+    mapping: dict[Var, Expr] = {}
+    for key, value in values.items():
+        name = key if isinstance(key, str) else key.name
+        var = next((v for v in symbols if key in (v, v.name)), None)
+        if var is None:
+            names = ", ".join(v.name for v in symbols) or "none"
+            raise ValueError(
+                f"{name} is no symbolic variable of {func.name}; its variables are: {names}"
+            )
+        if isinstance(value, bool) or value < 1:
+            raise ValueError(f"{name} can't be {value!r}: expected a positive integer")
+        mapping[var] = IntImm(value, var.dtype)  # type: ignore[arg-type]
+    return _Specializer(mapping).func(func)
+
+
+class _Specializer:
+    def __init__(self, mapping: Mapping[Var, Expr]) -> None:
+        self._mapping = mapping
+        self._buffers: dict[Buffer, Buffer] = {}
+
+    def func(self, func: PrimFunc) -> PrimFunc:
+        params = tuple(
+            self._buffer(param) if isinstance(param, Buffer) else param
+            for param in func.params
+            if param not in self._mapping
+        )
+        for stmt in walk_stmts(func.body):
+            if isinstance(stmt, BlockRealize):
+                matched = (match.buffer for match in stmt.block.match_buffers)
+                for buffer in (*stmt.block.alloc_buffers, *matched):
+                    self._buffer(buffer)
+        body = replace_buffers(self._stmt(func.body), self._buffers)
+        assert isinstance(body, BlockRealize)
+        return replace(func, params=params, body=body)
+
+    def _stmt(self, stmt: Stmt) -> Stmt:
+        new = map_stmt(stmt, self._stmt, self._expr)
+        if not isinstance(new, BlockRealize):
+            return new
+        iter_vars = tuple(
+            IterVar(iv.var, self._expr(iv.extent), iv.kind) for iv in new.block.iter_vars
+        )
+        return replace(new, block=replace(new.block, iter_vars=iter_vars))
+
+    def _expr(self, expr: Expr) -> Expr:
+        new = substitute(expr, self._mapping)
+        return expr if new is expr else simplify(new)
+
+    def _buffer(self, old: Buffer) -> Buffer:
+        new = replace(
+            old,
+            shape=tuple(self._expr(e) for e in old.shape),
+            strides=tuple(self._expr(e) for e in old.strides),
+            elem_offset=None if old.elem_offset is None else self._expr(old.elem_offset),
+        )
+        if new != old:
+            self._buffers[old] = new
+        return new
