@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
-NAMES = ("compile_time", "search_throughput", "trial_rate", "serve_startup", "kernels")
+NAMES = ("compile_time", "language", "search_throughput", "trial_rate", "serve_startup", "kernels")
 
 
 def main() -> None:
