@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from compiler.ir.dtypes import DType
+from compiler.ir.dtypes import DType, bits
+from compiler.ir.llvm_calls import LLVM_CALL, llvm_result
 
 ArithOp: TypeAlias = Literal["+", "-", "*", "/", "//", "%", "min", "max", "&", "|", "^", "<<", ">>"]
 CompareOp: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
@@ -495,10 +496,22 @@ def lanes_of(expr: Expr) -> int:
             return lanes_of(value)
         case Select(_, then, _) | Conditional(_, then, _):
             return lanes_of(then)
-        case Load(_, parts) | Call(_, parts, _):
+        case Load(_, parts):
             return max((lanes_of(part) for part in parts), default=1)
+        case Call():
+            return _lanes_of_call(expr)
         case Var() | IntImm() | FloatImm() | StringImm():
             return 1
+
+
+def _lanes_of_call(call: Call) -> int:
+    match call:
+        case Call("reinterpret", (value,), dtype):
+            return max(1, lanes_of(value) * bits(dtype_of(value)) // bits(dtype))
+        case Call(name, (StringImm(function), *args), _) if name == LLVM_CALL:
+            return llvm_result(function, [(dtype_of(arg), lanes_of(arg)) for arg in args])[1]
+        case Call(_, args, _):
+            return max((lanes_of(arg) for arg in args), default=1)
 
 
 def seq(*stmts: Stmt) -> Stmt:

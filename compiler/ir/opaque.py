@@ -13,12 +13,15 @@ from compiler.ir.dtypes import DType
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """An opaque function by name; it takes `least` to `most` arguments and returns `dtype`."""
+    """An opaque function by name; it takes `least` to `most` arguments and returns `dtype`.
+
+    A `dtype` of None is whatever type the place wants.
+    """
 
     name: str
     least: int
     most: int
-    dtype: DType
+    dtype: DType | None
 
 
 OPAQUE: dict[str, Opaque] = {
@@ -29,6 +32,6 @@ OPAQUE: dict[str, Opaque] = {
         # A promise of the one who wrote the program: (condition).
         Opaque("assume", 1, 1, "bool"),
         # A value that may be anything: ().
-        Opaque("undef", 0, 0, "float32"),
+        Opaque("undef", 0, 0, None),
     )
 }

@@ -10,6 +10,7 @@ from compiler.ir.nodes import (
     BinOp,
     Block,
     BlockRealize,
+    Broadcast,
     Buffer,
     Call,
     Cast,
@@ -147,7 +148,8 @@ def test_a_store_out_of_bounds_is_refused() -> None:
 
 
 def test_a_vector_access_is_checked_at_both_ends() -> None:
-    stores = [Store(B, (Ramp(plus(BinOp("*", i, num(4)), 0), step, 4),), ZERO) for step in (1, 2)]
+    base, zeros = BinOp("*", i, num(4)), Broadcast(ZERO, 4)
+    stores = [Store(B, (Ramp(base, step, 4),), zeros) for step in (1, 2)]
     verify(func_of(For(i, num(2), stores[0])))
     assert "is in bounds" in refusal(func_of(For(i, num(2), stores[1]))).message
 
