@@ -48,7 +48,7 @@ from compiler.ir.nodes import (
 from compiler.ir.overflow import OverflowProblem, check_overflow, may_wrap
 from compiler.ir.print_expr import show_expr
 from compiler.ir.specialize import symbolic_vars
-from compiler.ir.visit import children, walk
+from compiler.ir.visit import children, substitute, walk
 
 
 class VerifyError(ValueError):
@@ -178,6 +178,10 @@ class _Verifier:
             if iter_var.kind != "spatial":
                 self._check_order(what, value, realize)
             inside = _having(inside, iter_var.var, extent)
+        # What the predicate says of a loop holds for the iterator that is just that loop.
+        iterators = {v: i.var for i, v in zip(block.iter_vars, realize.iter_values, strict=True)}
+        loops: dict[Var, Expr] = {v: i for v, i in iterators.items() if isinstance(v, Var)}
+        inside = inside.assuming(substitute(realize.predicate, loops))
         self._blocks.append((block, dict(self._buffers)))
         self._block_body(block, inside)
         self._blocks.pop()

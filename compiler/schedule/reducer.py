@@ -1,0 +1,269 @@
+"""Reductions taken apart: what a block combines with what, and from which start.
+
+A reducer is a function of an accumulated tuple and a new one, with an identity. It may be applied
+to parts of a reduction and then to their results if it is associative; to parts that are not
+runs of neighbours only if it is commutative too. (What rounding makes of sums and products of
+floats in another order is not counted.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler.ir.dtypes import DType, is_float, is_integer
+from compiler.ir.nodes import (
+    FALSE,
+    TRUE,
+    BinOp,
+    Block,
+    Buffer,
+    Compare,
+    CompareOp,
+    Conditional,
+    Expr,
+    FloatImm,
+    IntImm,
+    Let,
+    Load,
+    Logic,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+)
+from compiler.ir.visit import map_expr, substitute, transform_expr, walk
+
+_X = (Var("x0"), Var("x1"))
+_Y = (Var("y0"), Var("y1"))
+
+
+@dataclass(frozen=True, slots=True)
+class Reducer:
+    """`results` in terms of the variables `x`, what is accumulated, and `y`, what is new."""
+
+    x: tuple[Var, ...]
+    y: tuple[Var, ...]
+    results: tuple[Expr, ...]
+    is_commutative: bool = True
+
+    def __call__(self, lhs: Sequence[Expr], rhs: Sequence[Expr]) -> tuple[Expr, ...]:
+        """Combine two tuples."""
+        values = dict(zip((*self.x, *self.y), (*lhs, *rhs), strict=True))
+        return tuple(substitute(result, values) for result in self.results)
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A block that replaces `targets` by `reducer(targets, values)`, starting from `identity`."""
+
+    targets: tuple[Load, ...]
+    values: tuple[Expr, ...]
+    identity: tuple[Expr, ...]
+    reducer: Reducer
+
+
+def reduction_of(block: Block) -> Reduction | str:
+    """Return the reduction that a block with an init is, or why it is none that is known."""
+    assert block.init is not None, "the block is a reduction"
+    stores = _assignments(block.body)
+    inits = _assignments(block.init)
+    if stores is None or inits is None:
+        return "does more than store values"
+    targets = tuple(Load(store.buffer, store.indices) for store in stores)
+    if len({target.buffer for target in targets}) < len(targets):
+        return "stores to one buffer more than once"
+    if any(target.indices != targets[0].indices for target in targets):
+        return "stores to its buffers at different indices"
+    starts = {Load(store.buffer, store.indices): store.value for store in inits}
+    if set(starts) != set(targets):
+        return "does not initialise just what it updates"
+    identity = tuple(starts[target] for target in targets)
+    found = _known(targets, tuple(store.value for store in stores), identity)
+    return "combines its values by no known commutative reducer" if found is None else found
+
+
+def _assignments(stmt: Stmt) -> list[Store] | None:
+    """Return the stores of a statement with named values put in; None if there is more to it.
+
+    A value must not read what an earlier store has changed.
+    """
+    names: dict[Var, Expr] = {}
+    while isinstance(stmt, Let):
+        names[stmt.var] = substitute(stmt.value, names)
+        stmt = stmt.body
+    stores: list[Store] = []
+    changed: set[Buffer] = set()
+    for part in stmt.stmts if isinstance(stmt, Seq) else (stmt,):
+        if not isinstance(part, Store) or _reads(part.value, changed):
+            return None
+        changed.add(part.buffer)
+        stores.append(Store(part.buffer, part.indices, substitute(part.value, names)))
+    return stores
+
+
+def _reads(expr: Expr, buffers: set[Buffer]) -> bool:
+    return any(isinstance(node, Load) and node.buffer in buffers for node in walk(expr))
+
+
+def _known(
+    targets: tuple[Load, ...], results: tuple[Expr, ...], identity: tuple[Expr, ...]
+) -> Reduction | None:
+    parts = [_one(*each) for each in zip(targets, results, identity, strict=True)]
+    operands = [part for part in parts if part is not None]
+    own = {target.buffer for target in targets}
+    if len(operands) == len(parts) and not any(_reads(rest, own) for _, rest in operands):
+        x = tuple(Var(f"x{n}") for n in range(len(parts)))
+        y = tuple(Var(f"y{n}") for n in range(len(parts)))
+        combined = tuple(
+            type(op)(op.op, a, b)  # type: ignore[arg-type]
+            for (op, _), a, b in zip(operands, x, y, strict=True)
+        )
+        values = tuple(rest for _, rest in operands)
+        return Reduction(targets, values, identity, Reducer(x, y, combined))
+    return _argument(targets, results, identity) if len(targets) == 2 else None
+
+
+def _one(target: Load, result: Expr, start: Expr) -> tuple[BinOp | Logic, Expr] | None:
+    """Read `result` as an operation on a target and the rest; the start must be its identity."""
+    if not isinstance(result, BinOp | Logic) or start not in _identities(result.op, target):
+        return None
+    if result.lhs == target:
+        return result, result.rhs
+    return (result, result.lhs) if result.rhs == target else None
+
+
+def _identities(op: str, target: Load) -> tuple[Expr, ...]:
+    """Return the literals that an operation may start from and change nothing."""
+    dtype = target.buffer.dtype
+    match op:
+        case "+" | "|" | "^":
+            return (_literal(0, dtype),)
+        case "*":
+            return (_literal(1, dtype),)
+        case "&":
+            return (_literal(-1, dtype), _literal(_limits(dtype)[1], dtype))
+        case "and":
+            return (TRUE,)
+        case "or":
+            return (FALSE,)
+        case "min" | "max":
+            return _extremes(op == "max", dtype)
+        case _:
+            return ()
+
+
+def _literal(value: float, dtype: DType) -> Expr:
+    return FloatImm(float(value), dtype) if is_float(dtype) else IntImm(int(value), dtype)
+
+
+def _limits(dtype: DType) -> tuple[float, float]:
+    if is_float(dtype):
+        return float(np.finfo(dtype).min), float(np.finfo(dtype).max)
+    kind = np.iinfo(dtype) if is_integer(dtype) else np.iinfo("uint8")
+    return int(kind.min), int(kind.max)
+
+
+def _extremes(of_max: bool, dtype: DType) -> tuple[Expr, ...]:
+    limit = _literal(_limits(dtype)[0 if of_max else 1], dtype)
+    if not is_float(dtype):
+        return (limit,)
+    return limit, FloatImm(float("-inf") if of_max else float("inf"), dtype)
+
+
+# The place of an extreme value: tuples of a place and a value
+
+
+def _argument(
+    targets: tuple[Load, ...], results: tuple[Expr, ...], identity: tuple[Expr, ...]
+) -> Reduction | None:
+    """Read two results as the place of the greatest, or least, value and that value."""
+    plain = tuple(_plain(result) for result in results)
+    for of_max in (True, False):
+        starts = _extremes(of_max, targets[1].buffer.dtype)
+        place = identity[0]
+        if identity[1] not in starts or not (isinstance(place, IntImm) and place.value == -1):
+            continue
+        for reducer in _PLACES[of_max]:
+            bound = dict(zip(reducer.x, targets, strict=True))
+            holes: dict[Var, Expr] = dict(bound)
+            if not all(map(lambda p, r: _match(_plain(p), r, holes), reducer.results, plain)):
+                continue
+            values = tuple(holes[hole] for hole in reducer.y)
+            if not any(_reads(value, {t.buffer for t in targets}) for value in values):
+                return Reduction(targets, values, identity, reducer)
+    return None
+
+
+def _places(of_max: bool) -> tuple[Reducer, ...]:
+    """Return the reducers that find a place: which of equal values it is differs."""
+    strict: CompareOp = ">" if of_max else "<"
+    loose: CompareOp = ">=" if of_max else "<="
+    (x0, x1), (y0, y1) = _X, _Y
+    better, good = Compare(strict, x1, y1), Compare(loose, x1, y1)
+    is_tie = Compare("==", x1, y1)
+    # Of equal values, the one at the lower place, or at the higher, is taken: in any order.
+    lower = Logic("or", better, Logic("and", is_tie, Compare("<", x0, y0)))
+    higher = Logic("or", better, Logic("and", is_tie, Compare(">", x0, y0)))
+    extreme = BinOp("max" if of_max else "min", x1, y1)
+    values: tuple[Expr, ...] = (Select(good, x1, y1), Select(better, x1, y1), extreme)
+    return tuple(
+        Reducer(_X, _Y, (Select(condition, x0, y0), value), is_commutative)
+        for condition, is_commutative in (
+            (lower, True),
+            (higher, True),
+            # The first that comes is kept, or the last that comes is taken.
+            (good, False),
+            (better, False),
+        )
+        for value in values
+    )
+
+
+_PLACES = {of_max: _places(of_max) for of_max in (True, False)}
+_FLIPPED: dict[CompareOp, CompareOp] = {">": "<", ">=": "<="}
+_HOLES = frozenset((*_X, *_Y))
+
+
+def _plain(expr: Expr) -> Expr:
+    """Write comparisons and choices in one way."""
+
+    def step(node: Expr) -> Expr | None:
+        match node:
+            case Compare(">" | ">=" as op, lhs, rhs):
+                return Compare(_FLIPPED[op], rhs, lhs)
+            case Conditional(condition, then, otherwise):
+                return Select(condition, then, otherwise)
+            case _:
+                return None
+
+    return transform_expr(expr, step)
+
+
+def _match(pattern: Expr, expr: Expr, holes: dict[Var, Expr]) -> bool:
+    """Tell whether an expression is a pattern with its holes filled, and note what fills them."""
+    if isinstance(pattern, Var) and pattern in _HOLES:
+        return holes.setdefault(pattern, expr) == expr
+    if type(pattern) is not type(expr) or _shell(pattern) != _shell(expr):
+        return False
+    return all(
+        _match(a, b, holes) for a, b in zip(_operands(pattern), _operands(expr), strict=True)
+    )
+
+
+def _shell(expr: Expr) -> Expr:
+    return map_expr(expr, lambda _: TRUE)
+
+
+def _operands(expr: Expr) -> list[Expr]:
+    found: list[Expr] = []
+
+    def note(child: Expr) -> Expr:
+        found.append(child)
+        return child
+
+    map_expr(expr, note)
+    return found
