@@ -1,0 +1,162 @@
+"""Read the text of a lambda over indices, without running it.
+
+What may stand in it is what a map of indices, or the value of a padding, needs: names, numbers,
+`+ - * / // %`, comparisons, `min`, `max`, typed constants such as `T.float32(0)`, and
+`T.if_then_else`. Anything else, and anything too long or too deep, is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias, get_args
+
+from compiler.ir.dtypes import DType
+from compiler.ir.nodes import BinOp
+from compiler.te.functions import if_then_else
+from compiler.te.value import Value, ValueLike, as_value, const, same_dtype
+
+MAX_TEXT = 1_000
+MAX_DEPTH = 40
+MAX_ITEMS = 32
+
+Function: TypeAlias = Callable[[Sequence[Value]], object]
+"""What a lambda computes of its arguments: a value, a number, or a tuple of them."""
+
+
+class LambdaError(ValueError):
+    """A text that is no lambda over indices."""
+
+
+_BINARY: dict[type[ast.operator], Callable[[ValueLike, ValueLike], ValueLike]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_COMPARE: dict[type[ast.cmpop], Callable[[ValueLike, ValueLike], Value]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_DTYPES: dict[str, DType] = {name: name for name in get_args(DType)}
+
+
+def read_lambda(text: str, num_args: int | None) -> tuple[list[str], Function]:
+    """Return the names of the arguments of a lambda, and what it computes of them.
+
+    Args:
+        num_args: How many arguments there are, where the lambda takes any number.
+
+    Raises:
+        LambdaError: If the text is no lambda. The function raises it too, or a TypeError, where
+            the lambda says something that is not understood.
+    """
+    node = _parse(text)
+    names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+    if node.args.kwonlyargs or node.args.kwarg or node.args.defaults:
+        raise LambdaError("the arguments of a lambda over indices are plain names")
+    rest = node.args.vararg
+    if rest is not None:
+        if num_args is None:
+            raise LambdaError("the lambda takes any number of indices: how many is not known")
+        names.extend(f"{rest.arg}{n}" for n in range(num_args - len(names)))
+    if len(names) > MAX_ITEMS:
+        raise LambdaError(f"the lambda takes more than {MAX_ITEMS} indices")
+
+    def function(args: Sequence[Value]) -> object:
+        known = dict(zip(names, args, strict=True))
+        body = node.body
+        if not isinstance(body, ast.Tuple | ast.List):
+            return _value(body, known, 0)
+        if len(body.elts) > MAX_ITEMS:
+            raise LambdaError(f"the lambda gives more than {MAX_ITEMS} values")
+        return tuple(_value(item, known, 0) for item in body.elts)
+
+    return names, function
+
+
+def _parse(text: str) -> ast.Lambda:
+    if len(text) > MAX_TEXT:
+        raise LambdaError(f"the lambda has {len(text)} characters: expected {MAX_TEXT} at most")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise LambdaError(f"expected the text of a lambda, got {text[:60]!r}") from None
+    if not isinstance(tree.body, ast.Lambda):
+        raise LambdaError(f"expected the text of a lambda, got {text[:60]!r}")
+    return tree.body
+
+
+def _value(node: ast.expr, known: Mapping[str, Value], depth: int) -> ValueLike:
+    if depth > MAX_DEPTH:
+        raise LambdaError(f"the lambda is nested deeper than {MAX_DEPTH} levels")
+
+    def inner(child: ast.expr) -> ValueLike:
+        return _value(child, known, depth + 1)
+
+    match node:
+        case ast.Constant(value=bool() | int() | float() as number):
+            return number
+        case ast.Name(id=name) if name in known:
+            return known[name]
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            return _arithmetic(_BINARY[type(op)], inner(left), inner(right))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -inner(operand)
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
+            return _COMPARE[type(op)](as_value(inner(left)), inner(right))
+        case ast.Call(func=func, args=args, keywords=[]):
+            return _call(_function_name(func), [inner(arg) for arg in args])
+        case _:
+            raise LambdaError(f"{_quoted(node)} can't stand in a lambda over indices")
+
+
+def _arithmetic(
+    function: Callable[[ValueLike, ValueLike], ValueLike], lhs: ValueLike, rhs: ValueLike
+) -> ValueLike:
+    try:
+        return function(lhs, rhs)
+    except (ZeroDivisionError, OverflowError) as error:
+        raise LambdaError(f"a constant of the lambda has no value: {error}") from None
+
+
+def _function_name(node: ast.expr) -> str:
+    match node:
+        case ast.Attribute(value=ast.Name(id="T" | "tir" | "tirx"), attr=name):
+            return name
+        case ast.Name(id="min" | "max" as name):
+            return name
+        case _:
+            raise LambdaError(f"{_quoted(node)} can't be called in a lambda over indices")
+
+
+def _call(name: str, args: list[ValueLike]) -> ValueLike:
+    match name, args:
+        case ("min" | "max") as function, [lhs, rhs]:
+            a, b = same_dtype(lhs, rhs, function)
+            return Value(BinOp(function, a.expr, b.expr), a, b)
+        case ("floordiv", [lhs, rhs]):
+            return _arithmetic(operator.floordiv, lhs, rhs)
+        case ("floormod", [lhs, rhs]):
+            return _arithmetic(operator.mod, lhs, rhs)
+        case "if_then_else", [Value() as condition, then, otherwise]:
+            return if_then_else(condition, then, otherwise)
+        case _, [int() | float() as number] if name in _DTYPES:
+            return const(number, _DTYPES[name])
+        case _:
+            raise LambdaError(f"T.{name} of {len(args)} values can't stand in a lambda")
+
+
+def _quoted(node: ast.expr) -> str:
+    text = ast.unparse(node)
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")
