@@ -161,6 +161,7 @@ SPECS: dict[str, Spec] = {
         ),
         Spec("cache_write", (_BLOCK, Parameter("write_buffer_index", "int"), _SCOPE), "b", 1),
         Spec("decompose_reduction", (_BLOCK, _LOOP), "b", 1),
+        Spec("rfactor", (_LOOP, Parameter("factor_axis", "int")), "b", 1),
         Spec("annotate", (_AT, Parameter("ann_key", "str"), Parameter("ann_val", "note"))),
         Spec("unannotate", (_AT, Parameter("ann_key", "str"))),
     )

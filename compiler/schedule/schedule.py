@@ -15,10 +15,11 @@ from compiler.ir.printer import script
 from compiler.schedule.block_methods import BlockMethods
 from compiler.schedule.loop_methods import LoopMethods
 from compiler.schedule.sampling_methods import SamplingMethods
+from compiler.schedule.tensor_methods import TensorMethods
 from compiler.schedule.trace import Trace
 
 
-class Schedule(LoopMethods, BlockMethods, SamplingMethods):
+class Schedule(LoopMethods, BlockMethods, SamplingMethods, TensorMethods):
     """A program under transformation.
 
     A primitive that is refused raises `ScheduleError` and leaves the program as it was. One that
