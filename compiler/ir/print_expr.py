@@ -30,6 +30,7 @@ from compiler.ir.nodes import (
     StringImm,
     Var,
 )
+from compiler.ir.opaque import OPAQUE
 
 _NOT, _COMPARE = 3, 4
 _PRECEDENCE = {
@@ -58,7 +59,7 @@ def print_expr(expr: Expr, names: Names, parent: int = 0) -> str:  # noqa: C901
     """Print an expression that stands where operators bind at least as tightly as `parent`."""
     match expr:
         case Var():
-            return names[expr]
+            return f"{names[expr]}.data" if expr.dtype == "handle" else names[expr]
         case IntImm(value, dtype):
             return _integer(value, dtype)
         case FloatImm(value, dtype):
@@ -85,6 +86,10 @@ def print_expr(expr: Expr, names: Names, parent: int = 0) -> str:  # noqa: C901
             return _call("if_then_else", (condition, then, otherwise), names)
         case Cast(dtype, value):
             return f'T.Cast("{dtype}", {print_expr(value, names)})'
+        case Call(name, args, dtype) if name in OPAQUE and OPAQUE[name].dtype is None:
+            # The name alone does not say its type.
+            text = _call(name, args, names)
+            return text if dtype == "int32" else f'T.Cast("{dtype}", {text})'
         case Call(name, args, _):
             return _call(name, args, names)
         case StringImm(value):

@@ -7,9 +7,9 @@ import math
 from dataclasses import dataclass
 from typing import get_args
 
-from compiler.ir.dtypes import DType
-from compiler.ir.nodes import Annotations, AnnotationValue, Scalar
-from compiler.script.context import Context
+from compiler.ir.dtypes import DType, is_float
+from compiler.ir.nodes import AnnotationDict, Annotations, AnnotationValue, Scalar
+from compiler.script.context import Context, call_name
 from compiler.script.error import near
 
 DTYPE_NAMED: dict[str, DType] = {name: name for name in get_args(DType)}
@@ -105,9 +105,29 @@ def literal_dict(context: Context, node: ast.expr) -> Annotations:
 
 
 def _annotation(context: Context, node: ast.expr) -> AnnotationValue:
-    if isinstance(node, ast.List | ast.Tuple):
-        return tuple(scalar(context, element) for element in node.elts)
-    return scalar(context, node)
+    match node:
+        case ast.List(elts=elements) | ast.Tuple(elts=elements):
+            return tuple(_annotation(context, element) for element in elements)
+        case ast.Dict():
+            return AnnotationDict(literal_dict(context, node))
+        case ast.Call(args=[value], keywords=[]) if call_name(node) in DTYPE_NAMED:
+            return _typed_scalar(context, node, DTYPE_NAMED[call_name(node) or ""], value)
+        case _:
+            return scalar(context, node)
+
+
+def _typed_scalar(context: Context, node: ast.Call, of: DType, value: ast.expr) -> Scalar:
+    """Return what `T.int64(3)` or `T.bool(True)` is as a value of Python's."""
+    plain = scalar(context, value)
+    if isinstance(plain, str):
+        raise context.error(f"expected a number as {of}", value)
+    if of == "bool":
+        return bool(plain)
+    if is_float(of):
+        return float(plain)
+    if not float(plain).is_integer():
+        raise context.error(f"expected an integer as {of}, got {plain}", node)
+    return int(plain)
 
 
 def scalar(context: Context, node: ast.expr) -> Scalar:

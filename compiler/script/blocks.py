@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from compiler.ir.nodes import (
@@ -18,6 +19,7 @@ from compiler.ir.nodes import (
     IntImm,
     IterKind,
     IterVar,
+    MatchBuffer,
     Stmt,
     Var,
     dtype_of,
@@ -25,10 +27,12 @@ from compiler.ir.nodes import (
 from compiler.ir.regions import with_regions
 from compiler.ir.simplify import simplify
 from compiler.script.arguments import bind, literal_dict, string
-from compiler.script.buffers import ALLOCATIONS, allocation, regions
+from compiler.script.buffers import ALLOCATIONS, allocation, match, regions
 from compiler.script.context import Axis, Context, call_name
 from compiler.script.error import near
-from compiler.script.expressions import condition, constant_int, index
+from compiler.script.expressions import condition, index, interval
+from compiler.script.literals import converted
+from compiler.script.symbols import declare_symbol
 
 BLOCKS = frozenset({"block", "sblock"})
 Body: TypeAlias = Callable[[Context, Sequence[ast.stmt], ast.AST], Stmt]
@@ -41,8 +45,8 @@ _AXES: dict[str, IterKind] = {
     "scan": "scan",
     "spatial": "spatial",
 }
-_REMAP_LETTERS: dict[str, IterKind] = {"S": "spatial", "R": "reduce"}
-_HEAD_CALLS = frozenset({"where", "reads", "writes", "block_attr", "sblock_attr"})
+_REMAP_LETTERS: dict[str, IterKind] = {"S": "spatial", "R": "reduce", "O": "opaque"}
+HEAD_CALLS = frozenset({"where", "reads", "writes", "block_attr", "sblock_attr"})
 
 
 def block(context: Context, node: ast.With, body: Body) -> BlockRealize:
@@ -51,12 +55,11 @@ def block(context: Context, node: ast.With, body: Body) -> BlockRealize:
     Raises:
         ScriptError: If it is no block of the dialect.
     """
-    call = node.items[0].context_expr
-    assert isinstance(call, ast.Call)
-    name = string(context, bind(context, call, ("name",))["name"], "a block's name")
+    name = _name(context, node)
     if name == "root":
         raise context.error(
-            'block "root" is the whole function: it can only stand alone there', call
+            'block "root" is the whole function: it can only stand alone there',
+            node.items[0].context_expr,
         )
     with context.scope():
         head = _Head(context)
@@ -72,14 +75,16 @@ def root(
     Raises:
         ScriptError: If it is not legal in the dialect.
     """
-    if len(statements) == 1 and is_block(only := statements[0]) and _name_of(only) == "root":
+    name = "root"
+    if len(statements) == 1 and _is_root(only := statements[0]):
         assert isinstance(only, ast.With)
+        name = _name(context, only)
         statements, place = only.body, only
     head = _Head(context)
     rest = head.take_all(statements)
     if head.iter_vars or head.predicate is not None or head.init is not None:
         raise context.error("the whole function has no axes, no predicate and no T.init", place)
-    found = head.block("root", body(context, rest, place))
+    found = head.block(name, body(context, rest, place))
     return BlockRealize((), TRUE, context.at(found, place))
 
 
@@ -88,12 +93,34 @@ def is_block(node: ast.stmt) -> bool:
     return isinstance(node, ast.With) and call_name(node.items[0].context_expr) in BLOCKS
 
 
-def _name_of(node: ast.stmt) -> object:
-    match node:
-        case ast.With(items=[ast.withitem(context_expr=ast.Call(args=[ast.Constant(value=name)]))]):
-            return name
+def _is_root(node: ast.stmt) -> bool:
+    """Tell whether the one statement of a function is its root, written out.
+
+    That is a block without iterators: of another, the root is what stands around it.
+    """
+    if not is_block(node):
+        return False
+    assert isinstance(node, ast.With)
+    return not any(_belongs_to_no_root(statement) for statement in node.body)
+
+
+def _belongs_to_no_root(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Assign(value=value):
+            return (call_name(value) or "").startswith("axis.")
+        case ast.Expr(value=value):
+            return call_name(value) == "where"
+        case ast.With(items=[ast.withitem(context_expr=value)]):
+            return call_name(value) == "init"
         case _:
-            return None
+            return False
+
+
+def _name(context: Context, node: ast.With) -> str:
+    call = node.items[0].context_expr
+    assert isinstance(call, ast.Call)
+    given = bind(context, call, (), ("name", "no_realize", "exec_scope")).get("name")
+    return "" if given is None else string(context, given, "a block's name")
 
 
 class _Head:
@@ -109,6 +136,7 @@ class _Head:
         self._writes: tuple[BufferRegion, ...] | None = None
         self._annotations: Annotations = ()
         self._buffers: list[Buffer] = []
+        self._matches: list[MatchBuffer] = []
 
     def take_all(self, statements: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
         """Parse the statements that belong to the head; return the others."""
@@ -123,14 +151,16 @@ class _Head:
         """Parse the rest, which is the computation, and put the block together."""
         init = None
         if self.init is not None:
-            init = body(self._context, self.init.body, self.init)
-        computed = self.block(name, body(self._context, rest, place), init)
+            with self._context.scope():
+                init = body(self._context, self.init.body, self.init)
+        computed = self.block(name, body(self._context, rest, place), init, is_root=False)
         predicate = TRUE if self.predicate is None else self.predicate
         return BlockRealize(tuple(self._values), predicate, self._context.at(computed, place))
 
-    def block(self, name: str, body: Stmt, init: Stmt | None = None) -> Block:
+    def block(
+        self, name: str, body: Stmt, init: Stmt | None = None, *, is_root: bool = True
+    ) -> Block:
         """Put the block together; regions that were not written are found from the body."""
-        buffers = tuple(self._buffers)
         plain = Block(
             name,
             tuple(self.iter_vars),
@@ -138,21 +168,17 @@ class _Head:
             self._writes or (),
             body,
             init,
-            buffers,
+            tuple(self._buffers),
             self._annotations,
+            tuple(self._matches),
         )
-        if name == "root" or (self._reads is not None and self._writes is not None):
+        if is_root or (self._reads is not None and self._writes is not None):
             return plain
         found = with_regions(plain)
-        return Block(
-            name,
-            plain.iter_vars,
-            found.reads if self._reads is None else self._reads,
-            found.writes if self._writes is None else self._writes,
-            body,
-            init,
-            buffers,
-            self._annotations,
+        return replace(
+            plain,
+            reads=found.reads if self._reads is None else self._reads,
+            writes=found.writes if self._writes is None else self._writes,
         )
 
     def _take(self, statement: ast.stmt) -> bool:
@@ -161,9 +187,16 @@ class _Head:
                 return True  # a docstring
             case ast.Assign(value=ast.Call() as call) if call_name(call) in ALLOCATIONS:
                 self._buffers.append(allocation(self._context, statement))
+            case ast.Assign(targets=[target], value=ast.Call() as call) if (
+                call_name(call) == "match_buffer"
+            ):
+                found = match(self._context, target, call)
+                self._matches.append(self._context.at(found, statement))
+            case ast.Assign() if declare_symbol(self._context, statement):
+                pass
             case ast.Assign(value=ast.Call() as call) if (call_name(call) or "")[:5] == "axis.":
                 self._axis(statement, call)
-            case ast.Expr(value=ast.Call() as call) if call_name(call) in _HEAD_CALLS:
+            case ast.Expr(value=ast.Call() as call) if call_name(call) in HEAD_CALLS:
                 self._call(call)
             case ast.With(items=[ast.withitem(context_expr=init)]) if call_name(init) == "init":
                 self._once(self.init, statement)
@@ -206,18 +239,18 @@ class _Head:
         elif not isinstance(target, ast.Name):
             raise self._context.error("expected one name for the axis", target)
         else:
-            arguments = bind(self._context, call, ("dom", "value"), ("dtype",))
+            arguments = bind(self._context, call, ("dom", "binding"), ("dtype",))
             minimum, extent = self._domain(arguments["dom"])
-            value = index(self._context, arguments["value"])
+            value = index(self._context, arguments["binding"])
             self._add(target.id, _AXES[kind], minimum, extent, value)
 
-    def _domain(self, node: ast.expr) -> tuple[int, IntImm]:
-        if not isinstance(node, ast.Tuple):
-            return 0, constant_int(self._context, node, "an extent")
+    def _domain(self, node: ast.expr) -> tuple[Expr, Expr]:
+        if not isinstance(node, ast.Tuple | ast.List):
+            extent = simplify(index(self._context, node))
+            return IntImm(0, dtype_of(extent)), extent
         if len(node.elts) != 2:
             raise self._context.error("expected an extent, or the two ends of a range", node)
-        start, stop = (constant_int(self._context, end, "an end") for end in node.elts)
-        return start.value, IntImm(stop.value - start.value, stop.dtype)
+        return interval(self._context, node.elts[0], node.elts[1])
 
     def _remap(self, target: ast.expr, call: ast.Call) -> None:
         arguments = bind(self._context, call, ("kinds", "bindings"))
@@ -233,23 +266,26 @@ class _Head:
             )
         for letter, loop, name in zip(letters, loops, targets, strict=True):
             if letter not in _REMAP_LETTERS:
-                raise self._context.error(f"unknown kind of axis {letter!r}: expected S or R", call)
+                raise self._context.error(
+                    f"unknown kind of axis {letter!r}: expected S, R or O", arguments["kinds"]
+                )
             if not isinstance(name, ast.Name):
                 raise self._context.error("expected the name of an axis", name)
             axis = self._context.lookup(loop) if isinstance(loop, ast.Name) else None
-            if not isinstance(axis, Axis):
+            if not isinstance(axis, Axis) or axis.step != 1:
                 raise self._context.error("expected a loop variable", loop)
-            self._add(name.id, _REMAP_LETTERS[letter], 0, axis.extent, axis.var)
             # The axis counts from where the loop does.
-            counted = Axis(self.iter_vars[-1].var, axis.minimum, axis.extent)
-            self._context.define(name.id, counted)
+            self._bind(name.id, _REMAP_LETTERS[letter], axis, axis.var)
 
-    def _add(self, name: str, kind: IterKind, minimum: int, extent: Expr, value: Expr) -> None:
+    def _add(self, name: str, kind: IterKind, minimum: Expr, extent: Expr, value: Expr) -> None:
+        dtype = dtype_of(value)
+        axis = Axis(Var(name, dtype), converted(extent, dtype), converted(minimum, dtype))
+        starts_at_zero = isinstance(minimum, IntImm) and minimum.value == 0
+        shifted = value if starts_at_zero else simplify(BinOp("-", value, axis.minimum))
+        self._bind(name, kind, axis, shifted)
+
+    def _bind(self, name: str, kind: IterKind, axis: Axis, value: Expr) -> None:
         var = Var(name, dtype_of(value))
-        self.iter_vars.append(IterVar(var, extent, kind))
-        self._values.append(value if minimum == 0 else _shifted(value, minimum))
-        self._context.define(name, Axis(var, minimum, extent))
-
-
-def _shifted(value: Expr, minimum: int) -> Expr:
-    return simplify(BinOp("-", value, IntImm(minimum, dtype_of(value))))
+        self.iter_vars.append(IterVar(var, axis.extent, kind))
+        self._values.append(value)
+        self._context.define(name, Axis(var, axis.extent, axis.minimum))

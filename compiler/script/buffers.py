@@ -4,14 +4,45 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
-from compiler.ir.nodes import BinOp, Buffer, BufferRegion, Expr, IntImm, Range, Var, dtype_of
+from compiler.ir.dtypes import DType
+from compiler.ir.nodes import (
+    BinOp,
+    Buffer,
+    BufferRegion,
+    Expr,
+    IntImm,
+    MatchBuffer,
+    Range,
+    Var,
+    dtype_of,
+)
 from compiler.ir.simplify import simplify
 from compiler.script.arguments import Arguments, bind, dtype, string
-from compiler.script.context import Context, call_name, dialect_name
-from compiler.script.expressions import constant_int, index, subscript
+from compiler.script.context import Context, Value, call_name, dialect_name
+from compiler.script.expressions import constant_int, index, same_type, subscript
+from compiler.script.symbols import declared_dtype, dimension
 
 ALLOCATIONS = frozenset({"alloc_buffer", "sblock_alloc_buffer"})
+# In the order of the dialect; what lies behind `scope` says how memory is laid out by a driver.
+DETAILS = (
+    "dtype",
+    "data",
+    "strides",
+    "elem_offset",
+    "scope",
+    "align",
+    "offset_factor",
+    "buffer_type",
+    "axis_separators",
+    "layout",
+    "annotations",
+)
+_ALLOCATE_DETAILS = ("dtype", "scope", "condition", "annotations")
+_SCOPED = {"alloc_local": "local", "alloc_shared": "shared"}
+FLAT_ALLOCATIONS = frozenset({*_SCOPED, "alloc_buffer", "allocate", "decl_buffer"})
+_PARAMETER_DETAILS = ("dtype", "data", "strides", "elem_offset", "byte_offset", *DETAILS[4:])
 
 _ONE = IntImm(1)
 
@@ -24,12 +55,12 @@ def parameter(context: Context, name: str, annotation: ast.expr) -> Buffer:
     """
     match annotation:
         case ast.Call() if call_name(annotation) == "Buffer":
-            arguments = bind(context, annotation, ("shape",), ("dtype", "scope"))
+            arguments = bind(context, annotation, ("shape",), _PARAMETER_DETAILS)
         case ast.Subscript(value=value, slice=inner) if dialect_name(value) == "Buffer":
             parts = inner.elts if isinstance(inner, ast.Tuple) and _is_typed(inner) else [inner]
             # The subscript holds what the call takes.
             as_call = ast.copy_location(ast.Call(func=value, args=parts, keywords=[]), annotation)
-            arguments = bind(context, as_call, ("shape",), ("dtype", "scope"))
+            arguments = bind(context, as_call, ("shape",), _PARAMETER_DETAILS)
         case _:
             raise context.error(f'expected {name}: T.Buffer((...), "float32")', annotation)
     return declare(context, name, arguments, annotation)
@@ -37,27 +68,74 @@ def parameter(context: Context, name: str, annotation: ast.expr) -> Buffer:
 
 def _is_typed(subscript: ast.Tuple) -> bool:
     """Tell `T.Buffer[(4, 4), "float32"]` from `T.Buffer[4, 4]`."""
-    return any(
+    return isinstance(subscript.elts[0], ast.Tuple | ast.List) or any(
         isinstance(part, ast.Constant) and isinstance(part.value, str) for part in subscript.elts
     )
 
 
-def declare(context: Context, name: str, arguments: Arguments, place: ast.AST) -> Buffer:
-    """Make the buffer that `shape`, `dtype` and `scope` describe.
+def declare(
+    context: Context,
+    name: str,
+    arguments: Arguments,
+    place: ast.AST,
+    source: BufferRegion | None = None,
+) -> Buffer:
+    """Make the buffer that the arguments describe; of a view, what they leave out is its source's.
 
     Raises:
         ScriptError: If they describe none.
     """
-    shape = arguments["shape"]
-    extents = shape.elts if isinstance(shape, ast.Tuple | ast.List) else [shape]
-    of, scope = arguments.get("dtype"), arguments.get("scope")
+    for unsupported in ("data", "byte_offset"):
+        given = arguments.get(unsupported)
+        if given is not None:
+            raise context.error(f"{unsupported} is not supported: a buffer has its own", given)
+    of, scope, factor = (arguments.get(key) for key in ("dtype", "scope", "offset_factor"))
     buffer = Buffer(
         Var(name, "handle"),
-        tuple(constant_int(context, extent, "an extent") for extent in extents),
-        "float32" if of is None else dtype(context, of),
-        "global" if scope is None else string(context, scope, "a scope"),
+        _shape(context, arguments, place, source),
+        _default_dtype(source) if of is None else dtype(context, of),
+        _default_scope(source) if scope is None else string(context, scope, "a scope"),
+        _strides(context, arguments.get("strides")),
+        _offset(context, name, arguments.get("elem_offset")),
+        0 if factor is None else constant_int(context, factor, "an offset factor").value,
     )
     return context.at(buffer, place)
+
+
+def _default_dtype(source: BufferRegion | None) -> DType:
+    return "float32" if source is None else source.buffer.dtype
+
+
+def _default_scope(source: BufferRegion | None) -> str:
+    return "global" if source is None else source.buffer.scope
+
+
+def _shape(
+    context: Context, arguments: Arguments, place: ast.AST, source: BufferRegion | None
+) -> tuple[Expr, ...]:
+    shape = arguments.get("shape")
+    if shape is None and source is not None:
+        return tuple(r.extent for r in source.region)
+    if shape is None:
+        raise context.error("expected a shape", place)
+    extents = shape.elts if isinstance(shape, ast.Tuple | ast.List) else [shape]
+    return tuple(simplify(dimension(context, extent)) for extent in extents)
+
+
+def _strides(context: Context, node: ast.expr | None) -> tuple[Expr, ...]:
+    if node is None or (isinstance(node, ast.Constant) and node.value is None):
+        return ()
+    parts = node.elts if isinstance(node, ast.Tuple | ast.List) else [node]
+    return tuple(dimension(context, part) for part in parts)
+
+
+def _offset(context: Context, name: str, node: ast.expr | None) -> Expr | None:
+    if node is None or (isinstance(node, ast.Constant) and node.value is None):
+        return None
+    of = declared_dtype(context, node)
+    if of is not None:
+        return Var(f"{name}_elem_offset", of)  # elem_offset=T.int32()
+    return dimension(context, node)
 
 
 def allocation(context: Context, statement: ast.Assign) -> Buffer:
@@ -70,10 +148,44 @@ def allocation(context: Context, statement: ast.Assign) -> Buffer:
     assert isinstance(call, ast.Call)
     if len(statement.targets) != 1 or not isinstance(target, ast.Name):
         raise context.error("expected one name for the buffer", target)
-    arguments = bind(context, call, ("shape",), ("dtype", "scope"))
+    arguments = bind(context, call, ("shape",), DETAILS)
     buffer = declare(context, target.id, arguments, statement)
     context.define(target.id, buffer)
     return buffer
+
+
+def flat_allocation(context: Context, name: str, call: ast.Call, place: ast.AST) -> Buffer:
+    """Parse storage that lives to the end of the statements around it, and define its name.
+
+    Raises:
+        ScriptError: If the call describes no buffer of its own.
+    """
+    called = call_name(call) or ""
+    details = _ALLOCATE_DETAILS if called == "allocate" else DETAILS
+    arguments = bind(context, call, ("shape",), details)
+    buffer = declare(context, name, arguments, place)
+    if called in _SCOPED:
+        buffer = context.at(replace(buffer, scope=_SCOPED[called]), place)
+    context.define(name, buffer)
+    return buffer
+
+
+def match(context: Context, target: ast.expr, call: ast.Call) -> MatchBuffer:
+    """Parse `A_1 = T.match_buffer(A[0:4, 0:4], (4, 4), ...)` in a block and define `A_1`.
+
+    Raises:
+        ScriptError: If it is none.
+    """
+    if not isinstance(target, ast.Name):
+        raise context.error("expected one name for the buffer", target)
+    arguments = bind(context, call, ("param",), ("shape", *DETAILS))
+    source = region(context, arguments["param"])
+    buffer = declare(context, target.id, arguments, call, source)
+    context.define(target.id, buffer)
+    offset = buffer.elem_offset
+    if isinstance(offset, Var) and context.get(offset.name) is None:
+        context.define(offset.name, Value(offset))
+    return MatchBuffer(buffer, source)
 
 
 def regions(context: Context, call: ast.Call) -> tuple[BufferRegion, ...]:
@@ -87,21 +199,28 @@ def regions(context: Context, call: ast.Call) -> tuple[BufferRegion, ...]:
     parts: Sequence[ast.expr] = call.args
     if len(parts) == 1 and isinstance(parts[0], ast.List | ast.Tuple):
         parts = parts[0].elts
-    return tuple(_region(context, part) for part in parts)
+    return tuple(region(context, part) for part in parts)
 
 
-def _region(context: Context, node: ast.expr) -> BufferRegion:
+def region(context: Context, node: ast.expr) -> BufferRegion:
+    """Parse a region of a buffer; its name alone is the whole of it.
+
+    Raises:
+        ScriptError: If it is none.
+    """
     match node:
         case ast.Name():
             buffer = context.lookup(node)
             if not isinstance(buffer, Buffer):
                 raise context.error(f"{node.id} is an index, not a buffer", node)
-            return BufferRegion(buffer, tuple(Range(IntImm(0), n) for n in buffer.shape))
+            return BufferRegion(
+                buffer, tuple(Range(IntImm(0, dtype_of(n)), n) for n in buffer.shape)
+            )
         case ast.Subscript():
             buffer, places = subscript(context, node)
             ranges = zip(places, buffer.shape, strict=True)
-            region = tuple(_range(context, place, extent) for place, extent in ranges)
-            return context.at(BufferRegion(buffer, region), node)
+            box = tuple(_range(context, place, extent) for place, extent in ranges)
+            return context.at(BufferRegion(buffer, box), node)
         case _:
             raise context.error("expected a region of a buffer, such as A[i, 0:4]", node)
 
@@ -109,12 +228,11 @@ def _region(context: Context, node: ast.expr) -> BufferRegion:
 def _range(context: Context, node: ast.expr, extent: Expr) -> Range:
     if not isinstance(node, ast.Slice):
         return Range(index(context, node), _ONE)
-    if node.step is not None:
+    if node.step is not None and not _is_one(node.step):
         raise context.error("a region has no step", node.step)
     start = IntImm(0) if node.lower is None else index(context, node.lower)
     stop = extent if node.upper is None else index(context, node.upper)
-    if dtype_of(start) != dtype_of(stop):
-        raise context.error(f"a range from {dtype_of(start)} to {dtype_of(stop)}", node)
+    start, stop = same_type(start, stop)
     match start, stop:
         case IntImm(0), _:
             return Range(start, stop)
@@ -122,3 +240,7 @@ def _range(context: Context, node: ast.expr, extent: Expr) -> Range:
             return Range(start, length)
         case _:
             return Range(start, simplify(BinOp("-", stop, start)))
+
+
+def _is_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 1

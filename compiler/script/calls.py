@@ -8,13 +8,17 @@ from typing import TypeAlias
 
 import numpy as np
 
-from compiler.ir.dtypes import DType, is_float
+from compiler.ir.dtypes import DType, is_float, is_integer, is_signed
 from compiler.ir.intrinsics import INTRINSICS, result_dtype
 from compiler.ir.nodes import (
     ArithOp,
+    BinOp,
     Broadcast,
+    Buffer,
     Call,
     Cast,
+    Compare,
+    CompareOp,
     Conditional,
     Expr,
     IntImm,
@@ -22,21 +26,33 @@ from compiler.ir.nodes import (
     Not,
     Ramp,
     Select,
+    StringImm,
     dtype_of,
 )
-from compiler.script.arguments import DTYPE_NAMED, bind, dtype
-from compiler.script.context import Context, dialect_name
+from compiler.ir.opaque import OPAQUE, Opaque
+from compiler.ir.simplify import simplify
+from compiler.script.arguments import DTYPE_NAMED, bind, dtype, string
+from compiler.script.context import Context, Value, dialect_name
 from compiler.script.error import near
 from compiler.script.expressions import (
     arithmetic,
     choice,
+    complement,
     condition,
     constant_int,
     expression,
     index,
     logical,
+    pair,
 )
-from compiler.script.literals import is_bare, match_types, number, text_number
+from compiler.script.literals import (
+    converted,
+    is_anything,
+    is_bare,
+    match_types,
+    number,
+    text_number,
+)
 
 Parser: TypeAlias = Callable[[Context, ast.Call], Expr]
 
@@ -51,8 +67,25 @@ _BINARY: dict[str, ArithOp] = {
     "bitwise_xor": "^",
     "shift_left": "<<",
     "shift_right": ">>",
+    "Add": "+",
+    "Sub": "-",
+    "Mul": "*",
+    "FloorDiv": "//",
+    "FloorMod": "%",
+    "Max": "max",
+    "Min": "min",
+    "indexdiv": "//",
+    "indexmod": "%",
 }
 _LOGIC: dict[str, LogicOp] = {"And": "and", "Or": "or"}
+_COMPARISONS: dict[str, CompareOp] = {
+    "EQ": "==",
+    "NE": "!=",
+    "LT": "<",
+    "LE": "<=",
+    "GT": ">",
+    "GE": ">=",
+}
 
 
 def call(context: Context, node: ast.Call) -> Expr:
@@ -76,9 +109,15 @@ def call(context: Context, node: ast.Call) -> Expr:
     if name in _LOGIC:
         two = bind(context, node, ("a", "b"))
         return logical(context, _LOGIC[name], [two["a"], two["b"]], node)
+    if name in _COMPARISONS:
+        two = bind(context, node, ("a", "b"))
+        return Compare(_COMPARISONS[name], *pair(context, two["a"], two["b"], node))
     if name in _OTHERS:
         return _OTHERS[name](context, node)
-    known = (*DTYPE_NAMED, *INTRINSICS, *_ALIASES, *_BINARY, *_LOGIC, *_OTHERS)
+    if name in OPAQUE:
+        return _opaque(context, node, OPAQUE[name])
+    tables = (INTRINSICS, _ALIASES, _BINARY, _LOGIC, _COMPARISONS, _OTHERS, OPAQUE)
+    known = (*DTYPE_NAMED, *(name for table in tables for name in table))
     raise context.error(f"unknown function T.{name}{near(name, known)}", node.func)
 
 
@@ -94,7 +133,12 @@ def _typed(context: Context, node: ast.Call, to: DType) -> Expr:
             pass
     if is_bare(value):
         return number(context, ast.literal_eval(value), to, value)
-    return Cast(to, expression(context, value))
+    return _conversion(to, expression(context, value))
+
+
+def _conversion(to: DType, value: Expr) -> Expr:
+    """Return a conversion as it was written; what may be anything is of the type asked for."""
+    return converted(value, to) if is_anything(value) else Cast(to, value)
 
 
 def _intrinsic(context: Context, node: ast.Call, name: str) -> Expr:
@@ -115,6 +159,104 @@ def _intrinsic(context: Context, node: ast.Call, name: str) -> Expr:
     return Call(name, tuple(args), result)
 
 
+def _opaque(context: Context, node: ast.Call, opaque: Opaque) -> Expr:
+    if node.keywords:
+        raise context.error(f"T.{opaque.name} takes no keyword arguments", node.keywords[0])
+    if not opaque.least <= len(node.args) <= opaque.most:
+        raise context.error(
+            f"T.{opaque.name} takes {opaque.least} to {opaque.most} argument(s), "
+            f"got {len(node.args)}",
+            node,
+        )
+    args = tuple(_argument(context, argument) for argument in node.args)
+    return Call(opaque.name, args, opaque.dtype or "int32")
+
+
+def _argument(context: Context, node: ast.expr) -> Expr:
+    """Parse an argument of an opaque function: a string, `A.data`, or any expression."""
+    match node:
+        case ast.Constant(value=str()):
+            return StringImm(string(context, node, "an argument"))
+        case ast.Attribute(value=ast.Name() as name, attr="data"):
+            buffer = context.lookup(name)
+            if not isinstance(buffer, Buffer):
+                raise context.error(f"{name.id} is no buffer", name)
+            return buffer.data
+        case _:
+            return expression(context, node)
+
+
+def _let(context: Context, node: ast.Call) -> Expr:
+    """Parse `T.Let(body, where={x: value})`: the body with the value in the name's place."""
+    two = bind(context, node, ("expr", "where"))
+    match two["where"]:
+        case ast.Dict(keys=[ast.Name(id=name)], values=[value]):
+            computed = expression(context, value)
+        case _:
+            raise context.error("expected one name and its value: where={x: 1.0}", two["where"])
+    with context.scope():
+        context.define(name, Value(computed))
+        return expression(context, two["expr"])
+
+
+def _true_division(context: Context, node: ast.Call) -> Expr:
+    """Parse `T.Div(a, b)`: of integers, which are rounded towards zero."""
+    two = bind(context, node, ("a", "b"))
+    lhs, rhs = pair(context, two["a"], two["b"], node)
+    if is_float(dtype_of(lhs)):
+        return arithmetic(context, "/", (lhs, two["a"]), (rhs, two["b"]), node)
+    return _towards_zero(context, lhs, rhs, node)
+
+
+def _truncdiv(context: Context, node: ast.Call) -> Expr:
+    return _towards_zero(context, *_integers(context, node), node)
+
+
+def _truncmod(context: Context, node: ast.Call) -> Expr:
+    """Parse `T.truncmod(a, b)`: what is left takes the sign of `a`."""
+    lhs, rhs = _integers(context, node)
+    return BinOp("-", lhs, BinOp("*", _towards_zero(context, lhs, rhs, node), rhs))
+
+
+def _integers(context: Context, node: ast.Call) -> tuple[Expr, Expr]:
+    two = bind(context, node, ("a", "b"))
+    lhs, rhs = pair(context, two["a"], two["b"], node)
+    if not is_integer(dtype_of(lhs)):
+        raise context.error(f"expected integers, got {dtype_of(lhs)}", node)
+    return lhs, rhs
+
+
+def _towards_zero(context: Context, lhs: Expr, rhs: Expr, place: ast.AST) -> Expr:
+    """Return a quotient rounded towards zero; the divisor is positive, or verifying refuses it.
+
+    `//` rounds down, so that a negative number has to be moved up to the next multiple first.
+    """
+    dtype = dtype_of(lhs)
+    if not is_integer(dtype):
+        raise context.error(f"expected integers, got {dtype}", place)
+    if not is_signed(dtype) or (isinstance(lhs, IntImm) and lhs.value >= 0):
+        return BinOp("//", lhs, rhs)
+    zero, one = IntImm(0, dtype), IntImm(1, dtype)
+    moved = Select(Compare("<", lhs, zero), BinOp("-", rhs, one), zero)
+    return BinOp("//", BinOp("+", lhs, moved), rhs)
+
+
+def _ceildiv(context: Context, node: ast.Call) -> Expr:
+    lhs, rhs = _integers(context, node)
+    # In the order of the operations that TVM prints.
+    total = BinOp("-", BinOp("+", lhs, rhs), IntImm(1, dtype_of(lhs)))
+    return simplify(BinOp("//", total, rhs)) if isinstance(lhs, IntImm) else BinOp("//", total, rhs)
+
+
+def _complement(context: Context, node: ast.Call) -> Expr:
+    return complement(context, bind(context, node, ("x",), ("span",))["x"])
+
+
+def _likely(context: Context, node: ast.Call) -> Expr:
+    """Parse `T.likely(condition)`, which only advises a compiler."""
+    return condition(context, bind(context, node, ("cond",), ("span",))["cond"])
+
+
 def _if_then_else(context: Context, node: ast.Call) -> Expr:
     three = bind(context, node, ("cond", "t", "f"), ("span",))
     return choice(context, Conditional, (three["cond"], three["t"], three["f"]), node)
@@ -128,12 +270,12 @@ def _select(context: Context, node: ast.Call) -> Expr:
 
 def _cast(context: Context, node: ast.Call) -> Expr:
     two = bind(context, node, ("dtype", "value"))
-    return Cast(dtype(context, two["dtype"]), expression(context, two["value"]))
+    return _conversion(dtype(context, two["dtype"]), expression(context, two["value"]))
 
 
 def _cast_to(context: Context, node: ast.Call) -> Expr:
     two = bind(context, node, ("value", "dtype"))
-    return Cast(dtype(context, two["dtype"]), expression(context, two["value"]))
+    return _conversion(dtype(context, two["dtype"]), expression(context, two["value"]))
 
 
 def _not(context: Context, node: ast.Call) -> Expr:
@@ -160,24 +302,36 @@ def _ramp(context: Context, node: ast.Call) -> Expr:
     three = bind(context, node, ("base", "stride", "lanes"))
     stride = constant_int(context, three["stride"], "a stride")
     lanes = constant_int(context, three["lanes"], "a number of lanes")
+    context.has_vectors = True
     return Ramp(index(context, three["base"]), stride.value, lanes.value)
 
 
 def _broadcast(context: Context, node: ast.Call) -> Expr:
     two = bind(context, node, ("value", "lanes"))
     lanes = constant_int(context, two["lanes"], "a number of lanes")
+    context.has_vectors = True
     return Broadcast(expression(context, two["value"]), lanes.value)
 
 
 _OTHERS: dict[str, Parser] = {
     "Broadcast": _broadcast,
     "Cast": _cast,
+    "Div": _true_division,
+    "Let": _let,
+    "Mod": _truncmod,
     "Not": _not,
     "Ramp": _ramp,
     "Select": _select,
+    "bitwise_not": _complement,
+    "broadcast": _broadcast,
     "cast": _cast_to,
+    "ceildiv": _ceildiv,
     "if_then_else": _if_then_else,
     "infinity": _infinity,
+    "likely": _likely,
     "max_value": _limit,
     "min_value": _limit,
+    "ramp": _ramp,
+    "truncdiv": _truncdiv,
+    "truncmod": _truncmod,
 }

@@ -6,9 +6,12 @@ import ast
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeAlias, TypeVar
 
-from compiler.ir.nodes import BinOp, Buffer, Expr, IntImm, Var
+from compiler.ir.dtypes import DType
+from compiler.ir.nodes import BinOp, Buffer, Expr, IntImm, Var, dtype_of
+from compiler.ir.visit import walk
 from compiler.script.error import ScriptError, near
 from compiler.script.source import Source
 
@@ -17,24 +20,42 @@ Node = TypeVar("Node")
 # What a script may call the dialect.
 PREFIXES = frozenset({"T", "tir", "tirx"})
 
+_MAX_SUBSTITUTED = 20_000
+
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A loop variable or block iterator; its values start at `minimum`, `var` at zero."""
+    """A loop variable or block iterator; `var` starts at zero, the script's name perhaps not."""
 
     var: Var
-    minimum: int
     extent: Expr
+    minimum: Expr
+    step: int = 1
 
     @property
     def value(self) -> Expr:
         """The value that the script's name stands for."""
-        if self.minimum == 0:
-            return self.var
-        return BinOp("+", self.var, IntImm(self.minimum))
+        scaled: Expr = self.var
+        if self.step != 1:
+            scaled = BinOp("*", self.var, IntImm(self.step, dtype_of(self.minimum)))
+        return scaled if _is_zero(self.minimum) else BinOp("+", scaled, self.minimum)
 
 
-Entity: TypeAlias = Buffer | Axis
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A name for an expression: a variable, or what `T.meta_var` abbreviates."""
+
+    expr: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """A parameter that is yet to be matched with a buffer."""
+
+    name: str
+
+
+Entity: TypeAlias = Buffer | Axis | Value | Handle
 
 
 class Context:
@@ -48,6 +69,10 @@ class Context:
         self.parse_call = parse_call
         self._source = source
         self._scopes: list[dict[str, Entity]] = [{}]
+        # The types of symbolic variables that the body declares after the signature names them.
+        self.symbol_dtypes: dict[str, DType] = {}
+        self.has_vectors = False  # whether a vector was parsed: most programs have none
+        self._substituted = 0
         # The nodes are kept with their places, so that no id is given twice.
         self._places: dict[int, tuple[object, ast.AST]] = {}
 
@@ -68,11 +93,37 @@ class Context:
         Raises:
             ScriptError: If the name is not defined here.
         """
-        for scope in reversed(self._scopes):
-            if name.id in scope:
-                return scope[name.id]
+        found = self.get(name.id)
+        if found is not None:
+            return found
         known = {known for scope in self._scopes for known in scope}
         raise self.error(f"unknown name {name.id}{near(name.id, known)}", name)
+
+    def get(self, name: str) -> Entity | None:
+        """Return what a name stands for; None if it is not defined here."""
+        for scope in reversed(self._scopes):
+            if name in scope:
+                return scope[name]
+        return None
+
+    def is_outer(self, name: str) -> bool:
+        """Tell whether a name is defined around the innermost scope, and not in it."""
+        return name not in self._scopes[-1] and self.get(name) is not None
+
+    def value_of(self, entity: Axis | Value, place: ast.AST) -> Expr:
+        """Return the expression that a name stands for.
+
+        Raises:
+            ScriptError: If names for names for names have grown without bounds.
+        """
+        value = entity.value if isinstance(entity, Axis) else entity.expr
+        if not isinstance(value, Var):
+            self._substituted += sum(1 for _ in islice(walk(value), _MAX_SUBSTITUTED + 1))
+            if self._substituted > _MAX_SUBSTITUTED:
+                raise self.error(
+                    f"names stand for more than {_MAX_SUBSTITUTED} operations in all", place
+                )
+        return value
 
     def at(self, node: Node, place: ast.AST) -> Node:
         """Remember where an IR node came from."""
@@ -86,6 +137,10 @@ class Context:
     def error(self, message: str, place: ast.AST) -> ScriptError:
         """Return an error at a place in the script."""
         return self._source.error(message, place)
+
+
+def _is_zero(expr: Expr) -> bool:
+    return isinstance(expr, IntImm) and expr.value == 0
 
 
 def dialect_name(node: ast.AST) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from compiler.ir.dtypes import is_float, is_integer
+from compiler.ir.dtypes import bits, is_float, is_integer, is_signed
 from compiler.ir.nodes import (
     ArithOp,
     BinOp,
@@ -19,12 +19,13 @@ from compiler.ir.nodes import (
     Logic,
     LogicOp,
     Not,
+    Ramp,
     Select,
     dtype_of,
 )
 from compiler.ir.simplify import simplify
-from compiler.script.context import Context
-from compiler.script.literals import Parsed, match_types, number
+from compiler.script.context import Context, Handle
+from compiler.script.literals import Parsed, match_types, number, promoted
 
 _MAX_CHAIN = 60  # a chain of n operators becomes n nested nodes
 
@@ -88,18 +89,39 @@ def _expression(context: Context, node: ast.expr) -> Expr:
 
 
 def element(context: Context, node: ast.Subscript) -> tuple[Buffer, tuple[Expr, ...]]:
-    """Parse an element of a buffer.
+    """Parse an element of a buffer, or several as a vector: `A[i, 0:8]`.
 
     Raises:
         ScriptError: If it is none, or has another number of indices than the buffer dimensions.
     """
     buffer, places = subscript(context, node)
-    indices: list[Expr] = []
-    for place in places:
-        if isinstance(place, ast.Slice):
-            raise context.error("expected one element, got a slice", place)
-        indices.append(index(context, place))
-    return buffer, tuple(indices)
+    return buffer, tuple(
+        _vector(context, place) if isinstance(place, ast.Slice) else index(context, place)
+        for place in places
+    )
+
+
+def _vector(context: Context, place: ast.Slice) -> Expr:
+    """Parse `i:i + 8` or `0:16:2` in the place of an index."""
+    if place.lower is None or place.upper is None:
+        raise context.error("expected both ends of the slice, such as 0:8", place)
+    start, stop = same_type(index(context, place.lower), index(context, place.upper))
+    step = 1 if place.step is None else constant_int(context, place.step, "a step").value
+    length = simplify(BinOp("-", stop, start))
+    if not isinstance(length, IntImm):
+        raise context.error("expected a slice of constant length", place)
+    if step < 1 or length.value < 1:
+        raise context.error(f"a slice of length {length.value} with step {step}", place)
+    lanes = -(-length.value // step)
+    if lanes == 1:
+        return start
+    context.has_vectors = True
+    return Ramp(start, step, lanes)
+
+
+def same_type(a: Expr, b: Expr) -> tuple[Expr, Expr]:
+    """Return two integers of one type."""
+    return (a, b) if dtype_of(a) == dtype_of(b) else promoted(a, b)
 
 
 def subscript(context: Context, node: ast.Subscript) -> tuple[Buffer, list[ast.expr]]:
@@ -112,7 +134,7 @@ def subscript(context: Context, node: ast.Subscript) -> tuple[Buffer, list[ast.e
         raise context.error("expected the name of a buffer", node.value)
     buffer = context.lookup(node.value)
     if not isinstance(buffer, Buffer):
-        raise context.error(f"{node.value.id} is an index, not a buffer", node.value)
+        raise context.error(f"{node.value.id} is no buffer", node.value)
     places = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
     if len(places) != len(buffer.shape):
         raise context.error(
@@ -154,10 +176,30 @@ def constant_int(context: Context, node: ast.expr, what: str) -> IntImm:
     """
     value = simplify(index(context, node))
     if not isinstance(value, IntImm):
-        raise context.error(
-            f"expected {what} as a constant: symbolic shapes are not supported", node
-        )
+        raise context.error(f"expected {what} as a constant", node)
     return value
+
+
+def interval(context: Context, first: ast.expr, last: ast.expr) -> tuple[Expr, Expr]:
+    """Parse the two ends of a range; return its first value and how many it has.
+
+    Raises:
+        ScriptError: If an end is no integer.
+    """
+    start, stop = same_type(index(context, first), index(context, last))
+    start = simplify(start)
+    return start, extent_between(start, stop)
+
+
+def extent_between(start: Expr, stop: Expr) -> Expr:
+    """Return the number of values from `start` to `stop`, which is left out."""
+    match start, stop:
+        case IntImm(0), _:
+            return simplify(stop)
+        case _, BinOp("+", lhs, length) if lhs == start:
+            return simplify(length)  # as it was written
+        case _:
+            return simplify(BinOp("-", stop, start))
 
 
 def combine(context: Context, op: ast.operator, lhs: Parsed, rhs: Parsed, place: ast.AST) -> Expr:
@@ -185,7 +227,9 @@ def arithmetic(context: Context, op: ArithOp, left: Parsed, right: Parsed, place
         raise context.error(f"/ divides floating-point values, got {dtype}: use //", place)
     if not (is_integer(dtype) or (is_float(dtype) and op in _ON_FLOATS)):
         raise context.error(f"{op} does not take operands of type {dtype}", place)
-    return BinOp(op, lhs, rhs)
+    result = BinOp(op, lhs, rhs)
+    # What is known is written as its value: Python would have done so.
+    return simplify(result) if isinstance(lhs, IntImm) and isinstance(rhs, IntImm) else result
 
 
 def pair(context: Context, left: ast.expr, right: ast.expr, place: ast.AST) -> tuple[Expr, Expr]:
@@ -235,9 +279,13 @@ def _constant(context: Context, node: ast.expr, value: float) -> Expr:
 
 def _name(context: Context, node: ast.Name) -> Expr:
     entity = context.lookup(node)
-    if isinstance(entity, Buffer):
-        raise context.error(f"buffer {node.id} is used without indices", node)
-    return entity.value
+    match entity:
+        case Buffer():
+            raise context.error(f"buffer {node.id} is used without indices", node)
+        case Handle():
+            raise context.error(f"{node.id} is a handle: match it with T.match_buffer", node)
+        case _:
+            return context.value_of(entity, node)
 
 
 def _unary(context: Context, node: ast.UnaryOp) -> Expr:
@@ -250,6 +298,8 @@ def _unary(context: Context, node: ast.UnaryOp) -> Expr:
             return expression(context, operand)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return _negative(context, operand)
+        case ast.UnaryOp(op=ast.Invert(), operand=operand):
+            return complement(context, operand)
         case _:
             raise context.error(
                 f"operator {type(node.op).__name__} is not part of the dialect", node
@@ -268,6 +318,22 @@ def _negative(context: Context, operand: ast.expr) -> Expr:
         raise context.error("- does not take an operand of type bool: use `not`", operand)
     # Not `0 - x`, which would lose the sign of a zero.
     return BinOp("*", value, number(context, -1, dtype, operand))
+
+
+def complement(context: Context, operand: ast.expr) -> Expr:
+    """Parse what `~x` stands for: each bit turned round, or a condition negated.
+
+    Raises:
+        ScriptError: If it is no integer and no condition.
+    """
+    value = expression(context, operand)
+    dtype = dtype_of(value)
+    if dtype == "bool":
+        return Not(value)
+    if not is_integer(dtype):
+        raise context.error(f"~ does not take an operand of type {dtype}", operand)
+    ones = -1 if is_signed(dtype) else 2 ** bits(dtype) - 1
+    return BinOp("^", value, IntImm(ones, dtype))
 
 
 def _comparison(context: Context, node: ast.Compare) -> Expr:

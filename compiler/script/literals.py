@@ -1,15 +1,20 @@
-"""Literals and operands: a bare number takes the type of what stands beside it."""
+"""Literals and operands: a bare number takes the type of what stands beside it.
+
+Operands of different types get a common one, by the rules of TVM.
+"""
 
 from __future__ import annotations
 
 import ast
 import math
-from typing import TypeAlias
+from dataclasses import replace
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
-from compiler.ir.dtypes import DType, is_float
-from compiler.ir.nodes import Expr, FloatImm, IntImm, dtype_of
+from compiler.ir.dtypes import DType, bits, is_float, is_integer, is_signed, wrapped
+from compiler.ir.nodes import Broadcast, Call, Cast, Expr, FloatImm, IntImm, dtype_of, lanes_of
+from compiler.ir.opaque import OPAQUE
 from compiler.script.context import Context
 
 Parsed: TypeAlias = tuple[Expr, ast.expr]
@@ -80,18 +85,87 @@ def adapt(context: Context, expr: Expr, node: ast.expr, dtype: DType) -> Expr:
 
 
 def match_types(context: Context, lhs: Parsed, rhs: Parsed, place: ast.AST) -> tuple[Expr, Expr]:
-    """Return two operands of one type.
+    """Return two operands of one type: a bare number takes the other's, a narrow one is widened.
 
     Raises:
-        ScriptError: If their types differ and neither is a bare number.
+        ScriptError: If a number is none of the type it takes, or there is no common type.
     """
     a, b = lhs[0], rhs[0]
     if dtype_of(a) != dtype_of(b):
-        a, b = adapt(context, a, lhs[1], dtype_of(b)), adapt(context, b, rhs[1], dtype_of(a))
+        # `i + 1.5` is no integer: the number keeps its type then.
+        if not _is_fraction_beside_integer(b, a):
+            a = adapt(context, a, lhs[1], dtype_of(b))
+        if not _is_fraction_beside_integer(a, b):
+            b = adapt(context, b, rhs[1], dtype_of(a))
+        a, b = promoted(a, b)
     if dtype_of(a) != dtype_of(b):
         raise context.error(
             f"expected operands of one type, got {dtype_of(a)} and {dtype_of(b)}: "
             f'convert with T.Cast("{dtype_of(a)}", ...)',
             place,
         )
-    return a, b
+    return same_lanes(context, a, b, place) if context.has_vectors else (a, b)
+
+
+def same_lanes(context: Context, a: Expr, b: Expr, place: ast.AST) -> tuple[Expr, Expr]:
+    """Return two operands of as many lanes: a scalar beside a vector is repeated.
+
+    Raises:
+        ScriptError: If they are vectors of different lengths.
+    """
+    left, right = lanes_of(a), lanes_of(b)
+    if left == right:
+        return a, b
+    if left == 1:
+        return Broadcast(a, right), b
+    if right == 1:
+        return a, Broadcast(b, left)
+    raise context.error(f"vectors of {left} and {right} lanes", place)
+
+
+def promoted(a: Expr, b: Expr) -> tuple[Expr, Expr]:
+    """Return two operands converted to their common type; unchanged if they have none."""
+    common = _common(dtype_of(a), dtype_of(b))
+    return (a, b) if common is None else (converted(a, common), converted(b, common))
+
+
+def converted(expr: Expr, dtype: DType) -> Expr:
+    """Return an expression converted to a type; a literal that fits is written in it."""
+    if dtype_of(expr) == dtype:
+        return expr
+    if isinstance(expr, IntImm) and is_float(dtype):
+        return FloatImm(float(expr.value), dtype)
+    if isinstance(expr, IntImm) and is_integer(dtype) and wrapped(expr.value, dtype) == expr.value:
+        return IntImm(int(expr.value), dtype)
+    if is_anything(expr):
+        return replace(expr, dtype=dtype)
+    return Cast(dtype, expr)
+
+
+def is_anything(expr: Expr) -> TypeGuard[Call]:
+    """Tell whether an expression is a call whose type is whatever its place wants."""
+    return isinstance(expr, Call) and expr.name in OPAQUE and OPAQUE[expr.name].dtype is None
+
+
+def widens(source: DType, to: DType) -> bool:
+    """Tell whether a store converts by itself: to a wider type, or an integer to a float."""
+    if source == "bool" or (is_float(to) and not is_float(source)):
+        return True
+    return _common(source, to) == to and bits(source) < bits(to)
+
+
+def _common(a: DType, b: DType) -> DType | None:
+    """Return the type of an operation on two types, as TVM has it."""
+    if a == "bool" or b == "bool":
+        return b if a == "bool" else a
+    if is_float(a) != is_float(b):
+        return a if is_float(a) else b
+    if bits(a) != bits(b):
+        return a if bits(a) > bits(b) else b
+    if is_float(a):
+        return a if a == b else None
+    return b if is_signed(a) else a
+
+
+def _is_fraction_beside_integer(number: Expr, other: Expr) -> bool:
+    return isinstance(number, FloatImm) and not is_float(dtype_of(other))

@@ -8,18 +8,27 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from typing import TypeAlias
 
-from compiler.ir.nodes import Annotations, Buffer, IRModule, PrimFunc
+from compiler.ir.dtypes import DType
+from compiler.ir.nodes import Annotations, Buffer, IRModule, PrimFunc, Var
 from compiler.ir.verify import VerifyError, verify
 from compiler.script.arguments import bind, literal_dict
 from compiler.script.blocks import root
-from compiler.script.buffers import declare, parameter
+from compiler.script.buffers import DETAILS, declare, parameter
 from compiler.script.calls import call
-from compiler.script.context import Context, call_name, dialect_name
+from compiler.script.context import Context, Handle, Value, call_name, dialect_name
 from compiler.script.source import Source
 from compiler.script.statements import statements
+from compiler.script.symbols import (
+    declare_symbol,
+    find_declarations,
+    scalar_parameter,
+    type_variable,
+)
 
 _MODULE_DECORATORS = frozenset({"ir_module"})
+_OF_MODULES = frozenset({"module_attrs", "module_global_infos", "module_set_attr"})
 
 
 def parse(text: str, *, filename: str = "<script>") -> PrimFunc:
@@ -33,11 +42,11 @@ def parse(text: str, *, filename: str = "<script>") -> PrimFunc:
         ScriptError: If the text is not a script of one legal program; says where.
     """
     source = Source(text, filename)
-    functions = _functions(source)
+    functions, variables = _functions(source)
     if len(functions) != 1:
         names = ", ".join(node.name for node in functions)
         raise source.error(f"expected one function, got {len(functions)}: {names}", functions[1])
-    return _function(source, functions[0])
+    return _function(source, functions[0], variables)
 
 
 def parse_module(text: str, *, filename: str = "<script>") -> IRModule:
@@ -47,12 +56,14 @@ def parse_module(text: str, *, filename: str = "<script>") -> IRModule:
         ScriptError: If the text is not a script of legal programs; says where.
     """
     source = Source(text, filename)
-    return IRModule(tuple(_function(source, node) for node in _functions(source)))
+    functions, variables = _functions(source)
+    return IRModule(tuple(_function(source, node, variables) for node in functions))
 
 
-def _functions(source: Source) -> list[ast.FunctionDef]:
-    """Return the functions of a text; there is at least one."""
+def _functions(source: Source) -> tuple[list[ast.FunctionDef], frozenset[str]]:
+    """Return the functions of a text, at least one, and the type variables declared above them."""
     found: list[ast.FunctionDef] = []
+    variables: set[str] = set()
     for node in _bodies(source, source.tree()):
         match node:
             case ast.FunctionDef() if _is_decorated(node, frozenset({"prim_func"})):
@@ -63,11 +74,15 @@ def _functions(source: Source) -> list[ast.FunctionDef]:
                 raise source.error(f"expected @T.prim_func above function {node.name}", node)
             case ast.Expr(value=ast.Constant(value=str())) | ast.Import() | ast.ImportFrom():
                 pass  # a docstring; imports only give the dialect its name
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr=attr))) if attr in _OF_MODULES:
+                pass  # what a module says of itself says nothing of its functions
+            case ast.Assign() if (name := type_variable(node)) is not None:
+                variables.add(name)
             case _:
                 raise source.error("expected a function with @T.prim_func", node)
     if not found:
         raise source.error_at("expected a function with @T.prim_func, got none")
-    return found
+    return found, frozenset(variables)
 
 
 def _bodies(source: Source, tree: ast.Module) -> Sequence[ast.stmt]:
@@ -94,19 +109,21 @@ def _is_decorated(node: ast.FunctionDef | ast.ClassDef, names: frozenset[str]) -
     return False
 
 
-def _function(source: Source, node: ast.FunctionDef) -> PrimFunc:
+def _function(source: Source, node: ast.FunctionDef, type_variables: frozenset[str]) -> PrimFunc:
     context = Context(source, call)
-    handles = _parameters(context, node)
-    rest = _skip_docstring(node.body)
-    attrs, rest = _attributes(context, rest)
-    rest = _match_buffers(context, rest, handles)
-    for name, buffer in handles.items():
-        if buffer is None:
+    for name in sorted(type_variables):
+        context.symbol_dtypes[name] = "int64"
+        context.define(name, Value(Var(name, "int64")))
+    find_declarations(context, node.body)
+    params = _parameters(context, node)
+    attrs, rest = _prelude(context, node.body, params)
+    for name, param in params.items():
+        if param is None:
             raise context.error(
                 f"parameter {name} is matched with no buffer by T.match_buffer", node
             )
-    params = tuple(buffer for buffer in handles.values() if buffer is not None)
-    func = PrimFunc(node.name, params, root(context, rest, statements, node), attrs)
+    found = tuple(param for param in params.values() if param is not None)
+    func = PrimFunc(node.name, found, root(context, rest, statements, node), attrs)
     try:
         verify(func)
     except VerifyError as error:
@@ -114,63 +131,95 @@ def _function(source: Source, node: ast.FunctionDef) -> PrimFunc:
     return func
 
 
-def _parameters(context: Context, node: ast.FunctionDef) -> dict[str, Buffer | None]:
+_Params: TypeAlias = dict[str, Buffer | Var | None]
+
+
+def _parameters(context: Context, node: ast.FunctionDef) -> _Params:
     """Return the parameters; None stands for a handle that is yet to be matched with a buffer."""
     arguments = node.args
     if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
         raise context.error("a function takes buffers by position, without defaults", node)
-    params: dict[str, Buffer | None] = {}
+    params: _Params = {}
+    scalars = _scalars(arguments.args)
+    context.symbol_dtypes.update(scalars)
+    for name in scalars:
+        if isinstance(context.get(name), Value):
+            context.define(name, Value(Var(name, scalars[name])))  # not the type variable
     for argument in (*arguments.posonlyargs, *arguments.args):
-        if argument.arg in params:
-            raise context.error(f"parameter {argument.arg} is there twice", argument)
-        if argument.annotation is None:
-            expected = f'{argument.arg}: T.Buffer((...), "float32")'
-            raise context.error(f"expected {expected}", argument)
-        if dialect_name(argument.annotation) == "handle":
-            params[argument.arg] = None
-            continue
-        buffer = parameter(context, argument.arg, argument.annotation)
-        context.define(argument.arg, buffer)
-        params[argument.arg] = buffer
+        name, annotation = argument.arg, argument.annotation
+        if name in params:
+            raise context.error(f"parameter {name} is there twice", argument)
+        if annotation is None:
+            raise context.error(f'expected {name}: T.Buffer((...), "float32")', argument)
+        if name in scalars:
+            params[name] = _scalar(context, name, scalars[name])
+        elif dialect_name(_called(annotation)) == "handle":
+            params[name] = None
+            context.define(name, Handle(name))
+        else:
+            buffer = parameter(context, name, annotation)
+            context.define(name, buffer)
+            params[name] = buffer
     return params
 
 
-def _skip_docstring(body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
-    match body:
-        case [ast.Expr(value=ast.Constant(value=str())), *rest]:
-            return rest
-        case _:
-            return body
+def _scalars(arguments: Sequence[ast.arg]) -> dict[str, DType]:
+    """Return the types of the parameters that are no buffers."""
+    return {
+        a.arg: of
+        for a in arguments
+        if a.annotation is not None and (of := scalar_parameter(a.annotation)) is not None
+    }
 
 
-def _attributes(
-    context: Context, body: Sequence[ast.stmt]
+def _scalar(context: Context, name: str, of: DType) -> Var:
+    """Return the variable of a parameter, which a shape may have named before."""
+    known = context.get(name)
+    if isinstance(known, Value) and isinstance(known.expr, Var):
+        return known.expr
+    var = Var(name, of)
+    context.define(name, Value(var))
+    return var
+
+
+def _called(node: ast.expr) -> ast.expr:
+    return node.func if isinstance(node, ast.Call) else node
+
+
+def _prelude(
+    context: Context, body: Sequence[ast.stmt], params: _Params
 ) -> tuple[Annotations, Sequence[ast.stmt]]:
-    """Parse T.func_attr, if it is there, and return the rest."""
-    match body:
-        case [ast.Expr(value=ast.Call() as first), *rest] if call_name(first) == "func_attr":
-            argument = bind(context, first, ("attrs",))["attrs"]
-            return literal_dict(context, argument), rest
-        case _:
-            return (), body
-
-
-def _match_buffers(
-    context: Context, body: Sequence[ast.stmt], handles: dict[str, Buffer | None]
-) -> Sequence[ast.stmt]:
-    """Parse `A = T.match_buffer(a, (4,), "float32")` and return the rest."""
+    """Parse what stands before the computation: attributes, symbols, matched handles."""
+    attrs: Annotations = ()
     for number, statement in enumerate(body):
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value) if (
-                call_name(value) == "match_buffer"
-            ):
-                arguments = bind(context, value, ("param", "shape"), ("dtype", "scope"))
-                param = arguments["param"]
-                if not isinstance(param, ast.Name) or handles.get(param.id, value) is not None:
-                    raise context.error("expected a parameter of type T.handle", param)
-                buffer = declare(context, name, arguments, statement)
-                context.define(name, buffer)
-                handles[param.id] = buffer
+            case ast.Expr(value=ast.Constant(value=str())):
+                pass  # a docstring
+            case ast.Expr(value=ast.Call() as first) if call_name(first) == "func_attr":
+                argument = bind(context, first, ("attrs",))["attrs"]
+                attrs = (*attrs, *literal_dict(context, argument))
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value) if call_name(
+                value
+            ) == "match_buffer" and not _is_view(value):
+                _match_handle(context, name, value, params)
+            case ast.Assign() if declare_symbol(context, statement):
+                pass
             case _:
-                return body[number:]
-    return []
+                return attrs, body[number:]
+    return attrs, []
+
+
+def _is_view(node: ast.Call) -> bool:
+    """Tell whether a region is matched, not a handle."""
+    return bool(node.args) and isinstance(node.args[0], ast.Subscript)
+
+
+def _match_handle(context: Context, name: str, node: ast.Call, params: _Params) -> None:
+    """Parse `A = T.match_buffer(a, (4,), "float32")`."""
+    arguments = bind(context, node, ("param", "shape"), DETAILS)
+    param = arguments["param"]
+    if not isinstance(param, ast.Name) or params.get(param.id, node) is not None:
+        raise context.error("expected a parameter of type T.handle", param)
+    buffer = declare(context, name, arguments, node)
+    context.define(name, buffer)
+    params[param.id] = buffer

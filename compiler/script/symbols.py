@@ -1,0 +1,116 @@
+"""Parse symbolic variables: `n = T.int64()`, `n: T.int32`, `n = TypeVar("n")`, an extent `"n"`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from compiler.ir.dtypes import DType, is_integer
+from compiler.ir.nodes import Expr, Var
+from compiler.script.arguments import DTYPE_NAMED, bind, dtype, string
+from compiler.script.context import Context, Value, call_name, dialect_name
+from compiler.script.expressions import index
+
+_DECLARATIONS = frozenset({"var", "Var", "size_var", "SizeVar"})
+
+
+def declared_dtype(context: Context, node: ast.expr | None) -> DType | None:
+    """Return the type in `T.int64()` or `T.var("int64")`; None for any other node."""
+    name = call_name(node)
+    if name is None or not isinstance(node, ast.Call):
+        return None
+    if name in DTYPE_NAMED and not node.args and not node.keywords:
+        return DTYPE_NAMED[name]
+    if name in _DECLARATIONS:
+        arguments = bind(context, node, (), ("dtype", "name"))
+        of = arguments.get("dtype")
+        if name[-3:] == "Var" and "name" in arguments.values:
+            of = arguments["name"]  # T.Var("n", "int64") says them the other way round
+        return "int32" if of is None else dtype(context, of)
+    return None
+
+
+def scalar_parameter(annotation: ast.expr) -> DType | None:
+    """Return the type of `n: T.int32`; None for any other annotation."""
+    node = annotation
+    if isinstance(node, ast.Call) and not node.args and not node.keywords:
+        node = node.func
+    return DTYPE_NAMED.get(dialect_name(node) or "")
+
+
+def declare_symbol(context: Context, statement: ast.stmt) -> bool:
+    """Take `n = T.int64()`; tell whether the statement was that.
+
+    Raises:
+        ScriptError: If the variable is declared with another type than it has already.
+    """
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
+        return False
+    of = declared_dtype(context, statement.value)
+    if of is None:
+        return False
+    target = statement.targets[0]
+    if len(statement.targets) != 1 or not isinstance(target, ast.Name):
+        raise context.error("expected one name for the variable", target)
+    known = context.get(target.id)
+    if isinstance(known, Value) and isinstance(known.expr, Var):
+        if known.expr.dtype != of:
+            raise context.error(f"{target.id} is {known.expr.dtype} already, not {of}", statement)
+        return True
+    context.define(target.id, Value(Var(target.id, of)))
+    return True
+
+
+def find_declarations(context: Context, body: Sequence[ast.stmt]) -> None:
+    """Note the types of the symbols that a body declares: the signature comes first."""
+    for statement in body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value):
+                of = declared_dtype(context, value)
+                if of is not None:
+                    context.symbol_dtypes.setdefault(name, of)
+            case _:
+                pass
+
+
+def dimension(context: Context, node: ast.expr) -> Expr:
+    """Parse an extent, a stride or an offset; text names variables that it may be the first to.
+
+    Raises:
+        ScriptError: If it is no integer.
+    """
+    if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
+        return index(context, node)
+    text = string(context, node, "a dimension")
+    try:
+        parsed = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise context.error(f"expected a name or an expression in {text[:40]!r}", node) from None
+    for part in ast.walk(parsed):
+        if isinstance(part, ast.expr):
+            ast.copy_location(part, node)
+        if isinstance(part, ast.Name) and context.get(part.id) is None and part.id not in _PREFIXED:
+            _define(context, part.id, node)
+    return index(context, parsed)
+
+
+_PREFIXED = frozenset({"T", "tir", "tirx"})
+
+
+def _define(context: Context, name: str, node: ast.expr) -> None:
+    of = context.symbol_dtypes.get(name, "int32")
+    if not is_integer(of):
+        raise context.error(f"{name} is {of}: expected an integer", node)
+    context.define(name, Value(Var(name, of)))
+
+
+def type_variable(node: ast.stmt) -> str | None:
+    """Return the name in `n = TypeVar("n")`, which declares an int64; None for other statements."""
+    match node:
+        case ast.Assign(
+            targets=[ast.Name(id=name)],
+            value=ast.Call(func=ast.Name(id="TypeVar") | ast.Attribute(attr="TypeVar")),
+        ):
+            return name
+        case _:
+            return None
