@@ -1,54 +1,90 @@
-"""What a block touches, read off its body: what it declares is never trusted.
+"""What a block touches, read off its body: what it declares counts only where the body can't say.
 
-Blocks are values, so the facts of one are kept and found again by its identity.
+A block that holds loops or blocks of its own is flattened: its accesses are in terms of its own
+iterators and of the loops inside it. What the body does through a pointer (an argument of an
+opaque call) is known by the regions that the block around the call declares, and views
+(`T.match_buffer`) are what they are views of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
-from compiler.ir.bounds import bounds
+from compiler.ir.affine import affine
+from compiler.ir.dtypes import is_integer
 from compiler.ir.nodes import (
+    TRUE,
+    BinOp,
     Block,
     BlockRealize,
     Buffer,
+    BufferRegion,
+    Call,
+    Evaluate,
     Expr,
     For,
     If,
+    IntImm,
+    Let,
     Load,
+    MatchBuffer,
+    Ramp,
+    Range,
     Seq,
     Stmt,
     Store,
     Var,
-    seq,
+    dtype_of,
+    lanes_of,
 )
-from compiler.ir.visit import substitute, walk
+from compiler.ir.visit import children, substitute, walk
+from compiler.schedule.block_cache import by_identity
+from compiler.schedule.digits import Extents, extent_or_unknown
 
-_CACHE_SIZE = 4096
+# The value of a `T.let` stands for its name in indices; copies of a larger one would pile up.
+_MAX_LET_NODES = 32
+
+Mode: TypeAlias = Literal["read", "write"]
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One load or store, its indices in terms of the block's iterators and of inner loops."""
+    """One load or store, its indices in terms of the block's iterators and of inner loops.
+
+    A region is an access whose indices name loops of their own. A vector is one too.
+
+    Args:
+        inner: The loops inside the block around the access, with their extents.
+        order: When it happens in a run of the block.
+        is_certain: Whether it happens in every run, and in every iteration of the inner loops.
+        is_fresh: Whether it reads what the init of an inner block wrote in the same run.
+    """
 
     buffer: Buffer
     indices: tuple[Expr, ...]
-    inner: Mapping[Var, int]
+    inner: Extents
+    order: int = 0
+    is_certain: bool = True
+    is_fresh: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """All that a block touches, init included, in program order; and what it uses from outside.
 
-    `init_reads` is the part of `reads` that the init makes. `outside` holds the variables that
-    the block uses without binding them: loops that its body names directly.
+    `init_reads` is the part of `reads` that the init makes, `init_writes` that of `writes`.
+    `outside` holds the variables that the block uses without binding them: loops that its body
+    names directly. `hidden` are buffers that it touches through a pointer, nobody knows where.
     """
 
     reads: tuple[Access, ...]
     writes: tuple[Access, ...]
     init_reads: tuple[Access, ...]
+    init_writes: tuple[Access, ...]
     outside: frozenset[Var]
+    hidden: tuple[str, ...]
     is_leaf: bool
 
     def read_buffers(self) -> frozenset[Buffer]:
@@ -59,90 +95,239 @@ class Facts:
         """Return the buffers that the block stores to."""
         return frozenset(access.buffer for access in self.writes)
 
+    def accesses(self, buffer: Buffer) -> tuple[Access, ...]:
+        """Return every access to a buffer."""
+        return tuple(a for a in (*self.writes, *self.reads) if a.buffer == buffer)
 
-_cache: dict[int, tuple[Block, Facts]] = {}
 
-
+@by_identity
 def facts_of(block: Block) -> Facts:
     """Return what a block touches."""
-    known = _cache.get(id(block))
-    # The identity of a dead block may be given again: the entry keeps its block alive.
-    if known is not None and known[0] is block:
-        return known[1]
-    if len(_cache) >= _CACHE_SIZE:
-        _cache.clear()
-    facts = _collect(block)
-    _cache[id(block)] = (block, facts)
-    return facts
-
-
-def _collect(block: Block) -> Facts:
-    init_reads: list[Access] = []
-    reads: list[Access] = []
-    writes: list[Access] = []
+    found = _Collector()
+    found.matches(block.match_buffers)
+    place = _Place(block)
     if block.init is not None:
-        _statement(block.init, {}, init_reads, writes)
-    reads.extend(init_reads)
-    _statement(block.body, {}, reads, writes)
+        found.stmt(block.init, place)
+    init_reads, init_writes = len(found.reads), len(found.writes)
+    found.stmt(block.body, place)
+    local = found.local | set(block.alloc_buffers)
     return Facts(
-        tuple(reads),
-        tuple(writes),
-        tuple(init_reads),
+        _visible(found.reads, local),
+        _visible(found.writes, local),
+        _visible(found.reads[:init_reads], local),
+        _visible(found.writes[:init_writes], local),
         frozenset(_used(block) - _bound_inside(block)),
-        all(isinstance(stmt, Store) for stmt in _top_statements(block)),
+        tuple(sorted(found.hidden - {buffer.name for buffer in local})),
+        not any(isinstance(node, For | Block) for node in walk(block) if node is not block),
     )
 
 
-def _statement(
-    stmt: Stmt, inner: Mapping[Var, int], reads: list[Access], writes: list[Access]
-) -> None:
-    match stmt:
-        case Store(buffer, indices, value):
-            for expr in (*indices, value):
-                reads.extend(_loads(expr, inner))
-            writes.append(Access(buffer, indices, inner))
-        case Seq(stmts):
-            for child in stmts:
-                _statement(child, inner, reads, writes)
-        case For(var, extent, body):
-            interval = bounds(extent, inner)
-            known = inner if interval is None else {**inner, var: interval[1]}
-            _statement(body, known, reads, writes)
-        case If(condition, then, otherwise):
-            reads.extend(_loads(condition, inner))
-            _statement(then, inner, reads, writes)
-            if otherwise is not None:
-                _statement(otherwise, inner, reads, writes)
-        case BlockRealize(values, predicate, block):
-            reads.extend(_loads(predicate, inner))
-            bindings = {i.var: v for i, v in zip(block.iter_vars, values, strict=True)}
-            whole = block.body if block.init is None else seq(block.init, block.body)
-            _statement(substitute(whole, bindings), inner, reads, writes)
-        case _:
-            raise AssertionError("a block under schedule holds no lowered statement")
+def _visible(accesses: Iterable[Access], local: set[Buffer]) -> tuple[Access, ...]:
+    return tuple(access for access in accesses if access.buffer not in local)
 
 
-def _loads(expr: Expr, inner: Mapping[Var, int]) -> Iterator[Access]:
-    return (
-        Access(node.buffer, node.indices, inner) for node in walk(expr) if isinstance(node, Load)
+@dataclass(frozen=True)
+class _Place:
+    """What holds at a place of a block's body."""
+
+    block: Block  # the innermost block around the place, in the terms of the outermost
+    inner: Extents = field(default_factory=dict)
+    is_certain: bool = True
+    fresh: tuple[tuple[Buffer, tuple[Expr, ...]], ...] = ()
+
+
+class _Collector:
+    def __init__(self) -> None:
+        self.reads: list[Access] = []
+        self.writes: list[Access] = []
+        self.local: set[Buffer] = set()
+        self.hidden: set[str] = set()
+        self._views: dict[Buffer, BufferRegion] = {}
+        self._order = 0
+
+    def matches(self, matches: Iterable[MatchBuffer]) -> None:
+        """Take note of views."""
+        for match in matches:
+            self._views[match.buffer] = match.source
+
+    def stmt(self, stmt: Stmt, place: _Place) -> None:
+        match stmt:
+            case Store(buffer, indices, value):
+                self._exprs((*indices, value), place)
+                self._add("write", buffer, indices, place)
+            case Evaluate(value):
+                self._exprs((value,), place)
+            case Let(var, value, body):
+                self._exprs((value,), place)
+                self.stmt(_with_value(body, var, value), place)
+            case Seq(stmts):
+                for child in stmts:
+                    self.stmt(child, place)
+            case For(var, extent, body):
+                self._exprs((extent,), place)
+                inner = {**place.inner, var: extent_or_unknown(extent)}
+                # A loop of an unknown extent may run no iteration.
+                certain = place.is_certain and isinstance(extent, IntImm)
+                self.stmt(body, replace(place, inner=inner, is_certain=certain))
+            case If(condition, then, otherwise):
+                self._exprs((condition,), place)
+                maybe = replace(place, is_certain=False)
+                self.stmt(then, maybe)
+                if otherwise is not None:
+                    self.stmt(otherwise, maybe)
+            case BlockRealize():
+                self._realize(stmt, place)
+            case _:
+                raise AssertionError("a block under schedule holds no lowered statement")
+
+    def _realize(self, realize: BlockRealize, place: _Place) -> None:
+        self._exprs((*realize.iter_values, realize.predicate), place)
+        iter_vars = realize.block.iter_vars
+        bindings = {i.var: v for i, v in zip(iter_vars, realize.iter_values, strict=True)}
+        bound = substitute(BlockRealize((), TRUE, realize.block), bindings)
+        assert isinstance(bound, BlockRealize), "substitution keeps the kind of a statement"
+        block = bound.block
+        self.local.update(block.alloc_buffers)
+        self.matches(block.match_buffers)
+        inside = replace(
+            place,
+            block=block,
+            is_certain=place.is_certain and realize.predicate == TRUE,
+        )
+        if block.init is not None:
+            before = len(self.writes)
+            self.stmt(block.init, replace(inside, is_certain=False))
+            if _starts_inside(realize, place.inner):
+                fresh = tuple((a.buffer, a.indices) for a in self.writes[before:])
+                inside = replace(inside, fresh=fresh)
+        self.stmt(block.body, inside)
+
+    def _exprs(self, exprs: Iterable[Expr], place: _Place) -> None:
+        stack = list(exprs)
+        while stack:
+            expr = stack.pop()
+            if isinstance(expr, Load):
+                self._add("read", expr.buffer, expr.indices, place)
+            elif isinstance(expr, Var) and expr.dtype == "handle":
+                self._pointer(expr, place)
+            stack.extend(children(expr))  # type: ignore[arg-type]
+
+    def _pointer(self, data: Var, place: _Place) -> None:
+        """Take account of a buffer whose storage is passed on: what is declared is touched."""
+        buffers = {b for b in self._views if b.data is data}
+        source = next((self._views[b].buffer for b in buffers), None)
+        wanted = source.data if source is not None else data
+        known = False
+        modes: tuple[tuple[Mode, tuple[BufferRegion, ...]], ...] = (
+            ("read", place.block.reads),
+            ("write", place.block.writes),
+        )
+        for mode, regions in modes:
+            for region in regions:
+                if region.buffer.data is wanted:
+                    known = True
+                    self._region(mode, region, place)
+        if not known:
+            self.hidden.add(data.name)
+
+    def _region(self, mode: Mode, region: BufferRegion, place: _Place) -> None:
+        inner = dict(place.inner)
+        indices = tuple(_along(r, inner) for r in region.region)
+        self._add(mode, region.buffer, indices, replace(place, inner=inner, fresh=()))
+
+    def _add(self, mode: Mode, buffer: Buffer, indices: tuple[Expr, ...], place: _Place) -> None:
+        while buffer in self._views:
+            source = self._views[buffer]
+            viewed = _through(source, indices)
+            if viewed is None:
+                self._region(mode, source, place)
+                return
+            buffer, indices = source.buffer, viewed
+        inner = place.inner
+        if any(lanes_of(index) > 1 for index in indices):
+            lanes = dict(inner)
+            indices = tuple(_along_lanes(index, lanes) for index in indices)
+            inner = lanes
+        self._order += 1
+        access = Access(
+            buffer,
+            indices,
+            inner,
+            self._order,
+            place.is_certain,
+            mode == "read" and (buffer, indices) in place.fresh,
+        )
+        (self.reads if mode == "read" else self.writes).append(access)
+
+
+def _with_value(body: Stmt, var: Var, value: Expr) -> Stmt:
+    """Put the value of a `T.let` in its place where that may be part of an index."""
+    if var.dtype == "handle" or not is_integer(var.dtype):
+        return body
+    for number, node in enumerate(walk(value)):
+        if isinstance(node, Load | Call) or number > _MAX_LET_NODES:
+            return body
+    return substitute(body, {var: value})
+
+
+def _along(r: Range, inner: dict[Var, int]) -> Expr:
+    """Return an index that runs over a range, with a new loop in `inner`."""
+    if r.extent == IntImm(1, dtype_of(r.extent)):
+        return r.minimum
+    var = Var("r", dtype_of(r.minimum))
+    inner[var] = extent_or_unknown(r.extent)
+    return var if r.minimum == IntImm(0, dtype_of(r.minimum)) else BinOp("+", r.minimum, var)
+
+
+def _along_lanes(index: Expr, inner: dict[Var, int]) -> Expr:
+    """Return the index of one lane of a vector of indices, with a new loop in `inner`."""
+    if not isinstance(index, Ramp):
+        return index
+    dtype = dtype_of(index.base)
+    var = Var("lane", dtype)
+    inner[var] = index.lanes
+    step: Expr = var if index.stride == 1 else BinOp("*", var, IntImm(index.stride, dtype))
+    return BinOp("+", index.base, step)
+
+
+def _through(source: BufferRegion, indices: tuple[Expr, ...]) -> tuple[Expr, ...] | None:
+    """Return the indices of a view's element in what it is a view of, if the view is plain."""
+    skipped = len(source.region) - len(indices)
+    if skipped < 0:
+        return None
+    minima = [r.minimum for r in source.region]
+    moved = (
+        index if low == IntImm(0, dtype_of(low)) else BinOp("+", low, index)
+        for low, index in zip(minima[skipped:], indices, strict=True)
     )
+    return (*minima[:skipped], *moved)
 
 
-def _top_statements(block: Block) -> Iterator[Stmt]:
-    for part in (block.init, block.body):
-        if part is not None:
-            yield from part.stmts if isinstance(part, Seq) else (part,)
+def _starts_inside(realize: BlockRealize, inner: Mapping[Var, int]) -> bool:
+    """Tell whether each run of the loops `inner` runs the reduction of a block from its start."""
+    spatial: set[Var] = set()
+    reduce: set[Var] = set()
+    for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+        used = {node for node in walk(value) if isinstance(node, Var)}
+        (spatial if iter_var.kind == "spatial" else reduce).update(used)
+        form = affine(value)
+        if iter_var.kind != "spatial" and (form.const or any(c < 0 for _, c in form.terms)):
+            return False
+    return reduce <= inner.keys() and spatial.isdisjoint(reduce)
 
 
 def _used(block: Block) -> set[Var]:
-    return {node for node in walk(block) if isinstance(node, Var)}
+    return {node for node in walk(block) if isinstance(node, Var) and node.dtype != "handle"}
 
 
 def _bound_inside(block: Block) -> set[Var]:
     bound: set[Var] = set()
     for node in walk(block):
-        if isinstance(node, For):
+        if isinstance(node, For | Let):
             bound.add(node.var)
         elif isinstance(node, Block):
             bound.update(i.var for i in node.iter_vars)
+            for match in node.match_buffers:
+                described = (*match.buffer.strides, match.buffer.elem_offset)
+                bound.update(part for part in described if isinstance(part, Var))
     return bound

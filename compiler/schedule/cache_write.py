@@ -14,7 +14,7 @@ from compiler.schedule.cache import (
 )
 from compiler.schedule.coverage import finished_box
 from compiler.schedule.error import refusal
-from compiler.schedule.kind import Unknown, kind_of
+from compiler.schedule.kind import Unknown
 from compiler.schedule.placement import require_no_vector_around
 from compiler.schedule.scope import scope_of_block
 from compiler.schedule.tree import extents_of, fresh_block_name, loops_on
@@ -52,7 +52,7 @@ def cache_write(
     refuse = refusal("cache_write", func)
     scope, site = scope_of_block(func, block, refuse)
     buffer = region_buffer(site.block.writes, write_index, "write", site, refuse)
-    kind = kind_of(site.block)
+    kind = site.kind
     if isinstance(kind, Unknown):
         raise refuse(kind.reason, site.realize)
     if kind not in ("complete", "reduction"):

@@ -7,7 +7,7 @@ from compiler.ir.regions import with_regions
 from compiler.ir.visit import substitute, transform
 from compiler.schedule.coverage import covers_reads, writes_whole
 from compiler.schedule.error import refusal
-from compiler.schedule.kind import Unknown, kind_of
+from compiler.schedule.kind import Unknown
 from compiler.schedule.scope import Scope, scope_of_block
 from compiler.schedule.site import Site
 from compiler.schedule.tree import drop_buffer, find_block, realize_at, replace_at, with_block
@@ -55,12 +55,17 @@ def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
 
 def require_elementwise_store(scope: Scope, site: Site) -> Store:
     """Return the one store of a complete block that writes at its own iterators, or refuse."""
-    kind = kind_of(site.block)
+    kind = site.kind
     if isinstance(kind, Unknown):
         raise scope.refuse(kind.reason, site.realize)
     if kind != "complete":
         reason = "is a reduction" if kind == "reduction" else "reads what it writes"
         raise scope.refuse(f"block {site.name} {reason}", site.realize)
+    if not site.facts.is_leaf:
+        raise scope.refuse(
+            f"block {site.name} has loops or blocks of its own: it is no single store",
+            site.realize,
+        )
     store = site.block.body
     if not isinstance(store, Store):
         raise scope.refuse(f"block {site.name} stores more than once", site.realize)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import Buffer, IntImm, IterVar, Var, static_shape
+from compiler.ir.nodes import Buffer, IterVar, Var
 from compiler.schedule.access import Access
-from compiler.schedule.digits import determined
-from compiler.schedule.guard import dense_spans
-from compiler.schedule.kind import Unknown, kind_of
+from compiler.schedule.digits import determined, extent_or_unknown
+from compiler.schedule.guard import covers_range, dense_box, dense_spans
+from compiler.schedule.kind import Unknown
 from compiler.schedule.region import Box, Span, contains, span_of
 from compiler.schedule.site import Site
 
@@ -23,40 +23,23 @@ def finished_box(site: Site, buffer: Buffer, fixed: set[Var]) -> tuple[Span, ...
     The block writes all of the box, reductions included, and never adds to it again. Elements
     outside the buffer do not count. None if that can't be proved.
     """
-    spans = dense_spans(site, fixed)
-    kind = kind_of(site.block)
-    if spans is None or isinstance(kind, Unknown):
+    if isinstance(site.kind, Unknown):
         return None
-    if kind in ("update", "in_place") and not (
+    if site.kind in ("update", "in_place") and not (
         {loop.var for loop in site.loops} <= determined(site.values, site.extents)
     ):
         return None
-    iterators = {}
-    for iter_var, span in zip(site.block.iter_vars, spans, strict=True):
-        if iter_var.kind != "spatial" and not is_whole(span, iter_var):
-            return None
-        iterators[iter_var.var] = (iter_var.extent, span)
-
-    target = next(access for access in site.facts.writes if access.buffer == buffer)
-    box: list[Span] = []
-    for index, size in zip(target.indices, buffer.shape, strict=True):
-        if not isinstance(index, Var) or index not in iterators:
-            return None
-        extent, span = iterators.pop(index)
-        if extent != size:
-            return None
-        box.append(span)
-    return tuple(box)
+    for access in reversed(site.facts.writes):
+        if access.buffer == buffer and access.is_certain:
+            box = dense_box(site, access, fixed)
+            if box is not None:
+                return box
+    return None
 
 
 def is_whole(span: Span, iter_var: IterVar) -> bool:
     """Tell whether a span holds the whole range of an iterator, wherever the loops stand."""
-    return (
-        not span.low.terms
-        and isinstance(iter_var.extent, IntImm)
-        and span.low.const <= 0
-        and span.low.const + span.extent >= iter_var.extent.value
-    )
+    return covers_range(span, iter_var.extent)
 
 
 def runs_whole_domain(site: Site) -> bool:
@@ -68,10 +51,7 @@ def runs_whole_domain(site: Site) -> bool:
 def writes_whole(site: Site, buffer: Buffer) -> bool:
     """Tell whether a block surely finishes every element of a buffer, by the end."""
     box = finished_box(site, buffer, set())
-    return box is not None and all(
-        not span.low.terms and span.low.const <= 0 <= span.low.const + span.extent - size
-        for span, size in zip(box, static_shape(buffer), strict=True)
-    )
+    return box is not None and all(map(covers_range, box, buffer.shape))
 
 
 def share_loops(a: Site, b: Site) -> bool:
@@ -92,7 +72,7 @@ def covers_reads(writer: Site, reader: Site, buffer: Buffer) -> bool:
     if written is None:
         return False
     extents = {**writer.extents, **reader.extents}
-    sizes = static_shape(buffer)
+    sizes = [extent_or_unknown(size) for size in buffer.shape]
     return all(
         all(
             contains(outer, inner, size, extents)

@@ -25,7 +25,7 @@ from compiler.schedule.coverage import covers_reads
 from compiler.schedule.digits import variables, variables_of
 from compiler.schedule.error import refusal
 from compiler.schedule.guard import conjunction, conjuncts
-from compiler.schedule.kind import Unknown, kind_of
+from compiler.schedule.kind import Unknown
 from compiler.schedule.reduction import why_not_once
 from compiler.schedule.scope import Scope, scope_of_block
 from compiler.schedule.site import Site, conditions
@@ -57,7 +57,7 @@ def decompose_reduction(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc
     """
     refuse = refusal("decompose_reduction", func)
     scope, site = scope_of_block(func, block, refuse)
-    kind = kind_of(site.block)
+    kind = site.kind
     if isinstance(kind, Unknown):
         raise refuse(kind.reason, site.realize)
     if kind != "reduction":

@@ -19,6 +19,11 @@ from compiler.ir.visit import walk
 
 Terms: TypeAlias = frozenset[tuple[Expr, int]]
 Extents: TypeAlias = Mapping[Var, int]
+"""The extents of variables that start at zero: `UNKNOWN` or more where nothing is known."""
+
+UNKNOWN = 2**40
+"""Stands for an extent that is no literal: what holds for more iterations holds for fewer."""
+
 Guards: TypeAlias = Mapping[Terms, int]
 """Known upper bounds: a sum of terms (without its constant) is less than the number."""
 
@@ -39,6 +44,11 @@ class Digit:
     low: int
     extent: int
     scale: int
+
+
+def extent_or_unknown(extent: Expr) -> int:
+    """Return an extent, `UNKNOWN` if it is no literal."""
+    return extent.value if isinstance(extent, IntImm) else UNKNOWN
 
 
 def determined(
@@ -102,7 +112,8 @@ def _reaches(
         return False
     span = 1
     for digit in sorted(digits, key=lambda d: d.scale):
-        if digit.scale > span:
+        # Of how many iterations an unknown extent makes, nothing is known from below.
+        if digit.scale > span or digit.limit >= UNKNOWN:
             return False
         span += digit.scale * (digit.extent - 1)
         taken.setdefault(digit.source, []).append((digit.low, digit.extent, digit.limit))

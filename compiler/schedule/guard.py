@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
 from compiler.ir.affine import Affine
 from compiler.ir.bounds import affine_bounds
 from compiler.ir.dtypes import is_integer
 from compiler.ir.nodes import TRUE, Compare, Expr, IntImm, Logic, Var, dtype_of
 from compiler.ir.simplify import normal
-from compiler.schedule.digits import Extents, Source, Terms, reach, terms_of, variables
+from compiler.schedule.access import Access
+from compiler.schedule.digits import (
+    UNKNOWN,
+    Extents,
+    Terms,
+    extent_or_unknown,
+    reach,
+    terms_of,
+    variables,
+    variables_of,
+)
 from compiler.schedule.region import Span, span_of
 from compiler.schedule.site import Site, conditions
+
+_NOTHING: Extents = {}
 
 
 def conjuncts(predicate: Expr) -> tuple[Expr, ...]:
@@ -69,57 +84,114 @@ def is_implied(condition: Expr, by: tuple[Expr, ...], extents: Extents) -> bool:
     return False
 
 
-def dense_spans(site: Site, fixed: set[Var]) -> tuple[Span, ...] | None:
+def dense_spans(site: Site, fixed: AbstractSet[Var]) -> tuple[Span, ...] | None:
     """Return the span of each iterator while only the loops not `fixed` run, if all of it is run.
 
     That is: of the box of the spans, each point that lies in the iterators' own ranges is run.
     None if that can't be proved.
     """
+    return _dense(site, site.values, [i.extent for i in site.block.iter_vars], fixed)
+
+
+def dense_box(site: Site, access: Access, fixed: AbstractSet[Var]) -> tuple[Span, ...] | None:
+    """Return the box that an access touches while only the loops not `fixed` run, if all of it is.
+
+    And for each of its elements all of the reduction is run. Elements outside the buffer do not
+    count. None if that can't be proved.
+    """
+    forms = list(site.indices(access))
+    limits = list(access.buffer.shape)
+    for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
+        if iter_var.kind != "spatial":
+            forms.append(value)
+            limits.append(iter_var.extent)
+    spans = _dense(site, forms, limits, fixed, access.inner)
+    rank = len(access.indices)
+    if spans is None or not all(map(covers_range, spans[rank:], limits[rank:])):
+        return None
+    return spans[:rank]
+
+
+def covers_range(span: Span, extent: Expr) -> bool:
+    """Tell whether a span holds 0, ..., `extent` - 1, wherever the loops stand."""
+    end = span.low.const + span.extent
+    return not span.low.terms and span.low.const <= 0 and end >= extent_or_unknown(extent)
+
+
+def _dense(
+    site: Site,
+    forms: Sequence[Affine],
+    limits: Sequence[Expr],
+    fixed: AbstractSet[Var],
+    inner: Extents = _NOTHING,
+) -> tuple[Span, ...] | None:
+    """Return the spans of forms if they take all values in them that lie below the limits."""
     if conditions(site):
         return None
-    extents = site.extents
-    bounds = [upper_bound(c, extents) for c in conjuncts(site.realize.predicate)]
+    extents = {**site.extents, **inner} if inner else site.extents
     guards: dict[Terms, int] = {}
-    for bound in bounds:
+    for condition in conjuncts(site.realize.predicate):
+        bound = upper_bound(condition, extents)
         if bound is None:
             return None
         guards[bound[0]] = min(bound[1], guards.get(bound[0], bound[1]))
 
     spans: list[Span] = []
-    forms: list[Affine] = []
+    parts: list[Affine] = []
     sizes: list[int] = []
-    for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
-        moving = [(a, c) for a, c in value.terms if not variables(a) <= fixed]
-        span = span_of(value, fixed, extents)
-        mixed = any(variables(a) & fixed for a, _ in moving)
-        if span is None or mixed or not isinstance(iter_var.extent, IntImm):
+    for form, limit in zip(forms, limits, strict=True):
+        if _is_whole_loop(site, form, limit, fixed) and _is_alone(form, forms):
+            spans.append(Span(Affine((), 0, form.dtype), UNKNOWN))
+            continue
+        moving = [(a, c) for a, c in form.terms if not variables(a) <= fixed]
+        span = span_of(form, fixed, extents)
+        if span is None or any(variables(a) & fixed for a, _ in moving):
             return None
         starts = affine_bounds(span.low, extents)
         is_cut = starts is not None and starts[0] >= 0
+        size = min(span.extent, extent_or_unknown(limit)) if is_cut else span.extent
         spans.append(span)
-        forms.append(Affine(tuple(moving), 0, value.dtype))
-        sizes.append(min(span.extent, iter_var.extent.value) if is_cut else span.extent)
+        parts.append(Affine(tuple(moving), 0, form.dtype))
+        sizes.append(size)
 
-    used = reach(forms, sizes, extents, guards)
-    if used is None or not all(_is_harmless(site, guard, used) for guard in guards.items()):
+    used = reach(parts, sizes, extents, guards)
+    if used is None:
         return None
+    for guard in guards.items():
+        if guard[0] not in used and not _is_harmless(guard, forms, limits, extents):
+            return None
     return tuple(spans)
 
 
-def _is_harmless(site: Site, guard: tuple[Terms, int], used: frozenset[Source]) -> bool:
-    """Tell whether a guard only keeps iterators in their ranges, or was heeded by `reach`."""
+def _is_whole_loop(site: Site, form: Affine, limit: Expr, fixed: AbstractSet[Var]) -> bool:
+    """Tell whether a form is just a moving loop whose extent, of unknown value, is the limit."""
+    if form.const or isinstance(limit, IntImm) or len(form.terms) != 1:
+        return False
+    atom, scale = form.terms[0]
+    return scale == 1 and any(
+        loop.var is atom and loop.var not in fixed and loop.extent == limit for loop in site.loops
+    )
+
+
+def _is_alone(form: Affine, forms: Sequence[Affine]) -> bool:
+    """Tell whether no other form shares a variable with a form."""
+    own = variables_of(form)
+    return sum(not own.isdisjoint(variables_of(other)) for other in forms) == 1
+
+
+def _is_harmless(
+    guard: tuple[Terms, int], forms: Sequence[Affine], limits: Sequence[Expr], extents: Extents
+) -> bool:
+    """Tell whether a guard only keeps forms below their limits."""
     terms, bound = guard
-    if terms in used:
-        return True
-    interval = affine_bounds(Affine(tuple(terms), 0), site.extents)
+    interval = affine_bounds(Affine(tuple(terms), 0), extents)
     if interval is not None and interval[1] < bound:
         return True
-    for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
-        size = iter_var.extent
-        if not isinstance(size, IntImm):
+    for form, limit in zip(forms, limits, strict=True):
+        if not isinstance(limit, IntImm):
             continue
-        if terms_of(value) == terms and bound >= size.value - value.const:
+        if terms_of(form) == terms and bound >= limit.value - form.const:
             return True
-        if terms_of(value.scaled(-1)) == terms and bound > value.const:
+        if terms_of(form.scaled(-1)) == terms and bound > form.const:
             return True
     return False

@@ -12,18 +12,15 @@ The last allows another order, but not two iterations at once.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 
 from compiler.ir.affine import Affine
-from compiler.ir.bounds import affine_bounds
 from compiler.ir.nodes import Buffer, For, Var
+from compiler.schedule.apart import tells_apart
 from compiler.schedule.coverage import covers_reads
-from compiler.schedule.digits import Extents, determined, variables, variables_of
-from compiler.schedule.kind import Unknown, is_commutative, kind_of
+from compiler.schedule.digits import variables_of
+from compiler.schedule.kind import Unknown, is_commutative
 from compiler.schedule.reduction import why_not_once
 from compiler.schedule.scope import Scope
 from compiler.schedule.site import Site
@@ -63,72 +60,17 @@ class Nest:
 
 
 def is_apart(nest: Nest, buffer: Buffer) -> bool:
-    """Tell whether different iterations of a nest touch different elements of a buffer.
-
-    Every access to the buffer has, in some of its dimensions, an index of one common part in the
-    nest's loops, and a rest too fine or too coarse to blur it; those parts tell the loops apart.
-    """
+    """Tell whether different iterations of a nest touch different elements of a buffer."""
     forms: list[tuple[Affine, ...]] = []
     extents: dict[Var, int] = {}
     outer: frozenset[Var] = frozenset()
     for site in nest.sites:
         outer = nest.outer(site)
-        for access in (*site.facts.writes, *site.facts.reads):
-            if access.buffer == buffer:
-                forms.append(site.indices(access))
-                extents.update(site.extents)
-                extents.update(access.inner)
-    parts = [
-        part
-        for dimension in zip(*forms, strict=True)
-        if (part := _common_part(dimension, nest.moving, outer, extents)) is not None
-    ]
-    return nest.moving <= determined(parts, extents, outer)
-
-
-def _common_part(
-    forms: Sequence[Affine], moving: frozenset[Var], outer: frozenset[Var], extents: Extents
-) -> Affine | None:
-    """Return the part in `moving` that all forms share, if their values tell it; else None."""
-    parts = [_select(form, lambda v: bool(v & moving)) for form in forms]
-    fixed = [_select(form, lambda v: v <= outer) for form in forms]
-    part = parts[0]
-    interval = affine_bounds(part, extents)
-    if not part.terms or interval is None:
-        return None
-    if any((p - part).terms for p in parts) or any((f - fixed[0]).terms for f in fixed):
-        return None
-
-    rests = [form - p - f for form, p, f in zip(forms, parts, fixed, strict=True)]
-    greatest = max(abs(scale) for _, scale in part.terms)
-    coarse = [abs(c) for rest in rests for _, c in rest.terms if abs(c) > greatest]
-    width = _width([_fine(rest, greatest) for rest in rests], extents)
-    if width is None or width >= math.gcd(*(scale for _, scale in part.terms)):
-        return None
-    if coarse and interval[1] - interval[0] + width >= math.gcd(*coarse):
-        return None
-    return part
-
-
-def _select(form: Affine, wanted: Callable[[AbstractSet[Var]], bool]) -> Affine:
-    kept = tuple((atom, scale) for atom, scale in form.terms if wanted(variables(atom)))
-    return Affine(kept, 0, form.dtype)
-
-
-def _fine(form: Affine, greatest: int) -> Affine:
-    return Affine(tuple((a, c) for a, c in form.terms if abs(c) <= greatest), form.const)
-
-
-def _width(forms: Sequence[Affine], extents: Extents) -> int | None:
-    """Return how far apart two values of the forms can be."""
-    lows, highs = [], []
-    for form in forms:
-        interval = affine_bounds(form, extents)
-        if interval is None:
-            return None
-        lows.append(interval[0])
-        highs.append(interval[1])
-    return max(highs) - min(lows)
+        for access in site.facts.accesses(buffer):
+            forms.append(site.indices(access))
+            extents.update(site.extents)
+            extents.update(access.inner)
+    return tells_apart(forms, nest.moving, outer, extents)
 
 
 def is_own(nest: Nest, buffer: Buffer) -> bool:
@@ -146,7 +88,7 @@ def is_own(nest: Nest, buffer: Buffer) -> bool:
     for reader in (site for site in touching if site.reads(buffer)):
         if reader.writes(buffer) and not _accumulates_inside(nest, reader):
             return False
-        starts_anew = reader.writes(buffer) and kind_of(reader.block) == "reduction"
+        starts_anew = reader.writes(buffer) and reader.kind == "reduction"
         if not starts_anew and not any(
             covers_reads(writer, reader, buffer)
             for writer in touching[: touching.index(reader)]
@@ -172,7 +114,7 @@ def why_not_one(nest: Nest, buffer: Buffer) -> str | None:
     if len(touching) > 1:
         names = ", ".join(site.name for site in touching)
         return f"blocks {names} share {buffer.name} across iterations"
-    kind = kind_of(touching[0].block)
+    kind = touching[0].kind
     if isinstance(kind, Unknown):
         return kind.reason
     return None if kind in ("complete", "in_place") else _why_not_reduction(nest, touching[0])

@@ -24,7 +24,7 @@ from compiler.ir.nodes import (
 from compiler.schedule.digits import Extents
 from compiler.schedule.error import Refuse
 from compiler.schedule.guard import conjunction
-from compiler.schedule.kind import Unknown, kind_of
+from compiler.schedule.kind import Unknown
 from compiler.schedule.reduction import is_whole_reduction
 from compiler.schedule.region import Span, hull
 from compiler.schedule.scope import Scope
@@ -71,7 +71,7 @@ def require_movable(scope: Scope, site: Site) -> None:
 
     That is: it is complete, or a whole reduction; and it is the only writer of what it writes.
     """
-    kind = kind_of(site.block)
+    kind = site.kind
     if isinstance(kind, Unknown):
         raise scope.refuse(kind.reason, site.realize)
     if kind not in ("complete", "reduction"):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from compiler.ir.nodes import BlockRealize, PrimFunc, Stmt
+from compiler.ir.nodes import PrimFunc
 from compiler.schedule.error import refusal
 from compiler.schedule.handle import BlockRV, LoopRV
 from compiler.schedule.scope import Scope, scope_of_block
@@ -12,7 +10,7 @@ from compiler.schedule.state import State
 from compiler.schedule.tree import (
     block_path,
     blocks,
-    children,
+    child_blocks,
     loop_path,
     loops_on,
     scope_path,
@@ -72,7 +70,7 @@ class Queries(State):
         else:
             handle, func, block = self._find(name, block_or_loop)
             stmt = block_path(func, block, refusal(name, func))[-1]
-        found = [self._new_block(func, child.block.name) for child in _child_blocks(stmt)]
+        found = [self._new_block(func, child.block.name) for child in child_blocks(stmt)]
         self._record(name, {"block_or_loop": handle}, found)
         return found
 
@@ -127,11 +125,3 @@ class Queries(State):
             block = self.get_block(block)
         func, name = self._block(primitive, block)
         return block, func, name
-
-
-def _child_blocks(stmt: Stmt) -> Iterator[BlockRealize]:
-    for child in children(stmt):
-        if isinstance(child, BlockRealize):
-            yield child
-        else:
-            yield from _child_blocks(child)

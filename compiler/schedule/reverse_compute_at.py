@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.ir.nodes import Buffer, PrimFunc, Var, static_shape
+from compiler.ir.nodes import Buffer, PrimFunc, Var
 from compiler.schedule.access import Access
 from compiler.schedule.coverage import finished_box, runs_whole_domain
 from compiler.schedule.digits import determined
 from compiler.schedule.error import ScheduleError, refusal
+from compiler.schedule.guard import covers_range
 from compiler.schedule.placement import (
     Target,
     clip,
@@ -134,8 +135,8 @@ class _Solution:
         refuse = self.scope.refuse
         iterators = {i.var: i for i in self.site.block.iter_vars}
         buffer = access.buffer
-        for index, span, size in zip(access.indices, box, static_shape(buffer), strict=True):
-            if not span.low.terms and span.low.const <= 0 <= span.low.const + span.extent - size:
+        for index, span, size in zip(access.indices, box, buffer.shape, strict=True):
+            if covers_range(span, size):
                 continue
             if not isinstance(index, Var) or index not in iterators:
                 reason = f"block {self.site.name} reads {buffer.name} at other indices than its own"

@@ -8,7 +8,6 @@ from functools import cached_property
 from compiler.ir.nodes import BlockRealize, Buffer, PrimFunc
 from compiler.schedule.coverage import is_finished_for
 from compiler.schedule.error import Refuse
-from compiler.schedule.kind import kind_of
 from compiler.schedule.site import Site, sites
 from compiler.schedule.tree import Path, block_path, realize_at, scope_path
 
@@ -109,7 +108,7 @@ class Scope:
 
     def require_outputs_finished(self, site: Site) -> None:
         """Refuse if a consumer may read partial results of a reduction."""
-        if kind_of(site.block) == "complete":
+        if site.kind == "complete":
             return
         for other in self.consumers(site):
             if not is_finished_for(site, other):

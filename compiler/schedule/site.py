@@ -11,18 +11,22 @@ from compiler.ir.nodes import (
     Block,
     BlockRealize,
     Buffer,
+    Evaluate,
     Expr,
     For,
     If,
+    Let,
+    Load,
     Stmt,
     Store,
     Var,
 )
 from compiler.ir.simplify import normal
-from compiler.ir.visit import substitute
+from compiler.ir.visit import substitute, walk
 from compiler.schedule.access import Access, Facts, facts_of
 from compiler.schedule.digits import Extents
 from compiler.schedule.error import Refuse
+from compiler.schedule.kind import BlockKind, Unknown, extents_of_iterators, kind_of
 from compiler.schedule.tree import Path, children, extents_of, realize_at
 
 
@@ -51,6 +55,16 @@ class Site:
     def facts(self) -> Facts:
         """What the block touches."""
         return facts_of(self.block)
+
+    @cached_property
+    def kind(self) -> BlockKind | Unknown:
+        """What sort of computation the block is, or why nothing is known of it."""
+        around = {loop.var for loop in self.loops} | scope_extents(realize_at(self.path[:1])).keys()
+        named = self.facts.outside & around
+        if named:
+            names = ", ".join(sorted(var.name for var in named))
+            return Unknown(f"block {self.name} names loops from outside: {names}")
+        return kind_of(self.block)
 
     @cached_property
     def loops(self) -> tuple[For, ...]:
@@ -100,22 +114,17 @@ class Site:
         return self.reads(buffer) or self.writes(buffer)
 
 
-def scope_extents(scope: BlockRealize) -> dict[Var, int]:
-    """Return the extents of the iterators of a block; those that are not literals are left out."""
-    found: dict[Var, int] = {}
-    for iter_var in scope.block.iter_vars:
-        extent = normal(iter_var.extent)
-        if not extent.terms:
-            found[iter_var.var] = extent.const
-    return found
+def scope_extents(scope: BlockRealize) -> Extents:
+    """Return the extents of the iterators of a block."""
+    return extents_of_iterators(scope.block)
 
 
 def sites(scope: BlockRealize, refuse: Refuse) -> list[Site]:
     """Return the blocks right below a scope, in program order.
 
     Raises:
-        ScheduleError: If the scope holds a store outside any block: what it touches is in no
-            block's account.
+        ScheduleError: If the scope touches a buffer outside any block: that is in no block's
+            account.
     """
     return [Site(path) for path in _paths((scope,), refuse)]
 
@@ -124,10 +133,29 @@ def _paths(path: Path, refuse: Refuse) -> Iterator[Path]:
     for child in children(path[-1]):
         if isinstance(child, BlockRealize):
             yield (*path, child)
-        elif isinstance(child, Store):
-            raise refuse("this store lies in no block: it can't be reasoned about", child)
         else:
+            _require_in_blocks(child, refuse)
             yield from _paths((*path, child), refuse)
+
+
+def _require_in_blocks(stmt: Stmt, refuse: Refuse) -> None:
+    """Refuse a statement outside any block that touches a buffer itself."""
+    exprs: tuple[Expr, ...] = ()
+    match stmt:
+        case Store():
+            raise refuse("this store lies in no block: it can't be reasoned about", stmt)
+        case Evaluate(value) | Let(_, value, _):
+            exprs = (value,)
+        case If(condition, _, _):
+            exprs = (condition,)
+        case For(_, extent, _):
+            exprs = (extent,)
+        case _:
+            pass
+    for expr in exprs:
+        for node in walk(expr):
+            if isinstance(node, Load) or (isinstance(node, Var) and node.dtype == "handle"):
+                raise refuse("this touches a buffer, but lies in no block", stmt)
 
 
 def conditions(site: Site) -> tuple[If, ...]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 
-from compiler.ir.nodes import Allocate, BlockRealize, For, IRModule, PrimFunc, Var
+from compiler.ir.names import unique
+from compiler.ir.nodes import Allocate, BlockRealize, For, IRModule, PrimFunc, Stmt, Var
+from compiler.ir.visit import map_stmt
 from compiler.schedule.error import ScheduleError, refusal
 from compiler.schedule.handle import BlockRV, ExprRV, Handle, LoopRV
 from compiler.schedule.instruction import Argument, Decision, Instruction, Ref, Scalar
-from compiler.schedule.tree import block_path, loops_on, realize_at, statements
+from compiler.schedule.tree import block_path, loops_on, realize_at, statements, with_block
 
 
 class State:
@@ -21,9 +24,7 @@ class State:
         functions = mod.functions if isinstance(mod, IRModule) else (mod,)
         if not functions:
             raise ValueError("the module has no function to schedule")
-        for func in functions:
-            _require_schedulable(func)
-        self._functions = {func.name: func for func in functions}
+        self._functions = {func.name: _schedulable(func) for func in functions}
         self._working = functions[0].name
         self._blocks: dict[BlockRV, tuple[str, str]] = {}
         self._loops: dict[LoopRV, tuple[str, Var]] = {}
@@ -191,17 +192,19 @@ def _shown(handle: object) -> str:
     )
 
 
-def _require_schedulable(func: PrimFunc) -> None:
-    """Refuse a program whose blocks and loops can't be told apart, or that was lowered."""
+def _schedulable(func: PrimFunc) -> PrimFunc:
+    """Return a program in which each block has a name of its own.
+
+    Raises:
+        ScheduleError: If two loops share a variable, or the program was lowered.
+    """
     refuse = refusal("Schedule", func)
-    names: set[str] = set()
+    names: list[str] = []
     variables: set[Var] = set()
     for stmt in statements(func.body):
         match stmt:
             case BlockRealize(block=block):
-                if block.name in names:
-                    raise refuse(f'two blocks are called "{block.name}"', stmt)
-                names.add(block.name)
+                names.append(block.name)
             case For(var=var):
                 if var in variables:
                     raise refuse(f"two loops share the variable {var.name}", stmt)
@@ -210,3 +213,26 @@ def _require_schedulable(func: PrimFunc) -> None:
                 raise refuse("the program is lowered already", stmt)
             case _:
                 pass
+    return func if len(set(names)) == len(names) else _with_unique_names(func, names)
+
+
+def _with_unique_names(func: PrimFunc, names: Sequence[str]) -> PrimFunc:
+    """Name blocks that share a name `C`, `C_1`, `C_2`, ... in program order."""
+    taken = set(names)
+    seen: set[str] = set()
+
+    def renamed(stmt: Stmt) -> Stmt:
+        if not isinstance(stmt, BlockRealize):
+            return map_stmt(stmt, renamed, lambda expr: expr)
+        name = stmt.block.name
+        if name in seen:
+            name = unique(name, taken)
+            taken.add(name)
+        seen.add(name)
+        block = stmt.block if name == stmt.block.name else replace(stmt.block, name=name)
+        init = None if block.init is None else renamed(block.init)
+        return with_block(stmt, replace(block, init=init, body=renamed(block.body)))
+
+    body = renamed(func.body)
+    assert isinstance(body, BlockRealize), "the root stays"
+    return replace(func, body=body)

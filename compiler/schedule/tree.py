@@ -18,7 +18,6 @@ from compiler.ir.nodes import (
     Evaluate,
     For,
     If,
-    IntImm,
     Let,
     Not,
     PrimFunc,
@@ -28,6 +27,8 @@ from compiler.ir.nodes import (
     Var,
     seq,
 )
+from compiler.ir.visit import walk_stmts
+from compiler.schedule.digits import extent_or_unknown
 from compiler.schedule.error import Refuse
 
 Path: TypeAlias = tuple[Stmt, ...]
@@ -59,6 +60,15 @@ def statements(stmt: Stmt) -> Iterator[Stmt]:
 def blocks(func: PrimFunc) -> Iterator[BlockRealize]:
     """Yield every block of a program in program order, the root first."""
     return (stmt for stmt in statements(func.body) if isinstance(stmt, BlockRealize))
+
+
+def child_blocks(stmt: Stmt) -> Iterator[BlockRealize]:
+    """Yield the blocks right below a statement, in program order."""
+    for child in children(stmt):
+        if isinstance(child, BlockRealize):
+            yield child
+        else:
+            yield from child_blocks(child)
 
 
 def find_loop(func: PrimFunc, var: Var) -> Path | None:
@@ -131,8 +141,8 @@ def loops_on(path: Path) -> tuple[For, ...]:
 
 
 def extents_of(loops: Iterable[For]) -> dict[Var, int]:
-    """Return the extents of loops; those that are not literals are left out."""
-    return {loop.var: loop.extent.value for loop in loops if isinstance(loop.extent, IntImm)}
+    """Return the extents of loops, `UNKNOWN` for those that are no literals."""
+    return {loop.var: extent_or_unknown(loop.extent) for loop in loops}
 
 
 def loops_below(stmt: Stmt) -> Iterator[For]:
@@ -228,7 +238,9 @@ def insert_in(body: Stmt, position: int, new: Stmt) -> Stmt:
 
 def fresh_block_name(func: PrimFunc, base: str) -> str:
     """Return `base`, or `base_1`, `base_2`, ... whichever no block is called yet."""
-    return unique(base, {realize.block.name for realize in blocks(func)})
+    # Blocks in an init count too: they may come out of it.
+    found = (stmt for stmt in walk_stmts(func.body) if isinstance(stmt, BlockRealize))
+    return unique(base, {realize.block.name for realize in found})
 
 
 def fresh_buffer_name(func: PrimFunc, base: str) -> str:

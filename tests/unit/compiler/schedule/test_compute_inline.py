@@ -71,7 +71,7 @@ def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
             T.writes(C[vi])
             C[vi] = B[vi]
 """)
-    with refused(sch, "block B has loops, conditions or blocks of its own", at='"B"'):
+    with refused(sch, "block B has loops or blocks of its own: it is no single store", at='"B"'):
         sch.compute_inline("B")
 
 

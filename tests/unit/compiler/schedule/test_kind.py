@@ -45,7 +45,6 @@ def test_kinds() -> None:
     [
         ("spatial", "C[vi, 0] = A[vi, vk]", "does not write a different element for each vk"),
         ("spatial", "C[vi, vk] = C[vk, vi]", "touches C at more than one element in a run"),
-        ("spatial", "C[i, vk] = A[vi, vk]", "names loops from outside: i"),
         ("opaque", "C[vi, vk] = A[vi, vk]", "has the opaque iterator vk"),
         ("reduce", "C[vi, vk] = A[vi, vk]", "for each vk, a reduction iterator"),
         ("reduce", "C[vi, 0] = A[vi, vk]", "but does not read what it writes"),
@@ -56,6 +55,12 @@ def test_blocks_of_no_kind(kind: str, body: str, reason: str) -> None:
     found = kind_of(realize_at(find_block(sch.func, "C") or ()).block)
     assert isinstance(found, Unknown)
     assert reason in found.reason
+
+
+def test_a_block_that_names_a_loop_around_it_is_not_moved() -> None:
+    sch = block("spatial", "C[i, vk] = A[vi, vk]")
+    with refused(sch, "block C names loops from outside: i", at='"C"'):
+        sch.cache_write("C", 0, "local")
 
 
 def test_a_block_in_place_is_neither_moved_nor_cached() -> None:
@@ -102,3 +107,101 @@ def test_the_init_of_a_reduction_may_not_read_what_it_writes() -> None:
     found = kind_of(realize_at(find_block(sch.func, "C") or ()).block)
     assert isinstance(found, Unknown)
     assert "reads in its init what it initialises" in found.reason
+
+
+def kind_of_block(text: str, name: str) -> object:
+    path = find_block(scheduled(text).func, name)
+    assert path is not None
+    return kind_of(realize_at(path).block)
+
+
+NESTED = """
+@T.prim_func
+def main(A: T.Buffer((16, 8), "float32"), C: T.Buffer((16,), "float32")):
+    for io in range(4):
+        with T.sblock("outer"):
+            vio = T.axis.spatial(4, io)
+            T.reads(A[vio * 4:vio * 4 + 4, 0:8])
+            T.writes(C[vio * 4:vio * 4 + 4])
+            {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        (
+            # The sums start in the block, so that what it reads of C is its own.
+            """
+            for ii, k in T.grid(4, 8):
+                with T.sblock("inner"):
+                    vi = T.axis.spatial(16, vio * 4 + ii)
+                    vk = T.axis.reduce(8, k)
+                    T.reads(A[vi, vk])
+                    T.writes(C[vi])
+                    with T.init():
+                        C[vi] = T.float32(0)
+                    C[vi] = C[vi] + A[vi, vk]
+""",
+            "complete",
+        ),
+        (
+            """
+            for ii in range(4):
+                C[vio * 4 + ii] = T.float32(0)
+            for ii, k in T.grid(4, 8):
+                C[vio * 4 + ii] = C[vio * 4 + ii] + A[vio * 4 + ii, k]
+""",
+            "complete",
+        ),
+        (
+            """
+            for ii in range(3):
+                C[vio * 4 + ii] = T.float32(0)
+            for ii, k in T.grid(4, 8):
+                C[vio * 4 + ii] = C[vio * 4 + ii] + A[vio * 4 + ii, k]
+""",
+            "in_place",
+        ),
+        (
+            """
+            for ii in range(4):
+                if A[vio * 4, 0] > T.float32(0):
+                    C[vio * 4 + ii] = T.float32(0)
+                C[vio * 4 + ii] = C[vio * 4 + ii] + A[vio * 4 + ii, 0]
+""",
+            "in_place",
+        ),
+    ],
+)
+def test_a_block_of_blocks_or_loops_is_what_it_is_from_outside(body: str, kind: str) -> None:
+    text = NESTED.format(body=body.strip()).replace("T.reads(A[vio", "T.reads(C[0:16], A[vio")
+    assert kind_of_block(text, "outer") == kind
+
+
+def test_a_block_whose_runs_overlap_is_of_no_kind() -> None:
+    body = "for ii in range(5):\n                C[T.min(vio * 4 + ii, 15)] = A[vio * 4, 0]"
+    found = kind_of_block(
+        NESTED.format(body=body).replace("writes(C[vio * 4:vio * 4 + 4]", "writes(C[0:16]"), "outer"
+    )
+    assert isinstance(found, Unknown)
+
+
+def test_a_reduction_of_two_values_is_a_reduction() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), V: T.Buffer((4,), "float32"), I: T.Buffer((4,), "int32")):
+    for i, k in T.grid(4, 8):
+        with T.sblock("argmax"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            T.reads(A[vi, vk])
+            T.writes(V[vi], I[vi])
+            with T.init():
+                V[vi] = T.float32(-1e30)
+                I[vi] = -1
+            v: T.let[T.float32] = T.Select(V[vi] >= A[vi, vk], V[vi], A[vi, vk])
+            n: T.let[T.int32] = T.Select(V[vi] >= A[vi, vk], I[vi], vk)
+            V[vi] = v
+            I[vi] = n
+"""
+    assert kind_of_block(text, "argmax") == "reduction"

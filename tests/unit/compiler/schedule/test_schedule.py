@@ -19,10 +19,11 @@ from compiler.ir.nodes import (
     Stmt,
     seq,
 )
+from compiler.ir.structural import structural_equal
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.handle import BlockRV
 from compiler.schedule.schedule import Schedule
-from compiler.schedule.tree import block_with_body
+from compiler.schedule.tree import block_with_body, blocks
 from tests.unit.compiler.schedule.refusals import elementwise, matmul_relu, refused
 
 
@@ -136,9 +137,6 @@ def test_a_copy_goes_its_own_way() -> None:
 
 def test_programs_that_can_not_be_scheduled_are_refused() -> None:
     func = elementwise()
-    named = replace(func, body=replace(func.body, block=replace(func.root, name="B")))
-    with pytest.raises(ScheduleError, match='two blocks are called "B"'):
-        Schedule(named)
     body = func.root.body
     assert isinstance(body, Seq)
     assert isinstance(body.stmts[0], For)
@@ -151,6 +149,15 @@ def test_programs_that_can_not_be_scheduled_are_refused() -> None:
         Schedule(_with_body(func, lowered))
     with pytest.raises(ValueError, match="no function"):
         Schedule(IRModule(()))
+
+
+def test_blocks_of_one_name_get_names_of_their_own() -> None:
+    func = elementwise()
+    named = replace(func, body=replace(func.body, block=replace(func.root, name="B")))
+    sch = Schedule(named)
+    assert [realize.block.name for realize in blocks(sch.func)] == ["B", "B_1", "C"]
+    assert sch.get_loops("B_1")
+    assert structural_equal(sch.func, func)
 
 
 def _with_body(func: PrimFunc, body: Stmt) -> PrimFunc:
