@@ -18,6 +18,7 @@ from compiler.ir.bounds import bounds
 from compiler.ir.dtypes import size_bytes
 from compiler.ir.nodes import Buffer, Expr, IntImm, Var, static_shape
 from compiler.ir.simplify import normal
+from compiler.ir.vectors import as_ramp
 from compiler.ir.visit import substitute, walk
 
 
@@ -37,12 +38,23 @@ class Address:
     """Where an access goes: a pointer, and how many elements lie from one lane to the next.
 
     A `stride` of 0 is one element for all lanes; None means that `offsets` holds a vector of
-    element offsets from `pointer` instead.
+    element offsets from `pointer` instead. `lanes` is more than 1 where the program itself says
+    how many there are; in a vectorized loop, the loop does.
     """
 
     pointer: Value
     stride: int | None
     offsets: Value | None = None
+    lanes: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """An element offset as a linear form, and how it grows from lane to lane."""
+
+    base: Affine
+    stride: int
+    lanes: int
 
 
 class AddressEmitter(InstructionEmitter, ABC):
@@ -53,15 +65,17 @@ class AddressEmitter(InstructionEmitter, ABC):
         self.env: dict[Var, Binding] = {}
         self.extents: dict[Var, int] = {}
         self.storage: dict[Buffer, Value] = {}
-        self._forms: dict[tuple[int, Buffer], tuple[Affine, object]] = {}
+        self._forms: dict[tuple[int, Buffer], tuple[_Form | None, object]] = {}
 
     def address(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Address:
         """Return the address of `buffer[indices]`."""
         size = size_bytes(buffer.dtype)
         form = self._flat(buffer, indices)
-        const, stride = form.const, 0
+        if form is None:
+            return self._scattered(buffer, indices)
+        const, stride = form.base.const, form.stride
         moving: list[tuple[Value, int]] = []
-        for atom, coefficient in form.terms:
+        for atom, coefficient in form.base.terms:
             bound = self.env[atom] if isinstance(atom, Var) else self._atom(atom)
             if isinstance(bound, int):
                 const += coefficient * bound
@@ -69,7 +83,7 @@ class AddressEmitter(InstructionEmitter, ABC):
                 const += coefficient * bound.offset
                 stride += coefficient
             elif bound.lanes > 1:
-                return self._scattered(buffer, form)
+                return self._scattered(buffer, indices)
             else:
                 moving.append((bound, coefficient))
         moving.sort(key=lambda term: term[0].level)
@@ -79,7 +93,7 @@ class AddressEmitter(InstructionEmitter, ABC):
         if const:
             text = f"getelementptr inbounds i8, ptr {pointer.name}, i64 {const * size}"
             pointer = Value(self.pure(text, self.depth), self.depth)
-        return Address(pointer, stride)
+        return Address(pointer, stride, lanes=form.lanes)
 
     def _advance(self, pointer: Value, value: Value, step_bytes: int) -> Value:
         level = max(pointer.level, value.level)
@@ -89,22 +103,32 @@ class AddressEmitter(InstructionEmitter, ABC):
         text = f"getelementptr inbounds i8, ptr {pointer.name}, i64 {offset}"
         return Value(self.pure(text, level), level)
 
-    def _flat(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Affine:
-        """Return the element offset as a linear form; kept by the identity of `indices`."""
+    def _flat(self, buffer: Buffer, indices: tuple[Expr, ...]) -> _Form | None:
+        """Return the element offset in linear form; kept by the identity of `indices`."""
         key = (id(indices), buffer)
         known = self._forms.get(key)
         if known is None:
-            shape = static_shape(buffer)
-            form = Affine((), 0)
-            for dimension, index in enumerate(indices):
-                stride = prod(shape[dimension + 1 :])
-                form = form + normal(index, self.extents).scaled(stride)
+            form = self._linear(buffer, indices)
             known = self._forms[key] = (form, indices)  # holding `indices` keeps its id taken
         return known[0]
 
-    def _scattered(self, buffer: Buffer, form: Affine) -> Address:
+    def _linear(self, buffer: Buffer, indices: tuple[Expr, ...]) -> _Form | None:
+        base, step, lanes = Affine((), 0), 0, 1
+        for stride, index in zip(row_major(static_shape(buffer)), indices, strict=True):
+            part = as_ramp(index)
+            if part is None:
+                return None
+            base = base + normal(part.base, self.extents).scaled(stride)
+            step += part.stride * stride
+            lanes = max(lanes, part.lanes)
+        return _Form(base, step, lanes)
+
+    def _scattered(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Address:
         """Return an address whose lanes lie wherever a vector of offsets says."""
-        offsets = self.integer(form.to_expr())
+        offsets = Value("0", 0)
+        for stride, index in zip(row_major(static_shape(buffer)), indices, strict=True):
+            step = self.binary("mul", "i64", self.integer(index), Value(str(stride), 0))
+            offsets = self.binary("add", "i64", offsets, step)
         return Address(self.storage[buffer], None, offsets)
 
     def _atom(self, atom: Expr) -> Binding:
@@ -124,3 +148,8 @@ class AddressEmitter(InstructionEmitter, ABC):
         """Tell whether an integer expression is surely zero or more."""
         interval = bounds(expr, self.extents)
         return interval is not None and interval[0] >= 0
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return how many elements lie from one index to the next, a dimension."""
+    return tuple(prod(shape[dimension + 1 :]) for dimension in range(len(shape)))

@@ -12,6 +12,7 @@ from compiler.codegen.instructions import Value
 from compiler.codegen.math_functions import LIBRARY_FUNCTIONS, expand
 from compiler.codegen.types import (
     element_alignment,
+    is_narrow,
     literal,
     memory_type,
     scalar_type,
@@ -19,7 +20,8 @@ from compiler.codegen.types import (
     type_suffix,
     vector,
 )
-from compiler.ir.dtypes import DType, is_float, is_signed
+from compiler.ir.dtypes import DType, is_float, is_integer, is_signed
+from compiler.ir.llvm_calls import LLVM_CALL, llvm_function, llvm_result
 from compiler.ir.nodes import (
     ArithOp,
     BinOp,
@@ -40,6 +42,7 @@ from compiler.ir.nodes import (
     StringImm,
     Var,
     dtype_of,
+    lanes_of,
 )
 from compiler.ir.visit import walk
 
@@ -86,8 +89,12 @@ class ExpressionEmitter(AddressEmitter):
                 return self._call(expr)
             case Load(buffer, indices):
                 return self._load(buffer, indices)
-            case Ramp() | Broadcast() | StringImm():
-                raise AssertionError("vectors are made here, not by a pass")
+            case Ramp():
+                return self._ramp(expr, dtype_of(expr))
+            case Broadcast(inner, lanes):
+                return self.widen(self.value(inner), scalar_type(dtype_of(inner)), lanes)
+            case StringImm():
+                raise AssertionError("a string is the name of a function, and no value")
 
     # --- integers that only address memory -------------------------------------------------
 
@@ -100,8 +107,16 @@ class ExpressionEmitter(AddressEmitter):
                 return self._variable(expr, dtype)
             case BinOp(op, lhs, rhs):
                 return self._int_op(op, dtype, self._int(lhs, dtype), self._int(rhs, dtype), expr)
+            case Ramp():
+                return self._ramp(expr, dtype)
             case _:
                 return self.convert(self.value(expr), dtype_of(expr), dtype)
+
+    def _ramp(self, ramp: Ramp, dtype: DType) -> Value:
+        scalar = scalar_type(dtype)
+        steps = ", ".join(f"{scalar} {ramp.stride * lane}" for lane in range(ramp.lanes))
+        base = self._int(ramp.base, dtype)
+        return self.binary("add", scalar, base, Value(f"<{steps}>", 0, ramp.lanes))
 
     def _variable(self, var: Var, dtype: DType) -> Value:
         bound = self.env[var]
@@ -112,12 +127,11 @@ class ExpressionEmitter(AddressEmitter):
             case Lane(offset, width):
                 lanes = ", ".join(f"{scalar} {offset + lane}" for lane in range(width))
                 return Value(f"<{lanes}>", 0, width)
-            case Value() if dtype == _INDEX:
+            case Value() if scalar == "i64" or not is_integer(dtype):
                 return bound
             case Value():
-                # Loop variables are 64 bits wide; the program's own view of them is narrower.
-                text = f"trunc i64 {bound.name} to {scalar}"
-                return Value(self.pure(text, bound.level), bound.level)
+                # Integers are kept 64 bits wide; the program's own view of them is narrower.
+                return self.cast("trunc", "i64", scalar, bound)
 
     def _int_op(self, op: ArithOp, dtype: DType, a: Value, b: Value, expr: BinOp) -> Value:
         scalar = scalar_type(dtype)
@@ -242,20 +256,47 @@ class ExpressionEmitter(AddressEmitter):
     # --- conversions and functions ------------------------------------------------------------
 
     def _call(self, call: Call) -> Value:
-        expanded = expand(call)
-        if not isinstance(expanded, Call):
-            return self.value(expanded)
-        args = tuple(self.value(a) for a in expanded.args)
-        scalar = scalar_type(expanded.dtype)
-        if expanded.name in LIBRARY_FUNCTIONS:
-            return self.library_call(LIBRARY_FUNCTIONS[expanded.name], expanded.dtype, args[0])
-        return self.intrinsic(expanded.name, scalar, args)
+        match expand(call):
+            case Call("reinterpret", (inner,), dtype):
+                return self.reinterpreted(self.value(inner), dtype_of(inner), dtype)
+            case Call("likely", (inner,), _):
+                return self.value(inner)
+            case Call("undef", _, dtype):
+                return self.value(FloatImm(0.0, dtype) if is_float(dtype) else IntImm(0, dtype))
+            case Call(name, (StringImm(function), *operands), dtype) if name == LLVM_CALL:
+                return self._llvm_call(function, operands, dtype)
+            case Call(name, args, dtype) if name in LIBRARY_FUNCTIONS:
+                values = tuple(self.value(a) for a in args)
+                return self.library_call(LIBRARY_FUNCTIONS[name], dtype, values)
+            case Call(name, args, dtype):
+                return self.intrinsic(name, scalar_type(dtype), tuple(map(self.value, args)))
+            case expanded:
+                return self.value(expanded)
+
+    def _llvm_call(self, name: str, operands: list[Expr], dtype: DType) -> Value:
+        """Call a function of LLVM with exactly the lanes that its operands have."""
+        function = llvm_function(name)
+        types = [(dtype_of(a), lanes_of(a)) for a in operands]
+        if function.args is None and not function.is_reduction:
+            values = tuple(self.value(a) for a in operands)
+            return self.intrinsic(function.name[5:], scalar_type(dtype), values)
+        lanes = llvm_result(name, types)[1]
+        symbol = function.name
+        if function.is_reduction:
+            symbol += f".{type_suffix(scalar_type(types[-1][0]), types[-1][1])}"
+        args = [
+            (vector(scalar_type(kind), width), self.widen(self.value(a), scalar_type(kind), width))
+            for a, (kind, width) in zip(operands, types, strict=True)
+        ]
+        # A sum of lanes may be taken in any order: halves added to halves take the fewest steps.
+        flags = "reassoc " if function.is_reduction and is_float(dtype) else ""
+        return self.call(vector(scalar_type(dtype), lanes), symbol, args, lanes, flags)
 
     # --- memory -------------------------------------------------------------------------------
 
     def _load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
         address = self.address(buffer, indices)
-        lanes = self._access_lanes(address)
+        lanes = self.access_lanes(address)
         mask = self.mask if lanes > 1 else None
         key = (buffer, address, lanes, mask)
         known = self.current.loads.get(key)
@@ -265,14 +306,17 @@ class ExpressionEmitter(AddressEmitter):
         value = Value(known, self.depth, lanes)
         if buffer.dtype == "bool":
             return self.binary("icmp ne", "i8", value, Value("0", 0))
-        return value
+        return self.from_bits(value, buffer.dtype) if is_narrow(buffer.dtype) else value
 
-    def _access_lanes(self, address: Address) -> int:
+    def access_lanes(self, address: Address) -> int:
+        """Return how many elements an access touches at once."""
         if address.offsets is not None:
             return address.offsets.lanes
-        if address.stride == 0 and self.mask is None:
-            return 1
-        return self.lanes()
+        if address.lanes > 1:
+            return address.lanes
+        if self.mask is not None:
+            return max(self.mask.lanes, self.lanes())
+        return 1 if address.stride == 0 else self.lanes()
 
     def lanes(self) -> int:
         """Return how many lanes the enclosing vectorized loop has; 1 outside of one."""

@@ -5,11 +5,20 @@ A value that does not depend on the vectorized variable is scalar until it meets
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.codegen.emitter import Emitter
-from compiler.codegen.types import conversion, scalar_type, splat, type_suffix, vector
-from compiler.ir.dtypes import DType, is_float
+from compiler.codegen.types import (
+    conversion,
+    is_narrow,
+    memory_type,
+    scalar_type,
+    splat,
+    type_suffix,
+    vector,
+)
+from compiler.ir.dtypes import DType, bits, is_float
 
 _TRAPPING = ("sdiv", "srem", "udiv", "urem")
 
@@ -30,6 +39,7 @@ class InstructionEmitter(Emitter):
         super().__init__()
         self.mask: Value | None = None
         self.externals: set[str] = set()
+        self.has_halves = True  # whether the CPU converts float16
 
     def binary(self, op: str, scalar: str, a: Value, b: Value) -> Value:
         """Emit an operation on two values, copying a scalar into lanes where the other has them.
@@ -86,15 +96,83 @@ class InstructionEmitter(Emitter):
             zero = Value("0.0" if is_float(source) else "0", 0)
             compare = self.fcmp if is_float(source) else self.icmp
             return compare("une" if is_float(source) else "ne", from_type, value, zero)
-        if (source, target) == ("float64", "float16"):
-            # No CPU converts at once, and LLVM's way is a function that hosts may lack.
-            return self.convert(self.convert(value, source, "float32"), "float32", target)
         op = conversion(source, target)
-        if op is None:
-            return value
-        kinds = vector(from_type, value.lanes), vector(to_type, value.lanes)
+        if op is not None:
+            value = self.cast(op, from_type, to_type, value)
+        return self.rounded(value, target) if is_narrow(target) else value
+
+    def cast(self, op: str, source: str, target: str, value: Value) -> Value:
+        """Emit a conversion of one LLVM type to another, lane by lane."""
+        kinds = vector(source, value.lanes), vector(target, value.lanes)
         text = f"{op} {kinds[0]} {value.name} to {kinds[1]}"
         return Value(self.pure(text, value.level), value.level, value.lanes)
+
+    def reinterpreted(self, value: Value, source: DType, target: DType) -> Value:
+        """Take the bits of a value for those of another type, of as many lanes as they fill."""
+        if is_narrow(source):
+            value = self.to_bits(value, source)
+        kinds = memory_type(source), memory_type(target)
+        lanes = value.lanes * bits(source) // bits(target)
+        whole = vector(kinds[0], value.lanes), vector(kinds[1], lanes)
+        if whole[0] != whole[1]:
+            text = f"bitcast {whole[0]} {value.name} to {whole[1]}"
+            value = Value(self.pure(text, value.level), value.level, lanes)
+        return self.from_bits(value, target) if is_narrow(target) else value
+
+    # Floats of 16 bits: in memory their bits, in registers 32-bit floats.
+
+    def rounded(self, value: Value, dtype: DType) -> Value:
+        """Round a 32-bit float to a value of a narrow type."""
+        return self.from_bits(self.to_bits(value, dtype), dtype)
+
+    def from_bits(self, value: Value, dtype: DType) -> Value:
+        """Return the 32-bit float that the bits of a narrow one stand for."""
+        if dtype == "float16" and self.has_halves:
+            return self.cast("fpext", "half", "float", self.cast("bitcast", "i16", "half", value))
+        wide = self.cast("zext", "i16", "i32", value)
+        if dtype == "bfloat16":
+            return self.cast("bitcast", "i32", "float", self._i32("shl", wide, 16))
+        # Scaled by a power of two, the exponent is right, and subnormal numbers are too.
+        magnitude = self._i32("and", wide, 0x7FFF)
+        shifted = self.cast("bitcast", "i32", "float", self._i32("shl", magnitude, 13))
+        scaled = self.binary("fmul", "float", shifted, Value("0x46F0000000000000", 0))
+        number = self.cast("bitcast", "float", "i32", scaled)
+        special = self.icmp("uge", "i32", magnitude, Value(str(0x7C00), 0))
+        number = self.select("i32", special, self._i32("or", number, 0x7F800000), number)
+        sign = self._i32("shl", self._i32("and", wide, 0x8000), 16)
+        return self.cast("bitcast", "i32", "float", self.binary("or", "i32", number, sign))
+
+    def to_bits(self, value: Value, dtype: DType) -> Value:
+        """Return the bits of a 32-bit float rounded to a narrow one: to nearest, ties to even."""
+        if dtype == "float16" and self.has_halves:
+            half = self.cast("fptrunc", "float", "half", value)
+            return self.cast("bitcast", "half", "i16", half)
+        number = self.cast("bitcast", "float", "i32", value)
+        magnitude = self._i32("and", number, 0x7FFFFFFF)
+        is_nan = self.icmp("ugt", "i32", magnitude, Value(str(0x7F800000), 0))
+        if dtype == "bfloat16":
+            upper = self._i32("lshr", number, 16)
+            half = self.binary("add", "i32", number, self._i32("and", upper, 1))
+            nearest = self._i32("lshr", self._i32("add", half, 0x7FFF), 16)
+            quiet = self._i32("or", upper, 0x40)
+            return self.cast("trunc", "i32", "i16", self.select("i32", is_nan, quiet, nearest))
+        # A subnormal number is what is left of a sum with 0.5, where the CPU rounds it.
+        small = self.cast("bitcast", "i32", "float", magnitude)
+        small = self.binary("fadd", "float", small, Value("0.5", 0))
+        small = self._i32("sub", self.cast("bitcast", "float", "i32", small), 0x3F000000)
+        odd = self._i32("and", self._i32("lshr", magnitude, 13), 1)
+        rebased = self._i32("add", magnitude, 0xFFF - (112 << 23))
+        normal = self._i32("lshr", self.binary("add", "i32", rebased, odd), 13)
+        is_small = self.icmp("ult", "i32", magnitude, Value(str(113 << 23), 0))
+        is_large = self.icmp("uge", "i32", magnitude, Value(str(143 << 23), 0))
+        special = self.select("i32", is_nan, Value(str(0x7E00), 0), Value(str(0x7C00), 0))
+        finite = self.select("i32", is_small, small, normal)
+        whole = self.select("i32", is_large, special, finite)
+        sign = self._i32("and", self._i32("lshr", number, 16), 0x8000)
+        return self.cast("trunc", "i32", "i16", self.binary("or", "i32", whole, sign))
+
+    def _i32(self, op: str, a: Value, b: int) -> Value:
+        return self.binary(op, "i32", a, Value(str(b), 0))
 
     def floored(self, is_division: bool, scalar: str, q: Value, r: Value, b: Value) -> Value:
         """Round towards minus infinity: correct where the remainder's sign is not the divisor's."""
@@ -110,26 +188,40 @@ class InstructionEmitter(Emitter):
     def intrinsic(self, name: str, scalar: str, args: tuple[Value, ...]) -> Value:
         """Call an LLVM intrinsic that is overloaded on the type of its operands."""
         lanes = max(a.lanes for a in args)
-        wide = [self.widen(a, scalar, lanes) for a in args]
-        level = max(a.level for a in wide)
         kind = vector(scalar, lanes)
-        function = f"@llvm.{name}.{type_suffix(scalar, lanes)}"
-        self.externals.add(f"declare {kind} {function}({', '.join([kind] * len(args))})")
-        operands = ", ".join(f"{kind} {a.name}" for a in wide)
-        return Value(self.pure(f"call {kind} {function}({operands})", level), level, lanes)
+        wide = [(kind, self.widen(a, scalar, lanes)) for a in args]
+        return self.call(kind, f"llvm.{name}.{type_suffix(scalar, lanes)}", wide, lanes)
 
-    def library_call(self, name: str, dtype: DType, arg: Value) -> Value:
-        """Call a function of the C library for each lane."""
-        wide = self.convert(arg, dtype, "float64")
-        self.externals.add(f"declare double @{name}(double)")
-        kind = vector("double", wide.lanes)
-        if wide.lanes == 1:
-            text = f"call double @{name}(double {wide.name})"
-            return self.convert(Value(self.pure(text, wide.level), wide.level), "float64", dtype)
+    def call(
+        self, kind: str, name: str, args: Sequence[tuple[str, Value]], lanes: int, flags: str = ""
+    ) -> Value:
+        """Call a pure function that returns `kind`; each argument comes with its type."""
+        self.externals.add(f"declare {kind} @{name}({', '.join(t for t, _ in args)})")
+        level = max((a.level for _, a in args), default=0)
+        operands = ", ".join(f"{t} {a.name}" for t, a in args)
+        text = f"call {flags}{kind} @{name}({operands})"
+        return Value(self.pure(text, level), level, lanes)
+
+    def library_call(self, name: str, dtype: DType, args: tuple[Value, ...]) -> Value:
+        """Call a function of the C library on doubles, for each lane."""
+        lanes = max(a.lanes for a in args)
+        wide = [self.widen(self.convert(a, dtype, "float64"), "double", lanes) for a in args]
+        level = max(a.level for a in wide)
+        kind = vector("double", lanes)
+        if lanes == 1:
+            return self.convert(
+                self.call("double", name, [("double", a) for a in wide], 1), "float64", dtype
+            )
         result = "poison"
-        for lane in range(wide.lanes):
-            one = self.pure(f"extractelement {kind} {wide.name}, i64 {lane}", wide.level)
-            one = self.pure(f"call double @{name}(double {one})", wide.level)
+        for lane in range(lanes):
+            ones = [
+                (
+                    "double",
+                    Value(self.pure(f"extractelement {kind} {a.name}, i64 {lane}", level), level),
+                )
+                for a in wide
+            ]
+            one = self.call("double", name, ones, 1).name
             text = f"insertelement {kind} {result}, double {one}, i64 {lane}"
-            result = self.pure(text, wide.level)
-        return self.convert(Value(result, wide.level, wide.lanes), "float64", dtype)
+            result = self.pure(text, level)
+        return self.convert(Value(result, level, lanes), "float64", dtype)

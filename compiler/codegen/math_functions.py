@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compiler.ir.dtypes import is_float
+from compiler.ir.llvm_calls import LLVM_CALL
 from compiler.ir.nodes import BinOp, Call, Expr, FloatImm, IntImm
 
 # Our name of a function -> the LLVM intrinsic of the same meaning.
@@ -25,7 +26,29 @@ _INTRINSICS = {
 
 
 # Functions that LLVM has no intrinsic for -> the C library's name.
-LIBRARY_FUNCTIONS = {"erf": "erf"}
+LIBRARY_FUNCTIONS = {
+    name: name
+    for name in (
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "cosh",
+        "erf",
+        "exp10",
+        "fmod",
+        "hypot",
+        "log10",
+        "log1p",
+        "sinh",
+        "tan",
+    )
+}
+# What is no function of mathematics: the emitter of expressions knows it by name.
+_SPECIAL = frozenset({"reinterpret", "likely", "undef", LLVM_CALL})
 
 
 def expand(call: Call) -> Expr:
@@ -39,7 +62,7 @@ def expand(call: Call) -> Expr:
             return BinOp("/", one, BinOp("+", one, Call("exp", (negated,), dtype)))
         case Call("abs", (x,), dtype) if not is_float(dtype):
             return BinOp("max", x, BinOp("-", IntImm(0, dtype), x))
-        case Call(name) if name in LIBRARY_FUNCTIONS:
+        case Call(name) if name in LIBRARY_FUNCTIONS or name in _SPECIAL:
             return call
         case Call(name, args, dtype):
             return Call(_INTRINSICS[name], args, dtype)

@@ -13,7 +13,10 @@ from compiler.codegen.error import CodegenError
 from compiler.codegen.instructions import Value
 from compiler.codegen.statements import CACHE_LINE_BYTES, StatementEmitter
 from compiler.codegen.threads import LAUNCH, launch_runtime
-from compiler.ir.nodes import Buffer, Cast, FloatImm, For, Load, Stmt, Store, Var
+from compiler.codegen.types import scalar_type
+from compiler.ir.dtypes import is_integer
+from compiler.ir.llvm_calls import LLVM_CALL, llvm_function
+from compiler.ir.nodes import Buffer, Call, For, Load, Stmt, Store, StringImm, Var
 from compiler.ir.visit import walk
 from compiler.passes.promote_accumulators import register_buffers
 from compiler.target import Target
@@ -36,6 +39,7 @@ class _Unit:
     vector_bits: int
     num_cores: int
     registers: set[Buffer]
+    has_halves: bool
     functions: list[str] = field(default_factory=list)
     externals: set[str] = field(default_factory=set)
 
@@ -48,6 +52,7 @@ class FunctionEmitter(StatementEmitter):
         self.unit = unit
         self.is_task = is_task
         self.registers = unit.registers
+        self.has_halves = unit.has_halves
 
     def parallel(self, loop: For, extent: int) -> None:
         """Outline the loop's body, and launch it on threads; nested, it runs in its task."""
@@ -85,7 +90,7 @@ class FunctionEmitter(StatementEmitter):
                 params.append(f"ptr noalias {value.name}")
             else:
                 self.env[item] = value
-                params.append(f"i64 {value.name}")
+                params.append(f"{_kept_type(item)} {value.name}")
         params.append("ptr %workspace")
         return params
 
@@ -120,18 +125,22 @@ class FunctionEmitter(StatementEmitter):
         context = f"%{self.name('context')}"
         self.allocas.append(f"  {context} = alloca [{len(values) + 2} x i64], align 8")
         words = [
-            (v.name, isinstance(c, Buffer))
+            (v.name, "ptr" if isinstance(c, Buffer) else _kept_type(c))
             for v, c in zip(values, captured, strict=True)
             if isinstance(v, Value)
         ]
-        for position, (word, is_pointer) in enumerate(
-            [*words, (base, True), (str(task_bytes), False)]
-        ):
+        for position, (word, kind) in enumerate([*words, (base, "ptr"), (str(task_bytes), "i64")]):
             slot = self.emit(f"getelementptr inbounds i64, ptr {context}, i64 {position}")
-            self.do(f"store {'ptr' if is_pointer else 'i64'} {word}, ptr {slot}")
+            self.do(f"store {kind} {word}, ptr {slot}")
         self.do(
             f"call void @{LAUNCH}(ptr @{name}.unpack, i64 {extent}, ptr {context}, i64 %threads)"
         )
+
+
+def _kept_type(var: Var) -> str:
+    """Return the type in which the value of a variable is kept: integers are 64 bits wide."""
+    assert var.dtype != "handle", "buffers are captured by their addresses"
+    return "i64" if is_integer(var.dtype) else scalar_type(var.dtype)
 
 
 def _unpack(name: str, params: list[str]) -> str:
@@ -162,11 +171,12 @@ def emit_module(params: tuple[Buffer, ...], stmt: Stmt, target: Target) -> LlvmM
     """Write the module of a lowered program.
 
     Raises:
-        CodegenError: If the program expands to too much code, or the CPU lacks a type of it.
+        CodegenError: If the program expands to too much code, or the CPU lacks a function of it.
     """
-    if "+f16c" not in target.features and target.triple.startswith("x86_64"):
-        _refuse_half(stmt, target)
-    unit = _Unit(target.vector_bits, target.num_cores, register_buffers(stmt))
+    _check_functions(stmt, target)
+    # Elsewhere every CPU that we know has instructions for halves.
+    has_halves = "+f16c" in target.features or not target.triple.startswith("x86_64")
+    unit = _Unit(target.vector_bits, target.num_cores, register_buffers(stmt), has_halves)
     body = FunctionEmitter(unit, is_task=False)
     arguments = []
     for position, buffer in enumerate(params):
@@ -189,22 +199,21 @@ def emit_module(params: tuple[Buffer, ...], stmt: Stmt, target: Target) -> LlvmM
     return LlvmModule("\n".join(parts) + "\n", -(-peak // CACHE_LINE_BYTES) * CACHE_LINE_BYTES)
 
 
-def _refuse_half(stmt: Stmt, target: Target) -> None:
-    """Refuse float16: without instructions for it, code would call functions that hosts may lack.
+def _check_functions(stmt: Stmt, target: Target) -> None:
+    """Refuse functions of LLVM that need a feature which the CPU lacks.
 
     Raises:
-        CodegenError: If the program has a value of the type.
+        CodegenError: Naming the function and the feature.
     """
+    offered = set(target.features.split(","))
     for node in walk(stmt):
         match node:
-            case Load(buffer) | Store(buffer):
-                is_half = buffer.dtype == "float16"
-            case Cast(dtype) | FloatImm(_, dtype):
-                is_half = dtype == "float16"
+            case Call(name, (StringImm(function), *_), _) if name == LLVM_CALL:
+                needed = llvm_function(function).feature
+                if needed is not None and not offered.issuperset(needed.split(",")):
+                    raise CodegenError(f"{function} needs {needed}, which {target.cpu} lacks")
             case _:
-                is_half = False
-        if is_half:
-            raise CodegenError(f"float16 needs the feature f16c, which {target.cpu} lacks")
+                pass
 
 
 def _entry(num_params: int) -> str:

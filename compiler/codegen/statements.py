@@ -11,13 +11,20 @@ from compiler.codegen.addresses import Address, Lane
 from compiler.codegen.error import CodegenError
 from compiler.codegen.expressions import ExpressionEmitter
 from compiler.codegen.instructions import Value
-from compiler.codegen.types import element_alignment, memory_type, type_suffix, vector
+from compiler.codegen.types import (
+    element_alignment,
+    is_narrow,
+    memory_type,
+    type_suffix,
+    vector,
+)
 from compiler.ir.bounds import bounds
-from compiler.ir.dtypes import bits, size_bytes
+from compiler.ir.dtypes import bits, is_integer, size_bytes
 from compiler.ir.nodes import (
     Allocate,
     BinOp,
     BlockRealize,
+    Broadcast,
     Buffer,
     Evaluate,
     Expr,
@@ -25,6 +32,7 @@ from compiler.ir.nodes import (
     If,
     IntImm,
     Let,
+    Ramp,
     Seq,
     Stmt,
     Store,
@@ -79,12 +87,26 @@ class StatementEmitter(ExpressionEmitter):
                 self._for(stmt)
             case Allocate(buffer, body):
                 self._allocate(buffer, body)
-            case Evaluate() | Let():
-                raise CodegenError("statements of this kind are not compiled yet")
+            case Evaluate():
+                pass  # nothing that is left here has an effect
+            case Let():
+                self._let(stmt)
             case BlockRealize():
                 raise AssertionError("blocks are realized before code generation")
             case _:
                 assert_never(stmt)
+
+    def _let(self, stmt: Let) -> None:
+        dtype = dtype_of(stmt.value)
+        value = self.value(stmt.value)
+        if is_integer(dtype):
+            value = self.convert(value, dtype, "int64")
+            interval = bounds(stmt.value, self.extents)
+            if interval is not None and interval[0] >= 0:
+                self.extents[stmt.var] = interval[1] + 1
+        self.env[stmt.var] = value
+        self.run(stmt.body)
+        del self.env[stmt.var]
 
     # --- loops --------------------------------------------------------------------------------
 
@@ -194,7 +216,9 @@ class StatementEmitter(ExpressionEmitter):
 
     def _is_lanewise(self, loop: For, stores: list[Store]) -> bool:
         for node in walk(loop.body):
-            if isinstance(node, Allocate) or (isinstance(node, For) and node.kind == "parallel"):
+            if isinstance(node, Allocate | Ramp | Broadcast):
+                return False
+            if isinstance(node, For) and node.kind == "parallel":
                 return False
             if isinstance(node, For) and loop.var in set(walk(node.extent)):
                 return False
@@ -254,31 +278,22 @@ class StatementEmitter(ExpressionEmitter):
             )
         buffer = stmt.buffer
         value = self.value(stmt.value)
-        if buffer.dtype == "bool":
-            value = self._extend_bool(value)
         address = self.address(buffer, stmt.indices)
         self.forget_loads(buffer)
-        lanes = 1 if address.stride == 0 and self.mask is None else self.lanes()
-        if address.offsets is not None:
-            lanes = address.offsets.lanes
+        lanes = self.access_lanes(address)
         if lanes == 1 and value.lanes > 1:
             raise CodegenError(f"a vector is stored to one element of {buffer.name}")
-        self._store_lanes(buffer, address, self.widen(value, memory_type(buffer.dtype), lanes))
-        if self.mask is None:
+        stored = value
+        if buffer.dtype == "bool":
+            stored = self.cast("zext", "i1", "i8", value)
+        elif is_narrow(buffer.dtype):
+            stored = self.to_bits(value, buffer.dtype)
+        stored = self.widen(stored, memory_type(buffer.dtype), lanes)
+        self._store_lanes(buffer, address, stored)
+        if self.mask is None and stored.name.startswith("%") and buffer.dtype != "bool":
             # What was stored is what the next load of the same place finds.
-            self._remember(buffer, address, stmt.value, value, lanes)
-
-    def _remember(
-        self, buffer: Buffer, address: Address, expr: Expr, value: Value, lanes: int
-    ) -> None:
-        if value.lanes == lanes and value.name.startswith("%") and buffer.dtype != "bool":
-            assert dtype_of(expr) == buffer.dtype, f"{buffer.name} holds {buffer.dtype}"
-            self.current.loads[buffer, address, lanes, None] = value.name
-
-    def _extend_bool(self, value: Value) -> Value:
-        kinds = vector("i1", value.lanes), vector("i8", value.lanes)
-        text = f"zext {kinds[0]} {value.name} to {kinds[1]}"
-        return Value(self.pure(text, value.level), value.level, value.lanes)
+            assert dtype_of(stmt.value) == buffer.dtype, f"{buffer.name} holds {buffer.dtype}"
+            self.current.loads[buffer, address, lanes, None] = stored.name
 
     def _store_lanes(self, buffer: Buffer, address: Address, value: Value) -> None:
         scalar = memory_type(buffer.dtype)

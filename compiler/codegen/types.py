@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import struct
 
 from compiler.ir.dtypes import DType, is_float, is_integer, is_signed, size_bytes
 from compiler.ir.nodes import FloatImm, IntImm
 
-_FLOATS = {"float16": "half", "float32": "float", "float64": "double"}
+_FLOATS = {"float16": "float", "bfloat16": "float", "float32": "float", "float64": "double"}
+
+
+def is_narrow(dtype: DType) -> bool:
+    """Tell whether a type is a float of 16 bits: its values are computed in 32."""
+    return dtype in ("float16", "bfloat16")
 
 
 def scalar_type(dtype: DType) -> str:
@@ -18,7 +24,9 @@ def scalar_type(dtype: DType) -> str:
 
 
 def memory_type(dtype: DType) -> str:
-    """Return the type of an element in memory; a bool is a byte."""
+    """Return the type of an element in memory; a bool is a byte, a narrow float its bits."""
+    if is_narrow(dtype):
+        return "i16"
     return "i8" if dtype == "bool" else scalar_type(dtype)
 
 
@@ -39,11 +47,24 @@ def literal(imm: IntImm | FloatImm) -> str:
             return str(imm.value)
         return "true" if imm.value else "false"
     assert is_float(imm.dtype)
-    if imm.dtype == "float16":
-        return f"0xH{struct.pack('>e', _rounded(imm.value, '>e')).hex().upper()}"
     # LLVM writes a float as the double of the same value.
-    value = _rounded(imm.value, ">f") if imm.dtype == "float32" else imm.value
+    value = imm.value
+    if imm.dtype == "float16":
+        value = _rounded(value, ">e")
+    elif imm.dtype != "float64":
+        value = _rounded(value, ">f")
+    if imm.dtype == "bfloat16":
+        value = _brain(value)
     return f"0x{struct.pack('>d', value).hex().upper()}"
+
+
+def _brain(value: float) -> float:
+    """Return the value that the upper half of a float holds, rounded to even."""
+    bits = int(struct.unpack(">I", struct.pack(">f", value))[0])
+    if not math.isnan(value):
+        bits += 0x7FFF + (bits >> 16 & 1)
+    upper = bits >> 16 << 16
+    return float(struct.unpack(">f", struct.pack(">I", upper & 0xFFFFFFFF))[0])
 
 
 def _rounded(value: float, kind: str) -> float:
@@ -61,7 +82,7 @@ def element_alignment(dtype: DType) -> int:
 
 def type_suffix(scalar: str, lanes: int) -> str:
     """Return how an intrinsic's name spells a type."""
-    kind = {"half": "f16", "float": "f32", "double": "f64"}.get(scalar, scalar)
+    kind = {"float": "f32", "double": "f64"}.get(scalar, scalar)
     return kind if lanes == 1 else f"v{lanes}{kind}"
 
 
@@ -69,10 +90,9 @@ def conversion(source: DType, target: DType) -> str | None:
     """Return the instruction that converts, or None where the bits stay the same."""
     from_type, to_type = scalar_type(source), scalar_type(target)
     if is_float(source) and is_float(target):
-        wider = ("half", "float", "double").index(to_type) > ("half", "float", "double").index(
-            from_type
-        )
-        return "fpext" if wider else "fptrunc"
+        if from_type == to_type:
+            return None
+        return "fpext" if to_type == "double" else "fptrunc"
     if is_float(source):
         return "fptosi" if is_signed(target) else "fptoui"
     if is_float(target):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias, get_args
 
+import ml_dtypes  # noqa: F401 - so that NumPy knows bfloat16
+
 DType: TypeAlias = Literal[
     "bool",
     "int8",
@@ -15,6 +17,7 @@ DType: TypeAlias = Literal[
     "uint32",
     "uint64",
     "float16",
+    "bfloat16",
     "float32",
     "float64",
 ]
@@ -32,6 +35,7 @@ _BITS: dict[str, int] = {
     "uint32": 32,
     "uint64": 64,
     "float16": 16,
+    "bfloat16": 16,
     "float32": 32,
     "float64": 64,
 }
@@ -49,7 +53,7 @@ def size_bytes(dtype: DType) -> int:
 
 def is_float(dtype: DType) -> bool:
     """Tell whether `dtype` is a floating-point type."""
-    return dtype.startswith("float")
+    return dtype.startswith(("float", "bfloat"))
 
 
 def is_signed(dtype: DType) -> bool:

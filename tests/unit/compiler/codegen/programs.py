@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from compiler import te
 from compiler.codegen.machine_code import verify_module
 from compiler.driver import build, emit_llvm
-from compiler.ir.dtypes import DType
+from compiler.ir.dtypes import DType, is_float
 from compiler.ir.nodes import BlockRealize, For, LoopKind, PrimFunc, Stmt
 from compiler.ir.visit import transform
 from compiler.target import Target
@@ -38,7 +38,7 @@ def run(func: PrimFunc, *inputs: NDArray[Any], target: str = ONE_CORE) -> NDArra
     verify_module(emit_llvm(func, Target(target)).text)
     module = build(func, target)
     last = module.params[-1]
-    poison = np.nan if last.dtype.startswith("float") else 77
+    poison = np.nan if is_float(last.dtype) else 77
     output = np.full(last.shape, poison, dtype=last.dtype)
     try:
         module(*inputs, output)

@@ -11,7 +11,6 @@ import pytest
 from numpy.typing import NDArray
 
 from compiler import te
-from compiler.driver import BuildError, emit_llvm
 from compiler.ir.dtypes import DType
 from compiler.ir.nodes import (
     TRUE,
@@ -31,7 +30,6 @@ from compiler.ir.nodes import (
     Var,
     make_buffer,
 )
-from compiler.target import Target
 from tests.unit.compiler.codegen.programs import elementwise, mark, run
 
 N = 45  # not a multiple of any vector's length
@@ -202,9 +200,27 @@ def test_a_double_becomes_a_half() -> None:
     np.testing.assert_allclose(got, [erf(v) for v in half], rtol=2e-3)
 
 
-def test_halves_are_refused_where_the_cpu_has_none() -> None:
-    func = elementwise(4, lambda A, i: A[i] + 1.0, "float16")
-    with pytest.raises(BuildError, match="float16 needs the feature f16c, which x86-64-v2 lacks"):
-        emit_llvm(func, Target("cpu -mcpu=x86-64-v2"))
-    emit_llvm(func, Target("cpu -mcpu=x86-64-v3"))
-    emit_llvm(func, Target("cpu -mcpu=neoverse-n1"))
+@pytest.mark.parametrize("kind", ["serial", "vectorized"])
+@pytest.mark.parametrize("cpu", ["x86-64-v2", "x86-64-v3"])
+@pytest.mark.parametrize("narrow", ["float16", "bfloat16"])
+def test_every_narrow_float_is_read_and_rounded_as_numpy_does(
+    narrow: DType, cpu: str, kind: LoopKind
+) -> None:
+    target = f"cpu -mcpu={cpu} -num-cores=1"
+    every = np.arange(1 << 16, dtype=np.uint16).view(narrow)
+    A = te.placeholder(every.shape, narrow, name="A")
+    widened = te.compute(every.shape, lambda i: te.cast("float32", A[i]), name="B")
+    got = run(mark(te.create_prim_func([A, widened]), i=kind), every, target=target)
+    np.testing.assert_array_equal(got, every.astype(np.float32))
+
+    # Between two neighbours, exactly half-way, and a little to each side; and what is too large.
+    exact = every[np.isfinite(every.astype(np.float32))].astype(np.float32)
+    steps = np.nextafter(exact, np.float32(np.inf)), exact[1:] / 2 + exact[:-1] / 2
+    special = np.array([np.inf, -np.inf, np.nan, 1e38, -7e4, 65519.9, 65520, 1e-45], np.float32)
+    wide = np.concatenate([exact, *steps, special])
+    X = te.placeholder(wide.shape, "float32", name="X")
+    rounded = te.compute(wide.shape, lambda i: te.cast(narrow, X[i]), name="Y")
+    got = run(mark(te.create_prim_func([X, rounded]), i=kind), wide, target=target)
+    with np.errstate(over="ignore"):
+        expected = wide.astype(narrow)
+    np.testing.assert_array_equal(got.astype(np.float32), expected.astype(np.float32))

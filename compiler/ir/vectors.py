@@ -1,0 +1,57 @@
+"""Vectors of indices: as a first element and a step, where they are that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from compiler.ir.nodes import BinOp, Broadcast, Expr, IntImm, Ramp, dtype_of, lanes_of
+
+
+def as_ramp(index: Expr) -> Ramp | None:
+    """Return an index as a ramp; of a scalar or a broadcast, the step is 0. None if it is none."""
+    lanes = lanes_of(index)
+    if lanes == 1:
+        return Ramp(index, 0, 1)
+    match index:
+        case Ramp():
+            return index
+        case Broadcast(value, _):
+            return Ramp(value, 0, lanes)
+        case BinOp("+" | "-" as op, lhs, rhs):
+            a, b = as_ramp(lhs), as_ramp(rhs)
+            if a is None or b is None:
+                return None
+            step = a.stride + b.stride if op == "+" else a.stride - b.stride
+            return Ramp(BinOp(op, a.base, b.base), step, lanes)
+        case BinOp("*", lhs, rhs):
+            a, b = as_ramp(lhs), as_ramp(rhs)
+            if a is None or b is None:
+                return None
+            if isinstance(a.base, IntImm) and a.stride == 0:
+                a, b = b, a
+            if isinstance(b.base, IntImm) and b.stride == 0:
+                return Ramp(BinOp("*", a.base, b.base), a.stride * b.base.value, lanes)
+            return None
+        case _:
+            return None
+
+
+def ends(index: Expr) -> tuple[Expr, ...] | None:
+    """Return the first and last element of an index, one if it is a scalar; None if unknown."""
+    ramp = as_ramp(index)
+    if ramp is None:
+        return None
+    reach = ramp.stride * (ramp.lanes - 1)
+    if reach == 0:
+        return (ramp.base,)
+    return ramp.base, BinOp("+", ramp.base, IntImm(reach, dtype_of(ramp.base)))
+
+
+def on_base(index: Expr, fn: Callable[[Expr], Expr]) -> Expr:
+    """Apply a function that moves scalars by a fixed distance to the base of a vector."""
+    ramp = as_ramp(index)
+    assert ramp is not None, "the box of this access is the whole dimension"
+    base = fn(ramp.base)
+    if lanes_of(index) == 1:
+        return base
+    return Broadcast(base, ramp.lanes) if ramp.stride == 0 else Ramp(base, ramp.stride, ramp.lanes)
