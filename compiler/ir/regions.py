@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from compiler.ir.affine import affine
@@ -120,40 +121,45 @@ class _Accesses:
 
     def _add(self, kind: dict[Buffer, BufferRegion], region: BufferRegion) -> None:
         buffer = region.buffer
-        relaxed = tuple(
-            self._relax(r, extent) for r, extent in zip(region.region, buffer.shape, strict=True)
-        )
+        whole = relaxed(region, self.loops)
         known = kind.get(buffer)
-        if known is not None:
-            relaxed = tuple(
-                _union(a, b, extent)
-                for a, b, extent in zip(known.region, relaxed, buffer.shape, strict=True)
-            )
-        kind[buffer] = BufferRegion(buffer, relaxed)
-
-    def _relax(self, r: Range, extent: Expr) -> Range:
-        """Widen a range to what it covers over all iterations of the loops inside the block."""
-        if not any(node in self.loops for node in walk(r.minimum) if isinstance(node, Var)):
-            return r
-        whole = Range(IntImm(0), extent)
-        if not isinstance(r.extent, IntImm):
-            return whole
-        form = affine(r.minimum)
-        inner = tuple(term for term in form.terms if _mentions(term[0], self.loops))
-        span = bounds(type(form)(inner, 0).to_expr(), self.loops)
-        if span is None:
-            return whole
-        outer = tuple(term for term in form.terms if term not in inner)
-        minimum = type(form)(outer, form.const + span[0], form.dtype).to_expr()
-        return Range(minimum, IntImm(span[1] - span[0] + r.extent.value))
+        kind[buffer] = whole if known is None else union(known, whole)
 
 
-def _mentions(expr: Expr, loops: dict[Var, int]) -> bool:
+def relaxed(region: BufferRegion, loops: Mapping[Var, int]) -> BufferRegion:
+    """Return what a region covers over all iterations of some loops, given by their extents."""
+    ranges = zip(region.region, region.buffer.shape, strict=True)
+    return BufferRegion(region.buffer, tuple(_relax(r, extent, loops) for r, extent in ranges))
+
+
+def _relax(r: Range, extent: Expr, loops: Mapping[Var, int]) -> Range:
+    if not _mentions(r.minimum, loops):
+        return r
+    whole = Range(IntImm(0), extent)
+    if not isinstance(r.extent, IntImm):
+        return whole
+    form = affine(r.minimum)
+    inner = tuple(term for term in form.terms if _mentions(term[0], loops))
+    span = bounds(type(form)(inner, 0).to_expr(), loops)
+    if span is None:
+        return whole
+    outer = tuple(term for term in form.terms if term not in inner)
+    minimum = type(form)(outer, form.const + span[0], form.dtype).to_expr()
+    return Range(minimum, IntImm(span[1] - span[0] + r.extent.value))
+
+
+def _mentions(expr: Expr, loops: Mapping[Var, int]) -> bool:
     return any(isinstance(node, Var) and node in loops for node in walk(expr))
 
 
 def _point(buffer: Buffer, indices: tuple[Expr, ...]) -> BufferRegion:
     return BufferRegion(buffer, tuple(Range(index, _ONE) for index in indices))
+
+
+def union(a: BufferRegion, b: BufferRegion) -> BufferRegion:
+    """Return a region that covers two of one buffer."""
+    ranges = zip(a.region, b.region, a.buffer.shape, strict=True)
+    return BufferRegion(a.buffer, tuple(_union(x, y, extent) for x, y, extent in ranges))
 
 
 def _union(a: Range, b: Range, extent: Expr) -> Range:
