@@ -6,30 +6,24 @@ from dataclasses import replace
 
 from compiler.ir.nodes import (
     Block,
-    BlockRealize,
     Buffer,
-    Expr,
+    BufferRegion,
     For,
-    IntImm,
-    IterVar,
+    If,
+    Let,
     PrimFunc,
-    Stmt,
     Var,
-    dtype_of,
     seq,
 )
-from compiler.ir.regions import with_regions
-from compiler.ir.simplify import prove
-from compiler.ir.visit import substitute
 from compiler.schedule.coverage import covers_reads
-from compiler.schedule.digits import variables, variables_of
+from compiler.schedule.digits import variables_of
 from compiler.schedule.error import refusal
-from compiler.schedule.guard import conjunction, conjuncts
+from compiler.schedule.init_nest import init_nest
 from compiler.schedule.kind import Unknown
 from compiler.schedule.reduction import why_not_once
 from compiler.schedule.scope import Scope, scope_of_block
-from compiler.schedule.site import Site, conditions
-from compiler.schedule.tree import fresh_block_name, loop_at, loop_path, replace_at
+from compiler.schedule.site import Site
+from compiler.schedule.tree import fresh_block_name, loop_at, loop_path, replace_at, with_block
 
 
 def decompose_reduction(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc, str, str]:
@@ -70,13 +64,26 @@ def decompose_reduction(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc
     _require_separable(scope, site, inner)
 
     init_name = fresh_block_name(func, f"{block}_init")
-    init = _init_nest(scope, site, inner, init_name)
+    init = init_nest(
+        site.realize,
+        inner,
+        init_name,
+        site.extents,
+        refuse,
+        loop_suffix="_init",
+        annotations=site.block.annotations,
+    )
     update_name = fresh_block_name(func, f"{block}_update")
-    update = with_regions(replace(site.block, name=update_name, init=None))
-    realize = BlockRealize(site.realize.iter_values, site.realize.predicate, update)
-    func = replace_at(func, scope.whole_path(site), realize)
+    update = replace(site.block, name=update_name, init=None, reads=_update_reads(site.block))
+    func = replace_at(func, scope.whole_path(site), with_block(site.realize, update))
     path = loop_path(func, loop, refuse)
     return replace_at(func, path, seq(init, path[-1])), init_name, update_name
+
+
+def _update_reads(block: Block) -> tuple[BufferRegion, ...]:
+    """Return what a block reads without its init: what it writes, too."""
+    read = {region.buffer for region in block.reads}
+    return (*(region for region in block.writes if region.buffer not in read), *block.reads)
 
 
 def _require_separable(scope: Scope, site: Site, inner: tuple[For, ...]) -> None:
@@ -92,6 +99,9 @@ def _require_separable(scope: Scope, site: Site, inner: tuple[For, ...]) -> None
     reason = why_not_once(site, moving, moving)
     if reason is not None:
         raise refuse(reason, site.realize)
+    for stmt in site.path:
+        if isinstance(stmt, If | Let):
+            raise refuse(f"block {site.name} is under a condition or a named value", stmt)
     _require_settled_init(scope, site, inner[0])
 
 
@@ -114,56 +124,3 @@ def _comes_after(scope: Scope, site: Site, other: Site, buffer: Buffer) -> bool:
     """Tell whether a block only reads what a reduction has finished just before."""
     is_later = scope.position(other) > scope.position(site)
     return is_later and not other.writes(buffer) and covers_reads(site, other, buffer)
-
-
-def _init_nest(scope: Scope, site: Site, inner: tuple[For, ...], name: str) -> Stmt:
-    """Return the loops and the block that initialise what the loops `inner` update."""
-    old = site.block
-    spatial = [
-        (i, v)
-        for i, v in zip(old.iter_vars, site.realize.iter_values, strict=True)
-        if i.kind == "spatial"
-    ]
-    used = {var for _, value in spatial for var in variables(value)}
-    loops = [loop for loop in inner if loop.var in used]
-    renamed: dict[Var, Expr] = {
-        loop.var: Var(f"{loop.var.name}_init", dtype_of(loop.var)) for loop in loops
-    }
-    new_iters = {i.var: Var(i.var.name, dtype_of(i.var)) for i, _ in spatial}
-    assert old.init is not None, "the block is a reduction"
-    block = with_regions(
-        Block(
-            name,
-            tuple(IterVar(new_iters[i.var], i.extent, i.kind) for i, _ in spatial),
-            (),
-            (),
-            substitute(old.init, new_iters),
-            annotations=old.annotations,
-        )
-    )
-    dropped = {loop.var for loop in inner} - used
-    nest: Stmt = BlockRealize(
-        tuple(substitute(value, renamed) for _, value in spatial),
-        substitute(_init_predicate(scope, site, dropped), renamed),
-        block,
-    )
-    for loop in reversed(loops):
-        var = renamed[loop.var]
-        assert isinstance(var, Var), "loops are renamed to loops"
-        nest = For(var, loop.extent, nest, loop.kind, loop.thread)
-    return nest
-
-
-def _init_predicate(scope: Scope, site: Site, dropped: set[Var]) -> Expr:
-    """Return the part of the predicate that the init needs; the rest holds where it starts."""
-    if conditions(site):
-        raise scope.refuse(f"block {site.name} is under a condition", conditions(site)[0])
-    kept: list[Expr] = []
-    start: dict[Var, Expr] = {var: IntImm(0, dtype_of(var)) for var in dropped}
-    for condition in conjuncts(site.realize.predicate):
-        if not variables(condition) & dropped:
-            kept.append(condition)
-        elif not prove(substitute(condition, start), site.extents):
-            reason = f"the predicate of block {site.name} may leave out the start of its reduction"
-            raise scope.refuse(reason, site.realize)
-    return conjunction(tuple(kept))

@@ -164,6 +164,12 @@ def _digits(form: Affine, extents: Extents, guards: Guards) -> list[Digit] | Non
     return digits
 
 
+def count_of(atom: Expr, extents: Extents) -> int | None:
+    """Return how many values an atom takes from zero on, if it is a digit."""
+    digit = _digit(atom, 1, extents, _NO_GUARDS)
+    return None if digit is None else digit.extent
+
+
 def _digit(atom: Expr, scale: int, extents: Extents, guards: Guards) -> Digit | None:
     inner, extent = _operation(atom, "%")
     inner, low = _operation(inner, "//")

@@ -15,6 +15,7 @@ ParameterKind: TypeAlias = Literal[
     "loop",
     "loops",
     "block_or_loop",
+    "loop_or_blocks",
     "factors",
     "int",
     "count",
@@ -101,6 +102,7 @@ class Instruction:
 _BLOCK = Parameter("block", "block")
 _LOOP = Parameter("loop", "loop")
 _AT = Parameter("block_or_loop", "block_or_loop")
+_UNIT_ITERS = Parameter("preserve_unit_iters", "bool", is_optional=True)
 _UNIT = Parameter("preserve_unit_loops", "bool", is_optional=True)
 _INDEX = Parameter("index", "int", is_optional=True)
 _SCOPE = Parameter("storage_scope", "str")
@@ -161,6 +163,7 @@ SPECS: dict[str, Spec] = {
         ),
         Spec("cache_write", (_BLOCK, Parameter("write_buffer_index", "int"), _SCOPE), "b", 1),
         Spec("decompose_reduction", (_BLOCK, _LOOP), "b", 1),
+        Spec("blockize", (Parameter("target", "loop_or_blocks"), _UNIT_ITERS), "b", 1),
         Spec("rfactor", (_LOOP, Parameter("factor_axis", "int")), "b", 1),
         Spec("annotate", (_AT, Parameter("ann_key", "str"), Parameter("ann_val", "note"))),
         Spec("unannotate", (_AT, Parameter("ann_key", "str"))),

@@ -6,7 +6,7 @@ from compiler.ir.nodes import For, If, IntImm, Let, PrimFunc, Var, dtype_of, seq
 from compiler.schedule.digits import variables
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.factoring import Factoring, last_nest, partial_buffers, partial_nest
-from compiler.schedule.kind import Unknown, kind_of
+from compiler.schedule.kind import Unknown
 from compiler.schedule.reducer import reduction_of
 from compiler.schedule.reduction import why_not_once
 from compiler.schedule.scope import scope_of_block
@@ -80,10 +80,9 @@ def _checked(func: PrimFunc, target: For, refuse: Refuse) -> Factoring:
         names = ", ".join(realize.block.name for realize in below) or "none"
         raise refuse(f"loop {target.var.name} must hold one block: it holds {names}", target)
     scope, site = scope_of_block(func, below[0].block.name, refuse)
-    kind = kind_of(site.block)
-    if isinstance(kind, Unknown):
-        raise refuse(kind.reason, site.realize)
-    if kind != "reduction":
+    if isinstance(site.kind, Unknown):
+        raise refuse(site.kind.reason, site.realize)
+    if site.kind != "reduction":
         raise refuse(f"block {site.name} is not a reduction with an init", site.realize)
     reduction = reduction_of(site.block)
     if isinstance(reduction, str):

@@ -5,6 +5,10 @@ Each is documented where it is implemented.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from compiler.ir.nodes import PrimFunc
+from compiler.schedule.blockize import blockize, blockize_blocks
 from compiler.schedule.handle import BlockRV, LoopRV
 from compiler.schedule.queries import Queries
 from compiler.schedule.rfactor import rfactor
@@ -12,6 +16,46 @@ from compiler.schedule.rfactor import rfactor
 
 class TensorMethods(Queries):
     """Primitives that take reductions, paddings and blocks of computation apart."""
+
+    def blockize(
+        self, target: LoopRV | Sequence[BlockRV | str], preserve_unit_iters: bool = True
+    ) -> BlockRV:
+        """Make a block of a loop, or of several blocks; see `compiler.schedule.blockize`.
+
+        Args:
+            target: The loop, or the blocks in program order.
+            preserve_unit_iters: Whether loops of one iteration are still named by iterators.
+
+        Returns:
+            The outer block.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        handle: LoopRV | list[BlockRV]
+        if isinstance(target, LoopRV):
+            func, var = self._loop("blockize", target)
+            handle = target
+            func, outer = blockize(func, var, preserve_unit_iters=preserve_unit_iters)
+        else:
+            handle, func, names = self._neighbours("blockize", target)
+            func, outer = blockize_blocks(func, names, preserve_unit_iters=preserve_unit_iters)
+        self._commit(func)
+        new = self._new_block(func, outer)
+        arguments = {"target": handle, "preserve_unit_iters": preserve_unit_iters}
+        self._record("blockize", arguments, [new])
+        return new
+
+    def _neighbours(
+        self, primitive: str, blocks: Sequence[BlockRV | str]
+    ) -> tuple[list[BlockRV], PrimFunc, list[str]]:
+        """Return the handles, the function and the names of blocks of one function."""
+        found = [self._find(primitive, block) for block in blocks]
+        if not found:
+            raise self._fail(primitive, "no blocks are given")
+        if any(func is not found[0][1] for _, func, _ in found):
+            raise self._fail(primitive, "the blocks are in different functions")
+        return [handle for handle, _, _ in found], found[0][1], [name for _, _, name in found]
 
     def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
         """Reduce for each iteration of a loop, then over it; see `compiler.schedule.rfactor`.

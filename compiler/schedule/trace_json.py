@@ -46,6 +46,7 @@ _HANDLES: dict[ParameterKind, tuple[str, str]] = {
     "loop": ("l", "the name of a loop handle"),
     "loops": ("l", "the name of a loop handle"),
     "block_or_loop": ("bl", "the name of a block or loop handle"),
+    "loop_or_blocks": ("l", "the name of a loop handle, or a list of names of block handles"),
 }
 
 
@@ -179,12 +180,17 @@ class _Reader:
             case "note" if isinstance(value, list):
                 items = _list(value, where, 0)
                 return tuple(_note(item, f"{where}[{n}]") for n, item in enumerate(items))
+            case "loop_or_blocks" if isinstance(value, list):
+                items = _list(value, where, 1)
+                return tuple(
+                    self._scalar("blocks", item, f"{where}[{n}]") for n, item in enumerate(items)
+                )
             case kind:
                 return self._scalar(kind, value, where)
 
     def _scalar(self, kind: ParameterKind, value: object, where: str) -> Scalar:  # noqa: C901
         match kind:
-            case "block" | "blocks" | "loop" | "loops" | "block_or_loop":
+            case "block" | "blocks" | "loop" | "loops" | "block_or_loop" | "loop_or_blocks":
                 letters, expected = _HANDLES[kind]
                 return self._ref(value, letters, where, expected)
             case "factors":
