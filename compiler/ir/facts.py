@@ -8,7 +8,18 @@ from dataclasses import dataclass, field
 from compiler.ir.affine import Affine
 from compiler.ir.bounds import Interval, affine_bounds
 from compiler.ir.dtypes import is_integer
-from compiler.ir.nodes import Compare, CompareOp, Expr, Load, Logic, Not, Var, dtype_of
+from compiler.ir.nodes import (
+    BinOp,
+    Compare,
+    CompareOp,
+    Expr,
+    IntImm,
+    Load,
+    Logic,
+    Not,
+    Var,
+    dtype_of,
+)
 from compiler.ir.overflow import may_wrap
 from compiler.ir.simplify import normal
 from compiler.ir.visit import walk
@@ -100,8 +111,33 @@ class Facts:
         return self.is_contradiction or self._is_not_negative(difference)
 
     def _is_not_negative(self, form: Affine) -> bool:
+        if self._follows(form):
+            return True
+        without = _without_quotient(form, self.ranges) if self.not_negative else None
+        return without is not None and self._is_not_negative(without)
+
+    def _follows(self, form: Affine) -> bool:
         if self._is_obvious(form):
             return True
+        return any(self._follows_at_once(part) for part in (form, *self._enlarged(form)))
+
+    def _enlarged(self, form: Affine) -> Iterator[Affine]:
+        """Yield multiples of a form, to which conditions apply that do not apply to the form.
+
+        It is an integer: if `n * form` is greater than `-n`, it is not negative.
+        """
+        factors = {
+            coefficient / form.coefficient(atom)
+            for known in self.not_negative
+            for atom, coefficient in known.terms
+            if form.coefficient(atom)
+        }
+        for factor in factors:
+            if factor > 1 and factor.is_integer():
+                slack = Affine((), int(factor) - 1, form.dtype)
+                yield form.scaled(int(factor)) + slack
+
+    def _follows_at_once(self, form: Affine) -> bool:
         helpful = [part for known in self.not_negative for part in _multiples(known, form)]
         rests = [form - known for known in helpful]
         if any(self._is_obvious(rest) for rest in rests):
@@ -111,6 +147,26 @@ class Facts:
     def _is_obvious(self, form: Affine) -> bool:
         interval = affine_bounds(form, self.ranges)
         return interval is not None and interval[0] >= 0
+
+
+def _without_quotient(form: Affine, ranges: Mapping[Var, Interval]) -> Affine | None:
+    """Return a form without one of the quotients in it; if it is not negative, neither is `form`.
+
+    With `x - d < d * (x // d) <= x`, `d * form` is bounded by a form that speaks of `x` itself, as
+    conditions do. `form` is an integer, so `d * form` need only be greater than `-d`.
+    """
+    for atom, coefficient in form.terms:
+        match atom:
+            case BinOp("//", lhs, IntImm(divisor)) if divisor > 0 and not may_wrap(lhs):
+                rest = Affine(tuple(t for t in form.terms if t[0] != atom), form.const, form.dtype)
+                least = normal(lhs, ranges)
+                if coefficient > 0:
+                    least -= Affine((), divisor - 1, form.dtype)
+                slack = Affine((), divisor - 1, form.dtype)
+                return rest.scaled(divisor) + least.scaled(coefficient) + slack
+            case _:
+                pass
+    return None
 
 
 def _multiples(known: Affine, form: Affine) -> Iterator[Affine]:

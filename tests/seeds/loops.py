@@ -1,4 +1,4 @@
-"""The programs of the lecture on machine learning systems, typed in: a fused operator, and loops."""
+"""The programs of the lecture on compiling models, typed in: a fused operator, and loops."""
 
 from __future__ import annotations
 

@@ -1,0 +1,359 @@
+"""Random (workload, trace) pairs in any number: `make fuzz`.
+
+Each pair is made from a seed and its number, so that a failure can be had again. A pair that fails
+is made smaller, by leaving out steps as long as it fails, and printed as Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
+from random import Random
+from typing import Any
+
+import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from compiler.driver import build
+from compiler.ir.evaluate import evaluate, poisoned
+from compiler.ir.nodes import PrimFunc
+from compiler.ir.oracle import OracleError, compare, interpret
+from compiler.ir.structural import structural_equal
+from compiler.ir.verify import verify
+from compiler.schedule.schedule import Schedule
+from compiler.schedule.trace import Trace
+from compiler.script import parse
+from tests.property.random_choice import STEPS
+from tests.property.random_schedules import (
+    Array,
+    RandomTrace,
+    is_concurrent,
+    is_exact,
+    reverse_concurrent_loops,
+    whole_number_inputs,
+)
+from tests.property.random_workloads import WORKLOADS
+
+TARGET = "cpu -num-cores=2"
+
+
+@dataclass
+class Chooser:
+    """Chooses at random and remembers, or chooses again what was remembered."""
+
+    rng: Random
+    remembered: list[int] = field(default_factory=list)
+    replayed: list[int] | None = None
+
+    def __call__(self, options: Sequence[Any]) -> Any:
+        if self.replayed is None:
+            number = self.rng.randrange(len(options))
+        else:
+            number = self.replayed.pop(0) % len(options) if self.replayed else 0
+        self.remembered.append(number)
+        return options[number]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A primitive that was tried, and the choices that its arguments came from."""
+
+    name: str
+    choices: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A workload and what is done to it."""
+
+    seed: int
+    number: int
+    workload: str
+    shape: tuple[int, ...]
+    steps: tuple[Step, ...] = ()
+
+    def func(self) -> PrimFunc:
+        return WORKLOADS[self.workload](Chooser(Random(), replayed=list(self.shape)))
+
+
+def make_pair(seed: int, number: int, counts: Counts) -> tuple[Pair, Schedule]:
+    """Make a pair: each workload and each primitive has its turn, the rest is chance.
+
+    Raises:
+        FailureError: If a primitive fails otherwise than by being refused.
+    """
+    rng = Random(f"{seed}:{number}")
+    workload = list(WORKLOADS)[number % len(WORKLOADS)]
+    shape = Chooser(rng)
+    func = WORKLOADS[workload](shape)
+    pair = Pair(seed, number, workload, tuple(shape.remembered))
+    schedule = Schedule(func, seed=number)
+    steps: list[Step] = []
+
+    def attempt(name: str) -> bool | None:
+        chooser = Chooser(rng)
+        trace = RandomTrace(schedule, chooser, counts.accepted, counts.refused)
+        try:
+            return trace.attempt(name)
+        except Exception as error:
+            done = Step(name, tuple(chooser.remembered))
+            raise FailureError(
+                _with(pair, [*steps, done]), f"crash in {name}", _traceback(error)
+            ) from error
+        finally:
+            steps.append(Step(name, tuple(chooser.remembered)))
+
+    def surround(count: int) -> None:
+        for _ in range(count):
+            for _ in range(20):
+                if attempt(rng.choice(list(STEPS))) is not None:
+                    break
+
+    surround(rng.randrange(4))
+    in_turn = list(STEPS)[number % len(STEPS)]
+    any(attempt(in_turn) for _ in range(8))
+    surround(rng.randrange(1, 6))
+    return _with(pair, steps), schedule
+
+
+def _with(pair: Pair, steps: Sequence[Step]) -> Pair:
+    return Pair(pair.seed, pair.number, pair.workload, pair.shape, tuple(steps))
+
+
+def redo(pair: Pair) -> Schedule:
+    """Do the steps of a pair again, as far as there is something to do them to."""
+    schedule = Schedule(pair.func(), seed=pair.number)
+    for step in pair.steps:
+        chooser = Chooser(Random(), replayed=list(step.choices))
+        try:
+            RandomTrace(schedule, chooser).attempt(step.name)
+        except Exception as error:
+            raise FailureError(pair, f"crash in {step.name}", _traceback(error)) from error
+    return schedule
+
+
+class FailureError(Exception):
+    """A pair that shows a mistake: what kind, and what was seen."""
+
+    def __init__(self, pair: Pair, kind: str, seen: str) -> None:
+        super().__init__(
+            f"pair {pair.number} of seed {pair.seed} ({pair.workload}): {kind}\n{seen}"
+        )
+        self.pair = pair
+        self.kind = kind
+        self.seen = seen
+
+    def __reduce__(self) -> tuple[type[FailureError], tuple[Pair, str, str]]:
+        return FailureError, (self.pair, self.kind, self.seen)
+
+
+@dataclass
+class Counts:
+    """How often each primitive was accepted and refused."""
+
+    accepted: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Counts) -> None:
+        self.accepted += other.accepted
+        self.refused += other.refused
+
+    @property
+    def acceptance(self) -> float:
+        tried = self.accepted.total() + self.refused.total()
+        return self.accepted.total() / max(tried, 1)
+
+
+def check(pair: Pair, schedule: Schedule, *, thoroughly: bool) -> None:
+    """Hold a scheduled workload against the oracle; `thoroughly`, its texts and traces as well.
+
+    Raises:
+        FailureError: If something is not as it must be.
+    """
+    try:
+        check_schedule(pair.func(), schedule, thoroughly=thoroughly)
+    except Exception as error:
+        kind = "wrong" if isinstance(error, AssertionError) else type(error).__name__
+        raise FailureError(pair, kind, _traceback(error)) from error
+
+
+def check_schedule(func: PrimFunc, schedule: Schedule, *, thoroughly: bool) -> None:
+    """Do the same for any program; what is not as it must be raises whatever it raises."""
+    _check_results(func, schedule.func, slowly=thoroughly)
+    if thoroughly:
+        _check_texts(func, schedule)
+
+
+def _check_results(func: PrimFunc, scheduled: PrimFunc, *, slowly: bool) -> None:
+    verify(scheduled)
+    inputs = whole_number_inputs(func, seed=1)
+    expected = _expected(func, inputs)
+    _assert_same(func, _run(scheduled, inputs), expected)
+    if is_concurrent(scheduled):
+        _assert_same(func, _run(reverse_concurrent_loops(scheduled), inputs), expected)
+    if slowly:
+        _assert_same(func, evaluate(scheduled, inputs), expected)
+
+
+def _expected(func: PrimFunc, inputs: dict[str, Array]) -> dict[str, Array]:
+    try:
+        return interpret(func, inputs)
+    except OracleError:
+        return evaluate(func, inputs)
+
+
+def _run(func: PrimFunc, inputs: dict[str, Array]) -> dict[str, Array]:
+    arrays = {
+        p.name: inputs[p.name].copy() if p.name in inputs else poisoned(p) for p in func.buffers
+    }
+    module = build(func, TARGET)
+    module(*arrays.values())
+    module.close()
+    return arrays
+
+
+def _assert_same(func: PrimFunc, got: dict[str, Array], expected: dict[str, Array]) -> None:
+    if not is_exact(func):
+        compare(func, got, expected)
+        return
+    for name, value in expected.items():
+        np.testing.assert_array_equal(got[name], value, err_msg=name)
+
+
+def _check_texts(func: PrimFunc, schedule: Schedule) -> None:
+    scheduled = schedule.func
+    assert structural_equal(parse(scheduled.script()), scheduled), "the text is another program"
+    trace = Trace.from_json(json.loads(json.dumps(schedule.trace.to_json())))
+    assert trace == schedule.trace, "the trace is another one after JSON"
+    assert structural_equal(trace.apply_to(func).func, scheduled), "the trace does something else"
+    simplified = trace.simplified().apply_to(func).func
+    assert structural_equal(simplified, scheduled), "the simplified trace does something else"
+
+
+def shrink(failure: FailureError, max_secs: float = 60.0) -> FailureError:
+    """Return a failure of the same kind with fewer steps."""
+    deadline = time.monotonic() + max_secs
+    size = max(1, len(failure.pair.steps) // 2)
+    while size and time.monotonic() < deadline:
+        start = 0
+        while start < len(failure.pair.steps) and time.monotonic() < deadline:
+            steps = failure.pair.steps
+            fewer = _failure_of(_with(failure.pair, steps[:start] + steps[start + size :]))
+            if fewer is not None and fewer.kind == failure.kind:
+                failure = fewer
+            else:
+                start += size
+        size //= 2
+    return failure
+
+
+def _failure_of(pair: Pair) -> FailureError | None:
+    try:
+        check(pair, redo(pair), thoroughly=True)
+    except FailureError as failure:
+        return failure
+    return None
+
+
+def explain(failure: FailureError) -> str:
+    """Return a failure as Python that shows it again."""
+    pair = failure.pair
+    schedule = Schedule(pair.func(), seed=pair.number)
+    for step in pair.steps:
+        chooser = Chooser(Random(), replayed=list(step.choices))
+        try:
+            RandomTrace(schedule, chooser).attempt(step.name)
+        except Exception:  # noqa: BLE001 - this is what is explained
+            break
+    return (
+        f"# pair {pair.number} of seed {pair.seed} ({pair.workload}): {failure.kind}\n"
+        f"import loopwright as lw\n\n"
+        f'sch = lw.Schedule(lw.parse("""\n{pair.func().script()}"""))\n'
+        f"{schedule.trace.simplified().python()}"
+        f"# {failure.seen.strip().replace(chr(10), chr(10) + '# ')}\n"
+    )
+
+
+def run_pairs(seed: int, numbers: Sequence[int]) -> tuple[Counts, list[FailureError]]:
+    """Make and check pairs; every fourth is checked thoroughly."""
+    counts = Counts()
+    failures = []
+    for number in numbers:
+        try:
+            pair, schedule = make_pair(seed, number, counts)
+            check(pair, schedule, thoroughly=number % 4 == 0)
+        except FailureError as failure:
+            failures.append(failure)
+    return counts, failures
+
+
+def run_in_parallel(
+    seed: int, numbers: Sequence[int], max_failures: int = 5, jobs: int | None = None
+) -> tuple[Counts, list[FailureError]]:
+    """Make and check pairs on all cores, until some number of them have failed."""
+    chunks = [numbers[start : start + 50] for start in range(0, len(numbers), 50)]
+    counts = Counts()
+    failures: list[FailureError] = []
+    done = 0
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        for more, failed in pool.map(partial(run_pairs, seed), chunks):
+            counts.add(more)
+            failures += failed
+            done += 1
+            if sys.stderr.isatty():
+                print(f"\r{50 * done} pairs, {len(failures)} failed ", end="", file=sys.stderr)
+            if len(failures) >= max_failures:
+                pool.shutdown(cancel_futures=True)
+                break
+    return counts, failures
+
+
+def _traceback(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error, limit=-3))
+
+
+def show(counts: Counts) -> None:
+    """Print how often each primitive was accepted."""
+    table = Table(title="primitives tried", box=SIMPLE_HEAD)
+    for name in ("primitive", "accepted", "refused", "acceptance"):
+        table.add_column(name, justify="left" if name == "primitive" else "right")
+    for name in sorted(STEPS):
+        accepted, refused = counts.accepted[name], counts.refused[name]
+        share = f"{accepted / (accepted + refused):.0%}" if accepted + refused else "-"
+        table.add_row(name, str(accepted), str(refused), share)
+    total = counts.accepted.total(), counts.refused.total()
+    table.add_row("all", *(str(n) for n in total), f"{counts.acceptance:.0%}")
+    Console(width=None if sys.stdout.isatty() else 100).print(table)
+
+
+def main() -> int:
+    """Run pairs on all cores; the exit code says whether one failed."""
+    parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
+    parser.add_argument("--pairs", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--only", type=int, help="the number of one pair")
+    parser.add_argument("--failures", type=int, default=5, help="stop after so many")
+    parser.add_argument("--jobs", type=int, default=None)
+    args = parser.parse_args()
+    print(f"seed {args.seed}", flush=True)
+    numbers = range(args.pairs) if args.only is None else (args.only,)
+    counts, failures = run_in_parallel(args.seed, numbers, args.failures, args.jobs)
+    for failure in failures:
+        print(explain(shrink(failure)), flush=True)
+    show(counts)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

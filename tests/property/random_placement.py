@@ -1,0 +1,78 @@
+"""Random primitives that say where a block is computed, or that it is not."""
+
+from __future__ import annotations
+
+from compiler.ir.nodes import BlockRealize
+from compiler.schedule.handle import BlockRV, LoopRV
+from tests.property.random_choice import Draw, NotApplicableError, is_leaf, is_reduction, step
+
+
+def _has_consumers(draw: Draw, realize: BlockRealize) -> bool:
+    return bool(draw.schedule.get_consumers(draw.handle(realize)))
+
+
+def _has_producers(draw: Draw, realize: BlockRealize) -> bool:
+    return bool(draw.schedule.get_producers(draw.handle(realize)))
+
+
+def _producer(draw: Draw) -> BlockRV:
+    return draw.handle(draw.pick(r for r in draw.realizes() if _has_consumers(draw, r)))
+
+
+def _loop_of(draw: Draw, blocks: list[BlockRV]) -> LoopRV:
+    """Choose a loop that is around all of some blocks."""
+    shared = draw.loops(blocks[0])
+    for block in blocks[1:]:
+        around = {p.loop.var for p in draw.loops(block)}
+        shared = [p for p in shared if p.loop.var in around]
+    return draw.pick(shared).handle
+
+
+@step
+def compute_at(draw: Draw) -> None:
+    block = _producer(draw)
+    loop = _loop_of(draw, draw.schedule.get_consumers(block))
+    if draw.chance(3):
+        draw.schedule.compute_at(block, loop, preserve_unit_loops=True)
+    else:
+        draw.schedule.compute_at(block, loop, index=draw.choose((-1, -1, -2, 0)))
+
+
+@step
+def reverse_compute_at(draw: Draw) -> None:
+    realize = draw.pick(r for r in draw.realizes() if _has_producers(draw, r))
+    block = draw.handle(realize)
+    loop = _loop_of(draw, draw.schedule.get_producers(block))
+    if draw.chance(3):
+        draw.schedule.reverse_compute_at(block, loop, preserve_unit_loops=True)
+    else:
+        draw.schedule.reverse_compute_at(block, loop, index=draw.choose((-1, -1, -2)))
+
+
+@step
+def sample_compute_location(draw: Draw) -> None:
+    block = _producer(draw)
+    loop = draw.schedule.sample_compute_location(block)
+    draw.schedule.compute_at(block, loop)
+
+
+@step
+def compute_inline(draw: Draw) -> None:
+    candidates = [r for r in draw.realizes(lambda b: is_leaf(b) and not is_reduction(b))]
+    realize = draw.pick(r for r in candidates if _has_consumers(draw, r))
+    draw.schedule.compute_inline(draw.handle(realize))
+
+
+@step
+def reverse_compute_inline(draw: Draw) -> None:
+    candidates = [r for r in draw.realizes(lambda b: is_leaf(b) and not is_reduction(b))]
+
+    def follows(realize: BlockRealize) -> bool:
+        producers = draw.schedule.get_producers(draw.handle(realize))
+        blocks = [draw.schedule.get(producer) for producer in producers]
+        return len(blocks) == 1 and not is_reduction(blocks[0].block)  # type: ignore[union-attr]
+
+    if not candidates:
+        raise NotApplicableError
+    realize = draw.pick([r for r in candidates if follows(r)] or candidates)
+    draw.schedule.reverse_compute_inline(draw.handle(realize))

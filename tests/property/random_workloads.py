@@ -1,0 +1,153 @@
+"""Small workloads for random schedules: every operator of the library, and programs of the kinds
+that operators do not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from compiler import ops, te
+from compiler.ir.nodes import PrimFunc
+from tests.property.random_choice import Choose
+
+Make: TypeAlias = Callable[[Choose], PrimFunc]
+
+
+def matmul_relu(choose: Choose) -> PrimFunc:
+    n, m, k = choose((4, 6, 7)), choose((3, 8)), choose((4, 5))
+    A, B = te.placeholder((n, k), name="A"), te.placeholder((k, m), name="B")
+    r = te.reduce_axis((0, k), "r")
+    Y = te.compute((n, m), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r), "Y")
+    C = te.compute((n, m), lambda i, j: te.max(Y[i, j], 0.0), "C")
+    return te.create_prim_func([A, B, C])
+
+
+def matmul_bias(choose: Choose) -> PrimFunc:
+    n, m, k = choose((4, 5)), choose((4, 6)), choose((3, 4))
+    A, B = te.placeholder((n, k), name="A"), te.placeholder((k, m), name="B")
+    bias = te.placeholder((m,), name="bias")
+    r = te.reduce_axis((0, k), "r")
+    S = te.compute((m,), lambda j: bias[j] * 2.0, "S")
+    Y = te.compute((n, m), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r), "Y")
+    C = te.compute((n, m), lambda i, j: Y[i, j] + S[j], "C")
+    return te.create_prim_func([A, B, bias, C])
+
+
+def elementwise(choose: Choose) -> PrimFunc:
+    n, m = choose((4, 7)), choose((6, 8))
+    A = te.placeholder((n, m), name="A")
+    B = te.compute((n, m), lambda i, j: A[i, j] * 2.0, "B")
+    C = te.compute((n, m), lambda i, j: B[i, j] + 1.0, "C")
+    D = te.compute((n, m), lambda i, j: C[i, j] * B[i, j], "D")
+    return te.create_prim_func([A, D])
+
+
+def transposed(choose: Choose) -> PrimFunc:
+    n, m = choose((4, 6)), choose((5, 8))
+    A = te.placeholder((n, m), name="A")
+    B = te.compute((m, n), lambda i, j: A[j, i] + 1.0, "B")
+    C = te.compute((n, m), lambda i, j: B[j, i] * 2.0, "C")
+    return te.create_prim_func([A, C])
+
+
+def convolution(choose: Choose) -> PrimFunc:
+    size, stride, dilation = choose((9, 12)), choose((1, 2)), choose((1, 2))
+    out = (size + 2 - 2 * dilation - 1) // stride + 1
+    A, W = te.placeholder((2, size), name="A"), te.placeholder((3, 2, 3), name="W")
+    c, r = te.reduce_axis((0, 2), "c"), te.reduce_axis((0, 3), "r")
+    P = te.compute(
+        (2, size + 2),
+        lambda i, x: te.if_then_else(te.all(x >= 1, x < size + 1), A[i, x - 1], 0.0),
+        "P",
+    )
+    Y = te.compute(
+        (3, out),
+        lambda o, x: te.sum(P[c, x * stride + r * dilation] * W[o, c, r], axis=[c, r]),
+        "Y",
+    )
+    Z = te.compute((3, out), lambda o, x: te.max(Y[o, x], 0.0), "Z")
+    return te.create_prim_func([A, W, Z])
+
+
+def stencil(choose: Choose) -> PrimFunc:
+    n = choose((9, 12))
+    A = te.placeholder((n + 2,), name="A")
+    B = te.compute((n + 2,), lambda i: A[i] * 3.0, "B")
+    C = te.compute((n,), lambda i: B[i] + B[i + 1] + B[i + 2], "C")
+    D = te.compute((n,), lambda i: C[i] - 1.0, "D")
+    return te.create_prim_func([A, D])
+
+
+def rows(choose: Choose) -> PrimFunc:
+    n, m = choose((4, 5)), choose((6, 7))
+    A = te.placeholder((n, m), name="A")
+    k, q = te.reduce_axis((0, m), "k"), te.reduce_axis((0, m), "q")
+    M = te.compute((n,), lambda i: te.max(A[i, k], axis=k), "M")
+    E = te.compute((n, m), lambda i, j: A[i, j] - M[i], "E")
+    S = te.compute((n,), lambda i: te.sum(E[i, q], axis=q), "S")
+    D = te.compute((n, m), lambda i, j: E[i, j] + S[i], "D")
+    return te.create_prim_func([A, D])
+
+
+def pooling(choose: Choose) -> PrimFunc:
+    n = choose((4, 5))
+    A = te.placeholder((2, 2 * n + 1), name="A")
+    B = te.compute((2, 2 * n + 1), lambda c, i: A[c, i] * 2.0, "B")
+    k = te.reduce_axis((0, 3), "k")
+    C = te.compute((2, n), lambda c, i: te.max(B[c, i * 2 + k], axis=k), "C")
+    return te.create_prim_func([A, C])
+
+
+def two_outputs(choose: Choose) -> PrimFunc:
+    n, k = choose((6, 7)), choose((4, 5))
+    A = te.placeholder((n, k), name="A")
+    r = te.reduce_axis((0, k), "r")
+    S = te.compute((n,), lambda i: te.sum(A[i, r], axis=r), "S")
+    D = te.compute((n,), lambda i: S[i] * 2.0, "D")
+    return te.create_prim_func([A, S, D])
+
+
+def one_of(operator: Callable[..., PrimFunc], *shapes: tuple[int, ...], **options: Any) -> Make:
+    """Return what makes an operator of one of some shapes."""
+    return lambda choose: operator(*choose(shapes), **options)
+
+
+OPERATORS: dict[str, Make] = {
+    "add": one_of(ops.add, (12,), (3, 5), (2, 3, 4)),
+    "batch_matmul": one_of(ops.batch_matmul, (2, 3, 4, 5), (2, 4, 4, 4)),
+    "conv2d": one_of(
+        ops.conv2d,
+        (1, 2, 5, 5, 2, 3, 1, 1),
+        (1, 2, 6, 6, 2, 3, 2, 1),
+        (1, 1, 7, 7, 2, 3, 1, 0, 2),
+        (1, 4, 4, 4, 4, 3, 1, 1, 1, 2),
+    ),
+    "dense": one_of(ops.dense, (4, 6, 5), (3, 8, 4)),
+    "depthwise_conv2d": one_of(ops.depthwise_conv2d, (1, 2, 6, 6, 3, 1, 1), (1, 3, 7, 7, 3, 2, 1)),
+    "layer_norm": one_of(ops.layer_norm, (3, 8), (4, 5)),
+    "matmul": one_of(ops.matmul, (4, 6, 5), (8, 8, 8), (7, 3, 4)),
+    "matmul_bias_relu": one_of(ops.matmul_bias_relu, (4, 6, 5), (5, 3, 4)),
+    "mm_relu": one_of(ops.mm_relu, (4, 6, 5), (8, 4, 4)),
+    "relu": one_of(ops.relu, (12,), (3, 5), (2, 3, 4)),
+    "row_sum": one_of(ops.row_sum, (4, 12), (3, 7)),
+    "softmax": one_of(ops.softmax, (3, 8), (4, 5)),
+    "transpose": one_of(ops.transpose, (4, 6), (5, 3)),
+}
+
+PROGRAMS: dict[str, Make] = {
+    make.__name__: make
+    for make in (
+        matmul_relu,
+        matmul_bias,
+        elementwise,
+        transposed,
+        convolution,
+        stencil,
+        rows,
+        pooling,
+        two_outputs,
+    )
+}
+
+WORKLOADS: dict[str, Make] = {**OPERATORS, **PROGRAMS}
