@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from compiler.ir.nodes import Var
 
 # What a printed program says besides its own variables.
-_RESERVED = frozenset({"T", "I", "tir", "tirx", "tvm", "range"})
+_RESERVED = frozenset({"T", "I", "tir", "tirx", "tvm", "range", "TypeVar"})
 
 
 class Names:
@@ -36,6 +36,10 @@ class Names:
         self._taken.add(name)
         self._names[var] = name
         return name
+
+    def __contains__(self, var: Var) -> bool:
+        """Tell whether a variable has a name already."""
+        return var in self._names
 
     def __getitem__(self, var: Var) -> str:
         """Return the name of a variable; a free one is given a name on the spot."""

@@ -11,13 +11,13 @@ whose body reads `i + 2`.
 from __future__ import annotations
 
 import keyword
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from compiler.ir.dtypes import DType, bits
 from compiler.ir.llvm_calls import LLVM_CALL, llvm_result
+from compiler.ir.spelling import Dialect
 
 ArithOp: TypeAlias = Literal["+", "-", "*", "/", "//", "%", "min", "max", "&", "|", "^", "<<", ">>"]
 CompareOp: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
@@ -391,15 +391,26 @@ class PrimFunc:
             raise ValueError(f"global_symbol is {name!r}: expected the name of a function")
         return replace(self, name=name, attrs=tuple(attrs.items()))
 
-    def script(self) -> str:
-        """Return the program as text, in today's spelling; `parse` reads it."""
+    def script(self, dialect: Dialect = "new") -> str:
+        """Return the program as text, which `parse` reads.
+
+        Args:
+            dialect: A spelling: "new" is today's TVM, "middle" and "old" are those before.
+        """
         from compiler.ir import printer  # noqa: PLC0415 (the printer imports the nodes)
 
-        return printer.script(self)
+        return printer.script(self, dialect=dialect)
 
-    def show(self) -> None:
-        """Print the program."""
-        sys.stdout.write(self.script())
+    def show(self, dialect: Dialect = "new") -> None:
+        """Print the program: in colour where a terminal or a notebook takes it."""
+        from compiler.ir import highlight  # noqa: PLC0415 (few programs are shown)
+
+        highlight.show(self.script(dialect))
+
+    def _repr_html_(self) -> str:
+        from compiler.ir import highlight  # noqa: PLC0415
+
+        return highlight.html(self.script())
 
     def __str__(self) -> str:
         return self.script()
@@ -424,15 +435,26 @@ class IRModule:
         known = ", ".join(func.name for func in self.functions) or "none"
         raise KeyError(f"there is no function {name!r}; the functions are: {known}")
 
-    def script(self) -> str:
-        """Return the module as text, in today's spelling; `parse_module` reads it."""
+    def script(self, dialect: Dialect = "new") -> str:
+        """Return the module as text, which `parse_module` reads.
+
+        Args:
+            dialect: A spelling: "new" is today's TVM, "middle" and "old" are those before.
+        """
         from compiler.ir import printer  # noqa: PLC0415 (the printer imports the nodes)
 
-        return printer.script(self)
+        return printer.script(self, dialect=dialect)
 
-    def show(self) -> None:
-        """Print the module."""
-        sys.stdout.write(self.script())
+    def show(self, dialect: Dialect = "new") -> None:
+        """Print the module: in colour where a terminal or a notebook takes it."""
+        from compiler.ir import highlight  # noqa: PLC0415 (few programs are shown)
+
+        highlight.show(self.script(dialect))
+
+    def _repr_html_(self) -> str:
+        from compiler.ir import highlight  # noqa: PLC0415
+
+        return highlight.html(self.script())
 
     def __str__(self) -> str:
         return self.script()

@@ -29,6 +29,7 @@ from compiler.ir.nodes import (
     Select,
     StringImm,
     Var,
+    dtype_of,
 )
 from compiler.ir.opaque import OPAQUE
 
@@ -63,8 +64,7 @@ def print_expr(expr: Expr, names: Names, parent: int = 0) -> str:  # noqa: C901
         case IntImm(value, dtype):
             return _integer(value, dtype)
         case FloatImm(value, dtype):
-            literal = repr(value) if math.isfinite(value) else f'"{value}"'
-            return f"T.{dtype}({literal})"
+            return f"T.{dtype}({_float(value)})"
         case BinOp("min" | "max" as function, lhs, rhs):
             return _call(function, (lhs, rhs), names)
         case BinOp(op, lhs, rhs) | Logic(op, lhs, rhs):
@@ -109,6 +109,18 @@ def print_element(buffer: str, indices: tuple[Expr, ...], names: Names) -> str:
     return f"{buffer}[{', '.join(print_expr(i, names) for i in indices) or '()'}]"
 
 
+def print_target(buffer: str, indices: tuple[Expr, ...], names: Names) -> str:
+    """Print where a store goes: vectors of indices are slices there."""
+    printed = (_slice(i, names) if isinstance(i, Ramp) else print_expr(i, names) for i in indices)
+    return f"{buffer}[{', '.join(printed) or '()'}]"
+
+
+def _slice(ramp: Ramp, names: Names) -> str:
+    reach = IntImm(ramp.lanes * ramp.stride, dtype_of(ramp.base))
+    text = _range(Range(ramp.base, reach), names)
+    return text if ramp.stride == 1 else f"{text}:{ramp.stride}"
+
+
 def print_region(region: BufferRegion, names: Names) -> str:
     """Print a region; a range of one element is written as its index."""
     ranges = ", ".join(_range(r, names) for r in region.region)
@@ -135,8 +147,11 @@ def print_annotation(value: AnnotationValue) -> str:
 
 
 def print_annotations(annotations: Annotations) -> str:
-    """Print annotations as a dictionary."""
-    items = (f"{print_annotation(key)}: {print_annotation(value)}" for key, value in annotations)
+    """Print annotations as a dictionary, sorted by key."""
+    items = (
+        f"{print_annotation(key)}: {print_annotation(value)}"
+        for key, value in sorted(annotations, key=lambda item: item[0])
+    )
     return f"{{{', '.join(items)}}}"
 
 
@@ -145,9 +160,16 @@ def _integer(value: int, dtype: str) -> str:
         case "int32":
             return str(value)
         case "bool":
-            return str(bool(value))
+            return f"T.bool({bool(value)})"
         case _:
             return f"T.{dtype}({value})"
+
+
+def _float(value: float) -> str:
+    """Print a number with all its digits, as TVM does."""
+    if not math.isfinite(value):
+        return f'"{value}"'
+    return f"{value:.1f}" if value == math.floor(value) else f"{value:.17g}"
 
 
 def _range(r: Range, names: Names) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias, TypeGuard, assert_never
 
-from compiler.ir.names import Names, identifier
+from compiler.ir.names import Names
 from compiler.ir.nodes import (
     Allocate,
     Block,
@@ -24,23 +24,24 @@ from compiler.ir.nodes import (
     IRModule,
     IterVar,
     Let,
+    MatchBuffer,
     PrimFunc,
     Seq,
     Stmt,
     Store,
     Var,
 )
-from compiler.ir.opaque import OPAQUE
+from compiler.ir.print_buffer import print_buffer, symbols_of
 from compiler.ir.print_expr import (
     print_annotation,
     print_annotations,
-    print_element,
     print_expr,
     print_region,
-    print_tuple,
+    print_target,
 )
+from compiler.ir.print_signature import Signature, print_signature
 from compiler.ir.spelling import SPELLINGS, Dialect, Spelling
-from compiler.ir.visit import walk
+from compiler.ir.visit import walk, walk_stmts
 
 Printed: TypeAlias = PrimFunc | Stmt | Buffer | IterVar | BufferRegion | None
 Line: TypeAlias = tuple[str, Printed]
@@ -102,48 +103,64 @@ class _Printer:
         self._loop_extents: dict[Var, Expr] = {}
 
     def module(self, module: IRModule) -> Iterator[Line]:
+        printed = [
+            (func, _Printer(self._spelling, merge_loops=self._merge_loops))
+            for func in module.functions
+        ]
+        heads = [print_signature(func, p._names, self._spelling) for func, p in printed]
+        # Functions share the names of type variables, which stand above the module.
+        for line in dict.fromkeys(line for head in heads for line in head.above):
+            yield line, None
         yield "@I.ir_module", None
         yield "class Module:", None
-        for number, func in enumerate(module.functions):
+        for number, ((func, printer), head) in enumerate(zip(printed, heads, strict=True)):
             if number:
                 yield "", None
-            for line, node in _Printer(self._spelling, merge_loops=self._merge_loops).func(func):
+            for line, node in printer.after(head, func):
                 yield f"    {line}" if line else "", node
 
     def func(self, func: PrimFunc) -> Iterator[Line]:
-        params = ", ".join(
-            self._param(p) if isinstance(p, Buffer) else f"{self._names.bind(p)}: T.{p.dtype}"
-            for p in func.params
-        )
-        yield "@T.prim_func", None
-        yield f"def {identifier(func.name)}({params}):", func
-        if func.attrs:
-            yield f"    T.func_attr({print_annotations(func.attrs)})", None
+        head = print_signature(func, self._names, self._spelling)
+        for line in head.above:
+            yield line, None
+        yield from self.after(head, func)
+
+    def after(self, head: Signature, func: PrimFunc) -> Iterator[Line]:
+        """Yield the lines of a function from its decorator on."""
+        yield f"@{self._spelling.prim_func}", None
+        yield head.head, func
+        for line in head.below:
+            yield f"    {line}", None
         root = func.root
-        if root.annotations:
+        if _is_written_out(root):
             yield from self.stmt(func.body, 1)
             return
-        yield f'    # with {self._spelling.block}("{root.name}"):', func.body
+        if root.alloc_buffers or any(isinstance(s, BlockRealize) for s in walk_stmts(root.body)):
+            yield f'    # with {self._spelling.block}("{root.name}"):', func.body
         yield from self._block_body(root, 1)
 
     def stmt(self, stmt: Stmt, depth: int) -> Iterator[Line]:  # noqa: C901 - one case a node
         indent = "    " * depth
         match stmt:
             case Store(buffer, indices, value):
-                element = print_element(self._names[buffer.data], indices, self._names)
+                element = print_target(self._names[buffer.data], indices, self._names)
                 yield f"{indent}{element} = {print_expr(value, self._names)}", stmt
             case Evaluate(value):
                 printed = print_expr(value, self._names)
-                is_call = isinstance(value, Call) and value.name in OPAQUE
+                is_call = isinstance(value, Call) and printed.startswith(f"T.{value.name}(")
                 yield f"{indent}{printed if is_call else f'T.evaluate({printed})'}", stmt
             case Let(var, value, body):
                 printed = print_expr(value, self._names)
                 name = self._names.bind(var)
-                yield f"{indent}{name}: T.let[T.{var.dtype}] = {printed}", stmt
+                yield (
+                    f"{indent}{name}: {self._spelling.let.format(dtype=var.dtype)} = {printed}",
+                    stmt,
+                )
                 yield from self.stmt(body, depth)
             case Seq(stmts):
-                for s in stmts:
-                    yield from self.stmt(s, depth)
+                for s in stmts[:-1]:
+                    yield from self._let(s, depth) if isinstance(s, Let) else self.stmt(s, depth)
+                yield from self.stmt(stmts[-1], depth)
             case If(condition, then, otherwise):
                 yield f"{indent}if {print_expr(condition, self._names)}:", stmt
                 yield from self.stmt(then, depth + 1)
@@ -158,12 +175,21 @@ class _Printer:
                     yield from self._realize(stmt, depth)
             case Allocate(buffer, body):
                 with self._names.scope():
-                    shape = self._buffer_arguments(buffer)
+                    shape = print_buffer(buffer, self._names)
                     name = self._names.bind(buffer.data)
                     yield f"{indent}with T.allocate({shape}) as {name}:", stmt
                     yield from self.stmt(body, depth + 1)
             case _:
                 assert_never(stmt)
+
+    def _let(self, let: Let, depth: int) -> Iterator[Line]:
+        """Yield the lines of a value whose name means nothing to the statements after it."""
+        value = print_expr(let.value, self._names)
+        with self._names.scope():
+            name = self._names.bind(let.var)
+            call = self._spelling.with_let.format(name=name, value=value)
+            yield f"{'    ' * depth}with {call}:", let
+            yield from self.stmt(let.body, depth + 1)
 
     def _loops(self, loop: For, depth: int) -> Iterator[Line]:
         nest = [loop]
@@ -216,18 +242,27 @@ class _Printer:
     def _block_body(self, block: Block, depth: int) -> Iterator[Line]:
         indent = "    " * depth
         for buffer in block.alloc_buffers:
-            arguments = self._buffer_arguments(buffer)
+            arguments = print_buffer(buffer, self._names)
             name = self._names.bind(buffer.data)
             yield f"{indent}{name} = {self._spelling.alloc_buffer}({arguments})", buffer
         for match in block.match_buffers:
-            source = print_region(match.source, self._names)
-            arguments = self._buffer_arguments(match.buffer)
-            name = self._names.bind(match.buffer.data)
-            yield f"{indent}{name} = T.match_buffer({source}, {arguments})", match.buffer
+            yield from self._match(match, indent)
         if block.init is not None:
             yield f"{indent}with T.init():", None
             yield from self.stmt(block.init, depth + 1)
         yield from self.stmt(block.body, depth)
+
+    def _match(self, match: MatchBuffer, indent: str) -> Iterator[Line]:
+        buffer = match.buffer
+        source = print_region(match.source, self._names)
+        offset = () if buffer.elem_offset is None else (buffer.elem_offset,)
+        for var in dict.fromkeys(symbols_of((*buffer.strides, *offset))):
+            # Of the variables that the match binds, an int32 stride is declared by its text.
+            if var not in self._names and (var in offset or var.dtype != "int32"):
+                yield f"{indent}{self._names.bind(var)} = T.{var.dtype}()", None
+        arguments = print_buffer(buffer, self._names)
+        name = self._names.bind(buffer.data)
+        yield f"{indent}{name} = T.match_buffer({source}, {arguments})", buffer
 
     def _axes(self, realize: BlockRealize) -> Iterator[tuple[str, IterVar]]:
         """Yield the lines that bind iterators; neighbours that are plain loops share a line."""
@@ -266,23 +301,20 @@ class _Printer:
         extent = print_expr(iter_var.extent, self._names)
         return f"{self._names.bind(iter_var.var)} = T.axis.{iter_var.kind}({extent}, {value})"
 
-    def _param(self, buffer: Buffer) -> str:
-        shape = print_tuple(buffer.shape, self._names)
-        arguments = f'{shape}, "{buffer.dtype}"'
-        if buffer.scope != "global":
-            arguments += f', scope="{buffer.scope}"'
-        name = self._names.bind(buffer.data)
-        if self._spelling.subscripted_buffer:
-            return f"{name}: T.Buffer[{arguments}]"
-        return f"{name}: T.Buffer({arguments})"
 
-    def _buffer_arguments(self, buffer: Buffer) -> str:
-        arguments = print_tuple(buffer.shape, self._names)
-        if buffer.dtype != "float32":
-            arguments += f', "{buffer.dtype}"'
-        if buffer.scope != "global":
-            arguments += f', scope="{buffer.scope}"'
-        return arguments
+def _is_written_out(root: Block) -> bool:
+    """Tell whether the root is printed as a block: text without it would mean another program."""
+    return bool(
+        root.name != "root"
+        or root.annotations
+        or root.match_buffers
+        # The one block of a function is its root, unless it has iterators.
+        or (
+            not root.alloc_buffers
+            and isinstance(root.body, BlockRealize)
+            and not root.body.iter_values
+        )
+    )
 
 
 def _is_plain(stmt: Stmt) -> TypeGuard[For]:

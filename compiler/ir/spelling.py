@@ -15,11 +15,46 @@ class Spelling:
     block: str
     block_attr: str
     alloc_buffer: str
-    subscripted_buffer: bool  # T.Buffer[(4,), "float32"] rather than T.Buffer((4,), "float32")
+    prim_func: str
+    let: str  # the type in `x: T.float32 = value`
+    with_let: str  # where what follows is not all in the scope of the name
+    buffer: str  # the type of a parameter
+    symbol: str  # how a symbolic variable is declared
+    symbols_in_signature: bool  # T.Buffer(("n",), "float32") rather than T.handle, matched later
 
 
 SPELLINGS: dict[Dialect, Spelling] = {
-    "new": Spelling("T.sblock", "T.sblock_attr", "T.sblock_alloc_buffer", subscripted_buffer=False),
-    "middle": Spelling("T.block", "T.block_attr", "T.alloc_buffer", subscripted_buffer=False),
-    "old": Spelling("T.block", "T.block_attr", "T.alloc_buffer", subscripted_buffer=True),
+    "new": Spelling(
+        block="T.sblock",
+        block_attr="T.sblock_attr",
+        alloc_buffer="T.sblock_alloc_buffer",
+        prim_func="T.prim_func(s_tir=True)",
+        let="T.let[T.{dtype}]",
+        with_let="T.LetStmt({value}) as {name}",
+        buffer="T.Buffer({arguments})",
+        symbol="T.{dtype}()",
+        symbols_in_signature=True,
+    ),
+    "middle": Spelling(
+        block="T.block",
+        block_attr="T.block_attr",
+        alloc_buffer="T.alloc_buffer",
+        prim_func="T.prim_func",
+        let="T.{dtype}",
+        with_let="T.LetStmt({value}) as {name}",
+        buffer="T.Buffer({arguments})",
+        symbol="T.{dtype}()",
+        symbols_in_signature=False,
+    ),
+    "old": Spelling(
+        block="T.block",
+        block_attr="T.block_attr",
+        alloc_buffer="T.alloc_buffer",
+        prim_func="T.prim_func",
+        let="T.{dtype}",
+        with_let="T.let({name}, {value})",
+        buffer="T.Buffer[{arguments}]",
+        symbol='T.var("{dtype}")',
+        symbols_in_signature=False,
+    ),
 }

@@ -223,7 +223,15 @@ class _Encoder:
         for region in regions:
             self._put(self._name(region.buffer.data), str(len(region.region)))
             for r in region.region:
-                self._each(r.minimum, r.extent)
+                self._end(r.minimum)
+                self._end(r.extent)
+
+    def _end(self, expr: Expr) -> None:
+        """Write an end of a region: of a literal the type says nothing."""
+        if isinstance(expr, IntImm):
+            self._put("int32", str(expr.value))
+        else:
+            self.expr(expr)
 
     def _bind_buffer(self, buffer: Buffer) -> None:
         self._put("buffer", buffer.dtype, buffer.scope)

@@ -30,7 +30,6 @@ from compiler.ir.nodes import (
     dtype_of,
 )
 from compiler.ir.opaque import OPAQUE, Opaque
-from compiler.ir.simplify import simplify
 from compiler.script.arguments import DTYPE_NAMED, bind, dtype, string
 from compiler.script.context import Context, Value, dialect_name
 from compiler.script.error import near
@@ -245,7 +244,7 @@ def _ceildiv(context: Context, node: ast.Call) -> Expr:
     lhs, rhs = _integers(context, node)
     # In the order of the operations that TVM prints.
     total = BinOp("-", BinOp("+", lhs, rhs), IntImm(1, dtype_of(lhs)))
-    return simplify(BinOp("//", total, rhs)) if isinstance(lhs, IntImm) else BinOp("//", total, rhs)
+    return BinOp("//", total, rhs)
 
 
 def _complement(context: Context, node: ast.Call) -> Expr:

@@ -227,9 +227,7 @@ def arithmetic(context: Context, op: ArithOp, left: Parsed, right: Parsed, place
         raise context.error(f"/ divides floating-point values, got {dtype}: use //", place)
     if not (is_integer(dtype) or (is_float(dtype) and op in _ON_FLOATS)):
         raise context.error(f"{op} does not take operands of type {dtype}", place)
-    result = BinOp(op, lhs, rhs)
-    # What is known is written as its value: Python would have done so.
-    return simplify(result) if isinstance(lhs, IntImm) and isinstance(rhs, IntImm) else result
+    return BinOp(op, lhs, rhs)
 
 
 def pair(context: Context, left: ast.expr, right: ast.expr, place: ast.AST) -> tuple[Expr, Expr]:

@@ -111,10 +111,10 @@ def _is_decorated(node: ast.FunctionDef | ast.ClassDef, names: frozenset[str]) -
 
 def _function(source: Source, node: ast.FunctionDef, type_variables: frozenset[str]) -> PrimFunc:
     context = Context(source, call)
-    for name in sorted(type_variables):
-        context.symbol_dtypes[name] = "int64"
-        context.define(name, Value(Var(name, "int64")))
     find_declarations(context, node.body)
+    for name in sorted(type_variables):
+        if context.symbol_dtypes.setdefault(name, "int64") == "int64":
+            context.define(name, Value(Var(name, "int64")))
     params = _parameters(context, node)
     attrs, rest = _prelude(context, node.body, params)
     for name, param in params.items():

@@ -160,7 +160,7 @@ def main(a: T.handle, b: T.handle) -> None:
         ("T.Cast('float32', T.floordiv(vi, 2) << 3 | 1)", 'T.Cast("float32", vi // 2 << 3 | 1)'),
         ("T.pow(A[vi, vj], 2)", "T.pow(A[vi, vj], T.float32(2.0))"),
         ("T.exp(T.infinity('float32'))", 'T.exp(T.float32("inf"))'),
-        ("T.Cast('float32', T.int64(3) * 2)", 'T.Cast("float32", T.int64(6))'),
+        ("T.Cast('float32', T.int64(3) * 2)", 'T.Cast("float32", T.int64(3) * T.int64(2))'),
     ],
 )
 def test_expressions(value: str, printed: str | None) -> None:

@@ -11,7 +11,7 @@ from compiler.ir.verify import VerifyError
 from compiler.script import parse
 
 TODAYS_TVM = """\
-@T.prim_func
+@T.prim_func(s_tir=True)
 def main(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32"), \
 C: T.Buffer((128, 128), "float32")):
     T.func_attr({"tir.noalias": True})
