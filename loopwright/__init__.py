@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from compiler.ir.flops import flops
     from compiler.ir.nodes import IRModule, PrimFunc
     from compiler.ir.oracle import random_inputs
+    from compiler.ir.structural import structural_equal, structural_hash
     from compiler.ir.verify import VerifyError
     from compiler.ops import OperatorError
     from compiler.runtime.artifact import Artifact
@@ -98,6 +99,8 @@ __all__ = [
     "parse_module",
     "random_inputs",
     "script",
+    "structural_equal",
+    "structural_hash",
     "te",
     "time_evaluator",
     "tune",
@@ -109,6 +112,7 @@ _HOMES = {
     "compiler.ir.flops": ("flops",),
     "compiler.ir.nodes": ("IRModule", "PrimFunc"),
     "compiler.ir.oracle": ("random_inputs",),
+    "compiler.ir.structural": ("structural_equal", "structural_hash"),
     "compiler.ir.verify": ("VerifyError",),
     "compiler.ops": ("OperatorError",),
     "compiler.runtime.artifact": ("Artifact",),

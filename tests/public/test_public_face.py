@@ -56,6 +56,8 @@ NAMES = [
     "parse_module",
     "random_inputs",
     "script",
+    "structural_equal",
+    "structural_hash",
     "te",
     "time_evaluator",
     "tune",
