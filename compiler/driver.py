@@ -7,11 +7,15 @@ from typing import Protocol
 from compiler.codegen.error import CodegenError
 from compiler.codegen.machine_code import compile_object, llvm_version
 from compiler.codegen.module import LlvmModule, emit_module
-from compiler.ir.nodes import IRModule, PrimFunc, Stmt, Store, static_shape
+from compiler.ir.nodes import IntImm, IRModule, PrimFunc, Stmt, Store, static_shape
+from compiler.ir.specialize import symbolic_vars
 from compiler.ir.visit import walk
 from compiler.passes.compact_buffers import compact_buffers
+from compiler.passes.error import LoweringError
+from compiler.passes.layout import strides_of
 from compiler.passes.promote_accumulators import promote_accumulators
 from compiler.passes.realize_blocks import realize_blocks
+from compiler.passes.resolve_views import resolve_views
 from compiler.runtime.artifact import Artifact, Param
 from compiler.runtime.module import Module
 from compiler.target import Target
@@ -33,8 +37,13 @@ class BuildError(Exception):
 
 
 def lower(func: PrimFunc, target: Target) -> Stmt:
-    """Turn a scheduled program into loops over small buffers, ready for code generation."""
-    realized = realize_blocks(func)
+    """Turn a scheduled program into loops over small buffers, ready for code generation.
+
+    Raises:
+        LoweringError: If there is no such program: variables are open, or threads can't run so.
+    """
+    _check_parameters(func)
+    realized = realize_blocks(resolve_views(func))
     stmt = compact_buffers(realized.stmt, realized.carried)
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
     return promote_accumulators(stmt, register_file_bytes)
@@ -44,11 +53,11 @@ def emit_llvm(func: PrimFunc, target: Target) -> LlvmModule:
     """Return the LLVM IR of a program.
 
     Raises:
-        BuildError: If the program is too large once expanded.
+        BuildError: If it can't be lowered, or is too large once expanded.
     """
     try:
         return emit_module(func.buffers, lower(func, target), target)
-    except CodegenError as error:
+    except (CodegenError, LoweringError) as error:
         raise BuildError(f"{func.name}: {error}") from error
 
 
@@ -91,6 +100,25 @@ def build(program: PrimFunc | IRModule | Scheduled, target: str | Target = "cpu"
         ArtifactError: If this host can't run code for the target.
     """
     return Module(compile_artifact(program, target))
+
+
+def _check_parameters(func: PrimFunc) -> None:
+    symbols = [var.name for var in symbolic_vars(func)]
+    if symbols:
+        values = ", ".join(f'"{name}": 128' for name in symbols)
+        raise LoweringError(
+            f"{', '.join(symbols)} {'has' if len(symbols) == 1 else 'have'} no value yet: "
+            f"give each one by func.specialize({{{values}}})"
+        )
+    for buffer in func.buffers:
+        dense = strides_of(buffer)
+        strides = tuple(stride.value for stride in buffer.strides if isinstance(stride, IntImm))
+        offset = buffer.elem_offset
+        if strides not in ((), dense) or offset not in (None, IntImm(0)):
+            raise LoweringError(
+                f"parameter {buffer.name} is strided, or begins within its storage: a kernel "
+                "takes dense arrays"
+            )
 
 
 def _function(program: PrimFunc | IRModule | Scheduled) -> PrimFunc:

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from math import prod
 from typing import TypeAlias
 
 from compiler.codegen.instructions import InstructionEmitter, Value
 from compiler.ir.affine import Affine
 from compiler.ir.bounds import bounds
 from compiler.ir.dtypes import size_bytes
-from compiler.ir.nodes import Buffer, Expr, IntImm, Var, static_shape
+from compiler.ir.nodes import Buffer, Expr, IntImm, Var
 from compiler.ir.simplify import normal
 from compiler.ir.vectors import as_ramp
 from compiler.ir.visit import substitute, walk
+from compiler.passes.layout import strides_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class AddressEmitter(InstructionEmitter, ABC):
 
     def _linear(self, buffer: Buffer, indices: tuple[Expr, ...]) -> _Form | None:
         base, step, lanes = Affine((), 0), 0, 1
-        for stride, index in zip(row_major(static_shape(buffer)), indices, strict=True):
+        for stride, index in zip(strides_of(buffer), indices, strict=True):
             part = as_ramp(index)
             if part is None:
                 return None
@@ -126,7 +126,7 @@ class AddressEmitter(InstructionEmitter, ABC):
     def _scattered(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Address:
         """Return an address whose lanes lie wherever a vector of offsets says."""
         offsets = Value("0", 0)
-        for stride, index in zip(row_major(static_shape(buffer)), indices, strict=True):
+        for stride, index in zip(strides_of(buffer), indices, strict=True):
             step = self.binary("mul", "i64", self.integer(index), Value(str(stride), 0))
             offsets = self.binary("add", "i64", offsets, step)
         return Address(self.storage[buffer], None, offsets)
@@ -148,8 +148,3 @@ class AddressEmitter(InstructionEmitter, ABC):
         """Tell whether an integer expression is surely zero or more."""
         interval = bounds(expr, self.extents)
         return interval is not None and interval[0] >= 0
-
-
-def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return how many elements lie from one index to the next, a dimension."""
-    return tuple(prod(shape[dimension + 1 :]) for dimension in range(len(shape)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.ir.nodes import BinOp, Broadcast, Expr, IntImm, Ramp, dtype_of, lanes_of
+from compiler.ir.nodes import BinOp, Broadcast, Cast, Expr, IntImm, Ramp, dtype_of, lanes_of
 
 
 def as_ramp(index: Expr) -> Ramp | None:
@@ -55,3 +55,17 @@ def on_base(index: Expr, fn: Callable[[Expr], Expr]) -> Expr:
     if lanes_of(index) == 1:
         return base
     return Broadcast(base, ramp.lanes) if ramp.stride == 0 else Ramp(base, ramp.stride, ramp.lanes)
+
+
+def shifted(index: Expr, distance: Expr) -> Expr:
+    """Return an index, which may be a vector, moved by a scalar distance."""
+    if isinstance(distance, IntImm) and distance.value == 0:
+        return index
+    dtype = dtype_of(index)
+    if dtype_of(distance) != dtype:
+        distance = (
+            IntImm(distance.value, dtype) if isinstance(distance, IntImm) else Cast(dtype, distance)
+        )
+    if as_ramp(index) is None:
+        return BinOp("+", index, Broadcast(distance, lanes_of(index)))
+    return on_base(index, lambda base: BinOp("+", base, distance))

@@ -3,13 +3,16 @@
 A buffer that a schedule computes inside a loop needs room for what one iteration of that loop
 uses, not for all of it. The pass finds the innermost place that holds every access (and does not
 lie inside a loop that carries a value in the buffer from one iteration to the next), allocates
-there, and makes the indices relative to the corner of the box.
+there, and makes the indices relative to the corner of the box. A buffer that threads share keeps
+room for all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from compiler.ir.affine import Affine
 from compiler.ir.bounds import affine_bounds, bounds
@@ -24,6 +27,7 @@ from compiler.ir.nodes import (
     For,
     If,
     IntImm,
+    Let,
     Load,
     Logic,
     Stmt,
@@ -33,24 +37,44 @@ from compiler.ir.nodes import (
     static_shape,
 )
 from compiler.ir.simplify import normal
-from compiler.ir.visit import children, map_expr, map_stmt, walk, walk_stmts
+from compiler.ir.vectors import as_ramp, on_base
+from compiler.ir.visit import children, is_stmt, map_expr, map_stmt, walk, walk_stmts
 
-Path = tuple[Stmt, ...]
+Path: TypeAlias = tuple[Stmt, ...]
+Span: TypeAlias = tuple[Affine, int]
+"""The least value of an index, and how many values there are."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where and at which indices a program touches a buffer; `path` runs from the root down."""
+    """Where and at which indices a program touches a buffer; `path` runs from the root down.
+
+    If the buffer is shared, the access counts for all threads at once.
+    """
 
     path: Path
     buffer: Buffer
     indices: tuple[Expr, ...]
     is_store: bool
+    is_shared: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The extents of the buffer."""
         return static_shape(self.buffer)
+
+    def box(self, depth: int) -> list[Span | None]:
+        """Return, a dimension, the corner in terms of outer loops and the extent.
+
+        It is None if unknown, and where it depends on what the scope at `depth` gives a name.
+        """
+        inner = loop_extents(self.path[depth:])
+        outer = self.path[:depth]
+        if self.is_shared:
+            inner.update(loop_extents(tuple(node for node in outer if is_thread(node))))
+        ranges = {**loop_extents(outer), **inner}
+        hidden = {node.var for node in self.path[depth:] if isinstance(node, Let)}
+        return [split_index(index, inner, ranges, hidden) for index in self.indices]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +92,41 @@ def compact_buffers(stmt: Stmt, carried: Mapping[Buffer, set[Var]]) -> Stmt:
     if not allocated:
         return stmt
     stmt = _with_distinct_loops(stmt)
-    accesses = collect_accesses(stmt, set(allocated))
+    private = private_buffers(stmt)
+    accesses = collect_accesses(stmt, set(allocated), set(allocated) - private.keys())
     placements = {
-        buffer: _place(buffer, accesses[buffer], carried.get(buffer, set()))
+        buffer: _place(buffer, accesses[buffer], carried.get(buffer, set()), private.get(buffer))
         for buffer in allocated
         if accesses[buffer]
     }
     return _rewrite(stmt, placements)
+
+
+def private_buffers(stmt: Stmt) -> dict[Buffer, Stmt | None]:
+    """Return the buffers of which each thread has one, with the innermost thread around each.
+
+    They are the local ones, and those that a thread allocates while it runs, but for shared ones.
+    """
+    found: dict[Buffer, Stmt | None] = {}
+
+    def visit(node: Stmt, thread: Stmt | None) -> None:
+        if isinstance(node, Allocate):
+            scope = node.buffer.scope
+            is_shared = scope.startswith(("shared", "warp", "wmma"))
+            if scope.startswith("local") or (thread is not None and not is_shared):
+                found[node.buffer] = thread
+        inside = node if is_thread(node) else thread
+        for child in children(node):
+            if is_stmt(child):
+                visit(child, inside)  # type: ignore[arg-type]
+
+    visit(stmt, None)
+    return found
+
+
+def is_thread(stmt: Stmt) -> bool:
+    """Tell whether a loop's iterations are the threads of one block, real or virtual."""
+    return isinstance(stmt, For) and stmt.thread is not None and "blockIdx" not in stmt.thread
 
 
 def _with_distinct_loops(stmt: Stmt) -> Stmt:
@@ -91,13 +143,17 @@ def _with_distinct_loops(stmt: Stmt) -> Stmt:
     return visit(stmt)
 
 
-def collect_accesses(stmt: Stmt, buffers: set[Buffer]) -> dict[Buffer, list[Access]]:
+def collect_accesses(
+    stmt: Stmt, buffers: Container[Buffer], shared: Container[Buffer] = ()
+) -> dict[Buffer, list[Access]]:
     """Find every load and store of some buffers, in program order."""
-    found: dict[Buffer, list[Access]] = {buffer: [] for buffer in buffers}
+    found: defaultdict[Buffer, list[Access]] = defaultdict(list)
 
     def visit_expr(expr: Expr, path: Path) -> None:
-        if isinstance(expr, Load) and expr.buffer in found:
-            found[expr.buffer].append(Access(path, expr.buffer, expr.indices, is_store=False))
+        if isinstance(expr, Load) and expr.buffer in buffers:
+            buffer = expr.buffer
+            access = Access(path, buffer, expr.indices, False, buffer in shared)
+            found[buffer].append(access)
         for child in children(expr):
             visit_expr(child, path)  # type: ignore[arg-type]
 
@@ -108,25 +164,31 @@ def collect_accesses(stmt: Stmt, buffers: set[Buffer]) -> dict[Buffer, list[Acce
                 visit(child, path)
             else:
                 visit_expr(child, path)  # type: ignore[arg-type]
-        if isinstance(node, Store) and node.buffer in found:
-            found[node.buffer].append(Access(path, node.buffer, node.indices, is_store=True))
+        if isinstance(node, Store) and node.buffer in buffers:
+            access = Access(path, node.buffer, node.indices, True, node.buffer in shared)
+            found[node.buffer].append(access)
 
     visit(stmt, ())
     return found
 
 
-def _place(buffer: Buffer, accesses: list[Access], carried: set[Var]) -> _Placement:
-    common = _common_path(accesses)
+def _place(
+    buffer: Buffer, accesses: list[Access], carried: set[Var], thread: Stmt | None
+) -> _Placement:
+    common = common_path(accesses)
+    # What a thread allocates stays with it.
+    floor = next((n + 1 for n, node in enumerate(common) if node is thread), 0)
     # The allocation goes right inside a loop, or to the top; never below a carrying loop.
-    depths = [0]
+    depths = [floor]
     for position, node in enumerate(common):
         if isinstance(node, For):
             if node.var in carried or node.kind in ("unrolled", "vectorized"):
                 break
-            depths.append(position + 1)
-    depth = next(d for d in reversed(depths) if d == 0 or _is_written_first(accesses, d))
+            if position >= floor:
+                depths.append(position + 1)
+    depth = next(d for d in reversed(depths) if d == floor or is_written_first(accesses, d))
     at = common[depth - 1] if depth else None
-    boxes = [_box(access, depth) for access in accesses]
+    boxes = [access.box(depth) for access in accesses]
     corner: list[Expr] = []
     extents: list[Expr] = []
     for dimension, full in enumerate(static_shape(buffer)):
@@ -137,7 +199,7 @@ def _place(buffer: Buffer, accesses: list[Access], carried: set[Var]) -> _Placem
     return _Placement(at, tuple(corner), small)
 
 
-def _is_written_first(accesses: list[Access], depth: int) -> bool:
+def is_written_first(accesses: Iterable[Access], depth: int) -> bool:
     """Tell whether one run of the scope at `depth` loads only what it has stored before.
 
     If not, a value may come from an earlier run of the scope, where it had another corner.
@@ -147,10 +209,10 @@ def _is_written_first(accesses: list[Access], depth: int) -> bool:
         if access.is_store:
             stored.append(access)
             continue
-        before = [_box(s, depth) for s in stored if _is_surely_run(s, access, depth)]
+        before = [s.box(depth) for s in stored if _is_surely_run(s, access, depth)]
         if not before:
             return False
-        box = _box(access, depth)
+        box = access.box(depth)
         for dimension, full in enumerate(access.shape):
             parts = [b[dimension] for b in before]
             if _hull([*parts, box[dimension]], full) != _hull(parts, full):
@@ -166,6 +228,8 @@ def _is_surely_run(store: Access, load: Access, depth: int) -> bool:
     """
     inside = store.path[depth:]
     inner = {node.var for node in inside if isinstance(node, For)}
+    if store.is_shared:
+        inner |= {node.var for node in store.path if isinstance(node, For) and is_thread(node)}
     shared = [node.condition for node in load.path[depth:] if isinstance(node, If)]
     facts = Facts()
     for var, extent in loop_extents(store.path).items():
@@ -190,7 +254,8 @@ def _is_surely_run(store: Access, load: Access, depth: int) -> bool:
     return all(c in shared or is_harmless(c) for c in conditions)
 
 
-def _common_path(accesses: list[Access]) -> Path:
+def common_path(accesses: list[Access]) -> Path:
+    """Return what lies around all of some accesses."""
     common = accesses[0].path
     for access in accesses[1:]:
         length = 0
@@ -200,13 +265,6 @@ def _common_path(accesses: list[Access]) -> Path:
             length += 1
         common = common[:length]
     return common
-
-
-def _box(access: Access, depth: int) -> list[tuple[Affine, int] | None]:
-    """Return, a dimension, the corner in terms of outer loops and the extent; None if unknown."""
-    inner = loop_extents(access.path[depth:])
-    ranges = {**loop_extents(access.path[:depth]), **inner}
-    return [split_index(index, inner, ranges) for index in access.indices]
 
 
 def loop_extents(path: Path) -> dict[Var, int]:
@@ -221,19 +279,31 @@ def loop_extents(path: Path) -> dict[Var, int]:
 
 
 def split_index(
-    index: Expr, inner: Mapping[Var, int], ranges: Mapping[Var, int]
-) -> tuple[Affine, int] | None:
+    index: Expr,
+    inner: Mapping[Var, int],
+    ranges: Mapping[Var, int],
+    hidden: Container[Var] = (),
+) -> Span | None:
     """Split an index into the least value over the inner loops, and how many values there are.
 
-    The least value is in terms of the other variables. None if they can't be told apart.
+    The least value is in terms of the other variables. None if they can't be told apart, or if one
+    of the variables is hidden.
     """
-    form = normal(index, ranges)
+    ramp = as_ramp(index)
+    if ramp is None:
+        return None
+    form = normal(ramp.base, ranges)
     fixed: list[tuple[Expr, int]] = []
     moving: list[tuple[Expr, int]] = []
     for atom, coefficient in form.terms:
+        if isinstance(atom, Var):
+            if atom in hidden:
+                return None
+            (moving if atom in inner else fixed).append((atom, coefficient))
+            continue
         nodes = list(walk(atom))
         names = {node for node in nodes if isinstance(node, Var)}
-        if any(isinstance(node, Load) for node in nodes):
+        if any(isinstance(node, Load) or node in hidden for node in nodes):
             return None
         if not names & inner.keys():
             fixed.append((atom, coefficient))
@@ -245,10 +315,12 @@ def split_index(
     if interval is None:
         return None
     low, high = interval
+    reach = ramp.stride * (ramp.lanes - 1)
+    low, high = low + min(reach, 0), high + max(reach, 0)
     return Affine(tuple(fixed), form.const + low, form.dtype), high - low + 1
 
 
-def _hull(parts: list[tuple[Affine, int] | None], full: int) -> tuple[Expr, int]:
+def _hull(parts: list[Span | None], full: int) -> tuple[Expr, int]:
     """Return one corner and extent that cover all parts; the full dimension if they differ."""
     whole = (IntImm(0), full)
     first = parts[0]
@@ -296,9 +368,15 @@ def _rewrite(stmt: Stmt, placements: Mapping[Buffer, _Placement]) -> Stmt:
 
 def _relative(indices: tuple[Expr, ...], place: _Placement) -> tuple[Expr, ...]:
     return tuple(
-        (normal(index) - normal(low)).to_expr()
-        for index, low in zip(indices, place.corner, strict=True)
+        relative_index(index, normal(low)) for index, low in zip(indices, place.corner, strict=True)
     )
+
+
+def relative_index(index: Expr, corner: Affine) -> Expr:
+    """Return an index, which may be a vector, counted from a corner."""
+    if not corner.terms and corner.const == 0 and as_ramp(index) is None:
+        return index
+    return on_base(index, lambda base: (normal(base) - corner).to_expr())
 
 
 def _allocate(buffers: list[Buffer], body: Stmt) -> Stmt:

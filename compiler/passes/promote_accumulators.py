@@ -32,9 +32,13 @@ from compiler.ir.nodes import (
     Var,
     seq,
 )
-from compiler.ir.simplify import normal
 from compiler.ir.visit import map_expr, map_stmt, substitute, walk, walk_stmts
-from compiler.passes.compact_buffers import collect_accesses, loop_extents, split_index
+from compiler.passes.compact_buffers import (
+    collect_accesses,
+    loop_extents,
+    relative_index,
+    split_index,
+)
 
 _EXPANDED = ("unrolled", "vectorized")
 
@@ -136,7 +140,7 @@ def _is_guarded(value: Expr, buffer: Buffer) -> bool:
 
 def _promote(loop: For, buffer: Buffer, tile: _Tile, accumulator: Buffer) -> Stmt:
     relative = tuple(
-        (normal(index) - corner).to_expr()
+        relative_index(index, corner)
         for index, corner in zip(tile.store.indices, tile.corner, strict=True)
     )
 

@@ -1,31 +1,46 @@
 """Replace blocks by what they do: bind the iterators, guard by predicates, test for `init`.
 
 The information that only blocks carry and later passes need is which loops carry a reduction into
-a buffer: the buffer must outlive them. It is returned beside the statement.
+a buffer: the buffer must outlive them. It is returned beside the statement. Names for what
+depends on loops alone are replaced by what they stand for, so that indices show where they go.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 
+from compiler.ir.dtypes import is_integer
 from compiler.ir.nodes import (
     TRUE,
     Allocate,
     BlockRealize,
     Buffer,
+    Call,
+    Cast,
     Compare,
+    Evaluate,
     Expr,
     If,
     IntImm,
+    Let,
+    Load,
     Logic,
     PrimFunc,
+    Seq,
     Stmt,
+    Store,
     Var,
     dtype_of,
     seq,
 )
 from compiler.ir.simplify import simplify
 from compiler.ir.visit import map_stmt, substitute, walk
+
+NOTHING = Evaluate(IntImm(0))
+# A name for a longer value is kept: where names are made of names, what they stand for explodes.
+_MAX_INLINED = 24
 
 
 @dataclass(slots=True)
@@ -41,11 +56,44 @@ def realize_blocks(func: PrimFunc) -> Realized:
     carried: dict[Buffer, set[Var]] = {}
 
     def visit(stmt: Stmt) -> Stmt:
-        if isinstance(stmt, BlockRealize):
-            return visit(_realize(stmt, carried))
-        return map_stmt(stmt, visit, lambda expr: expr)
+        match stmt:
+            case BlockRealize():
+                return visit(_realize(stmt, carried))
+            case Let(var, value, body) if _is_inlined(value):
+                return visit(substitute(body, {var: value}))
+            case Seq(stmts):
+                return in_order(visit(each) for each in stmts)
+            case Evaluate() if not is_barrier(stmt):
+                return NOTHING
+            case Store(_, _, Call("undef") | Cast(_, Call("undef"))):
+                return NOTHING
+            case _:
+                return map_stmt(stmt, visit, lambda expr: expr)
 
     return Realized(visit(func.body), carried)
+
+
+def in_order(stmts: Iterable[Stmt]) -> Stmt:
+    """Join statements, but for those that do nothing."""
+    left = [stmt for stmt in stmts if stmt != NOTHING]
+    return seq(*left) if left else NOTHING
+
+
+def is_barrier(stmt: Stmt) -> bool:
+    """Tell whether a statement makes the threads of a block wait for one another."""
+    return isinstance(stmt, Evaluate) and (
+        isinstance(stmt.value, Call) and stmt.value.name == "tvm_storage_sync"
+    )
+
+
+def _is_inlined(value: Expr) -> bool:
+    """Tell whether a name stands for a little integer arithmetic on loops."""
+    nodes = list(islice(walk(value), _MAX_INLINED + 1))
+    return (
+        len(nodes) <= _MAX_INLINED
+        and is_integer(dtype_of(value))
+        and not any(isinstance(node, Load | Call) for node in nodes)
+    )
 
 
 def _realize(realize: BlockRealize, carried: dict[Buffer, set[Var]]) -> Stmt:
