@@ -1,22 +1,29 @@
-"""The script dialect as decorators: `from loopwright.script import T`.
+"""The script dialect as decorators: `from loopwright.script import I, T`.
 
 A decorated function is read, never run: `T.prim_func` takes its source text, and the parser makes a
-program of it. What the names of the dialect (`T.grid`, `T.block`, ...) are is known to the parser
-alone; here they stand for nothing, so that Python can evaluate a signature that uses them.
+program of it. Sizes, types and other constants that the function takes from around it are looked
+up in its closure, in the functions that enclose it, and in its module. What the names of the
+dialect (`T.grid`, `T.block`, ...) are is known to the parser alone; here they stand for nothing, so
+that Python can evaluate a signature that uses them.
 """
 
 from __future__ import annotations
 
 import inspect
-import textwrap
-from collections.abc import Callable
-from typing import Any
+import sys
+from collections import ChainMap
+from collections.abc import Callable, Mapping
+from types import FrameType, FunctionType
+from typing import Any, overload
 
 from compiler.ir.nodes import IRModule, PrimFunc
 from compiler.ir.printer import script
 from compiler.script import parse, parse_module
+from compiler.script.parser import parse_function
 
-__all__ = ["T", "ir_module", "parse", "parse_module", "script"]
+__all__ = ["I", "T", "ir_module", "parse", "parse_module", "script"]
+
+_Decorator = Callable[[Callable[..., Any]], PrimFunc]
 
 
 class _Name:
@@ -38,23 +45,30 @@ class _Name:
 class Dialect:
     """The namespace `T`."""
 
-    def prim_func(self, function: Callable[..., Any]) -> PrimFunc:
-        """Read a Python function as a program.
+    @overload
+    def prim_func(self, function: Callable[..., Any]) -> PrimFunc: ...
+    @overload
+    def prim_func(
+        self, *, private: bool = ..., s_tir: bool = ..., check_well_formed: bool = ...
+    ) -> _Decorator: ...
+    def prim_func(
+        self,
+        function: Callable[..., Any] | None = None,
+        *,
+        private: bool = False,
+        s_tir: bool = True,
+        check_well_formed: bool = True,
+    ) -> PrimFunc | _Decorator:
+        """Read a Python function as a program; what the options say in TVM holds for all here.
 
         Raises:
             ScriptError: If its text is not a program; the error shows the place.
             ValueError: If its text cannot be found, as for a function typed at a prompt.
         """
-        try:
-            source_lines, first_line = inspect.getsourcelines(function)
-        except OSError as error:
-            raise ValueError(
-                f"the text of {function.__name__} cannot be read;"
-                " put it in a file, or give the text to loopwright.parse"
-            ) from error
-        # Empty lines in front, so that an error names the line that an editor shows.
-        text = "\n" * (first_line - 1) + textwrap.dedent("".join(source_lines))
-        return parse(text, filename=inspect.getfile(function))
+        frame = sys._getframe(1)  # where the decorator stands
+        if function is None:
+            return lambda decorated: _read(decorated, sys._getframe(1))
+        return _read(function, frame)
 
     def __getattr__(self, name: str) -> Any:
         """Return what stands for a name of the dialect."""
@@ -69,3 +83,65 @@ T = Dialect()
 def ir_module(namespace: type) -> IRModule:
     """Make a module of the programs in a class body."""
     return IRModule(tuple(f for f in vars(namespace).values() if isinstance(f, PrimFunc)))
+
+
+class _Modules:
+    """The namespace `I`."""
+
+    @staticmethod
+    def ir_module(namespace: type) -> IRModule:
+        """Make a module of the programs in a class body."""
+        return ir_module(namespace)
+
+    @staticmethod
+    def module_attrs(_: Mapping[str, object]) -> None:
+        """Take the attributes of a module, which say nothing of its functions."""
+
+
+I = _Modules()  # noqa: E741 - as TVM calls it
+
+
+def _read(function: Callable[..., Any], frame: FrameType | None) -> PrimFunc:
+    """Return the program that a function's text is."""
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"expected a function, got {type(function).__name__}")
+    try:
+        lines, first_line = inspect.getsourcelines(function)
+    except OSError as error:
+        raise ValueError(
+            f"the text of {function.__name__} cannot be read;"
+            " put it in a file, or give the text to loopwright.parse"
+        ) from error
+    # Empty lines in front, so that an error names the line that an editor shows.
+    text = "\n" * (first_line - 1) + "".join(lines)
+    around = _surroundings(function, frame)
+    return parse_function(text, filename=inspect.getfile(function), around=around.__getitem__)
+
+
+def _surroundings(function: FunctionType, frame: FrameType | None) -> Mapping[str, object]:
+    """Return what names stand for around a function: nearest first."""
+    closure = {
+        name: cell.cell_contents
+        for name, cell in zip(
+            function.__code__.co_freevars, function.__closure__ or (), strict=True
+        )
+        if not _is_empty(cell)
+    }
+    scopes: list[dict[str, object]] = [closure]
+    # What a signature alone names is in no closure: it was evaluated where the decorator stands.
+    enclosing = [part for part in function.__qualname__.split(".")[:-1] if part != "<locals>"]
+    while frame is not None and enclosing:
+        if frame.f_code.co_name == enclosing[-1]:
+            enclosing.pop()
+            scopes.append(dict(frame.f_locals))
+        frame = frame.f_back
+    return ChainMap(*scopes, function.__globals__)
+
+
+def _is_empty(cell: object) -> bool:
+    """Tell whether a variable of a closure has no value yet."""
+    try:
+        cell.cell_contents  # type: ignore[attr-defined] # noqa: B018
+    except ValueError:
+        return True
+    return False

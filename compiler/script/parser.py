@@ -17,6 +17,7 @@ from compiler.script.arguments import bind, literal_dict
 from compiler.script.blocks import root
 from compiler.script.buffers import DETAILS, declare, parameter
 from compiler.script.calls import call
+from compiler.script.constants import Surroundings, inline_constants
 from compiler.script.context import Context, Handle, Value, call_name, dialect_name
 from compiler.script.source import Source
 from compiler.script.statements import statements
@@ -58,6 +59,24 @@ def parse_module(text: str, *, filename: str = "<script>") -> IRModule:
     source = Source(text, filename)
     functions, variables = _functions(source)
     return IRModule(tuple(_function(source, node, variables) for node in functions))
+
+
+def parse_function(text: str, *, filename: str, around: Surroundings) -> PrimFunc:
+    """Parse the text of one function, indented or not, with the constants around it.
+
+    Args:
+        text: The script; its lines may all be indented.
+        filename: What the text is called in messages.
+        around: What names stand for around the function.
+
+    Raises:
+        ScriptError: If the text is not a script of one legal program; says where.
+    """
+    source = Source(text, filename, is_indented=True)
+    functions, variables = _functions(source)
+    if len(functions) != 1:
+        raise source.error(f"expected one function, got {len(functions)}", functions[1])
+    return _function(source, inline_constants(source, functions[0], around), variables)
 
 
 def _functions(source: Source) -> tuple[list[ast.FunctionDef], frozenset[str]]:

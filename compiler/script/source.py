@@ -23,9 +23,11 @@ _WARNINGS = threading.Lock()
 class Source:
     """A script's text and its name in messages."""
 
-    def __init__(self, text: str, filename: str) -> None:
+    def __init__(self, text: str, filename: str, *, is_indented: bool = False) -> None:
         self._lines = re.split(r"\r\n|\r|\n", text)
-        self._text = text
+        # How far the lines that are parsed stand left of those that are quoted.
+        self._margin = _margin(self._lines) if is_indented else 0
+        self._text = _dedented(self._lines, self._margin) if self._margin else text
         self._filename = filename
 
     def tree(self) -> ast.Module:
@@ -59,8 +61,9 @@ class Source:
                 warnings.simplefilter("ignore")
                 return ast.parse(self._text)
         except SyntaxError as error:
-            line, column = error.lineno or 1, error.offset or 1
-            width = (error.end_offset or column) - column if error.end_lineno == line else 1
+            line, column = error.lineno or 1, (error.offset or 1) + self._margin
+            end = (error.end_offset or 0) + self._margin
+            width = end - column if error.end_lineno == line else 1
             raise self.error_at(error.msg, line, column, width) from None
         except (RecursionError, MemoryError):
             raise self.error_at("the script is nested too deeply") from None
@@ -93,11 +96,22 @@ class Source:
     def _characters(self, line: int, utf8_offset: int) -> int:
         """Turn an offset in bytes, which the tree has, into one in characters."""
         text = self._lines[line - 1] if 0 < line <= len(self._lines) else ""
-        return len(text.encode()[:utf8_offset].decode(errors="ignore"))
+        encoded = text[self._margin :].encode()[:utf8_offset]
+        return self._margin + len(encoded.decode(errors="ignore"))
 
     def _place_of(self, index: int) -> tuple[int, int]:
         before = re.split(r"\r\n|\r|\n", self._text[:index])
         return len(before), len(before[-1]) + 1
+
+
+def _dedented(lines: list[str], margin: int) -> str:
+    # A comment may stand further left than the code around it.
+    return "\n".join(line.lstrip() if line[:margin].strip() else line[margin:] for line in lines)
+
+
+def _margin(lines: list[str]) -> int:
+    """Return how far the first line that is not empty is indented."""
+    return next((len(line) - len(line.lstrip()) for line in lines if line.strip()), 0)
 
 
 def _walk(tree: ast.AST) -> Iterator[tuple[ast.AST, int]]:

@@ -1,0 +1,264 @@
+"""Put the constants that surround a live function in the place of their names.
+
+A function that is decorated in Python may name what is around it: sizes, types, tuples of them.
+They are looked up, never computed by running the function; a text alone has none.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from compiler.script.context import PREFIXES
+from compiler.script.error import ScriptError
+from compiler.script.source import Source
+
+Surroundings: TypeAlias = Callable[[str], object]
+"""Returns what a name stands for around the function; raises KeyError if it stands for nothing."""
+
+_ARITHMETIC: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_COMPARISONS: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+# Names that mean something to the dialect, whatever else they mean around it.
+_RESERVED = frozenset({*PREFIXES, "I", "tvm", "range", "TypeVar"})
+
+
+def inline_constants(
+    source: Source, function: ast.FunctionDef, around: Surroundings
+) -> ast.FunctionDef:
+    """Return a function with the constants around it in the place of their names.
+
+    Raises:
+        ScriptError: If a name stands for something that is no constant.
+    """
+    inner = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            inner.add(node.id)
+    new = _Inliner(source, around, inner | _RESERVED).visit(function)
+    assert isinstance(new, ast.FunctionDef)
+    return new
+
+
+class _Inliner(ast.NodeTransformer):
+    def __init__(self, source: Source, around: Surroundings, inner: set[str]) -> None:
+        self._source = source
+        self._around = around
+        self._inner = inner
+        self._known: set[int] = set()  # constants that were put in, and what follows from them
+        self._keep: list[ast.expr] = []  # so that no id is given twice
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        node.args = self.visit(node.args)
+        node.body = self._statements(node.body)
+        return node  # decorators and the type of the result are left alone
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        found = self._value(node)
+        if found is None:
+            return node
+        constant = self._constant(found[0], node)
+        if constant is None:
+            what = type(found[0]).__name__
+            raise self._error(
+                f"{node.id} is a {what}: expected a number, a string or a tuple of them", node
+            )
+        return constant
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """Take `config.rows`; names of the dialect and `A.data` are left alone."""
+        found = self._value(node)
+        constant = None if found is None else self._constant(found[0], node)
+        return node if constant is None else constant
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        node.func = self.visit(node.func) if isinstance(node.func, ast.Attribute) else node.func
+        node.args = self._elements(node.args)
+        for keyword in node.keywords:
+            keyword.value = self.visit(keyword.value)
+        return node
+
+    def visit_Tuple(self, node: ast.Tuple) -> ast.expr:
+        node.elts = self._elements(node.elts)
+        return node
+
+    def visit_List(self, node: ast.List) -> ast.expr:
+        node.elts = self._elements(node.elts)
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        match node:
+            case ast.Subscript(value=ast.Tuple(elts=elements) as value, slice=place) if (
+                id(value) in self._known
+            ):
+                index = _number(place)
+                if not isinstance(index, int) or not -len(elements) <= index < len(elements):
+                    raise self._error(f"expected an index below {len(elements)}", place)
+                return elements[index]
+            case _:
+                return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        compute = _ARITHMETIC.get(type(node.op))
+        return self._folded(node, compute, node.left, node.right)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        if len(node.ops) > 1:
+            return node
+        match node:
+            case ast.Compare(
+                left=ast.Constant(value=str() as a), comparators=[ast.Constant(value=str() as b)]
+            ) if isinstance(node.ops[0], ast.Eq | ast.NotEq):
+                return self._put((a == b) == isinstance(node.ops[0], ast.Eq), node)
+        compute = _COMPARISONS.get(type(node.ops[0]))
+        return self._folded(node, compute, node.left, node.comparators[0])
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        value = _number(node.operand)
+        if id(node.operand) not in self._known or value is None:
+            return node
+        if isinstance(node.op, ast.USub):
+            return self._put(-value, node)
+        return self._put(not value, node) if isinstance(node.op, ast.Not) else node
+
+    def visit_If(self, node: ast.If) -> ast.If | list[ast.stmt]:
+        """Take the side of `if use_bias:` that is known to be taken."""
+        node.test = self.visit(node.test)
+        known = isinstance(node.test, ast.Constant) and id(node.test) in self._known
+        if known:
+            taken = node.body if node.test.value else node.orelse  # type: ignore[attr-defined]
+            return self._statements(taken)
+        node.body, node.orelse = self._statements(node.body), self._statements(node.orelse)
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        node.test = self.visit(node.test)
+        if isinstance(node.test, ast.Constant) and id(node.test) in self._known:
+            taken = node.body if node.test.value else node.orelse
+            found = self.visit(taken)
+            assert isinstance(found, ast.expr)
+            return found
+        node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
+        return node
+
+    def _statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        new: list[ast.stmt] = []
+        for statement in body:
+            found = self.visit(statement)
+            new.extend(found if isinstance(found, list) else [found])
+        return new
+
+    def _elements(self, nodes: Sequence[ast.expr]) -> list[ast.expr]:
+        """Visit elements; `*shape` of a known shape is written out."""
+        new: list[ast.expr] = []
+        for node in nodes:
+            found = self.visit(node)
+            match found:
+                case ast.Starred(value=ast.Tuple(elts=elements)):
+                    new.extend(elements)
+                case _:
+                    new.append(found)
+        return new
+
+    def _folded(
+        self,
+        node: ast.expr,
+        compute: Callable[[float, float], float] | None,
+        left: ast.expr,
+        right: ast.expr,
+    ) -> ast.expr:
+        """Return what an operator gives if it is one on constants that were put in."""
+        a, b = _number(left), _number(right)
+        is_known = id(left) in self._known or id(right) in self._known
+        if compute is None or a is None or b is None or not is_known:
+            return node
+        try:
+            return self._put(compute(a, b), node)
+        except (ArithmeticError, ValueError) as error:
+            raise self._error(str(error), node) from None
+
+    def _value(self, node: ast.expr) -> tuple[object] | None:
+        """Return what a name, or an attribute of what it stands for, is; None if it is nothing."""
+        match node:
+            case ast.Name(id=name) if name not in self._inner:
+                try:
+                    return (self._around(name),)
+                except KeyError:
+                    return None
+            case ast.Attribute(value=inner, attr=attr):
+                found = self._value(inner)
+                if found is None or not hasattr(found[0], attr):
+                    return None
+                return (getattr(found[0], attr),)
+            case _:
+                return None
+
+    def _constant(self, value: object, place: ast.expr) -> ast.expr | None:
+        """Return the node of a constant; None if a value is none."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, np.dtype) or (
+            isinstance(value, type) and issubclass(value, np.generic)
+        ):
+            value = np.dtype(value).name
+        if isinstance(value, float) and not math.isfinite(value):
+            return self._infinite(value, place)
+        if isinstance(value, bool | int | float | str):
+            return self._put(value, place)
+        if isinstance(value, tuple | list):
+            elements = [self._constant(element, place) for element in value]
+            if None in elements:
+                return None
+            found = ast.Tuple(elts=elements, ctx=ast.Load())  # type: ignore[arg-type]
+            return self._remember(ast.copy_location(found, place))
+        return None
+
+    def _infinite(self, value: float, place: ast.expr) -> ast.expr:
+        func = ast.Attribute(value=ast.Name(id="T", ctx=ast.Load()), attr="float32", ctx=ast.Load())
+        call = ast.Call(func=func, args=[ast.Constant(value=str(value))], keywords=[])
+        for node in ast.walk(call):
+            ast.copy_location(node, place)
+        return call
+
+    def _put(self, value: object, place: ast.expr) -> ast.expr:
+        return self._remember(ast.copy_location(ast.Constant(value=value), place))  # type: ignore[arg-type]
+
+    def _remember(self, node: ast.expr) -> ast.expr:
+        self._known.add(id(node))
+        self._keep.append(node)
+        return node
+
+    def _error(self, message: str, node: ast.AST) -> ScriptError:
+        return self._source.error(message, node)
+
+
+def _number(node: ast.expr) -> int | float | None:
+    match node:
+        case ast.Constant(value=bool() | int() | float() as value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return -value
+        case _:
+            return None
