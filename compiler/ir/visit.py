@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeAlias, assert_never, overload
 
 from compiler.ir.nodes import (
+    TRUE,
     Allocate,
     BinOp,
     Block,
@@ -159,6 +160,20 @@ def map_expr(expr: Expr, fn: ExprFn) -> Expr:  # noqa: C901
             return expr if a is base else Ramp(a, stride, lanes)
         case _:
             assert_never(expr)
+
+
+def operands_of(expr: Expr) -> tuple[Expr, ...]:
+    """Return the direct children of an expression."""
+    return children(expr)  # type: ignore[return-value] # of an expression they are expressions
+
+
+def same_operation(a: Expr, b: Expr) -> bool:
+    """Tell whether two expressions are the same but for their operands."""
+
+    def bare(expr: Expr) -> Expr:
+        return map_expr(expr, lambda _: TRUE)
+
+    return type(a) is type(b) and len(operands_of(a)) == len(operands_of(b)) and bare(a) == bare(b)
 
 
 def map_stmt(stmt: Stmt, on_stmt: StmtFn, on_expr: ExprFn) -> Stmt:  # noqa: C901 - one case a node

@@ -35,7 +35,7 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.visit import map_expr, substitute, transform_expr, walk
+from compiler.ir.visit import operands_of, same_operation, substitute, transform_expr, walk
 
 _X = (Var("x0"), Var("x1"))
 _Y = (Var("y0"), Var("y1"))
@@ -247,23 +247,7 @@ def _match(pattern: Expr, expr: Expr, holes: dict[Var, Expr]) -> bool:
     """Tell whether an expression is a pattern with its holes filled, and note what fills them."""
     if isinstance(pattern, Var) and pattern in _HOLES:
         return holes.setdefault(pattern, expr) == expr
-    if type(pattern) is not type(expr) or _shell(pattern) != _shell(expr):
+    if not same_operation(pattern, expr):
         return False
-    return all(
-        _match(a, b, holes) for a, b in zip(_operands(pattern), _operands(expr), strict=True)
-    )
-
-
-def _shell(expr: Expr) -> Expr:
-    return map_expr(expr, lambda _: TRUE)
-
-
-def _operands(expr: Expr) -> list[Expr]:
-    found: list[Expr] = []
-
-    def note(child: Expr) -> Expr:
-        found.append(child)
-        return child
-
-    map_expr(expr, note)
-    return found
+    operands = zip(operands_of(pattern), operands_of(expr), strict=True)
+    return all(_match(a, b, holes) for a, b in operands)
