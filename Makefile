@@ -7,7 +7,7 @@ TRIALS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench serve clean
+.PHONY: help setup demo test check format bench fuzz serve clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -32,6 +32,9 @@ format: $(VENV)/.dev ## format the code and mend what ruff can mend
 
 bench: $(VENV)/.dev ## run every benchmark; results go to benchmarks/results/
 	$(BIN)/python -m benchmarks $(ARGS)
+
+fuzz: $(VENV)/.dev ## try 20,000 random schedules (ARGS="--pairs 500 --seed 7")
+	$(BIN)/python -m tests.property.fuzz $(ARGS)
 
 serve: $(VENV)/.runtime ## run the service on loopback (ARGS="--port 8080 --db sqlite:///loopwright.db")
 	$(BIN)/loopwright serve $(ARGS)

@@ -13,6 +13,7 @@ from typing import assert_never
 
 from compiler.ir.nodes import (
     Allocate,
+    AnnotationDict,
     Annotations,
     AnnotationValue,
     BinOp,
@@ -282,5 +283,12 @@ class _Encoder:
 
 
 def _encode_annotation(value: AnnotationValue) -> str:
-    # The type is part of the value: 1, 1.0 and True mean different things to a pass.
-    return repr(value)
+    match value:
+        case AnnotationDict(items):
+            entries = sorted(f"{key!r}: {_encode_annotation(entry)}" for key, entry in items)
+            return f"{{{', '.join(entries)}}}"
+        case tuple():
+            return f"[{', '.join(_encode_annotation(entry) for entry in value)}]"
+        case _:
+            # The type is part of the value: 1, 1.0 and True mean different things to a pass.
+            return repr(value)

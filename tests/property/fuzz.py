@@ -14,8 +14,8 @@ import traceback
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from functools import partial
 from multiprocessing import get_context
 from random import Random
 from typing import Any
@@ -46,6 +46,7 @@ from tests.property.random_schedules import (
 from tests.property.random_workloads import WORKLOADS
 
 TARGET = "cpu -num-cores=2"
+KILLED = "the process was killed"
 
 
 @dataclass
@@ -243,6 +244,8 @@ def _check_texts(func: PrimFunc, schedule: Schedule) -> None:
 
 def shrink(failure: FailureError, max_secs: float = 60.0) -> FailureError:
     """Return a failure of the same kind with fewer steps."""
+    if failure.kind == KILLED:
+        return failure
     deadline = time.monotonic() + max_secs
     size = max(1, len(failure.pair.steps) // 2)
     while size and time.monotonic() < deadline:
@@ -274,7 +277,7 @@ def explain(failure: FailureError) -> str:
         chooser = Chooser(Random(), replayed=list(step.choices))
         try:
             RandomTrace(schedule, chooser).attempt(step.name)
-        except Exception:  # noqa: BLE001 - this is what is explained
+        except Exception:  # this is what is explained
             break
     return (
         f"# pair {pair.number} of seed {pair.seed} ({pair.workload}): {failure.kind}\n"
@@ -305,18 +308,42 @@ def run_in_parallel(
     chunks = [numbers[start : start + 50] for start in range(0, len(numbers), 50)]
     counts = Counts()
     failures: list[FailureError] = []
-    done = 0
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        for more, failed in pool.map(partial(run_pairs, seed), chunks):
+    with _pool(jobs) as pool:
+        running = [pool.submit(run_pairs, seed, chunk) for chunk in chunks]
+        for chunk, future in zip(chunks, running, strict=True):
+            try:
+                more, failed = future.result()
+            except BrokenProcessPool:
+                more, failed = _run_apart(seed, chunk)
             counts.add(more)
             failures += failed
-            done += 1
             if sys.stderr.isatty():
-                print(f"\r{50 * done} pairs, {len(failures)} failed ", end="", file=sys.stderr)
+                sys.stderr.write(f"\r{chunk[-1] + 1} pairs, {len(failures)} failed ")
             if len(failures) >= max_failures:
                 pool.shutdown(cancel_futures=True)
                 break
     return counts, failures
+
+
+def _run_apart(seed: int, numbers: Sequence[int]) -> tuple[Counts, list[FailureError]]:
+    """Run pairs of which one killed its process, and find that one."""
+    try:
+        with _pool(1) as pool:
+            return pool.submit(run_pairs, seed, numbers).result()
+    except BrokenProcessPool:
+        middle = len(numbers) // 2
+    if middle == 0:
+        # Made here, where it is not run: what kills a process is running it.
+        pair, _ = make_pair(seed, numbers[0], Counts())
+        return Counts(), [FailureError(pair, KILLED, "")]
+    counts, failures = _run_apart(seed, numbers[:middle])
+    more, failed = _run_apart(seed, numbers[middle:])
+    counts.add(more)
+    return counts, failures + failed
+
+
+def _pool(jobs: int | None) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
 
 
 def _traceback(error: BaseException) -> str:
@@ -346,11 +373,11 @@ def main() -> int:
     parser.add_argument("--failures", type=int, default=5, help="stop after so many")
     parser.add_argument("--jobs", type=int, default=None)
     args = parser.parse_args()
-    print(f"seed {args.seed}", flush=True)
+    sys.stdout.write(f"seed {args.seed}\n")
     numbers = range(args.pairs) if args.only is None else (args.only,)
     counts, failures = run_in_parallel(args.seed, numbers, args.failures, args.jobs)
     for failure in failures:
-        print(explain(shrink(failure)), flush=True)
+        sys.stdout.write(explain(shrink(failure)) + "\n")
     show(counts)
     return 1 if failures else 0
 

@@ -82,10 +82,9 @@ def merge(draw: Draw) -> None:
 def loop_partition(draw: Draw) -> None:
     place = _plain_loop(draw)
     cut = draw.choose(range(1, place.extent))
-    rest = range(1, place.extent - cut)
     factors: list[int | None] = [cut, None]
-    if len(rest) and draw.chance():
-        factors = [cut, draw.choose(rest), None]
+    if place.extent - cut > 1 and draw.chance():
+        factors = [cut, draw.choose(range(1, place.extent - cut)), None]
     draw.schedule.loop_partition(place.handle, factors)
 
 

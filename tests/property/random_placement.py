@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import BlockRealize
+from compiler.ir.nodes import Block, BlockRealize
 from compiler.schedule.handle import BlockRV, LoopRV
-from tests.property.random_choice import Draw, NotApplicableError, is_leaf, is_reduction, step
+from tests.property.random_choice import Draw, is_leaf, is_reduction, step
 
 
 def _has_consumers(draw: Draw, realize: BlockRealize) -> bool:
@@ -56,23 +56,26 @@ def sample_compute_location(draw: Draw) -> None:
     draw.schedule.compute_at(block, loop)
 
 
+def _is_plain(block: Block) -> bool:
+    return is_leaf(block) and not is_reduction(block) and block.init is None
+
+
 @step
 def compute_inline(draw: Draw) -> None:
-    candidates = [r for r in draw.realizes(lambda b: is_leaf(b) and not is_reduction(b))]
-    realize = draw.pick(r for r in candidates if _has_consumers(draw, r))
+    realize = draw.pick(r for r in draw.realizes(_is_plain) if _has_consumers(draw, r))
     draw.schedule.compute_inline(draw.handle(realize))
 
 
 @step
 def reverse_compute_inline(draw: Draw) -> None:
-    candidates = [r for r in draw.realizes(lambda b: is_leaf(b) and not is_reduction(b))]
+    """Inline a block that alone reads what a block writes that is no reduction."""
 
     def follows(realize: BlockRealize) -> bool:
         producers = draw.schedule.get_producers(draw.handle(realize))
-        blocks = [draw.schedule.get(producer) for producer in producers]
-        return len(blocks) == 1 and not is_reduction(blocks[0].block)  # type: ignore[union-attr]
+        if len(producers) != 1 or len(draw.schedule.get_consumers(producers[0])) != 1:
+            return False
+        producer = draw.schedule.get(producers[0])
+        return isinstance(producer, BlockRealize) and _is_plain(producer.block)
 
-    if not candidates:
-        raise NotApplicableError
-    realize = draw.pick([r for r in candidates if follows(r)] or candidates)
+    realize = draw.pick(r for r in draw.realizes(_is_plain) if follows(r))
     draw.schedule.reverse_compute_inline(draw.handle(realize))

@@ -14,7 +14,9 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from compiler.ir.nodes import (
     TRUE,
     Allocate,
+    AnnotationDict,
     Annotations,
+    AnnotationValue,
     BinOp,
     Block,
     BlockRealize,
@@ -24,20 +26,24 @@ from compiler.ir.nodes import (
     Cast,
     Compare,
     Conditional,
+    Evaluate,
     Expr,
     FloatImm,
     For,
     If,
     IntImm,
     IterVar,
+    Let,
     Load,
     Logic,
+    MatchBuffer,
     Not,
     PrimFunc,
     Range,
     Select,
     Stmt,
     Store,
+    StringImm,
     Var,
     make_buffer,
     seq,
@@ -54,9 +60,24 @@ _SCALARS = (
     | st.floats(allow_nan=False, allow_infinity=False)
     | _TEXT
 )
-_ANNOTATIONS: SearchStrategy[Annotations] = st.dictionaries(
-    _TEXT, _SCALARS | st.lists(_SCALARS, max_size=3).map(tuple), max_size=2
-).map(lambda found: tuple(found.items()))
+
+
+def _mapping(found: dict[str, AnnotationValue]) -> AnnotationDict:
+    # In the order in which mappings are printed: they are read back in that one.
+    return AnnotationDict(tuple(sorted(found.items())))
+
+
+_NOTES = st.recursive(
+    _SCALARS,
+    lambda note: (
+        st.lists(note, max_size=3).map(tuple)
+        | st.dictionaries(_TEXT, note, max_size=2).map(_mapping)
+    ),
+    max_leaves=4,
+)
+_ANNOTATIONS: SearchStrategy[Annotations] = st.dictionaries(_TEXT, _NOTES, max_size=2).map(
+    lambda found: tuple(found.items())
+)
 
 
 @st.composite
@@ -94,12 +115,35 @@ class _Maker:
     def stmt(self, depth: int) -> Stmt:
         if depth == 0:
             return self.store()
-        compound = self.pick(self.loop, self.sequence, self.choice, self.block, self.local)
+        compound = self.pick(
+            self.loop, self.sequence, self.choice, self.block, self.local, self.named
+        )
         return self.store() if self.chance() else compound(depth - 1)
 
     def store(self) -> Stmt:
+        if self.draw(st.integers(0, 9)) == 0:
+            return self.effect()
         buffer = self.pick(*self.buffers)
         return Store(buffer, self.place(buffer), self.real(2))
+
+    def effect(self) -> Stmt:
+        if self.chance():
+            return Evaluate(Call("tvm_storage_sync", (StringImm("shared"),), "int32"))
+        return Evaluate(Call("assume", (self.condition(1),), "bool"))
+
+    def named(self, depth: int) -> Stmt:
+        """Give a value a name; an index of any buffer stays one."""
+        var, value = Var(self.name()), self.index()
+        return Let(var, value, replace(self, variables=(*self.variables, var)).stmt(depth))
+
+    def view(self) -> MatchBuffer:
+        """Name some elements of a buffer."""
+        source = self.pick(*(b for b in self.buffers if b.shape))
+        start = self.draw(st.integers(0, EXTENT - 1))
+        extents = [self.draw(st.integers(1, EXTENT - start)) for _ in source.shape]
+        region = tuple(Range(IntImm(start), IntImm(extent)) for extent in extents)
+        buffer = make_buffer(self.name(), tuple(extents), source.dtype, source.scope)
+        return MatchBuffer(buffer, BufferRegion(source, region))
 
     def sequence(self, depth: int) -> Stmt:
         return seq(self.stmt(depth), self.stmt(depth))
@@ -146,6 +190,7 @@ class _Maker:
             inside.store() if self.chance() else None,
             (local,),
             self.draw(_ANNOTATIONS) if self.chance() else (),
+            (self.view(),) if self.chance() else (),
         )
         return BlockRealize(values, self.condition(1) if self.chance() else TRUE, block)
 

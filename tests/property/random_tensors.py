@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import Block, For
+from compiler.ir.nodes import Block
 from tests.property.random_choice import (
     Draw,
     NotApplicableError,
@@ -59,7 +59,7 @@ def reorder_block_iter_var(draw: Draw) -> None:
 
 @step
 def decompose_padding(draw: Draw) -> None:
-    realize = draw.realize(lambda block: _is_padding(block))
+    realize = draw.realize(_is_padding)
     block = draw.handle(realize)
     places = [p for p in draw.loops(block) if draw.schedule.can_decompose_padding(block, p.handle)]
     draw.schedule.decompose_padding(block, draw.pick(places).handle)
@@ -102,7 +102,3 @@ def rolling_buffer(draw: Draw) -> None:
 def tensorize(draw: Draw) -> None:
     """Split the loops of a product to the size of an intrinsic, and let it do the rest."""
     raise NotApplicableError
-
-
-def innermost(loop: For) -> For:
-    return innermost(loop.body) if isinstance(loop.body, For) else loop
