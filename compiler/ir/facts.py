@@ -110,6 +110,10 @@ class Facts:
         difference = normal(greater, self.ranges) - normal(smaller, self.ranges)
         return self.is_contradiction or self._is_not_negative(difference)
 
+    def same(self, one: Expr, other: Expr) -> bool:
+        """Tell whether two integer expressions surely have the same value."""
+        return self.at_least(one, other) and self.at_least(other, one)
+
     def _is_not_negative(self, form: Affine) -> bool:
         if self._follows(form):
             return True

@@ -28,6 +28,7 @@ from compiler.ir.nodes import (
     BlockRealize,
     Buffer,
     BufferRegion,
+    Compare,
     Conditional,
     Evaluate,
     Expr,
@@ -38,7 +39,6 @@ from compiler.ir.nodes import (
     Load,
     MatchBuffer,
     PrimFunc,
-    Ramp,
     Seq,
     Stmt,
     Store,
@@ -48,21 +48,12 @@ from compiler.ir.nodes import (
 from compiler.ir.overflow import OverflowProblem, check_overflow, may_wrap
 from compiler.ir.print_expr import show_expr
 from compiler.ir.specialize import symbolic_vars
+from compiler.ir.vectors import ends
+from compiler.ir.verify_error import VerifyError
+from compiler.ir.verify_views import Layouts
 from compiler.ir.visit import children, substitute, walk
 
-
-class VerifyError(ValueError):
-    """A program is not legal.
-
-    Attributes:
-        message: What is wrong.
-        node: The node that it is wrong with.
-    """
-
-    def __init__(self, message: str, node: object) -> None:
-        super().__init__(message)
-        self.message = message
-        self.node = node
+__all__ = ["VerifyError", "verify"]
 
 
 def verify(func: PrimFunc) -> None:
@@ -83,6 +74,8 @@ class _Verifier:
         # The blocks around the place, with the buffers that each finds; the root is left out.
         self._blocks: list[tuple[Block, dict[Var, Buffer]]] = []
         self._concurrent: dict[Var, str] = {}  # loops whose iterations run side by side
+        self._sources: dict[Var, Buffer] = {}  # of views, what they view
+        self._layouts = Layouts()
         self._read: dict[Buffer, object] = {}
         self._written: set[Buffer] = set()
 
@@ -100,7 +93,8 @@ class _Verifier:
         if not any(buffer in self._written for buffer in func.buffers):
             raise VerifyError(f"function {func.name} writes none of its parameters", func)
         for buffer, node in self._read.items():
-            if buffer not in self._written and buffer not in func.buffers:
+            is_stored = buffer in self._written or buffer.data in self._sources
+            if not is_stored and buffer not in func.buffers:
                 raise VerifyError(f"buffer {buffer.name} is read but never written", node)
 
     # Statements
@@ -111,7 +105,7 @@ class _Verifier:
                 self._expr(value, facts)
                 self._types(stmt)
                 self._access(stmt, buffer, indices, facts)
-                self._written.add(buffer)
+                self._written.update(self._all_names(buffer))
             case Evaluate(value):
                 self._expr(value, facts)
             case Let(var, value, body):
@@ -149,8 +143,11 @@ class _Verifier:
         """Return the facts with a variable that stands for a value."""
         if facts.knows(var):
             raise VerifyError(f"variable {var.name} is defined twice", node)
-        interval = facts.bounds(value) if is_integer(dtype_of(value)) else None
-        return facts.with_unknown(var) if interval is None else facts.with_range(var, interval)
+        if not is_integer(dtype_of(value)):
+            return facts.with_unknown(var)
+        interval = facts.bounds(value)
+        facts = facts.with_unknown(var) if interval is None else facts.with_range(var, interval)
+        return facts.assuming(Compare("==", var, value))
 
     def _realize(self, realize: BlockRealize, facts: Facts) -> None:
         block = realize.block
@@ -230,9 +227,13 @@ class _Verifier:
                 f"{source.buffer.name}, which is {source.buffer.dtype} in {source.buffer.scope}",
                 buffer,
             )
-        self._declare(buffer)
+        self._declare(buffer, is_view=True)
+        self._sources[buffer.data] = source.buffer
         bound = (*buffer.strides, *(() if buffer.elem_offset is None else (buffer.elem_offset,)))
-        return facts.with_unknown(*(var for var in bound if isinstance(var, Var)))
+        facts = facts.with_unknown(*(var for var in bound if isinstance(var, Var)))
+        if not self._is_static or facts.is_contradiction:
+            return facts
+        return self._layouts.match(match, facts)
 
     # Expressions
 
@@ -265,7 +266,8 @@ class _Verifier:
             raise VerifyError(f"variable {expr.name} is not defined here", expr)
         self._types(expr)
         if isinstance(expr, Load):
-            self._read.setdefault(expr.buffer, expr)
+            for buffer in self._all_names(expr.buffer):
+                self._read.setdefault(buffer, expr)
             self._access(expr, expr.buffer, expr.indices, facts)
         if isinstance(expr, BinOp):
             self._check_operand(expr, facts)
@@ -314,7 +316,7 @@ class _Verifier:
         for index, extent in zip(indices, buffer.shape, strict=True):
             if not isinstance(extent, IntImm):
                 continue  # a symbolic program: its bounds are proved when it is specialised
-            for end in _ends(index):
+            for end in ends(index) or (index,):
                 if not self._within(facts, end, 0, extent.value - 1):
                     access = show_expr(Load(buffer, indices))
                     raise VerifyError(
@@ -346,6 +348,13 @@ class _Verifier:
                 node,
             )
 
+    def _all_names(self, buffer: Buffer) -> Iterator[Buffer]:
+        """Yield a buffer, and if it is a view, what it views."""
+        yield buffer
+        while buffer.data in self._sources:
+            buffer = self._sources[buffer.data]
+            yield buffer
+
     # Definitions
 
     @contextmanager
@@ -355,7 +364,7 @@ class _Verifier:
         yield
         self._buffers = before
 
-    def _declare(self, buffer: Buffer) -> None:
+    def _declare(self, buffer: Buffer, *, is_view: bool = False) -> None:
         if buffer.data in self._buffers:
             raise VerifyError(f"buffer {buffer.name} is declared twice", buffer)
         if len(buffer.shape) > MAX_RANK:
@@ -371,7 +380,7 @@ class _Verifier:
                 f"buffer {buffer.name} has {size} bytes: expected {MAX_BUFFER_BYTES} at most",
                 buffer,
             )
-        self._bytes += size
+        self._bytes += 0 if is_view else size
         if self._bytes > MAX_TOTAL_BYTES:
             raise VerifyError(f"the buffers have more than {MAX_TOTAL_BYTES} bytes", buffer)
         self._buffers[buffer.data] = buffer
@@ -411,18 +420,10 @@ def _covers(region: BufferRegion, indices: tuple[Expr, ...], facts: Facts) -> bo
         if index == r.minimum:
             continue
         last = BinOp("-", BinOp("+", r.minimum, r.extent), IntImm(1, dtype_of(r.minimum)))
-        for end in _ends(index):
+        for end in ends(index) or (index,):
             if not (facts.at_least(end, r.minimum) and facts.at_least(last, end)):
                 return False
     return True
-
-
-def _ends(index: Expr) -> tuple[Expr, ...]:
-    """Return the first and last element of a vector of indices; a scalar as it is."""
-    if isinstance(index, Ramp):
-        reach = IntImm(index.stride * (index.lanes - 1), dtype_of(index.base))
-        return index.base, BinOp("+", index.base, reach)
-    return (index,)
 
 
 def _runs(facts: Facts, expr: Expr) -> str:

@@ -1,0 +1,15 @@
+"""The error of a program that is not legal."""
+
+
+class VerifyError(ValueError):
+    """A program is not legal.
+
+    Attributes:
+        message: What is wrong.
+        node: The node that it is wrong with.
+    """
+
+    def __init__(self, message: str, node: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.node = node
