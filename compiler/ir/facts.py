@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from compiler.ir.affine import Affine
 from compiler.ir.bounds import Interval, affine_bounds
@@ -34,6 +35,11 @@ _NEGATED: dict[CompareOp, CompareOp] = {
 }
 # A conclusion may need two conditions at once (`i < n - j` and `j < m`); more is not tried.
 _MAX_CONDITIONS = 16
+# Each alternative doubles the cases that a conclusion must hold in.
+_MAX_ALTERNATIVES = 3
+
+Alternative: TypeAlias = tuple[Expr, Expr, bool, bool]
+"""One or the other condition, or both, that hold (or do not), in a `pure` place (or not)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,7 @@ class Facts:
     ranges: Mapping[Var, Interval] = field(default_factory=dict)
     not_negative: tuple[Affine, ...] = ()
     unknown: frozenset[Var] = frozenset()  # variables that are defined, and of which no more is
+    alternatives: tuple[Alternative, ...] = ()
 
     def having(self, var: Var, extent: int) -> Facts:
         """Add a variable that runs from 0 to `extent - 1`."""
@@ -50,11 +57,11 @@ class Facts:
 
     def with_range(self, var: Var, interval: Interval) -> Facts:
         """Add a variable whose values lie in an interval."""
-        return Facts({**self.ranges, var: interval}, self.not_negative, self.unknown)
+        return replace(self, ranges={**self.ranges, var: interval})
 
     def with_unknown(self, *variables: Var) -> Facts:
         """Add variables of which nothing is known."""
-        return Facts(self.ranges, self.not_negative, self.unknown.union(variables))
+        return replace(self, unknown=self.unknown.union(variables))
 
     def knows(self, var: Var) -> bool:
         """Tell whether a variable is defined."""
@@ -73,7 +80,9 @@ class Facts:
         for form in _forms(condition, holds, self.ranges):
             if pure or not _has_load(form):
                 facts = facts._with(form)
-        return facts
+        found = ((lhs, rhs, side, pure) for lhs, rhs, side in _either(condition, holds))
+        known = (*facts.alternatives, *found)[:_MAX_ALTERNATIVES]
+        return replace(facts, alternatives=known) if known else facts
 
     def _with(self, form: Affine) -> Facts:
         match form.terms:
@@ -86,7 +95,7 @@ class Facts:
                 return self.with_range(var, (low, high))
             case _:
                 known = (*self.not_negative, form)[:_MAX_CONDITIONS]
-                return Facts(self.ranges, known, self.unknown)
+                return replace(self, not_negative=known)
 
     @property
     def is_contradiction(self) -> bool:
@@ -100,15 +109,26 @@ class Facts:
     def within(self, expr: Expr, low: int, high: int) -> bool:
         """Tell whether an integer expression surely lies in `low` to `high`, both included."""
         form = normal(expr, self.ranges)
-        return self.is_contradiction or (
+        holds = self.is_contradiction or (
             self._is_not_negative(form - Affine((), low, form.dtype))
             and self._is_not_negative(Affine((), high, form.dtype) - form)
         )
+        return holds or self._in_all_cases(lambda case: case.within(expr, low, high))
 
     def at_least(self, greater: Expr, smaller: Expr) -> bool:
         """Tell whether `greater >= smaller` surely holds."""
         difference = normal(greater, self.ranges) - normal(smaller, self.ranges)
-        return self.is_contradiction or self._is_not_negative(difference)
+        holds = self.is_contradiction or self._is_not_negative(difference)
+        return holds or self._in_all_cases(lambda case: case.at_least(greater, smaller))
+
+    def _in_all_cases(self, is_so: Callable[[Facts], bool]) -> bool:
+        """Tell whether something holds whichever side of some alternative does."""
+        for number, (lhs, rhs, holds, pure) in enumerate(self.alternatives):
+            others = self.alternatives[:number] + self.alternatives[number + 1 :]
+            rest = replace(self, alternatives=others)
+            if all(is_so(rest.assuming(side, holds=holds, pure=pure)) for side in (lhs, rhs)):
+                return True
+        return False
 
     def same(self, one: Expr, other: Expr) -> bool:
         """Tell whether two integer expressions surely have the same value."""
@@ -204,7 +224,31 @@ def _forms(condition: Expr, holds: bool, ranges: Mapping[Var, Interval]) -> Iter
                     yield difference
                     yield difference.scaled(-1)
                 case "!=":
-                    pass
+                    yield from _off_the_end(difference, ranges)
+        case _:
+            pass
+
+
+def _off_the_end(form: Affine, ranges: Mapping[Var, Interval]) -> Iterator[Affine]:
+    """Yield what follows from a form that is not zero, if zero is an end of its range."""
+    interval = affine_bounds(form, ranges)
+    one = Affine((), 1, form.dtype)
+    if interval is not None and interval[0] == 0:
+        yield form - one
+    elif interval is not None and interval[1] == 0:
+        yield form.scaled(-1) - one
+
+
+def _either(condition: Expr, holds: bool) -> Iterator[tuple[Expr, Expr, bool]]:
+    """Yield two conditions of which one holds, or does not, if the whole does, or does not."""
+    match condition:
+        case Not(value):
+            yield from _either(value, not holds)
+        case Logic(op, lhs, rhs) if (op == "and") == holds:
+            yield from _either(lhs, holds)
+            yield from _either(rhs, holds)
+        case Logic(_, lhs, rhs):
+            yield lhs, rhs, holds
         case _:
             pass
 

@@ -10,10 +10,10 @@ from compiler.schedule.tree import Path, block_path, loop_path, replace_at, with
 
 
 def annotate(func: PrimFunc, at: Var | str, key: str, value: AnnotationValue) -> PrimFunc:
-    """Note something on a loop, or on the block of a name.
+    """Note something on a loop, or on the block of a name; what is there already stays.
 
     Requires:
-        The key is not empty, and not there yet.
+        The key is not empty.
 
     Rewrites:
         for i in range(n):   ->   for i in T.serial(n, annotations={key: value}):
@@ -28,7 +28,7 @@ def annotate(func: PrimFunc, at: Var | str, key: str, value: AnnotationValue) ->
     if not key:
         raise refuse("the key of an annotation is empty", path[-1])
     if any(key == known for known, _ in notes):
-        raise refuse(f'"{key}" is annotated already', path[-1])
+        return func
     return _with_annotations(func, path, (*notes, (key, value)))
 
 

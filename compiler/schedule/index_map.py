@@ -61,7 +61,7 @@ class IndexMap:
         Raises:
             IndexMapError: If the function does not take or return indices.
         """
-        names = _parameters(mapping_function, ndim)
+        names = parameters_of(mapping_function, ndim)
         params = tuple(Var(name, index_dtype) for name in names)
         try:
             returned = mapping_function(*map(Value, params))
@@ -178,7 +178,7 @@ def show(params: Sequence[Var], expr: Expr) -> str:
     return print_expr(expr, names)
 
 
-def _parameters(function: Callable[..., object], ndim: int | None) -> list[str]:
+def parameters_of(function: Callable[..., object], ndim: int | None) -> list[str]:
     """Return the names of the indices that a function takes."""
     try:
         parameters = inspect.signature(function).parameters.values()

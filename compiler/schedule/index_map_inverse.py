@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 
 from compiler.ir.affine import Affine, affine
 from compiler.ir.nodes import FALSE, BinOp, Compare, Expr, IntImm, Logic, LogicOp, Var, dtype_of
-from compiler.ir.simplify import simplify
+from compiler.ir.simplify import normal, simplify
 from compiler.ir.visit import walk
+from compiler.schedule.digits import determined
 from compiler.schedule.index_map import IndexMap, IndexMapError
 
 _Key = tuple[frozenset[tuple[Expr, int]], int]
@@ -48,6 +49,17 @@ def inverse_of(index_map: IndexMap, shape: Sequence[int]) -> Inverse:
         # are padding, so that the form as it was written comes first.
         known = tuple(simplify(result, extents) for result in index_map.results)
         return _Inversion(index_map, extents, known).run()
+
+
+def is_injective(index_map: IndexMap, shape: Sequence[int]) -> bool:
+    """Tell whether no two elements of a shape surely go to one place."""
+    try:
+        inverse_of(index_map, shape)
+    except IndexMapError:
+        extents = dict(zip(index_map.params, shape, strict=True))
+        forms = (normal(result, extents) for result in index_map.results)
+        return set(index_map.params) <= determined(forms, extents)
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +146,11 @@ class _Inversion:
             if scale != width:
                 raise self._error("leaves gaps between elements, or lets two of them collide")
             width *= extent
-            digit = value if scale == 1 else BinOp("//", value, IntImm(scale, self._dtype))
+            digit = value
             if number < len(parts) - 1:
-                digit = BinOp("%", digit, IntImm(extent, self._dtype))
+                digit = BinOp("%", digit, IntImm(width, self._dtype))
+            if scale > 1:
+                digit = BinOp("//", digit, IntImm(scale, self._dtype))
             source.digits.append(_Digit(low, extent, has_modulus, digit))
         if width != size:
             raise self._error("leaves gaps between elements, or lets two of them collide")

@@ -8,12 +8,13 @@ What may stand in it is what a map of indices, or the value of a padding, needs:
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, get_args
 
-from compiler.ir.dtypes import DType
+from compiler.ir.dtypes import DType, is_float
 from compiler.ir.nodes import BinOp
 from compiler.te.functions import if_then_else
 from compiler.te.value import Value, ValueLike, as_value, const, same_dtype
@@ -115,6 +116,8 @@ def _value(node: ast.expr, known: Mapping[str, Value], depth: int) -> ValueLike:
             return -inner(operand)
         case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
             return _COMPARE[type(op)](as_value(inner(left)), inner(right))
+        case ast.Call(func=func, args=[ast.Constant(value="inf" | "-inf" | "nan" as text)]):
+            return _call(_function_name(func), [float(text)])
         case ast.Call(func=func, args=args, keywords=[]):
             return _call(_function_name(func), [inner(arg) for arg in args])
         case _:
@@ -152,9 +155,15 @@ def _call(name: str, args: list[ValueLike]) -> ValueLike:
         case "if_then_else", [Value() as condition, then, otherwise]:
             return if_then_else(condition, then, otherwise)
         case _, [int() | float() as number] if name in _DTYPES:
-            return const(number, _DTYPES[name])
+            return _constant(number, _DTYPES[name])
         case _:
             raise LambdaError(f"T.{name} of {len(args)} values can't stand in a lambda")
+
+
+def _constant(number: float, dtype: DType) -> Value:
+    if not is_float(dtype) and not (math.isfinite(number) and number == int(number)):
+        raise LambdaError(f"{number} is no {dtype}")
+    return const(number, dtype)
 
 
 def _quoted(node: ast.expr) -> str:

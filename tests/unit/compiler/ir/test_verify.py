@@ -127,7 +127,7 @@ def test_accesses_that_are_in_bounds_are_proved(value: Expr) -> None:
         Select(Compare("<", i, num(7)), at(plus(i, 1)), ZERO),
         Conditional(Compare("<=", i, num(7)), at(plus(i, 1)), ZERO),
         Conditional(Compare("<", i, num(7)), ZERO, at(plus(i, 1))),
-        Conditional(Compare("!=", i, num(7)), at(plus(i, 1)), ZERO),
+        Conditional(Compare("!=", i, num(3)), at(plus(i, 1)), ZERO),
         Conditional(
             Logic("or", Compare("<", i, num(7)), Compare("<", j, num(2))), at(plus(i, 1)), ZERO
         ),

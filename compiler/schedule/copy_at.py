@@ -1,0 +1,135 @@
+"""What `read_at` and `write_at` share: one block that copies all that a loop's body touches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compiler.ir.affine import Affine
+from compiler.ir.bounds import affine_bounds
+from compiler.ir.nodes import (
+    TRUE,
+    BinOp,
+    Block,
+    BlockRealize,
+    Buffer,
+    BufferRegion,
+    Expr,
+    For,
+    IterVar,
+    Load,
+    PrimFunc,
+    Range,
+    Stmt,
+    Store,
+    Var,
+    dtype_of,
+)
+from compiler.ir.visit import substitute, walk
+from compiler.schedule.cache import Place, region_buffer, require_no_pointer
+from compiler.schedule.copy_block import Part, parts_of
+from compiler.schedule.digits import extent_or_unknown
+from compiler.schedule.error import Refuse
+from compiler.schedule.placement import require_no_vector_around
+from compiler.schedule.region import Box, hull
+from compiler.schedule.rewrite_access import Mode
+from compiler.schedule.scope import Scope, scope_of_block
+from compiler.schedule.site import Site
+from compiler.schedule.tree import loop_at, loop_path
+
+
+@dataclass(frozen=True)
+class Body:
+    """A loop, the buffer that a block under it touches, and who else under it does."""
+
+    scope: Scope
+    path: tuple[Stmt, ...]  # from the scope to the loop
+    buffer: Buffer
+
+    @property
+    def loop(self) -> For:
+        """The loop."""
+        return loop_at(self.path)
+
+    @property
+    def sites(self) -> list[Site]:
+        """The blocks under the loop that touch the buffer."""
+        return [s for s in self.scope.sites if s.is_under(self.loop) and s.touches(self.buffer)]
+
+    def place(self, position: int) -> Place:
+        """Return a place among the statements of the loop."""
+        return Place(self.path, position)
+
+
+def body_of_loop(
+    func: PrimFunc, loop: Var, block: str, mode: Mode, index: int, refuse: Refuse
+) -> Body:
+    """Return the body of a loop around a block, or refuse."""
+    scope, site = scope_of_block(func, block, refuse)
+    regions = site.block.reads if mode == "read" else site.block.writes
+    buffer = region_buffer(regions, index, mode, site.realize, refuse)
+    require_no_pointer(scope, buffer)
+    path = loop_path(func, loop, refuse)
+    if not site.is_under(path[-1]):
+        raise refuse(f"loop {loop.name} is not around block {block} in its scope", path[-1])
+    require_no_vector_around(path, refuse)
+    return Body(scope, path[len(scope.path) - 1 :], buffer)
+
+
+def whole_box(boxes: Sequence[Box]) -> Box:
+    """Return a box that holds some boxes."""
+    box = boxes[0]
+    for other in boxes[1:]:
+        box = tuple(hull(a, b) for a, b in zip(box, other, strict=True))
+    return box
+
+
+def parts_inside(body: Body, box: Box, refuse: Refuse) -> tuple[Part, ...]:
+    """Return the parts of a buffer that a box takes, or refuse if it may reach outside."""
+    parts = parts_of(body.buffer, box)
+    extents = body.sites[0].extents
+    for part, size in zip(parts, body.buffer.shape, strict=True):
+        interval = affine_bounds(part.low, extents)
+        end = extent_or_unknown(part.extent)
+        is_inside = part.extent == size or (
+            interval is not None
+            and interval[0] >= 0
+            and interval[1] + end <= extent_or_unknown(size)
+        )
+        if not is_inside:
+            reason = f"what is touched of {body.buffer.name} under loop {body.loop.var.name}"
+            raise refuse(f"{reason} is not proved to lie in the buffer", body.loop)
+    return parts
+
+
+def copy_block(
+    name: str, source: Buffer, target: Buffer, parts: Sequence[Part], body: Body
+) -> Stmt:
+    """Return a block that copies a box, its loops inside."""
+    around = {loop.var: loop for loop in body.path if isinstance(loop, For)}
+    bound: dict[Var, IterVar] = {}
+    for part in parts:
+        for node in walk(part.low.to_expr()):
+            if isinstance(node, Var) and node in around and node not in bound:
+                var = Var(f"v{len(bound)}", node.dtype)
+                bound[node] = IterVar(var, around[node].extent, "spatial")
+    names = {old: i.var for old, i in bound.items()}
+    ranges = tuple(Range(substitute(p.low.to_expr(), names), p.extent) for p in parts)
+    loops = [Var(f"ax{n}", dtype_of(r.extent)) for n, r in enumerate(ranges)]
+    at = tuple(_plus(p.low, r.minimum, v) for p, r, v in zip(parts, ranges, loops, strict=True))
+    stmt: Stmt = Store(target, at, Load(source, at))
+    for loop, r in zip(reversed(loops), reversed(ranges), strict=True):
+        stmt = For(loop, r.extent, stmt)
+    block = Block(
+        name,
+        tuple(bound.values()),
+        (BufferRegion(source, ranges),),
+        (BufferRegion(target, ranges),),
+        stmt,
+        annotations=(("auto_copy", True),),
+    )
+    return BlockRealize(tuple(bound), TRUE, block)
+
+
+def _plus(low: Affine, minimum: Expr, var: Var) -> Expr:
+    return var if not low.terms and low.const == 0 else BinOp("+", minimum, var)

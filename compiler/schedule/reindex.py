@@ -1,0 +1,194 @@
+"""The `reindex` primitive."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from compiler.ir.bounds import bounds
+from compiler.ir.nodes import (
+    Block,
+    BlockRealize,
+    Buffer,
+    Expr,
+    For,
+    IntImm,
+    IterVar,
+    Load,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    dtype_of,
+)
+from compiler.ir.simplify import simplify
+from compiler.ir.visit import substitute, walk
+from compiler.schedule.cache import (
+    Place,
+    insert_copy,
+    region_buffer,
+    require_no_pointer,
+    stmts_of,
+)
+from compiler.schedule.cache_write import require_written_anew
+from compiler.schedule.copy_block import is_passed_on, point_of
+from compiler.schedule.coverage import runs_whole_domain
+from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.kind import extents_of_iterators
+from compiler.schedule.placement import require_no_vector_around
+from compiler.schedule.rewrite_access import AccessRewriter
+from compiler.schedule.scope import scope_of_block
+from compiler.schedule.site import Site
+from compiler.schedule.tree import (
+    find_block,
+    fresh_block_name,
+    fresh_buffer_name,
+    replace_at,
+)
+
+Mode: TypeAlias = Literal["read", "write"]
+
+
+def reindex(func: PrimFunc, block: str, mode: Mode, index: int) -> tuple[PrimFunc, str]:
+    """Let a block touch a buffer at its own iterators, and copy from or to where it did.
+
+    The new buffer has a dimension for each iterator that the indices name, in their order.
+
+    Args:
+        mode: Whether it is a read or a write of the block.
+        index: Which of them.
+
+    Requires:
+        The block has such a read or write, of whole elements at one place in a run, and holds no
+        other blocks. It stands alone in its loops, its scope in no vectorized one. Of what is
+        read, all places that the iterators may name are in the buffer, and the block does not
+        write it. Of what is written, the block is the only writer, does not read what was there
+        before, and runs for the whole of its iterators' ranges.
+
+    Rewrites:
+        for i, j in T.grid(n, m):            for ax0, ax1 in T.grid(n, m):
+            B[i, j] = A[j, i * 2]    ->          A_reindex[ax0, ax1] = A[ax1, ax0 * 2]
+                                             for i, j in T.grid(n, m):
+                                                 B[i, j] = A_reindex[i, j]
+
+    Returns:
+        The program, and the name of the block that copies.
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("reindex", func)
+    scope, site = scope_of_block(func, block, refuse)
+    regions = site.block.reads if mode == "read" else site.block.writes
+    buffer = region_buffer(regions, index, mode, site.realize, refuse)
+    require_no_pointer(scope, buffer)
+    indices = only_indices(site, buffer, refuse)
+    top = _alone_in_loops(site, refuse)
+    require_no_vector_around(scope.path, refuse)
+    if mode == "read":
+        _require_readable(site, buffer, indices, refuse)
+    else:
+        require_written_anew(scope, site, buffer)
+        if not runs_whole_domain(site):
+            reason = f"block {block} is not proved to run for the whole of its iterators' ranges"
+            raise refuse(reason, site.realize)
+
+    named = {node for i in indices for node in walk(i) if isinstance(node, Var)}
+    used = tuple(i for i in site.block.iter_vars if i.var in named)
+    name = f"{buffer.name}_reindex"
+    data = Var(fresh_buffer_name(func, name), "handle")
+    new = Buffer(data, tuple(i.extent for i in used), buffer.dtype, buffer.scope)
+    own = tuple(i.var for i in used)
+    far, near = Load(buffer, indices), Load(new, own)
+    title = fresh_block_name(func, f"{name}_reindex" if mode == "read" else name)
+    nest = _copy(title, used, *((far, near) if mode == "read" else (near, far)))
+
+    position = next(n for n, stmt in enumerate(stmts_of(scope.realize)) if stmt is top)
+    place = Place(site.path[:1], position if mode == "read" else position + 1)
+    func = insert_copy(scope, place, nest, new)
+    return _redirected(func, block, buffer, new, own), title
+
+
+def only_indices(site: Site, buffer: Buffer, refuse: Refuse) -> tuple[Expr, ...]:
+    """Return where a block touches a buffer, the same place wherever it does."""
+    if any(isinstance(node, Block) for node in walk(site.block) if node is not site.block):
+        raise refuse(f"block {site.name} holds other blocks", site.realize)
+    found = {access.indices for access in site.facts.accesses(buffer)}
+    if not found or is_passed_on(site.realize, buffer) or _is_viewed(site.block, buffer):
+        reason = f"block {site.name} does not load and store single elements of {buffer.name}"
+        raise refuse(reason, site.realize)
+    if len(found) > 1:
+        reason = f"block {site.name} touches {buffer.name} at different places in a run"
+        raise refuse(reason, site.realize)
+    indices = found.pop()
+    extents = extents_of_iterators(site.block)
+    if any(v not in extents for i in indices for v in walk(i) if isinstance(v, Var)):
+        reason = f"block {site.name} does not touch {buffer.name} at a place of its iterators alone"
+        raise refuse(reason, site.realize)
+    return tuple(simplify(i, extents) for i in indices)
+
+
+def _is_viewed(block: Block, buffer: Buffer) -> bool:
+    return any(match.source.buffer == buffer for match in block.match_buffers)
+
+
+def _alone_in_loops(site: Site, refuse: Refuse) -> Stmt:
+    """Return the outermost loop around a block, or the block, if there is nothing else in it."""
+    inner: Stmt = site.realize
+    for stmt in reversed(site.path[1:-1]):
+        if isinstance(stmt, Seq):
+            continue
+        if not isinstance(stmt, For) or stmt.body is not inner:
+            raise refuse(f"block {site.name} does not stand alone in its loops", stmt)
+        inner = stmt
+    return inner
+
+
+def _require_readable(
+    site: Site, buffer: Buffer, indices: tuple[Expr, ...], refuse: Refuse
+) -> None:
+    if site.writes(buffer):
+        reason = f"block {site.name} writes {buffer.name}, which it reads"
+        raise refuse(reason, site.realize)
+    extents = extents_of_iterators(site.block)
+    sizes = {i.var: i.extent for i in site.block.iter_vars}
+    for index, size in zip(indices, buffer.shape, strict=True):
+        if isinstance(index, Var) and sizes[index] == size:
+            continue
+        interval = bounds(index, extents)
+        limit = size.value if isinstance(size, IntImm) else 0
+        if interval is None or interval[0] < 0 or interval[1] >= limit:
+            reason = f"block {site.name} is not proved to name only places of {buffer.name}"
+            raise refuse(f"{reason}, wherever its iterators stand", site.realize)
+
+
+def _copy(name: str, iter_vars: tuple[IterVar, ...], source: Load, target: Load) -> Stmt:
+    """Return loops over some iterators that copy one element to another."""
+    new = tuple(
+        IterVar(Var(f"v{n}", dtype_of(i.var)), i.extent, "spatial") for n, i in enumerate(iter_vars)
+    )
+    values = {old.var: i.var for old, i in zip(iter_vars, new, strict=True)}
+    read_at = tuple(substitute(i, values) for i in source.indices)
+    write_at = tuple(substitute(i, values) for i in target.indices)
+    block = Block(
+        name,
+        new,
+        (point_of(source.buffer, read_at),),
+        (point_of(target.buffer, write_at),),
+        Store(target.buffer, write_at, Load(source.buffer, read_at)),
+    )
+    loops = [Var(f"ax{n}", dtype_of(i.var)) for n, i in enumerate(new)]
+    body: Stmt = BlockRealize(tuple(loops), IntImm(1, "bool"), block)
+    for loop, iter_var in zip(reversed(loops), reversed(new), strict=True):
+        body = For(loop, iter_var.extent, body)
+    return body
+
+
+def _redirected(
+    func: PrimFunc, name: str, old: Buffer, new: Buffer, own: tuple[Expr, ...]
+) -> PrimFunc:
+    path = find_block(func, name)
+    assert path is not None, "the block is in the program"
+    region = point_of(new, own)
+    rewriter = AccessRewriter(old, new, lambda *_: own, lambda *_: region)
+    return replace_at(func, path, rewriter.stmt(path[-1], {}))

@@ -1,0 +1,52 @@
+"""The `set_scope` primitive."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler.ir.nodes import BlockRealize, Buffer, PrimFunc
+from compiler.ir.visit import replace_buffers
+from compiler.schedule.cache import region_buffer, require_memory_scope
+from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.rewrite_access import with_views
+from compiler.schedule.tree import Path, block_path, realize_at, replace_at
+
+
+def set_scope(func: PrimFunc, block: str, write_index: int, memory_scope: str) -> PrimFunc:
+    """Let a buffer that a block writes live in another memory scope, its views too.
+
+    Args:
+        write_index: Which of the block's writes.
+        memory_scope: Where it shall live: "global", "shared", "local", ...
+
+    Requires:
+        The block has such a write, to a buffer that a block around it allocates. `memory_scope`
+        is one.
+
+    Rewrites:
+        B = T.alloc_buffer((n,))   ->   B = T.alloc_buffer((n,), scope=memory_scope)
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("set_scope", func)
+    path = block_path(func, block, refuse)
+    realize = realize_at(path)
+    buffer = region_buffer(realize.block.writes, write_index, "write", realize, refuse)
+    if buffer.scope == memory_scope:
+        return func
+    require_memory_scope(memory_scope, realize, refuse)
+    home = allocation_site(path, buffer, refuse)
+    new = replace(buffer, scope=memory_scope)
+    stmt = with_views(replace_buffers(home[-1], {buffer: new}), buffer, new)
+    return replace_at(func, home, stmt)
+
+
+def allocation_site(path: Path, buffer: Buffer, refuse: Refuse) -> Path:
+    """Return the path to the block around the end of a path that allocates a buffer, or refuse."""
+    for depth in range(len(path), 0, -1):
+        stmt = path[depth - 1]
+        if isinstance(stmt, BlockRealize) and buffer in stmt.block.alloc_buffers:
+            return path[:depth]
+    reason = f"{buffer.name} is not allocated by a block: it is a parameter, or a view"
+    raise refuse(reason, path[-1])

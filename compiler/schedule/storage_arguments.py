@@ -1,0 +1,159 @@
+"""How callers name buffers and layouts, and what that means for the block at hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from compiler.ir.nodes import BlockRealize, Buffer, BufferRegion, PrimFunc, Var, dtype_of
+from compiler.schedule.cache import region_buffer
+from compiler.schedule.error import refusal
+from compiler.schedule.handle import BlockRV
+from compiler.schedule.index_map import IndexMap, IndexMapError, IndexMapLike, as_index_map
+from compiler.schedule.pad_value import PadValue, PadValueLike, as_pad_value
+from compiler.schedule.queries import Queries
+from compiler.schedule.transform_layout import BufferMode
+from compiler.schedule.tree import block_path, realize_at
+
+BufferIndex: TypeAlias = int | str | Var | Buffer
+"""One of a block's reads or writes: by number, by the buffer's name, or the buffer."""
+
+BufferLike: TypeAlias = Sequence[object] | str | Var | Buffer
+"""A buffer that a block touches: `("read", 0)`, `("write", 0)`, its name, or the buffer."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A map of indices and a value for the padding, and how a trace writes them."""
+
+    index_map: IndexMap
+    pad_value: PadValue | None
+    pad_note: int | float | str | None
+
+    def arguments(self) -> dict[str, object]:
+        """Return what an instruction notes."""
+        pad = {} if self.pad_note is None else {"pad_value": self.pad_note}
+        return {"index_map": str(self.index_map), **pad}
+
+
+class StorageArguments(Queries):
+    """Turns arguments of the primitives on buffers into what those take."""
+
+    def _index(
+        self, primitive: str, func: PrimFunc, block: str, given: BufferIndex, mode: BufferMode
+    ) -> int:
+        """Return the number of one of a block's reads or writes."""
+        if isinstance(given, int):
+            return given
+        refuse = refusal(primitive, func)
+        realize = realize_at(block_path(func, block, refuse))
+        found = _places(_regions(realize, mode), given)
+        if len(found) != 1:
+            known = ", ".join(r.buffer.name for r in _regions(realize, mode)) or "nothing"
+            reason = f"block {block} does not {mode} {_name(given)}, but {known}"
+            if found:
+                reason = f"block {block} has several {mode}s called {_name(given)}"
+            raise refuse(reason, realize)
+        return found[0]
+
+    def _buffer(
+        self, primitive: str, func: PrimFunc, block: str, given: BufferLike
+    ) -> tuple[BufferMode, int]:
+        """Return whether a buffer is one of a block's reads or its writes, and which."""
+        refuse = refusal(primitive, func)
+        realize = realize_at(block_path(func, block, refuse))
+        if isinstance(given, list | tuple):
+            match list(given):
+                case ["read", int() as index]:
+                    return "read", index
+                case ["write", int() as index]:
+                    return "write", index
+                case _:
+                    reason = f'{given!r} is no buffer: expected ("read", 0), a name or a buffer'
+                    raise refuse(reason, realize)
+        # Of a buffer that is both, the write counts.
+        modes: tuple[BufferMode, ...] = ("write", "read")
+        for mode in modes:
+            if isinstance(given, str | Var | Buffer):
+                places = _places(_regions(realize, mode), given)
+                if len(places) > 1:
+                    reason = f"block {block} has several {mode}s called {_name(given)}"
+                    raise refuse(reason, realize)
+                if places:
+                    return mode, places[0]
+        regions = (*realize.block.reads, *realize.block.writes)
+        known = ", ".join(dict.fromkeys(r.buffer.name for r in regions)) or "nothing"
+        raise refuse(f"block {block} does not touch {_name(given)}, but {known}", realize)
+
+    def _consumers(
+        self, primitive: str, func: PrimFunc, given: Sequence[BlockRV | str] | None
+    ) -> tuple[dict[str, object], list[str]]:
+        """Return how an instruction notes some consumers, and their names."""
+        found = [self._find(primitive, consumer) for consumer in given or ()]
+        if any(other is not func for _, other, _ in found):
+            raise self._fail(primitive, "the blocks are in different functions", func)
+        names = [name for _, _, name in found]
+        handles = [handle for handle, _, _ in found]
+        return ({"consumer_blocks": handles} if found else {}), names
+
+    def _map(self, primitive: str, func: PrimFunc, block: str, given: IndexMapLike) -> IndexMap:
+        """Return a map of the iterators of a block."""
+        refuse = refusal(primitive, func)
+        realize = realize_at(block_path(func, block, refuse))
+        try:
+            return as_index_map(given, len(realize.block.iter_vars))
+        except IndexMapError as error:
+            raise refuse(str(error), realize) from None
+
+    def _layout(
+        self,
+        primitive: str,
+        func: PrimFunc,
+        which: tuple[str, BufferMode, int],
+        index_map: IndexMapLike,
+        pad_value: PadValueLike | None,
+    ) -> Layout:
+        """Return a layout for a buffer that a block touches."""
+        block, mode, index = which
+        refuse = refusal(primitive, func)
+        realize = realize_at(block_path(func, block, refuse))
+        regions = _regions(realize, mode)
+        buffer = region_buffer(regions, index, mode, realize, refuse)
+        dtype = dtype_of(buffer.shape[0]) if buffer.shape else "int32"
+        try:
+            given = as_index_map(index_map, len(buffer.shape))
+            if pad_value is None:
+                return Layout(given, None, None)
+            rank = len(given.results)
+            value = as_pad_value(pad_value, rank, buffer.dtype, dtype)
+        except IndexMapError as error:
+            raise refuse(str(error), realize) from None
+        if isinstance(pad_value, int | float) and math.isfinite(pad_value):
+            return Layout(given, value, pad_value)
+        return Layout(given, value, str(value))
+
+    def _require_integers(
+        self, primitive: str, func: PrimFunc, numbers: Mapping[str, object]
+    ) -> None:
+        for key, number in numbers.items():
+            if not isinstance(number, int) or isinstance(number, bool):
+                raise self._fail(primitive, f"{key} is {number!r}: expected an integer", func)
+
+
+def _regions(realize: BlockRealize, mode: str) -> tuple[BufferRegion, ...]:
+    return realize.block.reads if mode == "read" else realize.block.writes
+
+
+def _places(regions: Sequence[BufferRegion], given: str | Var | Buffer) -> list[int]:
+    def is_meant(buffer: Buffer) -> bool:
+        if isinstance(given, str):
+            return buffer.name == given
+        return buffer.data is (given if isinstance(given, Var) else given.data)
+
+    return [number for number, region in enumerate(regions) if is_meant(region.buffer)]
+
+
+def _name(given: object) -> str:
+    return given.name if isinstance(given, Var | Buffer) else str(given)

@@ -1,0 +1,348 @@
+"""The methods of `Schedule` that change buffers: copies of them, their layout and their scope.
+
+Each is documented where it is implemented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from compiler.ir.nodes import PrimFunc
+from compiler.schedule.cache_inplace import cache_inplace
+from compiler.schedule.cache_read import cache_read
+from compiler.schedule.cache_write import cache_write
+from compiler.schedule.handle import BlockRV, LoopRV
+from compiler.schedule.index_map import IndexMapLike
+from compiler.schedule.pad_value import PadValueLike
+from compiler.schedule.read_at import read_at
+from compiler.schedule.reindex import reindex
+from compiler.schedule.reindex_cache_read import reindex_cache_read
+from compiler.schedule.reindex_cache_write import reindex_cache_write
+from compiler.schedule.set_scope import set_scope
+from compiler.schedule.storage_align import storage_align
+from compiler.schedule.storage_arguments import BufferIndex, BufferLike, StorageArguments
+from compiler.schedule.transform_block_layout import transform_block_layout
+from compiler.schedule.transform_layout import transform_layout
+from compiler.schedule.write_at import write_at
+
+
+class StorageMethods(StorageArguments):
+    """Primitives on buffers. A block is given by its handle or by its name."""
+
+    def cache_read(
+        self,
+        block: BlockRV | str,
+        read_buffer_index: BufferIndex,
+        storage_scope: str,
+        consumer_blocks: Sequence[BlockRV | str] | None = None,
+    ) -> BlockRV:
+        """Copy what a block reads, and read the copy; see `compiler.schedule.cache_read`.
+
+        Args:
+            read_buffer_index: Which of the block's reads.
+            consumer_blocks: Who shall read the copy; None or none is all that read the buffer.
+
+        Returns:
+            The block that copies.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        name = "cache_read"
+        handle, func, title = self._find(name, block)
+        consumers, names = self._consumers(name, func, consumer_blocks)
+        index = self._index(name, func, title, read_buffer_index, "read")
+        func, copy = cache_read(func, title, index, storage_scope, names)
+        arguments = {"block": handle, "read_buffer_index": index, "storage_scope": storage_scope}
+        return self._copied(name, func, copy, {**arguments, **consumers})
+
+    def cache_write(
+        self,
+        block: BlockRV | str,
+        write_buffer_index: BufferIndex,
+        storage_scope: str,
+        consumer_blocks: Sequence[BlockRV | str] | None = None,
+    ) -> BlockRV:
+        """Write to a new buffer, and copy it; see `compiler.schedule.cache_write`.
+
+        Args:
+            write_buffer_index: Which of the block's writes.
+            consumer_blocks: Who shall read the new buffer; None or none is nobody.
+
+        Returns:
+            The block that copies.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        name = "cache_write"
+        handle, func, title = self._find(name, block)
+        consumers, names = self._consumers(name, func, consumer_blocks)
+        index = self._index(name, func, title, write_buffer_index, "write")
+        func, copy = cache_write(func, title, index, storage_scope, names)
+        arguments = {"block": handle, "write_buffer_index": index, "storage_scope": storage_scope}
+        return self._copied(name, func, copy, {**arguments, **consumers})
+
+    def cache_inplace(
+        self, block: BlockRV | str, read_buffer_index: BufferIndex, storage_scope: str
+    ) -> list[BlockRV]:
+        """Change a copy instead of a buffer; see `compiler.schedule.cache_inplace`.
+
+        Args:
+            read_buffer_index: Which of the block's reads.
+
+        Returns:
+            The blocks that fetch and put back.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        name = "cache_inplace"
+        handle, func, title = self._find(name, block)
+        index = self._index(name, func, title, read_buffer_index, "read")
+        func, *copies = cache_inplace(func, title, index, storage_scope)
+        self._commit(func)
+        new = [self._new_block(func, copy) for copy in copies]
+        arguments = {"block": handle, "read_buffer_index": index, "storage_scope": storage_scope}
+        self._record(name, arguments, new)
+        return new
+
+    def reindex(self, block: BlockRV | str, buffer: BufferLike) -> BlockRV:
+        """Touch a copy of a buffer at the block's iterators; see `compiler.schedule.reindex`.
+
+        Args:
+            buffer: `("read", 0)`, `("write", 0)`, the buffer, or its name.
+
+        Returns:
+            The block that copies.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        handle, func, title = self._find("reindex", block)
+        mode, index = self._buffer("reindex", func, title, buffer)
+        func, copy = reindex(func, title, mode, index)
+        return self._copied("reindex", func, copy, {"block": handle, "buffer": (mode, index)})
+
+    def reindex_cache_read(
+        self,
+        block: BlockRV | str,
+        read_buffer_index: BufferIndex,
+        storage_scope: str,
+        index_map: IndexMapLike,
+    ) -> BlockRV:
+        """Copy what a block reads, in a layout; see `compiler.schedule.reindex_cache_read`.
+
+        Args:
+            read_buffer_index: Which of the block's reads.
+            index_map: Where the block finds it, in terms of its iterators.
+
+        Returns:
+            The block that copies.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        name = "reindex_cache_read"
+        handle, func, title = self._find(name, block)
+        index = self._index(name, func, title, read_buffer_index, "read")
+        given = self._map(name, func, title, index_map)
+        func, copy = reindex_cache_read(func, title, index, storage_scope, given)
+        arguments = {
+            "block": handle,
+            "read_buffer_index": index,
+            "storage_scope": storage_scope,
+            "index_map": str(given),
+        }
+        return self._copied(name, func, copy, arguments)
+
+    def reindex_cache_write(
+        self,
+        block: BlockRV | str,
+        write_buffer_index: BufferIndex,
+        storage_scope: str,
+        index_map: IndexMapLike,
+    ) -> BlockRV:
+        """Write in a layout, and copy it; see `compiler.schedule.reindex_cache_write`.
+
+        Args:
+            write_buffer_index: Which of the block's writes.
+            index_map: Where the block puts it, in terms of its iterators.
+
+        Returns:
+            The block that copies.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        name = "reindex_cache_write"
+        handle, func, title = self._find(name, block)
+        index = self._index(name, func, title, write_buffer_index, "write")
+        given = self._map(name, func, title, index_map)
+        func, copy = reindex_cache_write(func, title, index, storage_scope, given)
+        arguments = {
+            "block": handle,
+            "write_buffer_index": index,
+            "storage_scope": storage_scope,
+            "index_map": str(given),
+        }
+        return self._copied(name, func, copy, arguments)
+
+    def read_at(
+        self, loop: LoopRV, block: BlockRV | str, read_buffer_index: BufferIndex, storage_scope: str
+    ) -> BlockRV:
+        """Copy what is read in an iteration of a loop; see `compiler.schedule.read_at`.
+
+        Args:
+            read_buffer_index: Which of the block's reads.
+
+        Returns:
+            The block that copies.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        handle, func, title = self._find("read_at", block)
+        var = self._loop_in("read_at", func, loop)
+        index = self._index("read_at", func, title, read_buffer_index, "read")
+        func, copy = read_at(func, var, title, index, storage_scope)
+        arguments = {
+            "loop": loop,
+            "block": handle,
+            "read_buffer_index": index,
+            "storage_scope": storage_scope,
+        }
+        return self._copied("read_at", func, copy, arguments)
+
+    def write_at(
+        self,
+        loop: LoopRV,
+        block: BlockRV | str,
+        write_buffer_index: BufferIndex,
+        storage_scope: str,
+    ) -> BlockRV:
+        """Copy what is written in an iteration of a loop; see `compiler.schedule.write_at`.
+
+        Args:
+            write_buffer_index: Which of the block's writes.
+
+        Returns:
+            The block that copies.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        handle, func, title = self._find("write_at", block)
+        var = self._loop_in("write_at", func, loop)
+        index = self._index("write_at", func, title, write_buffer_index, "write")
+        func, copy = write_at(func, var, title, index, storage_scope)
+        arguments = {
+            "loop": loop,
+            "block": handle,
+            "write_buffer_index": index,
+            "storage_scope": storage_scope,
+        }
+        return self._copied("write_at", func, copy, arguments)
+
+    def set_scope(
+        self, block: BlockRV | str, buffer_index: BufferIndex, storage_scope: str
+    ) -> None:
+        """Put a buffer into another memory; see `compiler.schedule.set_scope`.
+
+        Args:
+            buffer_index: Which of the block's writes.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        handle, func, title = self._find("set_scope", block)
+        index = self._index("set_scope", func, title, buffer_index, "write")
+        self._commit(set_scope(func, title, index, storage_scope))
+        arguments = {"block": handle, "buffer_index": index, "storage_scope": storage_scope}
+        self._record("set_scope", arguments)
+
+    def storage_align(
+        self,
+        block: BlockRV | str,
+        buffer_index: BufferIndex,
+        axis: int,
+        factor: int,
+        offset: int,
+    ) -> None:
+        """Ask for an alignment of a buffer's axis; see `compiler.schedule.storage_align`.
+
+        Args:
+            buffer_index: Which of the block's writes.
+            axis: A negative one counts from the last.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        handle, func, title = self._find("storage_align", block)
+        index = self._index("storage_align", func, title, buffer_index, "write")
+        numbers = {"axis": axis, "factor": factor, "offset": offset}
+        self._require_integers("storage_align", func, numbers)
+        self._commit(storage_align(func, title, index, **numbers))
+        self._record("storage_align", {"block": handle, "buffer_index": index, **numbers})
+
+    def transform_layout(
+        self,
+        block: BlockRV | str,
+        buffer: BufferLike,
+        index_map: IndexMapLike,
+        pad_value: PadValueLike | None = None,
+        *,
+        assume_injective_transform: bool = False,
+    ) -> None:
+        """Give a buffer another layout; see `compiler.schedule.transform_layout`.
+
+        Args:
+            buffer: `("read", 0)`, `("write", 0)`, the buffer, or its name.
+            index_map: Where the element at given indices goes.
+            pad_value: What stands where no element does.
+            assume_injective_transform: Leave padding as it is.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        name = "transform_layout"
+        handle, func, title = self._find(name, block)
+        mode, index = self._buffer(name, func, title, buffer)
+        layout = self._layout(name, func, (title, mode, index), index_map, pad_value)
+        func = transform_layout(
+            func,
+            title,
+            mode,
+            index,
+            layout.index_map,
+            pad_value=layout.pad_value,
+            assume_injective_transform=assume_injective_transform,
+        )
+        self._commit(func)
+        arguments = {"block": handle, "buffer": (mode, index), **layout.arguments()}
+        if assume_injective_transform:
+            arguments["assume_injective_transform"] = True
+        self._record(name, arguments)
+
+    def transform_block_layout(self, block: BlockRV | str, index_map: IndexMapLike) -> None:
+        """Run a block over other iterators; see `compiler.schedule.transform_block_layout`.
+
+        Args:
+            index_map: The new iterators in terms of the old ones.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        handle, func, title = self._find("transform_block_layout", block)
+        given = self._map("transform_block_layout", func, title, index_map)
+        self._commit(transform_block_layout(func, title, given))
+        self._record("transform_block_layout", {"block": handle, "index_map": str(given)})
+
+    def _copied(
+        self, primitive: str, func: PrimFunc, copy: str, arguments: Mapping[str, object]
+    ) -> BlockRV:
+        """Take a program with a new copy, and note how it was made."""
+        self._commit(func)
+        new = self._new_block(func, copy)
+        self._record(primitive, arguments, [new])
+        return new

@@ -1,0 +1,177 @@
+"""The `transform_block_layout` primitive."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler.ir.nodes import (
+    TRUE,
+    Block,
+    BlockRealize,
+    Expr,
+    For,
+    IntImm,
+    IterKind,
+    IterVar,
+    Load,
+    PrimFunc,
+    Stmt,
+    Store,
+    Var,
+    dtype_of,
+)
+from compiler.ir.simplify import simplify
+from compiler.ir.visit import map_region, map_stmt, substitute, transform_expr, walk
+from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.index_map import (
+    IndexMap,
+    IndexMapError,
+    IndexMapLike,
+    as_index_map,
+    show,
+)
+from compiler.schedule.index_map_inverse import inverse_of
+from compiler.schedule.kind import Unknown, is_commutative
+from compiler.schedule.scope import scope_of_block
+from compiler.schedule.site import Site
+from compiler.schedule.tree import replace_at
+
+
+def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) -> PrimFunc:
+    """Let a block run over other iterators, each a function of the old ones, in new loops.
+
+    Args:
+        index_map: The new iterators in terms of the old ones.
+
+    Requires:
+        The block stands alone in serial loops, one for each of its iterators and of its extent,
+        and always runs. Its runs may change places: it computes different elements for different
+        spatial iterators, and its reduction, if it is one, may go in any order. The map takes as
+        many indices as the block has iterators, and is bijective. No new iterator is made of both
+        spatial and reduction iterators.
+
+    Rewrites:
+        for i, j in T.grid(n, m):            for ax0 in range(n * m):
+            B[i, j] = f(A[i, j])     ->          B[ax0 // m, ax0 % m] = f(A[ax0 // m, ax0 % m])
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("transform_block_layout", func)
+    scope, site = scope_of_block(func, block, refuse)
+    loops = _own_loops(site, refuse)
+    _require_any_order(site, refuse)
+    extents = _extents(site, refuse)
+    try:
+        given = as_index_map(index_map, len(extents))
+        if extents:
+            given = given.with_dtype(dtype_of(site.block.iter_vars[0].var))
+        inverse = inverse_of(given, extents)
+    except IndexMapError as error:
+        raise refuse(str(error), site.realize) from None
+    if inverse.has_padding:
+        where = show(inverse.index_map.params, inverse.padding)
+        reason = f"the map {given} is not bijective: no iterator of block {block} goes where"
+        raise refuse(f"{reason} {where}", site.realize)
+    new = _new_iterators(site, given, given.map_shape(extents), refuse)
+    mapping = dict(
+        zip(
+            (i.var for i in site.block.iter_vars),
+            inverse.index_map.map_indices([i.var for i in new]),
+            strict=True,
+        )
+    )
+    body = _in_terms_of(site.block, mapping, new)
+    variables = [Var(f"ax{n}", i.var.dtype) for n, i in enumerate(new)]
+    nest: Stmt = BlockRealize(tuple(variables), TRUE, body)
+    for var, iter_var in zip(reversed(variables), reversed(new), strict=True):
+        nest = For(var, iter_var.extent, nest)
+    top = loops[0] if loops else site.realize
+    depth = next(n for n, stmt in enumerate(site.path) if stmt is top)
+    return replace_at(func, (*scope.path[:-1], *site.path[: depth + 1]), nest)
+
+
+def _own_loops(site: Site, refuse: Refuse) -> tuple[For, ...]:
+    """Return the loops around a block, which must run it once for each point of its iterators."""
+    inner: Stmt = site.realize
+    for loop in reversed(site.loops):
+        if loop.body is not inner:
+            raise refuse(f"block {site.name} does not stand alone in loop {loop.var.name}", loop)
+        if loop.kind != "serial":
+            raise refuse(f"loop {loop.var.name} is {loop.kind}", loop)
+        inner = loop
+    values, sizes = site.realize.iter_values, {loop.var: loop.extent for loop in site.loops}
+    bound = {v: i.extent for v, i in zip(values, site.block.iter_vars, strict=True)}
+    is_plain = len(bound) == len(values) and bound == sizes
+    if not is_plain or site.realize.predicate != TRUE:
+        reason = f"block {site.name} does not run once for each iteration of its loops"
+        raise refuse(f"{reason}, each bound to an iterator of its extent", site.realize)
+    return site.loops
+
+
+def _require_any_order(site: Site, refuse: Refuse) -> None:
+    kind = site.kind
+    if isinstance(kind, Unknown):
+        raise refuse(kind.reason, site.realize)
+    if kind in ("reduction", "update") and not is_commutative(site.block):
+        reason = f"the reduction of block {site.name} is not known to be commutative"
+        raise refuse(reason, site.realize)
+
+
+def _extents(site: Site, refuse: Refuse) -> list[int]:
+    found: list[int] = []
+    for iter_var in site.block.iter_vars:
+        if not isinstance(iter_var.extent, IntImm):
+            reason = f"iterator {iter_var.var.name} of block {site.name} has a symbolic extent"
+            raise refuse(reason, site.realize)
+        found.append(iter_var.extent.value)
+    return found
+
+
+def _new_iterators(
+    site: Site, index_map: IndexMap, sizes: tuple[int, ...], refuse: Refuse
+) -> tuple[IterVar, ...]:
+    kinds: dict[Var, IterKind] = {
+        param: i.kind for param, i in zip(index_map.params, site.block.iter_vars, strict=True)
+    }
+    new: list[IterVar] = []
+    for number, (result, size) in enumerate(zip(index_map.results, sizes, strict=True)):
+        used = {kinds[node] for node in walk(result) if isinstance(node, Var)}
+        if size > 1 and len(used) > 1:
+            reason = f"the new iterator {show(index_map.params, result)} of block {site.name}"
+            raise refuse(f"{reason} is made of iterators of different kinds", site.realize)
+        kind: IterKind = used.pop() if size > 1 else "spatial"
+        dtype = dtype_of(result)
+        new.append(IterVar(Var(f"v{number}", dtype), IntImm(size, dtype), kind))
+    return tuple(new)
+
+
+def _in_terms_of(block: Block, mapping: dict[Var, Expr], new: tuple[IterVar, ...]) -> Block:
+    """Return a block over new iterators, the places that it touches simplified."""
+    sizes = {i.var: i.extent.value for i in new if isinstance(i.extent, IntImm)}
+
+    def place(expr: Expr) -> Expr:
+        return simplify(expr, sizes)
+
+    def load(expr: Expr) -> Expr | None:
+        if isinstance(expr, Load):
+            return Load(expr.buffer, tuple(place(index) for index in expr.indices))
+        return None
+
+    def visit(stmt: Stmt) -> Stmt:
+        changed = map_stmt(stmt, visit, lambda e: transform_expr(e, load))
+        if isinstance(changed, Store):
+            return Store(changed.buffer, tuple(map(place, changed.indices)), changed.value)
+        return changed
+
+    renamed = substitute(BlockRealize((), TRUE, block), mapping)
+    assert isinstance(renamed, BlockRealize), "substitution keeps the kind of a statement"
+    inner = renamed.block
+    return replace(
+        inner,
+        iter_vars=new,
+        reads=tuple(map_region(r, place) for r in inner.reads),
+        writes=tuple(map_region(r, place) for r in inner.writes),
+        body=visit(inner.body),
+        init=None if inner.init is None else visit(inner.init),
+    )
