@@ -37,6 +37,10 @@ class Names:
         self._names[var] = name
         return name
 
+    def call(self, var: Var, text: str) -> None:
+        """Let a text that names a variable stand for it from here on: `A.strides[0]`."""
+        self._names[var] = text
+
     def __contains__(self, var: Var) -> bool:
         """Tell whether a variable has a name already."""
         return var in self._names

@@ -33,6 +33,13 @@ def print_buffer(buffer: Buffer, names: Names, *, is_parameter: bool = False) ->
     return ", ".join(arguments)
 
 
+def name_strides(buffer: Buffer, names: Names) -> None:
+    """Let the strides that a buffer is the first to name be called as TVM calls them."""
+    for number, stride in enumerate(buffer.strides):
+        if isinstance(stride, Var) and names[stride].isidentifier():
+            names.call(stride, f"{names[buffer.data]}.strides[{number}]")
+
+
 def symbols_of(exprs: Iterable[Expr]) -> Iterator[Var]:
     """Yield the variables in expressions, in the order in which they are written."""
     for expr in exprs:

@@ -6,6 +6,7 @@ import json
 import math
 from typing import assert_never
 
+from compiler.ir.dtypes import is_float
 from compiler.ir.names import Names
 from compiler.ir.nodes import (
     AnnotationDict,
@@ -33,7 +34,7 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.opaque import OPAQUE
 
-_NOT, _COMPARE = 3, 4
+_NOT, _COMPARE, _UNARY = 3, 4, 11
 _PRECEDENCE = {
     "or": 1,
     "and": 2,
@@ -67,6 +68,8 @@ def print_expr(expr: Expr, names: Names, parent: int = 0) -> str:  # noqa: C901
             return f"T.{dtype}({_float(value)})"
         case BinOp("min" | "max" as function, lhs, rhs):
             return _call(function, (lhs, rhs), names)
+        case BinOp("^", value, IntImm(-1)):
+            return f"~{print_expr(value, names, _UNARY)}"
         case BinOp(op, lhs, rhs) | Logic(op, lhs, rhs):
             level = _PRECEDENCE[op]
             # Operators group to the left: a - (b - c) is not a - b - c.
@@ -90,6 +93,8 @@ def print_expr(expr: Expr, names: Names, parent: int = 0) -> str:  # noqa: C901
             # The name alone does not say its type.
             text = _call(name, args, names)
             return text if dtype == "int32" else f'T.Cast("{dtype}", {text})'
+        case Call("abs", args, dtype) if is_float(dtype):
+            return _call("fabs", args, names)
         case Call(name, args, _):
             return _call(name, args, names)
         case StringImm(value):

@@ -31,7 +31,7 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.print_buffer import print_buffer, symbols_of
+from compiler.ir.print_buffer import name_strides, print_buffer, symbols_of
 from compiler.ir.print_expr import (
     print_annotation,
     print_annotations,
@@ -262,6 +262,7 @@ class _Printer:
                 yield f"{indent}{self._names.bind(var)} = T.{var.dtype}()", None
         arguments = print_buffer(buffer, self._names)
         name = self._names.bind(buffer.data)
+        name_strides(buffer, self._names)
         yield f"{indent}{name} = T.match_buffer({source}, {arguments})", buffer
 
     def _axes(self, realize: BlockRealize) -> Iterator[tuple[str, IterVar]]:

@@ -30,7 +30,7 @@ from compiler.script.arguments import bind, literal_dict, string
 from compiler.script.buffers import ALLOCATIONS, allocation, match, regions
 from compiler.script.context import Axis, Context, call_name
 from compiler.script.error import near
-from compiler.script.expressions import condition, index, interval
+from compiler.script.expressions import condition, extent_of, index, interval
 from compiler.script.literals import converted
 from compiler.script.symbols import declare_symbol
 
@@ -246,7 +246,7 @@ class _Head:
 
     def _domain(self, node: ast.expr) -> tuple[Expr, Expr]:
         if not isinstance(node, ast.Tuple | ast.List):
-            extent = simplify(index(self._context, node))
+            extent = extent_of(index(self._context, node))
             return IntImm(0, dtype_of(extent)), extent
         if len(node.elts) != 2:
             raise self._context.error("expected an extent, or the two ends of a range", node)

@@ -21,7 +21,7 @@ from compiler.ir.nodes import (
 from compiler.ir.simplify import simplify
 from compiler.script.arguments import Arguments, bind, dtype, string
 from compiler.script.context import Context, Value, call_name, dialect_name
-from compiler.script.expressions import constant_int, index, same_type, subscript
+from compiler.script.expressions import constant_int, extent_of, index, same_type, subscript
 from compiler.script.symbols import declared_dtype, dimension
 
 ALLOCATIONS = frozenset({"alloc_buffer", "sblock_alloc_buffer"})
@@ -119,7 +119,7 @@ def _shape(
     if shape is None:
         raise context.error("expected a shape", place)
     extents = shape.elts if isinstance(shape, ast.Tuple | ast.List) else [shape]
-    return tuple(simplify(dimension(context, extent)) for extent in extents)
+    return tuple(extent_of(dimension(context, extent)) for extent in extents)
 
 
 def _strides(context: Context, node: ast.expr | None) -> tuple[Expr, ...]:

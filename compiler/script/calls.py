@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from compiler.ir.bounds import bounds
 from compiler.ir.dtypes import DType, is_float, is_integer, is_signed
 from compiler.ir.intrinsics import INTRINSICS, result_dtype
 from compiler.ir.nodes import (
@@ -94,6 +95,9 @@ def call(context: Context, node: ast.Call) -> Expr:
         ScriptError: If there is no such function or it does not take these arguments.
     """
     name = dialect_name(node.func)
+    if name is None and isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
+        argument = bind(context, node, ("dtype",))["dtype"]
+        return _conversion(dtype(context, argument), expression(context, node.func.value))
     if name is None:
         raise context.error("expected a call of the dialect, such as T.max(a, b)", node.func)
     name = _ALIASES.get(name, name)
@@ -214,6 +218,8 @@ def _truncdiv(context: Context, node: ast.Call) -> Expr:
 def _truncmod(context: Context, node: ast.Call) -> Expr:
     """Parse `T.truncmod(a, b)`: what is left takes the sign of `a`."""
     lhs, rhs = _integers(context, node)
+    if _is_not_negative(context, lhs):
+        return BinOp("%", lhs, rhs)
     return BinOp("-", lhs, BinOp("*", _towards_zero(context, lhs, rhs, node), rhs))
 
 
@@ -233,11 +239,16 @@ def _towards_zero(context: Context, lhs: Expr, rhs: Expr, place: ast.AST) -> Exp
     dtype = dtype_of(lhs)
     if not is_integer(dtype):
         raise context.error(f"expected integers, got {dtype}", place)
-    if not is_signed(dtype) or (isinstance(lhs, IntImm) and lhs.value >= 0):
+    if _is_not_negative(context, lhs):
         return BinOp("//", lhs, rhs)
     zero, one = IntImm(0, dtype), IntImm(1, dtype)
     moved = Select(Compare("<", lhs, zero), BinOp("-", rhs, one), zero)
     return BinOp("//", BinOp("+", lhs, moved), rhs)
+
+
+def _is_not_negative(context: Context, expr: Expr) -> bool:
+    interval = bounds(expr, context.ranges()) if is_signed(dtype_of(expr)) else (0, 0)
+    return interval is not None and interval[0] >= 0
 
 
 def _ceildiv(context: Context, node: ast.Call) -> Expr:

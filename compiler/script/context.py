@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias, TypeVar
 
+from compiler.ir.bounds import Interval
 from compiler.ir.dtypes import DType
 from compiler.ir.nodes import BinOp, Buffer, Expr, IntImm, Var, dtype_of
 from compiler.ir.visit import walk
@@ -55,7 +56,14 @@ class Handle:
     name: str
 
 
-Entity: TypeAlias = Buffer | Axis | Value | Handle
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread that is named before it is launched."""
+
+    tag: str
+
+
+Entity: TypeAlias = Buffer | Axis | Value | Handle | Thread
 
 
 class Context:
@@ -124,6 +132,13 @@ class Context:
                     f"names stand for more than {_MAX_SUBSTITUTED} operations in all", place
                 )
         return value
+
+    def ranges(self) -> dict[Var, Interval]:
+        """Return the values that loop variables and iterators in scope take, where it is known."""
+        axes = (e for scope in self._scopes for e in scope.values() if isinstance(e, Axis))
+        return {
+            axis.var: (0, axis.extent.value - 1) for axis in axes if isinstance(axis.extent, IntImm)
+        }
 
     def at(self, node: Node, place: ast.AST) -> Node:
         """Remember where an IR node came from."""

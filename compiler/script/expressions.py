@@ -24,7 +24,8 @@ from compiler.ir.nodes import (
     dtype_of,
 )
 from compiler.ir.simplify import simplify
-from compiler.script.context import Context, Handle
+from compiler.script.context import Context, Handle, Thread
+from compiler.script.error import near
 from compiler.script.literals import Parsed, match_types, number, promoted
 
 _MAX_CHAIN = 60  # a chain of n operators becomes n nested nodes
@@ -62,14 +63,18 @@ def expression(context: Context, node: ast.expr) -> Expr:
     return context.at(_expression(context, node), node)
 
 
-def _expression(context: Context, node: ast.expr) -> Expr:
+def _expression(context: Context, node: ast.expr) -> Expr:  # noqa: C901 - a case each
     match node:
         case ast.Constant(value=bool() | int() | float() as value):
             return _constant(context, node, value)
         case ast.Name():
             return _name(context, node)
+        case ast.Subscript(value=ast.Attribute() as attribute):
+            return _described(context, attribute, node.slice)
         case ast.Subscript():
             return Load(*element(context, node))
+        case ast.Attribute(attr="elem_offset"):
+            return _described(context, node, None)
         case ast.BinOp(left=left, op=op, right=right):
             lhs, rhs = (expression(context, left), left), (expression(context, right), right)
             return combine(context, op, lhs, rhs, node)
@@ -86,6 +91,38 @@ def _expression(context: Context, node: ast.expr) -> Expr:
         case _:
             what = "a string" if isinstance(node, ast.Constant) else type(node).__name__
             raise context.error(f"expected an expression of the dialect, got {what}", node)
+
+
+def _described(context: Context, node: ast.Attribute, place: ast.expr | None) -> Expr:
+    """Parse `A.strides[0]`, `A.shape[0]` or `A.elem_offset`."""
+    buffer = context.lookup(node.value) if isinstance(node.value, ast.Name) else None
+    if not isinstance(buffer, Buffer):
+        raise context.error("expected the name of a buffer", node.value)
+    if node.attr == "elem_offset" and place is None:
+        if buffer.elem_offset is None and buffer.offset_factor:
+            raise context.error(f"name the offset of {buffer.name}: elem_offset=T.int32()", node)
+        return IntImm(0) if buffer.elem_offset is None else buffer.elem_offset
+    parts = {"shape": buffer.shape, "strides": strides_of(buffer)}.get(node.attr)
+    if parts is None:
+        hint = near(node.attr, ("shape", "strides", "elem_offset"))
+        raise context.error(f"a buffer has no {node.attr}{hint}", node)
+    assert place is not None
+    number = constant_int(context, place, "a dimension").value
+    if not 0 <= number < len(parts):
+        raise context.error(f"{buffer.name} has {len(parts)} dimension(s), got {number}", place)
+    return parts[number]
+
+
+def strides_of(buffer: Buffer) -> tuple[Expr, ...]:
+    """Return the strides of a buffer in elements, of a dense one too."""
+    if buffer.strides:
+        return buffer.strides
+    strides: list[Expr] = []
+    step: Expr = IntImm(1)
+    for extent in reversed(buffer.shape):
+        strides.append(step)
+        step = simplify(BinOp("*", *same_type(extent, step)))
+    return tuple(reversed(strides))
 
 
 def element(context: Context, node: ast.Subscript) -> tuple[Buffer, tuple[Expr, ...]]:
@@ -195,11 +232,17 @@ def extent_between(start: Expr, stop: Expr) -> Expr:
     """Return the number of values from `start` to `stop`, which is left out."""
     match start, stop:
         case IntImm(0), _:
-            return simplify(stop)
+            return extent_of(stop)
         case _, BinOp("+", lhs, length) if lhs == start:
-            return simplify(length)  # as it was written
+            return extent_of(length)
         case _:
             return simplify(BinOp("-", stop, start))
+
+
+def extent_of(expr: Expr) -> Expr:
+    """Return a number if an expression is known to be one, else the expression as it stands."""
+    known = simplify(expr)
+    return known if isinstance(known, IntImm) else expr
 
 
 def combine(context: Context, op: ast.operator, lhs: Parsed, rhs: Parsed, place: ast.AST) -> Expr:
@@ -282,6 +325,10 @@ def _name(context: Context, node: ast.Name) -> Expr:
             raise context.error(f"buffer {node.id} is used without indices", node)
         case Handle():
             raise context.error(f"{node.id} is a handle: match it with T.match_buffer", node)
+        case Thread():
+            raise context.error(
+                f"{node.id} is not launched yet: T.launch_thread({node.id}, 4)", node
+            )
         case _:
             return context.value_of(entity, node)
 

@@ -147,6 +147,23 @@ def is_anything(expr: Expr) -> TypeGuard[Call]:
     return isinstance(expr, Call) and expr.name in OPAQUE and OPAQUE[expr.name].dtype is None
 
 
+def stored(context: Context, name: str, dtype: DType, computed: Expr, value: ast.expr) -> Expr:
+    """Return a value in the type of what will hold it.
+
+    Raises:
+        ScriptError: If something would be lost.
+    """
+    found = adapt(context, computed, value, dtype)
+    if dtype_of(found) != dtype and widens(dtype_of(found), dtype):
+        found = converted(found, dtype)
+    if dtype_of(found) != dtype:
+        raise context.error(
+            f'{name} holds {dtype}, got {dtype_of(found)}: convert with T.Cast("{dtype}", ...)',
+            value,
+        )
+    return found
+
+
 def widens(source: DType, to: DType) -> bool:
     """Tell whether a store converts by itself: to a wider type, or an integer to a float."""
     if source == "bool" or (is_float(to) and not is_float(source)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from compiler.ir.dtypes import DType, is_integer
 from compiler.ir.nodes import Expr, Var
@@ -39,38 +39,46 @@ def scalar_parameter(annotation: ast.expr) -> DType | None:
 
 
 def declare_symbol(context: Context, statement: ast.stmt) -> bool:
-    """Take `n = T.int64()`; tell whether the statement was that.
+    """Take `n = T.int64()` or `n, m = T.int64(), T.int64()`; tell whether it was that.
 
     Raises:
-        ScriptError: If the variable is declared with another type than it has already.
+        ScriptError: If a variable is declared with another type than it has already.
     """
-    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Call):
-        return False
-    of = declared_dtype(context, statement.value)
-    if of is None:
-        return False
-    target = statement.targets[0]
-    if len(statement.targets) != 1 or not isinstance(target, ast.Name):
-        raise context.error("expected one name for the variable", target)
-    known = context.get(target.id)
-    if isinstance(known, Value) and isinstance(known.expr, Var):
-        if known.expr.dtype != of:
+    pairs = list(_declarations(context, statement))
+    for target, of in pairs:
+        if not isinstance(target, ast.Name):
+            raise context.error("expected one name for the variable", target)
+        known = context.get(target.id)
+        if not (isinstance(known, Value) and isinstance(known.expr, Var)):
+            context.define(target.id, Value(Var(target.id, of)))
+        elif known.expr.dtype != of:
             raise context.error(f"{target.id} is {known.expr.dtype} already, not {of}", statement)
-        return True
-    context.define(target.id, Value(Var(target.id, of)))
-    return True
+    return bool(pairs)
+
+
+def _declarations(context: Context, statement: ast.stmt) -> Iterator[tuple[ast.expr, DType]]:
+    """Yield the names that a statement declares, each with its type."""
+    match statement:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(
+            targets
+        ) == len(values):
+            types = [declared_dtype(context, value) for value in values]
+            if None not in types:
+                yield from zip(targets, types, strict=True)
+        case ast.Assign(targets=[target], value=value):
+            of = declared_dtype(context, value)
+            if of is not None:
+                yield target, of
+        case _:
+            pass
 
 
 def find_declarations(context: Context, body: Sequence[ast.stmt]) -> None:
     """Note the types of the symbols that a body declares: the signature comes first."""
     for statement in body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value):
-                of = declared_dtype(context, value)
-                if of is not None:
-                    context.symbol_dtypes.setdefault(name, of)
-            case _:
-                pass
+        for target, of in _declarations(context, statement):
+            if isinstance(target, ast.Name):
+                context.symbol_dtypes.setdefault(target.id, of)
 
 
 def dimension(context: Context, node: ast.expr) -> Expr:

@@ -150,7 +150,7 @@ def main(a: T.handle, b: T.handle) -> None:
         ("1 + A[vi, vj]", "T.float32(1.0) + A[vi, vj]"),
         ("-A[vi, vj]", "A[vi, vj] * T.float32(-1.0)"),
         ("A[7 - vi, vj]", "A[7 - vi, vj]"),
-        ("T.fabs(A[vi, vj])", "T.abs(A[vi, vj])"),
+        ("T.abs(A[vi, vj])", "T.fabs(A[vi, vj])"),
         ("T.float32(vi)", 'T.Cast("float32", vi)'),
         ("T.cast(N[vi], 'float32')", 'T.Cast("float32", N[vi])'),
         ("A[vi, vj] if 0 < vi < 3 else 0", None),

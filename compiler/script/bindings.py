@@ -1,0 +1,161 @@
+"""Parse statements that name something: values, variables, storage, threads."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from compiler.ir.dtypes import DType
+from compiler.ir.nodes import Allocate, For, Let, Stmt, Var, dtype_of
+from compiler.script.arguments import DTYPE_NAMED, bind, string
+from compiler.script.blocks import Body
+from compiler.script.buffers import FLAT_ALLOCATIONS, flat_allocation
+from compiler.script.context import Axis, Context, Thread, Value, call_name, dialect_name
+from compiler.script.error import near
+from compiler.script.expressions import expression
+from compiler.script.literals import adapt, stored
+from compiler.script.loops import launched
+from compiler.script.symbols import declare_symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a statement that names something puts around all that come after it."""
+
+    around: Callable[[Stmt], Stmt]
+
+
+def assign(context: Context, name: str, value: ast.expr, node: ast.Assign) -> Binding | None:
+    """Parse `name = value`; None if the name stands for what is known already.
+
+    Raises:
+        ScriptError: If the value is none.
+    """
+    called = call_name(value)
+    if called is None or not isinstance(value, ast.Call):
+        return let(context, name, value, node)
+    if called in FLAT_ALLOCATIONS:
+        buffer = flat_allocation(context, name, value, node)
+        return Binding(lambda body: context.at(Allocate(buffer, body), node))
+    if called == "meta_var":
+        argument = bind(context, value, ("value",))["value"]
+        context.define(name, Value(expression(context, argument)))
+        return None
+    if declare_symbol(context, node):
+        return None
+    if called == "launch_thread":
+        axis, tag = launched(context, name, value)
+        return _launch(context, axis, tag, node)
+    if called == "env_thread":
+        argument = bind(context, value, ("thread_tag",), ("dtype",))["thread_tag"]
+        context.define(name, Thread(string(context, argument, "a thread")))
+        return None
+    if called == "let":
+        value = bind(context, value, ("value",))["value"]
+    return let(context, name, value, node)
+
+
+def let(
+    context: Context,
+    name: str,
+    value: ast.expr,
+    node: ast.AnnAssign | ast.Assign,
+    note: ast.expr | None = None,
+) -> Binding:
+    """Parse `x: T.let[T.float32] = value`; `x: T.float32 = value` and `x = value` are older.
+
+    Raises:
+        ScriptError: If the value is none, or is to change one outside.
+    """
+    if context.is_outer(name):
+        raise context.error(
+            f"{name} has a value outside: a value can't be changed, give this one another name",
+            node.targets[0] if isinstance(node, ast.Assign) else node.target,
+        )
+    computed = expression(context, value)
+    of = None if note is None else _let_dtype(context, note)
+    if of is not None:
+        computed = stored(context, name, of, computed, value)
+    var = Var(name, dtype_of(computed))
+    context.define(name, Value(var))
+    return Binding(lambda body: context.at(Let(var, computed, body), node))
+
+
+def _let_dtype(context: Context, note: ast.expr) -> DType | None:
+    """Return the type in `T.let[T.float32]` or `T.float32`; None for `T.let`."""
+    if dialect_name(note) == "let":
+        return None
+    inner = note
+    if isinstance(note, ast.Subscript) and dialect_name(note.value) == "let":
+        inner = note.slice
+    if isinstance(inner, ast.Call) and not inner.args:
+        inner = inner.func
+    name = dialect_name(inner) or ""
+    if name not in DTYPE_NAMED:
+        raise context.error(f"expected T.let[T.float32] or the like{near(name, DTYPE_NAMED)}", note)
+    return DTYPE_NAMED[name]
+
+
+def with_let(context: Context, node: ast.With, call: ast.Call, body: Body) -> Stmt:
+    """Parse `with T.let(x, value):`, or `with T.LetStmt(value) as x:`.
+
+    Raises:
+        ScriptError: If it names no value.
+    """
+    name = node.items[0].optional_vars
+    if name is None:
+        two = bind(context, call, ("var", "value"))
+        name, value = two["var"], two["value"]
+    else:
+        value = bind(context, call, ("value",), ("type_annotation", "var"))["value"]
+    if not isinstance(name, ast.Name):
+        raise context.error("expected a name for the value", name)
+    computed, declared = expression(context, value), context.get(name.id)
+    if isinstance(declared, Value) and isinstance(declared.expr, Var):
+        computed = adapt(context, computed, value, dtype_of(declared.expr))
+    var = Var(name.id, dtype_of(computed))
+    with context.scope():
+        context.define(name.id, Value(var))
+        return context.at(Let(var, computed, body(context, node.body, node)), node)
+
+
+def with_storage(context: Context, node: ast.With, call: ast.Call, body: Body) -> Stmt:
+    """Parse `with T.allocate((4,), "float32") as X:`.
+
+    Raises:
+        ScriptError: If it allocates nothing.
+    """
+    name = node.items[0].optional_vars
+    if not isinstance(name, ast.Name):
+        raise context.error("expected a name for the buffer: with T.allocate(...) as name", call)
+    with context.scope():
+        buffer = flat_allocation(context, name.id, call, node)
+        return context.at(Allocate(buffer, body(context, node.body, node)), node)
+
+
+def launch(context: Context, call: ast.Call, node: ast.stmt) -> Binding:
+    """Parse `T.launch_thread(tx, 64)`, of a thread that `T.env_thread` named.
+
+    Raises:
+        ScriptError: If it launches nothing.
+    """
+    return _launch(context, *launched(context, None, call), node)
+
+
+def with_threads(context: Context, node: ast.With, call: ast.Call, body: Body) -> Stmt:
+    """Parse `with T.launch_thread("threadIdx.x", 64) as tx:`.
+
+    Raises:
+        ScriptError: If it launches nothing.
+    """
+    name = node.items[0].optional_vars
+    with context.scope():
+        axis, tag = launched(context, name.id if isinstance(name, ast.Name) else None, call)
+        return _launch(context, axis, tag, node).around(body(context, node.body, node))
+
+
+def _launch(context: Context, axis: Axis, tag: str, node: ast.stmt) -> Binding:
+    return Binding(
+        lambda body: context.at(For(axis.var, axis.extent, body, "thread_binding", tag), node)
+    )
