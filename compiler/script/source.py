@@ -16,6 +16,7 @@ MAX_NODES = 200_000
 # Python's parser needs quadratic time for f-strings with many braces; the dialect needs few.
 MAX_BRACES = 2_000
 
+_LEAVES = frozenset({ast.Name, ast.Constant})
 _EXCERPT = 160  # characters
 _WARNINGS = threading.Lock()
 
@@ -115,8 +116,17 @@ def _margin(lines: list[str]) -> int:
 
 
 def _walk(tree: ast.AST) -> Iterator[tuple[ast.AST, int]]:
+    """Yield the nodes with their depth, but for operators and the like, which hold nothing."""
     stack = [(tree, 0)]
     while stack:
         node, depth = stack.pop()
         yield node, depth
-        stack.extend((child, depth + 1) for child in ast.iter_child_nodes(node))
+        if type(node) in _LEAVES:
+            continue
+        depth += 1
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if isinstance(value, list):
+                stack.extend((child, depth) for child in value if isinstance(child, ast.AST))
+            elif isinstance(value, ast.AST) and value._fields:
+                stack.append((value, depth))
