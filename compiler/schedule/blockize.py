@@ -31,12 +31,17 @@ from compiler.schedule.tree import child_blocks, fresh_block_name, loop_at, loop
 
 
 def blockize(
-    func: PrimFunc, loop: Var, *, preserve_unit_iters: bool = True
+    func: PrimFunc,
+    loop: Var,
+    *,
+    preserve_unit_iters: bool = True,
+    refuse: Refuse | None = None,
 ) -> tuple[PrimFunc, str]:
     """Make a block of a loop and all that it holds, around the one block in it.
 
     Args:
         preserve_unit_iters: Whether loops of one iteration are still named by iterators.
+        refuse: Makes the errors, if another primitive asks.
 
     Requires:
         The loop holds one block, and between them are only loops. Each iterator is a multiple of
@@ -59,7 +64,7 @@ def blockize(
     Raises:
         ScheduleError: If a requirement does not hold.
     """
-    refuse = refusal("blockize", func)
+    refuse = refuse or refusal("blockize", func)
     path = loop_path(func, loop, refuse)
     target = loop_at(path)
     below = list(child_blocks(target))

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.nodes import PrimFunc, Var
 from compiler.schedule.blockize import blockize, blockize_blocks
 from compiler.schedule.handle import BlockRV, LoopRV
 from compiler.schedule.queries import Queries
 from compiler.schedule.rfactor import rfactor
+from compiler.schedule.tensor_intrin import TensorIntrin, TensorIntrinError
+from compiler.schedule.tensorize import tensorize
 
 
 class TensorMethods(Queries):
@@ -56,6 +58,40 @@ class TensorMethods(Queries):
         if any(func is not found[0][1] for _, func, _ in found):
             raise self._fail(primitive, "the blocks are in different functions")
         return [handle for handle, _, _ in found], found[0][1], [name for _, _, name in found]
+
+    def tensorize(
+        self,
+        block_or_loop: BlockRV | LoopRV | str,
+        tensor_intrin: str,
+        preserve_unit_iters: bool = True,
+    ) -> None:
+        """Let a tensor intrinsic do what a block or a loop does; see `compiler.schedule.tensorize`.
+
+        Args:
+            tensor_intrin: The name under which the intrinsic was registered.
+            preserve_unit_iters: Whether loops of one iteration are still named by iterators.
+
+        Raises:
+            ScheduleError: If a requirement does not hold, or there is no such intrinsic.
+        """
+        handle: BlockRV | LoopRV
+        target: Var | str
+        if isinstance(block_or_loop, LoopRV):
+            handle = block_or_loop
+            func, target = self._loop("tensorize", block_or_loop)
+        else:
+            handle, func, target = self._find("tensorize", block_or_loop)
+        try:
+            intrin = TensorIntrin.get(tensor_intrin)
+        except TensorIntrinError as error:
+            raise self._fail("tensorize", str(error), func) from None
+        self._commit(tensorize(func, target, intrin, preserve_unit_iters=preserve_unit_iters))
+        arguments = {
+            "block_or_loop": handle,
+            "tensor_intrin": tensor_intrin,
+            "preserve_unit_iters": preserve_unit_iters,
+        }
+        self._record("tensorize", arguments)
 
     def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
         """Reduce for each iteration of a loop, then over it; see `compiler.schedule.rfactor`.
