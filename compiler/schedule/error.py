@@ -7,10 +7,13 @@ TraceError      a trace read from outside is malformed
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from compiler.ir.nodes import PrimFunc
 from compiler.ir.printer import mark
+
+Detail: TypeAlias = Literal["detail", "fast", "none"]
+"""How much an error says: the program with the place marked, the reason alone, or nothing."""
 
 
 class ScheduleError(Exception):
@@ -20,15 +23,27 @@ class ScheduleError(Exception):
     are assertions.
     """
 
-    def __init__(self, primitive: str, reason: str, program: PrimFunc, at: object) -> None:
+    def __init__(
+        self,
+        primitive: str,
+        reason: str,
+        program: PrimFunc,
+        at: object,
+        detail: Detail = "detail",
+    ) -> None:
         super().__init__(primitive, reason, program, at)
         self.primitive = primitive
         self.reason = reason
         self.program = program
         self.at = at
+        self.detail = detail
 
     def __str__(self) -> str:
         """Render the reason over the program, its place marked with `>`."""
+        if self.detail == "none":
+            return f"{self.primitive}: refused"
+        if self.detail == "fast":
+            return f"{self.primitive}: {self.reason}"
         return f"{self.primitive}: {self.reason}\n{mark(self.program, self.at)}"
 
 

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from compiler.ir.nodes import BinOp, Expr, For, IntImm, PrimFunc, Var, dtype_of
+from compiler.ir.simplify import simplify
+from compiler.schedule.digits import extent_or_unknown, variables
 from compiler.schedule.error import refusal
+from compiler.schedule.plain_loop import require_plain
 from compiler.schedule.rebind import rebind
-from compiler.schedule.split import plain_extent
 from compiler.schedule.tree import extents_of, loop_at, loop_path, loops_on, replace_at
 
 
-def fuse(func: PrimFunc, loops: Sequence[Var]) -> tuple[PrimFunc, Var]:
-    """Fuse nested loops into one.
+def fuse(
+    func: PrimFunc, loops: Sequence[Var], *, preserve_unit_iters: bool = True
+) -> tuple[PrimFunc, Var]:
+    """Fuse nested loops into one serial loop.
+
+    Args:
+        preserve_unit_iters: Whether the new loop appears in the values of iterators even if it
+            has a single iteration.
 
     Requires:
-        The loops are serial, without annotations, of literal extents. Each is the whole body of
-        the one before it.
+        The loops have no annotations and no threads. Each is the whole body of the one before it,
+        and its extent does not depend on the others.
 
     Rewrites:
         for i, j in T.grid(n, m):   ->   for i_j_fused in range(n * m):
@@ -28,25 +35,42 @@ def fuse(func: PrimFunc, loops: Sequence[Var]) -> tuple[PrimFunc, Var]:
     """
     refuse = refusal("fuse", func)
     path = loop_path(func, loops[0], refuse)
-    outer = loop_at(path)
-    inner = outer
-    sizes = [plain_extent(outer, refuse)]
+    outer = inner = loop_at(path)
+    require_plain(outer, refuse)
+    sizes = [outer.extent]
     for var in loops[1:]:
         body = inner.body
         if not isinstance(body, For) or body.var is not var:
             reason = f"loop {var.name} is not the whole body of loop {inner.var.name}"
             raise refuse(reason, inner)
         inner = body
-        sizes.append(plain_extent(inner, refuse))
+        require_plain(inner, refuse)
+        around = variables(inner.extent) & set(loops)
+        if around:
+            names = ", ".join(sorted(other.name for other in around))
+            raise refuse(f"the extent of loop {var.name} depends on loop {names}", inner)
+        sizes.append(inner.extent)
 
     dtype = dtype_of(outer.var)
     fused = Var("_".join([*(var.name for var in loops), "fused"]), dtype)
+    total: Expr = sizes[0]
+    for size in sizes[1:]:
+        total = simplify(BinOp("*", total, size))
+    extents = {**extents_of(loops_on(path[:-1])), fused: extent_or_unknown(total)}
+    values = _parts(fused, loops, sizes)
+    body = rebind(inner.body, values, extents, keep_units=preserve_unit_iters)
+    return replace_at(func, path, For(fused, total, body)), fused
+
+
+def _parts(fused: Var, loops: Sequence[Var], sizes: Sequence[Expr]) -> dict[Var, Expr]:
+    """Return the value of each loop as a part of the number that the fused loop counts."""
     values: dict[Var, Expr] = {}
-    for number, (var, size) in enumerate(zip(loops, sizes, strict=True)):
-        scale = math.prod(sizes[number + 1 :])
-        value: Expr = fused if scale == 1 else BinOp("//", fused, IntImm(scale, dtype))
-        values[var] = value if number == 0 else BinOp("%", value, IntImm(size, dtype))
-    total = math.prod(sizes)
-    extents = {**extents_of(loops_on(path[:-1])), fused: total}
-    body = rebind(inner.body, values, extents)
-    return replace_at(func, path, For(fused, IntImm(total, dtype), body)), fused
+    rest: Expr = fused
+    for number in range(len(loops) - 1, -1, -1):
+        size = sizes[number]
+        if isinstance(size, IntImm) and size.value == 1:
+            values[loops[number]] = IntImm(0, dtype_of(loops[number]))
+            continue
+        values[loops[number]] = BinOp("%", rest, size) if number else rest
+        rest = BinOp("//", rest, size)
+    return values

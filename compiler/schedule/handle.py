@@ -1,9 +1,14 @@
-"""Handles: the random variables of a trace. Each stands for a block, a loop or an integer."""
+"""Handles: the random variables of a trace. Each stands for a block, a loop or an integer.
+
+Arithmetic on integers that sampling chose gives terms, which stand for what comes out.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TypeAlias
+
+from compiler.schedule.instruction import TermOp
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,11 +25,57 @@ class LoopRV:
     name: str
 
 
+class _Value:
+    """Arithmetic on what stands for an integer."""
+
+    __slots__ = ()
+
+    def __add__(self, other: Operand) -> TermRV:
+        return TermRV("+", self, other)
+
+    def __radd__(self, other: int) -> TermRV:
+        return TermRV("+", other, self)
+
+    def __sub__(self, other: Operand) -> TermRV:
+        return TermRV("-", self, other)
+
+    def __rsub__(self, other: int) -> TermRV:
+        return TermRV("-", other, self)
+
+    def __mul__(self, other: Operand) -> TermRV:
+        return TermRV("*", self, other)
+
+    def __rmul__(self, other: int) -> TermRV:
+        return TermRV("*", other, self)
+
+    def __floordiv__(self, other: Operand) -> TermRV:
+        return TermRV("//", self, other)
+
+    def __rfloordiv__(self, other: int) -> TermRV:
+        return TermRV("//", other, self)
+
+    def __mod__(self, other: Operand) -> TermRV:
+        return TermRV("%", self, other)
+
+    def __rmod__(self, other: int) -> TermRV:
+        return TermRV("%", other, self)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class ExprRV:
+class ExprRV(_Value):
     """An integer that a sampling instruction chose."""
 
     name: str
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class TermRV(_Value):
+    """What is computed of integers that sampling chose."""
+
+    op: TermOp
+    lhs: Operand
+    rhs: Operand
+
+
+Operand: TypeAlias = int | _Value
 Handle: TypeAlias = BlockRV | LoopRV | ExprRV

@@ -12,6 +12,7 @@ The last allows another order, but not two iterations at once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -108,8 +109,11 @@ def _accumulates_inside(nest: Nest, site: Site) -> bool:
     )
 
 
-def why_not_one(nest: Nest, buffer: Buffer) -> str | None:
-    """Return None if one block alone touches a buffer, in any order; else the reason why not."""
+def why_not_one(nest: Nest, buffer: Buffer, order: Sequence[Var]) -> str | None:
+    """Return None if one block alone touches a buffer, and may in another order of the loops.
+
+    Else return the reason why not.
+    """
     touching = [site for site in nest.sites if site.touches(buffer)]
     if len(touching) > 1:
         names = ", ".join(site.name for site in touching)
@@ -117,11 +121,23 @@ def why_not_one(nest: Nest, buffer: Buffer) -> str | None:
     kind = touching[0].kind
     if isinstance(kind, Unknown):
         return kind.reason
-    return None if kind in ("complete", "in_place") else _why_not_reduction(nest, touching[0])
+    return (
+        None if kind in ("complete", "in_place") else _why_not_reduction(nest, touching[0], order)
+    )
 
 
-def _why_not_reduction(nest: Nest, site: Site) -> str | None:
-    """Check that a reduction may take its points in any order of the nest's loops."""
-    if not is_commutative(site.block):
+def _why_not_reduction(nest: Nest, site: Site, order: Sequence[Var]) -> str | None:
+    """Check that a reduction may take its points in another order of the nest's loops."""
+    if not is_commutative(site.block) and not _keeps_order(nest, site, order):
         return f"the reduction of block {site.name} is not known to be commutative"
     return why_not_once(site, nest.moving | nest.inner(site), nest.moving)
+
+
+def _keeps_order(nest: Nest, site: Site, order: Sequence[Var]) -> bool:
+    """Tell whether the loops that reduce stay in their order; the others tell elements apart."""
+    spatial: set[Var] = set()
+    for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
+        if iter_var.kind == "spatial":
+            spatial |= variables_of(value)
+    old = [loop.var for loop in nest.chain if loop.var not in spatial]
+    return old == [var for var in order if var not in spatial]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from compiler.schedule.bind import bind
 from compiler.schedule.fuse import fuse
-from compiler.schedule.handle import ExprRV, LoopRV
+from compiler.schedule.handle import ExprRV, LoopRV, TermRV
 from compiler.schedule.parallel import parallel
 from compiler.schedule.queries import Queries
 from compiler.schedule.reorder import reorder
@@ -18,35 +18,63 @@ from compiler.schedule.vectorize import vectorize
 class LoopMethods(Queries):
     """Primitives on loops."""
 
-    def split(self, loop: LoopRV, factors: Sequence[int | ExprRV | None]) -> list[LoopRV]:
+    def split(
+        self,
+        loop: LoopRV,
+        factors: Sequence[int | ExprRV | TermRV | None],
+        preserve_unit_iters: bool = True,
+        disable_predication: bool = False,
+    ) -> list[LoopRV]:
         """Split a loop in several, the outermost first; see `compiler.schedule.split`.
 
         Args:
             factors: The extents of the new loops; one may be None, and is worked out.
+            preserve_unit_iters: Whether loops of a single iteration appear in iterators' values.
+            disable_predication: Whether blocks may not get a predicate.
 
         Raises:
             ScheduleError: If a requirement does not hold.
         """
         func, var = self._loop("split", loop)
-        sizes = [self._value("split", f) if isinstance(f, ExprRV) else f for f in factors]
-        func, new = split(func, var, sizes)
+        func, new = split(
+            func,
+            var,
+            self._factors("split", factors),
+            preserve_unit_iters=preserve_unit_iters,
+            disable_predication=disable_predication,
+        )
         self._commit(func)
         loops = [self._new_loop(func, v) for v in new]
-        self._record("split", {"loop": loop, "factors": tuple(factors)}, loops)
+        arguments: dict[str, object] = {
+            "loop": loop,
+            "factors": tuple(factors),
+            "preserve_unit_iters": preserve_unit_iters,
+            "disable_predication": disable_predication,
+        }
+        self._record("split", arguments, loops)
         self._kill("split", [loop])
         return loops
 
-    def fuse(self, *loops: LoopRV) -> LoopRV:
+    def _factors(
+        self, primitive: str, factors: Sequence[int | ExprRV | TermRV | None]
+    ) -> list[int | None]:
+        return [None if f is None else self._value(primitive, f) for f in factors]
+
+    def fuse(self, *loops: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
         """Fuse nested loops into one; see `compiler.schedule.fuse`.
+
+        Args:
+            preserve_unit_iters: Whether a loop of a single iteration appears in iterators' values.
 
         Raises:
             ScheduleError: If a requirement does not hold.
         """
         func, variables = self._loop_vars("fuse", loops)
-        func, fused = fuse(func, variables)
+        func, var = fuse(func, variables, preserve_unit_iters=preserve_unit_iters)
         self._commit(func)
-        loop = self._new_loop(func, fused)
-        self._record("fuse", {"loops": loops}, [loop])
+        loop = self._new_loop(func, var)
+        arguments = {"loops": loops, "preserve_unit_iters": preserve_unit_iters}
+        self._record("fuse", arguments, [loop])
         self._kill("fuse", loops)
         return loop
 
@@ -56,8 +84,9 @@ class LoopMethods(Queries):
         Raises:
             ScheduleError: If a requirement does not hold.
         """
-        func, variables = self._loop_vars("reorder", ordered_loops)
-        self._commit(reorder(func, variables))
+        if ordered_loops:
+            func, variables = self._loop_vars("reorder", ordered_loops)
+            self._commit(reorder(func, variables))
         self._record("reorder", {"loops": ordered_loops})
 
     def parallel(self, loop: LoopRV) -> None:

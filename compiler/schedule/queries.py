@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.nodes import PrimFunc, Var
 from compiler.schedule.error import refusal
 from compiler.schedule.handle import BlockRV, LoopRV
 from compiler.schedule.scope import Scope, scope_of_block
@@ -20,7 +20,7 @@ from compiler.schedule.tree import (
 class Queries(State):
     """Queries leave the program as it is; they are recorded, since they give handles."""
 
-    def get_block(self, name: str, func_name: str | None = None) -> BlockRV:
+    def get_sblock(self, name: str, func_name: str | None = None) -> BlockRV:
         """Return the block of a name.
 
         Args:
@@ -29,19 +29,19 @@ class Queries(State):
         Raises:
             ScheduleError: If there is no such block or function.
         """
-        func = self._function("get_block", func_name)
-        block_path(func, name, refusal("get_block", func))
+        func = self._function("get_sblock", func_name)
+        block_path(func, name, refusal("get_sblock", func))
         block = self._new_block(func, name)
         arguments = {"name": name}
         # Of one function the name does not matter: the trace is for whatever computes the same.
-        if func is not next(iter(self._functions.values())):
+        if func is not self._functions[self._default_function]:
             arguments["func_name"] = func.name
-        self._record("get_block", arguments, [block])
+        self._record("get_sblock", arguments, [block])
         return block
 
-    def get_sblock(self, name: str, func_name: str | None = None) -> BlockRV:
-        """Return the block of a name: what `get_block` is called today."""
-        return self.get_block(name, func_name)
+    def get_block(self, name: str, func_name: str | None = None) -> BlockRV:
+        """Return the block of a name: what `get_sblock` was called."""
+        return self.get_sblock(name, func_name)
 
     def get_loops(self, block: BlockRV | str) -> list[LoopRV]:
         """Return the loops around a block within its scope, the outermost first.
@@ -115,6 +115,19 @@ class Queries(State):
         self._record(primitive, {"block": handle}, found)
         return found
 
+    def _loop_in(self, primitive: str, func: PrimFunc, loop: LoopRV) -> Var:
+        found, var = self._loop(primitive, loop)
+        if found is not func:
+            raise self._fail(primitive, f"loop {var.name} is in another function than the block")
+        return var
+
+    def _block_or_loop(
+        self, primitive: str, at: BlockRV | LoopRV | str
+    ) -> tuple[BlockRV | LoopRV, PrimFunc, Var | str]:
+        if isinstance(at, LoopRV):
+            return (at, *self._loop(primitive, at))
+        return self._find(primitive, at)
+
     def _find(self, primitive: str, block: BlockRV | str) -> tuple[BlockRV, PrimFunc, str]:
         """Return the handle, the function and the name of a block that is given by either."""
         if isinstance(block, str):
@@ -122,6 +135,6 @@ class Queries(State):
             if block not in known:
                 names = ", ".join(sorted(known))
                 raise self._fail(primitive, f'there is no block "{block}"; there are: {names}')
-            block = self.get_block(block)
+            block = self.get_sblock(block)
         func, name = self._block(primitive, block)
         return block, func, name

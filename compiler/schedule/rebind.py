@@ -12,46 +12,62 @@ from compiler.ir.nodes import (
     For,
     If,
     IntImm,
+    Let,
     Seq,
     Stmt,
     Var,
     seq,
 )
-from compiler.ir.simplify import simplify
 from compiler.ir.visit import substitute
 from compiler.schedule.access import facts_of
-from compiler.schedule.digits import Extents
-from compiler.schedule.guard import conjunction, conjuncts, is_implied
+from compiler.schedule.digits import Extents, extent_or_unknown
+from compiler.schedule.guard import conjunction, conjuncts, upper_bound
+from compiler.schedule.iter_form import Bounds, in_iter_form
 
 
 def rebind(
-    stmt: Stmt, values: Mapping[Var, Expr], extents: Extents, guard: Expr | None = None
+    stmt: Stmt,
+    values: Mapping[Var, Expr],
+    extents: Extents,
+    guard: Expr | None = None,
+    *,
+    keep_units: bool = True,
 ) -> Stmt:
     """Replace loop variables by expressions of the loops in `extents`.
 
     Args:
         guard: A condition that each block below gets too.
+        keep_units: Whether loops of a single iteration appear in the values of iterators.
     """
     match stmt:
         case For(var, extent, body):
-            known = {**extents, var: extent.value} if isinstance(extent, IntImm) else extents
+            known = {**extents, var: extent_or_unknown(extent)}
             return replace(
                 stmt,
                 extent=substitute(extent, values),
-                body=rebind(body, values, known, guard),
+                body=rebind(body, values, known, guard, keep_units=keep_units),
             )
         case Seq(stmts):
-            return seq(*(rebind(s, values, extents, guard) for s in stmts))
+            return seq(*(rebind(s, values, extents, guard, keep_units=keep_units) for s in stmts))
         case If(condition, then, otherwise):
             return If(
-                rebind_expr(condition, values, extents),
-                rebind(then, values, extents, guard),
-                None if otherwise is None else rebind(otherwise, values, extents, guard),
+                substitute(condition, values),
+                rebind(then, values, extents, guard, keep_units=keep_units),
+                None
+                if otherwise is None
+                else rebind(otherwise, values, extents, guard, keep_units=keep_units),
             )
+        case Let(var, value, body):
+            inside = rebind(body, values, extents, guard, keep_units=keep_units)
+            return Let(var, substitute(value, values), inside)
         case BlockRealize(iter_values, predicate, block):
+            bound = tuple(substitute(value, values) for value in iter_values)
+            kept = conjuncts(substitute(predicate, values))
+            known_bounds = bounds_of((*kept, *(() if guard is None else (guard,))), extents)
+            form = in_iter_form(bound, extents, known_bounds, keep_units=keep_units)
             return BlockRealize(
-                tuple(rebind_expr(value, values, extents) for value in iter_values),
-                _predicate(predicate, values, extents, guard),
+                bound if form is None else form,
+                conjunction(kept if guard is None else (*kept, guard)),
                 _block(block, values),
             )
         case _:
@@ -59,21 +75,14 @@ def rebind(
             return new if guard is None else If(guard, new)
 
 
-def rebind_expr(expr: Expr, values: Mapping[Var, Expr], extents: Extents) -> Expr:
-    """Replace variables in an expression, and simplify it where that changes it."""
-    new = substitute(expr, values)
-    return expr if new is expr else simplify(new, extents)
-
-
-def _predicate(
-    predicate: Expr, values: Mapping[Var, Expr], extents: Extents, guard: Expr | None
-) -> Expr:
-    new = rebind_expr(predicate, values, extents)
-    if guard is None:
-        return new
-    known = conjuncts(new)
-    # Where a later split of `i_0` finds `i_0 * 3 + i_1 < n`, the new guard says nothing new.
-    return new if is_implied(guard, known, extents) else conjunction((*known, guard))
+def bounds_of(conditions: tuple[Expr, ...], extents: Extents) -> Bounds:
+    """Return what conditions say of sums of loops."""
+    found: dict[frozenset[tuple[Expr, int]], int] = {}
+    for condition in conditions:
+        bound = upper_bound(condition, extents)
+        if bound is not None:
+            found[bound[0]] = min(bound[1], found.get(bound[0], bound[1]))
+    return found
 
 
 def _block(block: Block, values: Mapping[Var, Expr]) -> Block:
@@ -81,4 +90,5 @@ def _block(block: Block, values: Mapping[Var, Expr]) -> Block:
         return block
     whole = substitute(BlockRealize((), IntImm(1, "bool"), block), values)
     assert isinstance(whole, BlockRealize), "substitution keeps the kind of a statement"
-    return whole.block
+    iter_vars = tuple(replace(i, extent=substitute(i.extent, values)) for i in block.iter_vars)
+    return replace(whole.block, iter_vars=iter_vars)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from compiler.ir.nodes import For, IntImm, PrimFunc, Stmt, Var
+from compiler.ir.nodes import For, PrimFunc, Stmt, Var
+from compiler.schedule.digits import variables
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.independence import Nest, is_apart, is_own, why_not_one
 from compiler.schedule.scope import Scope
@@ -17,9 +18,10 @@ def reorder(func: PrimFunc, loops: Sequence[Var]) -> PrimFunc:
 
     Requires:
         The loops are different loops of one chain: from the outermost to the innermost, each loop
-        is the whole body of the one around it. Their extents are literals. Their iterations may
-        be run in any order (see `compiler.schedule.independence`): what a block writes is told
-        apart by the loops, or stays within an iteration, or is a commutative reduction.
+        is the whole body of the one around it. No extent depends on a loop that is put inside.
+        The iterations may be run in that order (see `compiler.schedule.independence`): what a
+        block writes is told apart by the loops that change places, or stays within an iteration,
+        or is a commutative reduction.
 
     Rewrites:
         for i, j in T.grid(n, m):   ->   for j, i in T.grid(m, n):
@@ -35,12 +37,17 @@ def reorder(func: PrimFunc, loops: Sequence[Var]) -> PrimFunc:
     order = [by_var[next(wanted)] if loop.var in loops else loop for loop in chain]
     if order == chain:
         return func
+    for number, loop in enumerate(order):
+        inside = variables(loop.extent) & {other.var for other in order[number + 1 :]}
+        if inside:
+            names = ", ".join(sorted(var.name for var in inside))
+            raise refuse(f"the extent of loop {loop.var.name} depends on loop {names}", loop)
 
     nest = Nest(Scope.around(func, path, refuse), tuple(chain))
     for buffer in nest.written():
         if is_apart(nest, buffer) or is_own(nest, buffer):
             continue
-        reason = why_not_one(nest, buffer)
+        reason = why_not_one(nest, buffer, [loop.var for loop in order])
         if reason is not None:
             place = next(site for site in nest.sites if site.writes(buffer))
             raise refuse(reason, place.realize)
@@ -67,7 +74,5 @@ def _chain(func: PrimFunc, loops: Sequence[Var], refuse: Refuse) -> tuple[Path, 
         if not isinstance(stmt, For):
             around = chain[-1]
             raise refuse(f"loop {around.var.name} holds more than the next loop", around)
-        if not isinstance(stmt.extent, IntImm):
-            raise refuse(f"the extent of loop {stmt.var.name} is not a literal", stmt)
         chain.append(stmt)
     return deepest, chain

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from compiler.schedule.error import TraceError, refusal
-from compiler.schedule.handle import Handle
-from compiler.schedule.instruction import Argument, Decision, Instruction, Ref
+from compiler.schedule.handle import ExprRV, Handle, TermRV
+from compiler.schedule.instruction import Argument, Decision, Instruction, NoteDict, Ref, Term
 from compiler.schedule.state import State
+
+Outputs: TypeAlias = "Sequence[Handle | None]"
 
 
 def replay(
@@ -32,7 +35,7 @@ def replay(
     for number, place in enumerate(places):
         decided[place] = instructions[place].decision if decisions is None else decisions[number]
 
-    handles: dict[str, Handle] = {}
+    handles: dict[str, Handle | None] = {}
     for place, instruction in enumerate(instructions):
         extra: dict[str, object] = {"decision": decided[place]} if place in decided else {}
         outputs = _call(schedule, instruction, handles, extra)
@@ -44,29 +47,43 @@ def replay(
 
 
 def _call(
-    schedule: State, instruction: Instruction, handles: dict[str, Handle], extra: dict[str, object]
-) -> Sequence[Handle]:
+    schedule: State,
+    instruction: Instruction,
+    handles: dict[str, Handle | None],
+    extra: dict[str, object],
+) -> Outputs:
     positional: list[object] = []
     named: dict[str, object] = dict(extra)
     for name, value in instruction.arguments:
         parameter = instruction.spec.parameter(name)
+        assert parameter is not None, "instructions have the parameters of their spec"
         resolved = _resolve(value, handles)
-        if parameter is not None and parameter.kind == "loops":
+        if parameter.kind == "loops":
             assert isinstance(resolved, list), "loops come in a list"
             positional.extend(resolved)
         else:
-            named[name] = resolved
+            named[name] = tuple(resolved) if parameter.kind == "buffer" else resolved  # type: ignore[arg-type]
     result = getattr(schedule, instruction.name)(*positional, **named)
     if result is None:
         return ()
     return result if isinstance(result, list) else (result,)
 
 
-def _resolve(value: Argument, handles: dict[str, Handle]) -> object:
+def _resolve(value: Argument, handles: dict[str, Handle | None]) -> object:
     match value:
         case Ref(name):
             return handles[name]
+        case Term(op, lhs, rhs):
+            return TermRV(op, _operand(lhs, handles), _operand(rhs, handles))
+        case NoteDict(items):
+            return {key: _resolve(item, handles) for key, item in items}
         case tuple():
             return [_resolve(item, handles) for item in value]
         case _:
             return value
+
+
+def _operand(value: Ref | Term | int, handles: dict[str, Handle | None]) -> ExprRV | TermRV | int:
+    resolved = _resolve(value, handles)
+    assert isinstance(resolved, ExprRV | TermRV | int), "terms are made of values"
+    return resolved

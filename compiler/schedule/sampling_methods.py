@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from compiler.schedule.error import refusal
 from compiler.schedule.handle import ExprRV, LoopRV
+from compiler.schedule.plain_loop import literal_extent
 from compiler.schedule.queries import Queries
 from compiler.schedule.sample import sample_index, sample_tile
-from compiler.schedule.split import plain_extent
 from compiler.schedule.tree import loop_at, loop_path
 
 
@@ -36,7 +36,7 @@ class SamplingMethods(Queries):
         func, var = self._loop("sample_perfect_tile", loop)
         refuse = refusal("sample_perfect_tile", func)
         place = loop_at(loop_path(func, var, refuse))
-        extent = plain_extent(place, refuse)
+        extent = literal_extent(place, refuse)
         if n < 1 or max_innermost_factor < 1:
             reason = f"n = {n} and max_innermost_factor = {max_innermost_factor} must be positive"
             raise refuse(reason, place)

@@ -8,39 +8,63 @@ here turn handles into loops and blocks, and record.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import wraps
 from random import Random
+from typing import Any, get_args
 
 from compiler.ir.nodes import IRModule, PrimFunc
 from compiler.ir.printer import script
 from compiler.schedule.block_methods import BlockMethods
+from compiler.schedule.error import Detail, ScheduleError
 from compiler.schedule.loop_methods import LoopMethods
 from compiler.schedule.sampling_methods import SamplingMethods
+from compiler.schedule.specs import SPECS
+from compiler.schedule.storage_methods import StorageMethods
 from compiler.schedule.tensor_methods import TensorMethods
 from compiler.schedule.trace import Trace
 
+_MAX_SEED = 2**31
 
-class Schedule(LoopMethods, BlockMethods, SamplingMethods, TensorMethods):
+
+class Schedule(LoopMethods, BlockMethods, StorageMethods, SamplingMethods, TensorMethods):
     """A program under transformation.
 
     A primitive that is refused raises `ScheduleError` and leaves the program as it was. One that
     is accepted does not change what the program computes.
 
     Args:
-        mod: The program; it is not changed. Of a module, the first function is worked on.
+        mod: The program; it is not changed. Of a module, the function `main` is worked on, the
+            first one if none is called so. Blocks that share a name get names of their own.
         seed: Where drawn decisions come from; the same seed draws the same.
+        debug_mask: Taken for the sake of TVM's users: every primitive is checked anyway.
+        error_render_level: What an error shows: the program with the place marked ("detail"), the
+            reason ("fast"), or that there is one ("none").
 
     Raises:
         TypeError: If `mod` is no program.
+        ValueError: If the level is none of those, or the module is empty.
         ScheduleError: If the program has what schedules can't handle.
     """
 
-    def __init__(self, mod: PrimFunc | IRModule, *, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        mod: PrimFunc | IRModule,
+        seed: int | None = None,
+        debug_mask: str | int = "none",
+        error_render_level: Detail = "detail",
+    ) -> None:
+        del debug_mask
+        if error_render_level not in get_args(Detail):
+            known = ", ".join(get_args(Detail))
+            raise ValueError(f"error_render_level is {error_render_level!r}: expected {known}")
         super().__init__(mod, seed=seed)
+        self._detail = error_render_level
 
     @property
     def trace(self) -> Trace:
         """What was done so far."""
-        return Trace(tuple(self._instructions))
+        return Trace(tuple(self._instructions), self._default_function)
 
     @property
     def func_working_on(self) -> str:
@@ -59,6 +83,14 @@ class Schedule(LoopMethods, BlockMethods, SamplingMethods, TensorMethods):
         """Draw decisions from another seed from now on."""
         self._rng = Random(seed)
 
+    def fork_seed(self) -> int:
+        """Draw a seed for another schedule."""
+        return self._rng.randrange(1, _MAX_SEED)
+
+    def enter_postproc(self) -> None:
+        """Mark where postprocessing begins: traces can be cut there."""
+        self._record("enter_postproc", {})
+
     def copy(self) -> Schedule:
         """Return a schedule in the same state; handles of the one are handles of the other."""
         new = Schedule.__new__(Schedule)
@@ -68,6 +100,32 @@ class Schedule(LoopMethods, BlockMethods, SamplingMethods, TensorMethods):
         new._rng.setstate(self._rng.getstate())
         return new
 
-    def show(self) -> None:
-        """Print the program as it is now."""
+    def show(self, *args: object, **kwargs: object) -> None:
+        """Print the program as it is now.
+
+        Args:
+            args: Taken for the sake of TVM's users, without an effect; so are `kwargs`.
+        """
+        del args, kwargs
         sys.stdout.write(script(self.mod if len(self._functions) > 1 else self.func))
+
+
+def _undone_if_refused(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a refused primitive leave no instruction behind, and its error say as much as asked."""
+
+    @wraps(method)
+    def primitive(self: Schedule, *args: Any, **kwargs: Any) -> Any:
+        done = len(self._instructions)
+        try:
+            return method(self, *args, **kwargs)
+        except ScheduleError as error:
+            del self._instructions[done:]
+            error.detail = self._detail
+            raise
+
+    return primitive
+
+
+for _name in (*SPECS, "get_block"):
+    if hasattr(Schedule, _name):
+        setattr(Schedule, _name, _undone_if_refused(getattr(Schedule, _name)))

@@ -7,11 +7,20 @@ from dataclasses import replace
 from random import Random
 
 from compiler.ir.names import unique
-from compiler.ir.nodes import Allocate, BlockRealize, For, IRModule, PrimFunc, Stmt, Var
+from compiler.ir.nodes import (
+    Allocate,
+    AnnotationDict,
+    BlockRealize,
+    For,
+    IRModule,
+    PrimFunc,
+    Stmt,
+    Var,
+)
 from compiler.ir.visit import map_stmt
-from compiler.schedule.error import ScheduleError, refusal
-from compiler.schedule.handle import BlockRV, ExprRV, Handle, LoopRV
-from compiler.schedule.instruction import Argument, Decision, Instruction, Ref, Scalar
+from compiler.schedule.error import Detail, ScheduleError, refusal
+from compiler.schedule.handle import BlockRV, ExprRV, Handle, LoopRV, TermRV
+from compiler.schedule.instruction import Argument, Decision, Instruction, NoteDict, Ref, Term
 from compiler.schedule.tree import block_path, loops_on, realize_at, statements, with_block
 
 
@@ -25,10 +34,12 @@ class State:
         if not functions:
             raise ValueError("the module has no function to schedule")
         self._functions = {func.name: _schedulable(func) for func in functions}
-        self._working = functions[0].name
+        self._default_function = "main" if "main" in self._functions else functions[0].name
+        self._working = self._default_function
         self._blocks: dict[BlockRV, tuple[str, str]] = {}
         self._loops: dict[LoopRV, tuple[str, Var]] = {}
         self._values: dict[ExprRV, int] = {}
+        self._detail: Detail = "detail"
         self._dead: dict[Handle, str] = {}
         self._instructions: list[Instruction] = []
         self._num_handles = 0
@@ -51,7 +62,7 @@ class State:
         if name not in self._functions:
             known = ", ".join(self._functions)
             reason = f'there is no function "{name}"; the functions are: {known}'
-            raise ScheduleError(primitive, reason, self.func, self.func)
+            raise self._fail(primitive, reason)
         return self._functions[name]
 
     def _commit(self, func: PrimFunc) -> None:
@@ -60,7 +71,7 @@ class State:
 
     def _fail(self, primitive: str, reason: str, func: PrimFunc | None = None) -> ScheduleError:
         program = func or self.func
-        return ScheduleError(primitive, reason, program, program)
+        return ScheduleError(primitive, reason, program, program, self._detail)
 
     # Handles
 
@@ -85,6 +96,8 @@ class State:
         return handle
 
     def _require_alive(self, primitive: str, handle: Handle) -> None:
+        if not isinstance(handle, BlockRV | LoopRV | ExprRV):
+            raise self._fail(primitive, f"expected a handle, got {handle!r}")
         if handle in self._dead:
             reason = f"handle {handle.name} is dead: {self._dead[handle]} consumed it"
             raise self._fail(primitive, reason)
@@ -114,11 +127,32 @@ class State:
         function, name = self._blocks[block]
         return self._functions[function], name
 
-    def _value(self, primitive: str, value: ExprRV) -> int:
-        """Return the integer that a value handle stands for."""
-        if value not in self._values:
+    def _value(self, primitive: str, value: object) -> int:
+        """Return the integer that a value handle, or what is computed of some, stands for."""
+        if isinstance(value, ExprRV):
+            self._require_alive(primitive, value)
+            if value in self._values:
+                return self._values[value]
             raise self._fail(primitive, f"{_shown(value)} is no value of this schedule")
-        return self._values[value]
+        if isinstance(value, TermRV):
+            return self._term(primitive, value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        raise self._fail(primitive, f"expected an integer, got {_shown(value)}")
+
+    def _term(self, primitive: str, term: TermRV) -> int:
+        lhs, rhs = self._value(primitive, term.lhs), self._value(primitive, term.rhs)
+        match term.op:
+            case "+":
+                return lhs + rhs
+            case "-":
+                return lhs - rhs
+            case "*":
+                return lhs * rhs
+            case "//" | "%":
+                if rhs == 0:
+                    raise self._fail(primitive, f"{lhs} {term.op} 0 is no number")
+                return lhs // rhs if term.op == "//" else lhs % rhs
 
     def _kill(self, primitive: str, handles: Iterable[Handle]) -> None:
         """Mark handles as consumed, and all others that stand for the same things."""
@@ -141,7 +175,7 @@ class State:
         self,
         name: str,
         arguments: Mapping[str, object],
-        outputs: Sequence[Handle] = (),
+        outputs: Sequence[Handle | None] = (),
         decision: Decision | None = None,
     ) -> None:
         """Note an instruction that was done."""
@@ -149,18 +183,29 @@ class State:
             Instruction(
                 name,
                 tuple((key, _argument(value)) for key, value in arguments.items()),
-                tuple(handle.name for handle in outputs),
+                tuple("_" if handle is None else handle.name for handle in outputs),
                 decision,
             )
         )
 
-    def get(self, handle: Handle) -> BlockRealize | For | int:
+    def remove_rv(self, rand_var: Handle) -> None:
+        """Forget a handle: it can't be used any more.
+
+        Raises:
+            ScheduleError: If the handle is dead, or of another schedule.
+        """
+        self._require_alive("remove_rv", rand_var)
+        if not any(rand_var in known for known in (self._blocks, self._loops, self._values)):
+            raise self._fail("remove_rv", f"{_shown(rand_var)} is of no use to this schedule")
+        self._dead[rand_var] = "remove_rv"
+
+    def get(self, handle: Handle | TermRV) -> BlockRealize | For | int:
         """Return what a handle stands for now.
 
         Raises:
             ScheduleError: If the handle is dead, or of another schedule.
         """
-        if isinstance(handle, ExprRV):
+        if isinstance(handle, ExprRV | TermRV):
             return self._value("get", handle)
         if isinstance(handle, BlockRV):
             func, name = self._block("get", handle)
@@ -174,16 +219,25 @@ class State:
 
 
 def _argument(value: object) -> Argument:
-    if isinstance(value, list | tuple):
-        return tuple(_scalar(item) for item in value)
-    return _scalar(value)
-
-
-def _scalar(value: object) -> Scalar:
-    if isinstance(value, BlockRV | LoopRV | ExprRV):
-        return Ref(value.name)
-    assert value is None or isinstance(value, bool | int | float | str), "arguments are plain data"
-    return value
+    """Return what an instruction keeps of an argument."""
+    match value:
+        case BlockRV(name) | LoopRV(name) | ExprRV(name):
+            return Ref(name)
+        case TermRV(op, lhs, rhs):
+            left, right = _argument(lhs), _argument(rhs)
+            assert isinstance(left, Ref | Term | int), "terms are made of values"
+            assert isinstance(right, Ref | Term | int), "terms are made of values"
+            return Term(op, left, right)
+        case AnnotationDict(items):
+            return NoteDict(tuple((key, _argument(item)) for key, item in items))
+        case Mapping():
+            return NoteDict(tuple((str(key), _argument(item)) for key, item in value.items()))
+        case list() | tuple():
+            return tuple(_argument(item) for item in value)
+        case None | bool() | int() | float() | str():
+            return value
+        case _:
+            raise AssertionError(f"arguments are plain data, not {value!r}")
 
 
 def _shown(handle: object) -> str:

@@ -8,19 +8,24 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from compiler.schedule.error import TraceError
-from compiler.schedule.instruction import Argument, Decision, Instruction, Ref
+from compiler.schedule.instruction import Decision, Instruction
 from compiler.schedule.replay import replay
+from compiler.schedule.trace_diff import diff
 from compiler.schedule.trace_json import (
     check_decision,
     read_trace,
     write_trace,
 )
+from compiler.schedule.trace_text import python_lines
+from compiler.schedule.tvm_json import from_tvm, write_tvm
+
+DecisionProvider: TypeAlias = "Callable[[Instruction, Decision | None], Decision | None]"
 
 if TYPE_CHECKING:
     from compiler.ir.nodes import IRModule, PrimFunc
@@ -29,9 +34,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Trace:
-    """What was done to a program, in order."""
+    """What was done to a program, in order. Traces are values: what changes one gives another.
+
+    Args:
+        function: The function that blocks are looked up in, where an instruction names none. It
+            is no part of what the trace says: that holds for whatever computes the same.
+    """
 
     instructions: tuple[Instruction, ...] = ()
+    function: str = field(default="main", compare=False)
+
+    @property
+    def insts(self) -> tuple[Instruction, ...]:
+        """The instructions: what they are called in TVM."""
+        return self.instructions
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
@@ -53,7 +69,7 @@ class Trace:
             plain = decision if isinstance(decision, int) else tuple(decision)
             check_decision(new[place], plain, f"decisions[{number}]")
             new[place] = replace(new[place], decision=plain)
-        return Trace(tuple(new))
+        return Trace(tuple(new), self.function)
 
     def apply_to(
         self,
@@ -79,15 +95,79 @@ class Trace:
         replay(self.instructions, schedule, decisions)
         return schedule
 
-    def simplified(self) -> Trace:
-        """Return the trace without instructions that change nothing and give nothing used."""
+    def apply_to_schedule(
+        self,
+        sch: Schedule,
+        remove_postproc: bool = False,
+        decision_provider: DecisionProvider | None = None,
+    ) -> None:
+        """Do the instructions to a schedule.
+
+        Args:
+            remove_postproc: Whether to leave out what comes after `enter_postproc`.
+            decision_provider: Returns what to decide, from a sampling instruction and the
+                decision that it has; None draws anew.
+
+        Raises:
+            ScheduleError: If an instruction is refused; those before it are done.
+        """
+        kept = self._kept(remove_postproc=remove_postproc)
+        if decision_provider is None:
+            replay(kept, sch)
+        else:
+            sampling = (i for i in kept if i.spec.decides)
+            replay(kept, sch, [decision_provider(i, i.decision) for i in sampling])
+
+    def get_decision(self, inst: Instruction) -> Decision | None:
+        """Return the decision of an instruction, None if it takes none."""
+        return inst.decision
+
+    def with_decision(
+        self, inst: Instruction, decision: Decision | Sequence[int], remove_postproc: bool = False
+    ) -> Trace:
+        """Return the trace with another decision of one of its sampling instructions.
+
+        Raises:
+            TraceError: If the instruction is not one of them, or the decision not of its form.
+        """
+        if inst not in self.instructions or not inst.spec.decides:
+            raise TraceError("decision", f"{inst.name} is no sampling instruction of the trace")
+        plain = decision if isinstance(decision, int) else tuple(decision)
+        decided = check_decision(inst, plain, "decision")
+        kept = self._kept(remove_postproc=remove_postproc)
+        changed = tuple(replace(i, decision=decided) if i == inst else i for i in kept)
+        return Trace(changed, self.function)
+
+    def append(self, inst: Instruction, decision: Decision | None = None) -> Trace:
+        """Return the trace with one more instruction at its end."""
+        new = inst if decision is None else replace(inst, decision=decision)
+        return Trace((*self.instructions, new), self.function)
+
+    def pop(self) -> tuple[Trace, Instruction | None]:
+        """Return the trace without its last instruction, and that; an empty one has none."""
+        if not self.instructions:
+            return self, None
+        return Trace(self.instructions[:-1], self.function), self.instructions[-1]
+
+    def simplified(self, remove_postproc: bool = False) -> Trace:
+        """Return the trace without instructions that change nothing and give nothing used.
+
+        Args:
+            remove_postproc: Whether to leave out what comes after `enter_postproc`.
+        """
         used: set[str] = set()
         kept: list[Instruction] = []
-        for instruction in reversed(self.instructions):
+        for instruction in reversed(self._kept(remove_postproc=remove_postproc)):
             if not instruction.spec.is_pure or not used.isdisjoint(instruction.outputs):
                 used.update(instruction.refs())
                 kept.append(instruction)
-        return Trace(tuple(reversed(kept)))
+        return Trace(tuple(reversed(kept)), self.function)
+
+    def _kept(self, *, remove_postproc: bool) -> tuple[Instruction, ...]:
+        names = [instruction.name for instruction in self.instructions]
+        if remove_postproc and "enter_postproc" in names:
+            return self.instructions[: names.index("enter_postproc")]
+        return self.instructions
 
     def to_json(self) -> dict[str, object]:
         """Return the trace as a JSON object; it says the version of its format."""
@@ -111,41 +191,48 @@ class Trace:
         text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
+    def as_json(self, remove_postproc: bool = False) -> list[list[object]]:
+        """Return the trace as TVM writes it in JSON."""
+        return write_tvm(self._kept(remove_postproc=remove_postproc), self.function)
+
+    @staticmethod
+    def apply_json_to_schedule(json_obj: object, sch: Schedule) -> None:
+        """Do to a schedule what a trace in JSON says, of this project or of TVM.
+
+        Raises:
+            TraceError: If it is no trace.
+            ScheduleError: If an instruction is refused; those before it are done.
+        """
+        own = json_obj if isinstance(json_obj, dict) else from_tvm(json_obj)
+        replay(read_trace(own), sch)
+
+    def as_python(self, remove_postproc: bool = False) -> list[str]:
+        """Return Python that does the same to a schedule `sch`, a line an instruction."""
+        return python_lines(self._kept(remove_postproc=remove_postproc))
+
     def python(self) -> str:
         """Return Python that does the same to a schedule `sch`."""
-        return "".join(f"{_call(instruction)}\n" for instruction in self.instructions)
+        return "".join(f"{line}\n" for line in self.as_python())
 
-    def show(self) -> None:
-        """Print Python that does the same to a schedule `sch`."""
+    def __str__(self) -> str:
+        """Return a Python function that does the same to a schedule, as TVM prints it."""
+        lines = python_lines(self.instructions, self.function) or ["pass"]
+        body = "\n".join(f"  {line}" for line in lines)
+        return f"# from tvm import s_tir\ndef apply_trace(sch: s_tir.Schedule) -> None:\n{body}"
+
+    def show(self, style: str | None = None, black_format: bool = False) -> None:
+        """Print Python that does the same to a schedule `sch`.
+
+        Args:
+            style: Taken for the sake of TVM's users, without an effect; so is `black_format`.
+        """
+        del style, black_format
         sys.stdout.write(self.python())
 
+    def diff(self, other: Trace) -> str:
+        """Return what another trace does otherwise: `-` is here only, `+` there only."""
+        return diff(self.instructions, other.instructions)
 
-def _call(instruction: Instruction) -> str:
-    parts: list[str] = []
-    for name, value in instruction.arguments:
-        parameter = instruction.spec.parameter(name)
-        if parameter is not None and parameter.kind == "loops":
-            assert isinstance(value, tuple), "loops come in a tuple"
-            parts.extend(_literal(item) for item in value)
-        else:
-            parts.append(f"{name}={_literal(value)}")
-    if instruction.decision is not None:
-        parts.append(f"decision={_literal(instruction.decision)}")
-    call = f"sch.{instruction.name}({', '.join(parts)})"
-    spec = instruction.spec
-    if not instruction.outputs:
-        return call
-    targets = ", ".join(instruction.outputs)
-    # What gives any number of handles gives a list, even of one.
-    is_list = spec.num_outputs != 1 and len(instruction.outputs) == 1
-    return f"{targets}{',' if is_list else ''} = {call}"
-
-
-def _literal(value: Argument) -> str:
-    match value:
-        case Ref(name):
-            return name
-        case tuple():
-            return f"[{', '.join(_literal(item) for item in value)}]"
-        case _:
-            return repr(value)
+    def show_diff(self, other: Trace) -> None:
+        """Print what another trace does otherwise."""
+        sys.stdout.write(self.diff(other))

@@ -1,13 +1,15 @@
 """Traces as JSON. What is read may come from strangers: every field is checked.
 
-    {"format": 1, "instructions": [
-        {"name": "get_block", "arguments": {"name": "C"}, "outputs": ["b0"]},
+    {"format": 2, "instructions": [
+        {"name": "get_sblock", "arguments": {"name": "C"}, "outputs": ["b0"]},
         {"name": "get_loops", "arguments": {"block": "b0"}, "outputs": ["l1", "l2"]},
         {"name": "sample_perfect_tile", "arguments": {"loop": "l1", "n": 2,
          "max_innermost_factor": 16}, "outputs": ["v3", "v4"], "decision": [8, 16]},
         {"name": "split", "arguments": {"loop": "l1", "factors": ["v3", "v4"]}, ...}]}
 
-A handle is written as its name; in an annotation's value, as {"rv": name}.
+A handle is written as its name, what is computed of handles as
+{"op": "*", "of": ["v1", 2]}. In an annotation's value it is {"rv": name}, and a mapping is
+{"dict": {...}}. A map of indices is the text of a lambda.
 """
 
 from __future__ import annotations
@@ -20,25 +22,35 @@ from typing import TypeGuard
 
 from compiler.schedule.error import TraceError
 from compiler.schedule.instruction import (
-    SPECS,
     Argument,
     Decision,
-    HandleKind,
     Instruction,
-    Parameter,
-    ParameterKind,
+    NoteDict,
     Ref,
     Scalar,
+    Term,
+    TermOp,
+)
+from compiler.schedule.lambda_text import LambdaError, read_lambda
+from compiler.schedule.specs import (
+    OLD_NAMES,
+    SPECS,
+    HandleKind,
+    Parameter,
+    ParameterKind,
     Spec,
 )
 
-FORMAT = 1
+FORMAT = 2
+OLD_FORMATS = (1,)
 MAX_INSTRUCTIONS = 10_000
 MAX_ITEMS = 256
 MAX_TEXT = 1_000
+MAX_DEPTH = 16
 MAX_INT = 2**53
 """The greatest integer that every JSON reader keeps."""
 
+_OPS: dict[str, TermOp] = {"+": "+", "-": "-", "*": "*", "//": "//", "%": "%"}
 _NAME = re.compile(r"[blv](0|[1-9][0-9]{0,8})")
 _HANDLES: dict[ParameterKind, tuple[str, str]] = {
     "block": ("b", "the name of a block handle"),
@@ -61,9 +73,7 @@ def _write(instruction: Instruction) -> dict[str, object]:
     for name, value in instruction.arguments:
         parameter = spec.parameter(name)
         assert parameter is not None, "instructions have the parameters of their spec"
-        items = value if isinstance(value, tuple) else (value,)
-        written = [_write_scalar(item, parameter.kind) for item in items]
-        arguments[name] = written if isinstance(value, tuple) else written[0]
+        arguments[name] = _write_argument(value, parameter.kind)
     entry: dict[str, object] = {"name": instruction.name, "arguments": arguments}
     if instruction.outputs:
         entry["outputs"] = list(instruction.outputs)
@@ -73,10 +83,18 @@ def _write(instruction: Instruction) -> dict[str, object]:
     return entry
 
 
-def _write_scalar(value: Scalar, kind: ParameterKind) -> object:
-    if isinstance(value, Ref):
-        return {"rv": value.name} if kind == "note" else value.name
-    return value
+def _write_argument(value: Argument, kind: ParameterKind) -> object:
+    match value:
+        case Ref(name):
+            return {"rv": name} if kind == "note" else name
+        case Term(op, lhs, rhs):
+            return {"op": op, "of": [_write_argument(x, kind) for x in (lhs, rhs)]}
+        case tuple():
+            return [_write_argument(item, kind) for item in value]
+        case NoteDict(items):
+            return {"dict": {key: _write_argument(item, kind) for key, item in items}}
+        case _:
+            return value
 
 
 def read_trace(obj: object) -> tuple[Instruction, ...]:
@@ -87,8 +105,8 @@ def read_trace(obj: object) -> tuple[Instruction, ...]:
     """
     top = _object(obj, "trace", {"format", "instructions"})
     version = top["format"]
-    if version != FORMAT or isinstance(version, bool):
-        raise TraceError("format", f"expected version {FORMAT}, got {_shown(version)}")
+    if version not in (FORMAT, *OLD_FORMATS) or not _is_int(version):
+        raise TraceError("format", f"expected version 1 to {FORMAT}, got {_shown(version)}")
     entries = top["instructions"]
     if not isinstance(entries, list):
         raise TraceError("instructions", f"expected a list, got {_shown(entries)}")
@@ -115,9 +133,16 @@ def check_decision(instruction: Instruction, decision: object, where: str) -> De
             reason = f"expected an index of {len(candidates)} candidates, got {_shown(decision)}"
             raise TraceError(where, reason)
         return decision
+    if instruction.name == "sample_compute_location":
+        if not _is_int(decision) or not -2 <= decision <= MAX_INT:
+            reason = f"expected -2, -1 or the number of a loop, got {_shown(decision)}"
+            raise TraceError(where, reason)
+        return decision
     n = arguments["n"]
     items = decision if isinstance(decision, list | tuple) else ()
-    if len(items) != n or not all(_is_int(item) and 1 <= item <= MAX_INT for item in items):
+    # The outermost factor of a loop of unknown extent is -1.
+    known = items[1:] if instruction.outputs[:1] == ("_",) and items[:1] in ([-1], (-1,)) else items
+    if len(items) != n or not all(_is_int(item) and 1 <= item <= MAX_INT for item in known):
         raise TraceError(where, f"expected {n} positive integers, got {_shown(decision)}")
     return tuple(items)
 
@@ -132,7 +157,7 @@ class _Reader:
     def instruction(self, entry: object) -> Instruction:
         fields = _object(entry, self._where, {"name", "arguments"}, {"outputs", "decision"})
         name = fields["name"]
-        spec = SPECS.get(name) if isinstance(name, str) else None
+        spec = SPECS.get(OLD_NAMES.get(name, name)) if isinstance(name, str) else None
         if spec is None:
             raise TraceError(f"{self._where}.name", f"{_shown(name)} is no instruction")
         arguments = self._arguments(spec, fields["arguments"])
@@ -177,9 +202,13 @@ class _Reader:
                 )
                 _check_items(parameter.kind, read, where)
                 return read
-            case "note" if isinstance(value, list):
-                items = _list(value, where, 0)
-                return tuple(_note(item, f"{where}[{n}]") for n, item in enumerate(items))
+            case "note":
+                return self._note(value, where, 0)
+            case "buffer":
+                mode, number = _pair(value, where)
+                if mode not in ("read", "write"):
+                    raise TraceError(where, f"expected read or write, got {_shown(mode)}")
+                return (_text(mode, where), _integer(number, where))
             case "loop_or_blocks" if isinstance(value, list):
                 items = _list(value, where, 1)
                 return tuple(
@@ -194,9 +223,7 @@ class _Reader:
                 letters, expected = _HANDLES[kind]
                 return self._ref(value, letters, where, expected)
             case "factors":
-                if value is None or _is_int(value):
-                    return _integer(value, where) if value is not None else None
-                return self._ref(value, "v", where, "an integer, null or a value handle")
+                return None if value is None else self._operand(value, where, 0)
             case "int" | "ints":
                 return _integer(value, where)
             case "count":
@@ -211,11 +238,50 @@ class _Reader:
                 return None if value is None else _text(value, where)
             case "probabilities":
                 return _probability(value, where)
-            case "note":
-                if isinstance(value, dict):
-                    name = _object(value, where, {"rv"})["rv"]
-                    return self._ref(name, "v", f"{where}.rv", "the name of a value handle")
-                return _note(value, where)
+            case "index_map":
+                return _lambda(value, where)
+            case "pad_value":
+                is_number = isinstance(value, int | float) and math.isfinite(value)
+                return value if value is None or is_number else _lambda(value, where)  # type: ignore[return-value]
+            case "note" | "buffer":
+                raise AssertionError("notes and buffers are read whole")
+
+    def _note(self, value: object, where: str, depth: int) -> Argument:
+        if depth > MAX_DEPTH:
+            raise TraceError(where, f"is nested deeper than {MAX_DEPTH} levels")
+        if isinstance(value, list):
+            items = _list(value, where, 0)
+            return tuple(self._note(v, f"{where}[{n}]", depth + 1) for n, v in enumerate(items))
+        if not isinstance(value, dict):
+            return _note(value, where)
+        if "dict" not in value:
+            name = _object(value, where, {"rv"})["rv"]
+            return self._ref(name, "v", f"{where}.rv", "the name of a value handle")
+        entries = _object(value, where, {"dict"})["dict"]
+        if not isinstance(entries, dict) or len(entries) > MAX_ITEMS:
+            raise TraceError(where, f"expected an object of at most {MAX_ITEMS} entries")
+        return NoteDict(
+            tuple(
+                (_text(key, where), self._note(item, f"{where}.{_shown(key)}", depth + 1))
+                for key, item in entries.items()
+            )
+        )
+
+    def _operand(self, value: object, where: str, depth: int) -> Ref | Term | int:
+        """Read an integer, a value, or what is computed of them."""
+        if _is_int(value):
+            return _integer(value, where)
+        if not isinstance(value, dict):
+            return self._ref(value, "v", where, "an integer, null or a value handle")
+        if depth > MAX_DEPTH:
+            raise TraceError(where, f"is nested deeper than {MAX_DEPTH} levels")
+        fields = _object(value, where, {"op", "of"})
+        op = fields["op"]
+        if not isinstance(op, str) or op not in _OPS:
+            raise TraceError(f"{where}.op", f"{_shown(op)} is no operation")
+        sides = enumerate(_pair(fields["of"], f"{where}.of"))
+        lhs, rhs = (self._operand(x, f"{where}.of[{n}]", depth + 1) for n, x in sides)
+        return Term(_OPS[op], lhs, rhs)
 
     def _ref(self, value: object, letters: str, where: str, expected: str) -> Ref:
         if not isinstance(value, str) or not _NAME.fullmatch(value) or value[0] not in letters:
@@ -237,6 +303,8 @@ class _Reader:
         )
 
     def _output(self, name: object, kind: HandleKind | None, where: str) -> str:
+        if name == "_":
+            return "_"
         if not isinstance(name, str) or not _NAME.fullmatch(name) or name[0] != kind:
             raise TraceError(where, f"expected a name such as {kind}0, got {_shown(name)}")
         if name in self._defined:
@@ -296,6 +364,22 @@ def _text(value: object, where: str) -> str:
     if not isinstance(value, str) or len(value) > MAX_TEXT:
         raise TraceError(where, f"expected a string, got {_shown(value)}")
     return value
+
+
+def _pair(value: object, where: str) -> tuple[object, object]:
+    items = _list(value, where, 2)
+    if len(items) != 2:
+        raise TraceError(where, f"expected 2 items, got {len(items)}")
+    return items[0], items[1]
+
+
+def _lambda(value: object, where: str) -> str:
+    text = _text(value, where)
+    try:
+        read_lambda(text, 0)
+    except LambdaError as error:
+        raise TraceError(where, str(error)) from None
+    return text
 
 
 def _probability(value: object, where: str) -> float:

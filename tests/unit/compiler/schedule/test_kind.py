@@ -60,7 +60,7 @@ def test_blocks_of_no_kind(kind: str, body: str, reason: str) -> None:
 def test_a_block_that_names_a_loop_around_it_is_not_moved() -> None:
     sch = block("spatial", "C[i, vk] = A[vi, vk]")
     with refused(sch, "block C names loops from outside: i", at='"C"'):
-        sch.cache_write("C", 0, "local")
+        sch.compute_inline("C")
 
 
 def test_a_block_in_place_is_neither_moved_nor_cached() -> None:
@@ -79,7 +79,6 @@ def test_a_block_in_place_is_neither_moved_nor_cached() -> None:
         lambda s, loop: s.compute_at("C", loop),
         lambda s, loop: s.reverse_compute_at("C", loop),
         lambda s, _: s.compute_inline("C"),
-        lambda s, _: s.cache_write("C", 0, "local"),
         lambda s, loop: s.decompose_reduction("C", loop),
     ],
 )

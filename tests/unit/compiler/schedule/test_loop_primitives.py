@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from compiler.ir.nodes import TRUE, BlockRealize, For, Seq, Var, seq
+from compiler.ir.nodes import TRUE, BinOp, BlockRealize, For, IntImm, Seq, seq
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.tree import block_with_body
 from tests.unit.compiler.schedule.refusals import (
@@ -14,6 +14,7 @@ from tests.unit.compiler.schedule.refusals import (
     PREFIX_SUM,
     ROLLING,
     SHARED_LOOP,
+    SYMBOLIC,
     elementwise,
     matmul_relu,
     refused,
@@ -21,11 +22,11 @@ from tests.unit.compiler.schedule.refusals import (
 )
 
 
-def test_split_refuses_a_loop_that_is_not_serial() -> None:
+def test_split_refuses_a_loop_of_threads() -> None:
     sch = Schedule(elementwise())
     i, _ = sch.get_loops("B")
-    sch.parallel(i)
-    with refused(sch, "loop i is already parallel", at="for i in T.parallel(16)"):
+    sch.bind(i, "threadIdx.x")
+    with refused(sch, "loop i is bound to threadIdx.x", at="for i in T.thread_binding(16"):
         sch.split(i, [4, 4])
 
 
@@ -70,12 +71,57 @@ def test_fuse_refuses_no_loops() -> None:
         sch.fuse()
 
 
-def test_fuse_refuses_a_loop_that_is_not_serial() -> None:
+def test_fuse_refuses_a_loop_of_threads() -> None:
     sch = Schedule(elementwise())
     i, j = sch.get_loops("B")
-    sch.vectorize(j)
-    with refused(sch, "loop j is already vectorized", at="for j in T.vectorized(16)"):
+    sch.bind(j, "threadIdx.x")
+    with refused(sch, "loop j is bound to threadIdx.x", at="for j in T.thread_binding(16"):
         sch.fuse(i, j)
+
+
+def test_fuse_refuses_a_loop_with_annotations() -> None:
+    sch = Schedule(elementwise())
+    i, j = sch.get_loops("B")
+    sch.annotate(j, "pragma", 1)
+    with refused(sch, "loop j has annotations: pragma", at="for j in"):
+        sch.fuse(i, j)
+
+
+def test_loops_that_are_split_or_fused_become_serial() -> None:
+    sch = Schedule(elementwise())
+    i, j = sch.get_loops("B")
+    sch.parallel(i)
+    sch.vectorize(j)
+    fused = sch.fuse(i, j)
+    sch.parallel(fused)
+    loops = [sch.get(loop) for loop in sch.split(fused, [None, 8])]
+    assert [loop.kind for loop in loops if isinstance(loop, For)] == ["serial", "serial"]
+
+
+def test_fuse_refuses_a_loop_whose_extent_depends_on_another() -> None:
+    func = elementwise()
+    nest = func.root.body
+    assert isinstance(nest, Seq)
+    outer = nest.stmts[0]
+    assert isinstance(outer, For)
+    assert isinstance(outer.body, For)
+    inner = replace(outer.body, extent=BinOp("+", outer.var, IntImm(1)))
+    body = block_with_body(func.root, seq(replace(outer, body=inner), nest.stmts[1]))
+    sch = Schedule(replace(func, body=BlockRealize((), TRUE, body)))
+    i, j = sch.get_loops("B")
+    with refused(sch, "the extent of loop j depends on loop i", at="for j in range(i + 1)"):
+        sch.fuse(i, j)
+    with refused(sch, "the extent of loop j depends on loop i", at="for j in range(i + 1)"):
+        sch.reorder(j, i)
+
+
+def test_split_without_predication_refuses_factors_that_need_it() -> None:
+    sch = Schedule(elementwise())
+    i, _ = sch.get_loops("B")
+    reason = "the factors [None, 5] make more iterations than loop i has"
+    with refused(sch, reason, at="for i in range(16)"):
+        sch.split(i, [None, 5], disable_predication=True)
+    assert len(sch.split(i, [None, 4], disable_predication=True)) == 2
 
 
 def test_reorder_refuses_a_loop_named_twice() -> None:
@@ -131,8 +177,10 @@ def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
             C[vi] = A[vi, vk] - C[vi]
 """)
     i, k = sch.get_loops("C")
+    sch.reorder(k, i)
+    k_0, k_1 = sch.split(k, [2, 4])
     with refused(sch, "the reduction of block C is not known to be commutative", at='"C"'):
-        sch.reorder(k, i)
+        sch.reorder(k_1, k_0)
 
 
 def test_reorder_refuses_a_reduction_that_is_run_several_times() -> None:
@@ -187,26 +235,11 @@ def test_stores_outside_blocks_are_refused() -> None:
         sch.parallel(i)
 
 
-def test_extents_that_are_not_literals_are_refused() -> None:
-    func = elementwise()
-    n = Var("n")
-    loop = func.root.body
-    assert isinstance(loop, Seq)
-    assert isinstance(loop.stmts[0], For)
-    symbolic = replace(loop.stmts[0], extent=n)
-    body = block_with_body(func.root, seq(symbolic, loop.stmts[1]))
-    sch = Schedule(replace(func, body=BlockRealize((), TRUE, body)))
-    i, j = sch.get_loops("B")
-    for primitive in (
-        lambda: sch.split(i, [4, 4]),
-        lambda: sch.fuse(i, j),
-        lambda: sch.reorder(j, i),
-        lambda: sch.vectorize(i),
-        lambda: sch.unroll(i),
-        lambda: sch.sample_perfect_tile(i, 2),
-    ):
-        with refused(sch, "the extent of loop i is not a literal", at="for i in range(n)"):
-            primitive()
+def test_split_refuses_factors_that_may_be_too_few_for_an_unknown_extent() -> None:
+    sch = scheduled(SYMBOLIC)
+    i, _ = sch.get_loops("C")
+    with refused(sch, "of the factors [4, 4] may be less than the extent n", at="for i in"):
+        sch.split(i, [4, 4])
 
 
 @pytest.mark.parametrize("primitive", ["parallel", "vectorize"])

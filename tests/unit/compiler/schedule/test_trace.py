@@ -11,8 +11,8 @@ import pytest
 
 from compiler.ir.structural import structural_equal
 from compiler.schedule.error import ScheduleError, TraceError
-from compiler.schedule.instruction import SPECS
 from compiler.schedule.schedule import Schedule
+from compiler.schedule.specs import SPECS
 from compiler.schedule.trace import Trace
 from tests.unit.compiler.schedule.refusals import elementwise, matmul_relu
 
@@ -122,7 +122,7 @@ def test_simplification_drops_what_gives_nothing_used() -> None:
     sch.sample_perfect_tile(i, 2)
     sch.parallel(i)
     assert [x.name for x in sch.trace.simplified().instructions] == [
-        "get_block",
+        "get_sblock",
         "get_loops",
         "parallel",
     ]
@@ -152,8 +152,8 @@ def instruction(number: int) -> Callable[[dict[str, Any]], Any]:
 
 
 MALFORMED: list[tuple[str, Mutation]] = [
-    ("format: expected version 1, got 2", lambda o: o.update(format=2)),
-    ("format: expected version 1, got True", lambda o: o.update(format=True)),
+    ("format: expected version 1 to 2, got 3", lambda o: o.update(format=3)),
+    ("format: expected version 1 to 2, got True", lambda o: o.update(format=True)),
     ("trace: lacks format", lambda o: o.pop("format")),
     ("trace: has unknown fields: 'extra'", lambda o: o.update(extra=1)),
     ("instructions: expected a list, got dict", lambda o: o.update(instructions={})),
@@ -166,7 +166,7 @@ MALFORMED: list[tuple[str, Mutation]] = [
         "instructions[0].arguments.name: expected a string, got 3",
         lambda o: instruction(0)(o).update(arguments={"name": 3}),
     ),
-    ("instructions[0].outputs: get_block gives 1", lambda o: instruction(0)(o).pop("outputs")),
+    ("instructions[0].outputs: get_sblock gives 1", lambda o: instruction(0)(o).pop("outputs")),
     (
         "instructions[0].outputs[0]: expected a name such as b0, got 'l0'",
         lambda o: instruction(0)(o).update(outputs=["l0"]),
@@ -180,7 +180,7 @@ MALFORMED: list[tuple[str, Mutation]] = [
         lambda o: instruction(1)(o).update(outputs=["l1", "l1", "l3"]),
     ),
     (
-        "instructions[0].decision: get_block decides nothing",
+        "instructions[0].decision: get_sblock decides nothing",
         lambda o: instruction(0)(o).update(decision=1),
     ),
     (

@@ -1,0 +1,22 @@
+"""The loops that may be split, fused and sampled."""
+
+from __future__ import annotations
+
+from compiler.ir.nodes import For, IntImm
+from compiler.schedule.error import Refuse
+
+
+def require_plain(loop: For, refuse: Refuse) -> None:
+    """Refuse a loop that has annotations, or a thread: what replaces it would lose them."""
+    if loop.thread is not None:
+        raise refuse(f"loop {loop.var.name} is bound to {loop.thread}", loop)
+    if loop.annotations:
+        names = ", ".join(key for key, _ in loop.annotations)
+        raise refuse(f"loop {loop.var.name} has annotations: {names}", loop)
+
+
+def literal_extent(loop: For, refuse: Refuse) -> int:
+    """Return the extent of a loop, or refuse one that is no literal."""
+    if not isinstance(loop.extent, IntImm):
+        raise refuse(f"the extent of loop {loop.var.name} is not a literal", loop)
+    return loop.extent.value
