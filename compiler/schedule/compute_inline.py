@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import Buffer, Expr, IntImm, Load, PrimFunc, Store, Var, dtype_of
+from compiler.ir.nodes import (
+    BlockRealize,
+    Buffer,
+    Expr,
+    IntImm,
+    Load,
+    PrimFunc,
+    Stmt,
+    Store,
+    Var,
+    dtype_of,
+)
 from compiler.ir.regions import with_regions
-from compiler.ir.visit import substitute, transform
+from compiler.ir.visit import map_stmt, substitute, transform
 from compiler.schedule.coverage import covers_reads, writes_whole
 from compiler.schedule.error import refusal
 from compiler.schedule.kind import Unknown
@@ -80,8 +91,15 @@ def _inline_into(func: PrimFunc, name: str, site: Site, store: Store) -> PrimFun
     assert path is not None, "the consumers are in the program"
     realize = realize_at(path)
     new = transform(realize, on_expr=lambda expr: _value(expr, store.buffer, site, store))
-    block = with_regions(realize_at((new,)).block)
-    return replace_at(func, path, with_block(realize, block))
+    return replace_at(func, path, _with_new_regions(new, store.buffer))
+
+
+def _with_new_regions(stmt: Stmt, buffer: Buffer) -> Stmt:
+    """Work out again what those blocks read that said that they read `buffer`, inner ones first."""
+    stmt = map_stmt(stmt, lambda child: _with_new_regions(child, buffer), lambda expr: expr)
+    if isinstance(stmt, BlockRealize) and any(r.buffer == buffer for r in stmt.block.reads):
+        return with_block(stmt, with_regions(stmt.block))
+    return stmt
 
 
 def _value(expr: Expr, buffer: Buffer, site: Site, store: Store) -> Expr | None:

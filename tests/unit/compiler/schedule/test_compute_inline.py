@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from compiler.ir.nodes import BlockRealize
+from compiler.ir.verify import verify
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.refusals import (
     HALF,
@@ -121,3 +123,14 @@ def test_reverse_compute_inline_refuses_a_producer_of_a_part() -> None:
     sch = scheduled(HALF_WRITTEN)
     with refused(sch, "block B is not proved to write all of B", at='"B"'):
         sch.reverse_compute_inline("C")
+
+
+def test_a_block_around_the_consumer_says_no_more_that_it_reads_what_is_gone() -> None:
+    sch = Schedule(elementwise())
+    outer = sch.blockize(sch.get_loops("C")[0])
+    sch.compute_inline("B")
+    for block in (outer, sch.get_block("C")):
+        realize = sch.get(block)
+        assert isinstance(realize, BlockRealize)
+        assert [region.buffer.name for region in realize.block.reads] == ["A"]
+    verify(sch.func)
