@@ -1,0 +1,225 @@
+"""Check scripts: each parses, prints and parses back, builds, and computes what it should.
+
+A script passes if that holds for all of its functions. What a kernel computes on random inputs is
+held against the oracle, or, where that takes no program of the kind, against the plain evaluation
+of the program, if it is small enough.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel
+
+from compiler.driver import BuildError, build
+from compiler.ir.evaluate import EvaluationError, evaluate
+from compiler.ir.inputs import param_roles, random_inputs
+from compiler.ir.nodes import (
+    Allocate,
+    BlockRealize,
+    Evaluate,
+    For,
+    If,
+    IntImm,
+    IRModule,
+    Let,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+    static_shape,
+)
+from compiler.ir.oracle import Mismatch, OracleError, compare, interpret
+from compiler.ir.specialize import symbolic_vars
+from compiler.ir.spelling import Dialect
+from compiler.ir.structural import structural_equal
+from compiler.ir.verify import VerifyError, verify
+from compiler.runtime.module import ArgumentError
+from compiler.script import ScriptError, parse_module
+
+SUFFIXES = frozenset({".py", ".script", ".tvmscript"})
+
+_SEED = 0
+_LARGEST = 300_000  # statements that are evaluated one at a time: some seconds
+# Symbolic variables get these values, in their order: small, different, of several divisors.
+_SIZES = (24, 20, 28, 12, 36, 16)
+_UNWRITTEN = 77  # what outputs hold before: elements that only one side writes are seen
+
+Arrays: TypeAlias = Mapping[str, NDArray[Any]]
+Report: TypeAlias = Callable[[str], None]
+
+
+class FunctionCheck(BaseModel):
+    """What was found of one function."""
+
+    name: str
+    compared_with: str | None = None  # "oracle", "evaluation", or None if it was not compared
+    not_compared: str | None = None  # why it was not
+    max_error: float | None = None  # as a share of the largest magnitude of the output
+
+
+class ScriptCheck(BaseModel):
+    """What was found of one script; it passes unless `failed` names a step."""
+
+    path: str
+    failed: str | None = None  # "read", "parse", "round trip", "build", "run" or "compare"
+    reason: str | None = None
+    functions: list[FunctionCheck] = []
+    secs: float = 0.0
+
+
+class _Failure(Exception):  # noqa: N818 (it never leaves this module)
+    def __init__(self, step: str, reason: str) -> None:
+        super().__init__(reason)
+        self.step = step
+
+
+def find_scripts(paths: list[Path]) -> list[Path]:
+    """Return the files among paths, and those with a script's suffix in folders among them.
+
+    Raises:
+        FileNotFoundError: If a path is neither.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = (p for p in path.rglob("*") if p.suffix in SUFFIXES and p.is_file())
+            found += sorted(p for p in inside if not _is_hidden(p.relative_to(path)))
+        elif path.exists():
+            found.append(path)
+        else:
+            raise FileNotFoundError(f"there is no file or folder {path}")
+    return list(dict.fromkeys(found))
+
+
+def check_script(path: Path, report: Report = lambda _: None) -> ScriptCheck:
+    """Check one script.
+
+    Args:
+        path: The file.
+        report: Called with what is being done, as it begins.
+    """
+    result = ScriptCheck(path=str(path))
+    start = time.perf_counter()
+    try:
+        _check(path, result, report)
+    except _Failure as failure:
+        result.failed, result.reason = failure.step, str(failure)
+    result.secs = time.perf_counter() - start
+    return result
+
+
+def _check(path: Path, result: ScriptCheck, report: Report) -> None:
+    report("parsing")
+    with _step("read", OSError, UnicodeDecodeError):
+        text = path.read_text(encoding="utf-8")
+    with _step("parse", ScriptError):
+        module = parse_module(text, filename=str(path))
+    report("printing")
+    _check_round_trip(module)
+    for func in module.functions:
+        found = FunctionCheck(name=func.name)
+        result.functions.append(found)
+        _check_results(_specialized(func), found, report)
+
+
+def _check_round_trip(module: IRModule) -> None:
+    for dialect in get_args(Dialect):
+        with _step(f"round trip ({dialect})", ScriptError):
+            back = parse_module(module.script(dialect))
+        if not structural_equal(back, module):
+            raise _Failure(f"round trip ({dialect})", "what is printed is another program")
+
+
+def _specialized(func: PrimFunc) -> PrimFunc:
+    symbols = symbolic_vars(func)
+    if not symbols:
+        return func
+    with _step("specialize", VerifyError, ValueError):
+        fixed = func.specialize(
+            {var: _SIZES[number % len(_SIZES)] for number, var in enumerate(symbols)}
+        )
+        verify(fixed)
+    return fixed
+
+
+def _check_results(func: PrimFunc, found: FunctionCheck, report: Report) -> None:
+    report(f"building {func.name}")
+    with _step("build", BuildError):
+        kernel = build(func)
+    inputs = random_inputs(func, _SEED)
+    arrays = {b.name: inputs.get(b.name, _unwritten(func, b.name)) for b in func.buffers}
+    before = {name: array.copy() for name, array in arrays.items()}
+    report(f"running {func.name}")
+    with _step("run", ArgumentError):
+        kernel(*(arrays[buffer.name] for buffer in func.buffers))
+    kernel.close()
+    report(f"comparing {func.name}")
+    expected = _expected(func, before, found)
+    if expected is None:
+        return
+    with _step("compare", Mismatch, ValueError):
+        found.max_error = compare(func, arrays, expected)
+
+
+def _expected(func: PrimFunc, before: Arrays, found: FunctionCheck) -> Arrays | None:
+    """Return what the outputs should hold; None, and the reason in `found`, if none can say."""
+    try:
+        expected = interpret(func, before)
+    except OracleError as error:
+        size = _statements(func.body)
+        if size > _LARGEST:
+            found.not_compared = f"{error}; evaluating it takes {size} steps"
+            return None
+        with _step("compare", EvaluationError):
+            everything = evaluate(func, before)
+        found.compared_with = "evaluation"
+        return {name: everything[name] for name in param_roles(func).outputs}
+    found.compared_with = "oracle"
+    return expected
+
+
+def _unwritten(func: PrimFunc, name: str) -> NDArray[Any]:
+    buffer = next(b for b in func.buffers if b.name == name)
+    return np.full(static_shape(buffer), _UNWRITTEN, dtype=buffer.dtype)
+
+
+def _statements(stmt: Stmt) -> int:
+    """Return how many statements one run of a program evaluates, at most."""
+    match stmt:
+        case Seq(stmts):
+            return sum(_statements(s) for s in stmts)
+        case If(_, then, otherwise):
+            return 1 + max(_statements(then), 0 if otherwise is None else _statements(otherwise))
+        case For(_, extent, body):
+            return _statements(body) * (extent.value if isinstance(extent, IntImm) else 1)
+        case Let(_, _, body) | Allocate(_, body):
+            return 1 + _statements(body)
+        case BlockRealize(_, _, block):
+            return 1 + _statements(block.body) + (0 if block.init is None else 1)
+        case Store() | Evaluate():
+            return 1
+
+
+@contextmanager
+def _step(name: str, *errors: type[Exception]) -> Iterator[None]:
+    """Turn the errors that a script may be the cause of into the failure of a step."""
+    try:
+        yield
+    except _Failure:
+        raise
+    except errors as error:
+        raise _Failure(name, str(error)) from error
+    except Exception as error:
+        # A bug of ours must not end the check of all other scripts.
+        raise _Failure(name, f"a bug of ours: {type(error).__name__}: {error}") from error
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith((".", "__")) for part in path.parts)

@@ -1,0 +1,98 @@
+"""`loopwright check`: whether scripts parse, round-trip, build and compute what they should."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from loopwright.checking import ScriptCheck, check_script, find_scripts
+from loopwright.cli.failure import ExitCode, InputError
+from loopwright.cli.options import JsonOption
+from loopwright.cli.output import console, err_console, print_json, secs
+
+
+def check(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Script files, or folders of them.", metavar="DIR|FILE...", show_default=False
+        ),
+    ],
+    as_json: JsonOption = False,
+) -> None:
+    """Check scripts: parse, print in each spelling and parse back, build, run, compare.
+
+    What each kernel computes on random inputs is held against the oracle. Folders are searched for
+    .py, .script and .tvmscript files. The exit code is 1 if a script failed.
+    """
+    try:
+        scripts = find_scripts(paths)
+    except FileNotFoundError as error:
+        raise InputError(str(error)) from error
+    if not scripts:
+        raise InputError("there are no scripts: expected .py, .script or .tvmscript files")
+    checks: list[ScriptCheck] = []
+    for number, path in enumerate(scripts, start=1):
+        checks.append(_checked(path, f"{number}/{len(scripts)}"))
+        if not as_json:
+            _show(checks[-1])
+    num_failed = sum(found.failed is not None for found in checks)
+    if as_json:
+        summary = {"passed": len(checks) - num_failed, "failed": num_failed}
+        files = [found.model_dump(mode="json") for found in checks]
+        print_json({"files": files, "summary": summary})
+    else:
+        _summarise(checks, num_failed)
+    if num_failed:
+        raise typer.Exit(ExitCode.NO_RESULT)
+
+
+def _checked(path: Path, place: str) -> ScriptCheck:
+    """Check a script; on a terminal say what is being done."""
+    if not err_console.is_terminal:
+        return check_script(path)
+    with err_console.status("") as status:
+        return check_script(
+            path, lambda doing: status.update(f"[dim]{place}[/] {escape(path.name)}: {doing}")
+        )
+
+
+def _show(found: ScriptCheck) -> None:
+    if found.failed is not None:
+        console.print(f"[red]failed[/] {escape(found.path)}  {found.failed}", soft_wrap=True)
+        for line in (found.reason or "").splitlines():
+            console.print(f"       {line}", markup=False, highlight=False, soft_wrap=True)
+        return
+    console.print(
+        f"[green]ok[/]     {escape(found.path)}  {secs(found.secs)}  {escape(_evidence(found))}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _evidence(found: ScriptCheck) -> str:
+    """Say how each function was compared."""
+    said = []
+    for func in found.functions:
+        if func.compared_with is None:
+            said.append(f"{func.name}: not compared: {func.not_compared}")
+        else:
+            said.append(f"{func.name}: as the {func.compared_with}, error {func.max_error:.1e}")
+    return "; ".join(said)
+
+
+def _summarise(checks: list[ScriptCheck], num_failed: int) -> None:
+    total = secs(sum(found.secs for found in checks))
+    num_unknown = sum(
+        found.failed is None and any(func.not_compared for func in found.functions)
+        for found in checks
+    )
+    unknown = f" ({num_unknown} not compared)" if num_unknown else ""
+    console.print(
+        f"{len(checks)} script(s) in {total}: "
+        f"{len(checks) - num_failed} ok{unknown}, {num_failed} failed",
+        highlight=False,
+    )
