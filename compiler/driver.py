@@ -10,12 +10,17 @@ from compiler.codegen.module import LlvmModule, emit_module
 from compiler.ir.nodes import IntImm, IRModule, PrimFunc, Stmt, Store, static_shape
 from compiler.ir.specialize import symbolic_vars
 from compiler.ir.visit import walk
-from compiler.passes.compact_buffers import compact_buffers
+from compiler.passes.compact_buffers import compact_buffers, private_buffers
 from compiler.passes.error import LoweringError
+from compiler.passes.insert_barriers import insert_barriers
 from compiler.passes.layout import strides_of
 from compiler.passes.promote_accumulators import promote_accumulators
 from compiler.passes.realize_blocks import realize_blocks
 from compiler.passes.resolve_views import resolve_views
+from compiler.passes.separate_threads import separate_threads
+from compiler.passes.split_threads import split_threads
+from compiler.passes.thread_loops import has_threads
+from compiler.passes.unify_threads import unify_threads
 from compiler.runtime.artifact import Artifact, Param
 from compiler.runtime.module import Module
 from compiler.target import Target
@@ -43,10 +48,24 @@ def lower(func: PrimFunc, target: Target) -> Stmt:
         LoweringError: If there is no such program: variables are open, or threads can't run so.
     """
     _check_parameters(func)
-    realized = realize_blocks(resolve_views(func))
-    stmt = compact_buffers(realized.stmt, realized.carried)
+    func = resolve_views(func)
+    stmt = _lower_threads(func) if has_threads(func.body) else _lower_loops(func)
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
     return promote_accumulators(stmt, register_file_bytes)
+
+
+def _lower_loops(func: PrimFunc) -> Stmt:
+    realized = realize_blocks(func.body)
+    return compact_buffers(realized.stmt, realized.carried)
+
+
+def _lower_threads(func: PrimFunc) -> Stmt:
+    """Lower a program of threads to loops that run them one after another."""
+    body, unified = unify_threads(func.body)
+    realized = separate_threads(realize_blocks(body), unified)
+    stmt = compact_buffers(realized.stmt, realized.carried)
+    private = {b for b, thread in private_buffers(stmt).items() if thread is not None}
+    return split_threads(insert_barriers(stmt, private), private)
 
 
 def emit_llvm(func: PrimFunc, target: Target) -> LlvmModule:

@@ -39,6 +39,7 @@ from compiler.ir.nodes import (
 from compiler.ir.simplify import normal
 from compiler.ir.vectors import as_ramp, on_base
 from compiler.ir.visit import children, is_stmt, map_expr, map_stmt, walk, walk_stmts
+from compiler.passes.thread_loops import is_thread
 
 Path: TypeAlias = tuple[Stmt, ...]
 Span: TypeAlias = tuple[Affine, int]
@@ -122,11 +123,6 @@ def private_buffers(stmt: Stmt) -> dict[Buffer, Stmt | None]:
 
     visit(stmt, None)
     return found
-
-
-def is_thread(stmt: Stmt) -> bool:
-    """Tell whether a loop's iterations are the threads of one block, real or virtual."""
-    return isinstance(stmt, For) and stmt.thread is not None and "blockIdx" not in stmt.thread
 
 
 def _with_distinct_loops(stmt: Stmt) -> Stmt:

@@ -22,12 +22,12 @@ from compiler.ir.nodes import (
     Compare,
     Evaluate,
     Expr,
+    For,
     If,
     IntImm,
     Let,
     Load,
     Logic,
-    PrimFunc,
     Seq,
     Stmt,
     Store,
@@ -36,7 +36,8 @@ from compiler.ir.nodes import (
     seq,
 )
 from compiler.ir.simplify import simplify
-from compiler.ir.visit import map_stmt, substitute, walk
+from compiler.ir.visit import map_stmt, substitute, walk, walk_stmts
+from compiler.passes.thread_loops import is_barrier, is_thread, one_by_one
 
 NOTHING = Evaluate(IntImm(0))
 # A name for a longer value is kept: where names are made of names, what they stand for explodes.
@@ -51,14 +52,15 @@ class Realized:
     carried: dict[Buffer, set[Var]] = field(default_factory=dict)
 
 
-def realize_blocks(func: PrimFunc) -> Realized:
-    """Rewrite a scheduled program into loops, conditions, stores and allocations."""
+def realize_blocks(body: Stmt) -> Realized:
+    """Rewrite the body of a scheduled program into loops, conditions, stores and allocations."""
     carried: dict[Buffer, set[Var]] = {}
+    threads = {n.var for n in walk_stmts(body) if isinstance(n, For) and is_thread(n)}
 
     def visit(stmt: Stmt) -> Stmt:
         match stmt:
             case BlockRealize():
-                return visit(_realize(stmt, carried))
+                return visit(_realize(stmt, carried, threads))
             case Let(var, value, body) if _is_inlined(value):
                 return visit(substitute(body, {var: value}))
             case Seq(stmts):
@@ -70,20 +72,13 @@ def realize_blocks(func: PrimFunc) -> Realized:
             case _:
                 return map_stmt(stmt, visit, lambda expr: expr)
 
-    return Realized(visit(func.body), carried)
+    return Realized(visit(body), carried)
 
 
 def in_order(stmts: Iterable[Stmt]) -> Stmt:
     """Join statements, but for those that do nothing."""
     left = [stmt for stmt in stmts if stmt != NOTHING]
     return seq(*left) if left else NOTHING
-
-
-def is_barrier(stmt: Stmt) -> bool:
-    """Tell whether a statement makes the threads of a block wait for one another."""
-    return isinstance(stmt, Evaluate) and (
-        isinstance(stmt.value, Call) and stmt.value.name == "tvm_storage_sync"
-    )
 
 
 def _is_inlined(value: Expr) -> bool:
@@ -96,13 +91,15 @@ def _is_inlined(value: Expr) -> bool:
     )
 
 
-def _realize(realize: BlockRealize, carried: dict[Buffer, set[Var]]) -> Stmt:
+def _realize(realize: BlockRealize, carried: dict[Buffer, set[Var]], threads: set[Var]) -> Stmt:
     block = realize.block
     first: Expr = TRUE
+    is_reduced_by_threads = False
     for iterator, value in zip(block.iter_vars, realize.iter_values, strict=True):
         if iterator.kind == "spatial":
             continue
         loops = {node for node in walk(value) if isinstance(node, Var)}
+        is_reduced_by_threads = is_reduced_by_threads or not loops.isdisjoint(threads)
         for region in block.writes:
             carried.setdefault(region.buffer, set()).update(loops)
         if iterator.kind == "reduce":
@@ -115,6 +112,8 @@ def _realize(realize: BlockRealize, carried: dict[Buffer, set[Var]]) -> Stmt:
         body = seq(init, body)
     values = {i.var: v for i, v in zip(block.iter_vars, realize.iter_values, strict=True)}
     body = substitute(body, values)
+    if is_reduced_by_threads:
+        body = one_by_one(body)
     if realize.predicate != TRUE:
         body = If(realize.predicate, body)
     for buffer in reversed(block.alloc_buffers):

@@ -1,0 +1,40 @@
+"""What passes say of threads: which loops run over them, where they wait, what each does alone."""
+
+from __future__ import annotations
+
+from compiler.ir.nodes import Call, Evaluate, For, IntImm, Stmt, StringImm, Var
+from compiler.ir.visit import walk_stmts
+
+BARRIER = Evaluate(Call("tvm_storage_sync", (StringImm("shared"),), "int32"))
+_ALONE = ("one_by_one", True)
+
+
+def is_thread(stmt: Stmt) -> bool:
+    """Tell whether a statement is a loop over the threads of one block, real or virtual."""
+    return (
+        isinstance(stmt, For) and stmt.thread is not None and not stmt.thread.startswith("blockIdx")
+    )
+
+
+def has_threads(stmt: Stmt) -> bool:
+    """Tell whether a program has loops that are bound to axes of threads or blocks."""
+    return any(isinstance(node, For) and node.thread is not None for node in walk_stmts(stmt))
+
+
+def is_barrier(stmt: Stmt) -> bool:
+    """Tell whether a statement makes the threads of a block wait for one another."""
+    return (
+        isinstance(stmt, Evaluate)
+        and isinstance(stmt.value, Call)
+        and stmt.value.name == "tvm_storage_sync"
+    )
+
+
+def one_by_one(stmt: Stmt) -> Stmt:
+    """Mark a statement that each thread runs to its end before another begins it."""
+    return For(Var("one_by_one"), IntImm(1), stmt, annotations=(_ALONE,))
+
+
+def is_one_by_one(stmt: Stmt) -> bool:
+    """Tell whether a statement is one that each thread runs to its end."""
+    return isinstance(stmt, For) and _ALONE in stmt.annotations
