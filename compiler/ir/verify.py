@@ -179,6 +179,11 @@ class _Verifier:
         iterators = {v: i.var for i, v in zip(block.iter_vars, realize.iter_values, strict=True)}
         loops: dict[Var, Expr] = {v: i for v, i in iterators.items() if isinstance(v, Var)}
         inside = inside.assuming(substitute(realize.predicate, loops))
+        if self._blocks:
+            # Accesses may be relative to the iterators of the block around this one.
+            for iterator, value in zip(block.iter_vars, realize.iter_values, strict=True):
+                if not isinstance(value, Var | IntImm):
+                    inside = inside.assuming(Compare("==", iterator.var, value))
         self._blocks.append((block, dict(self._buffers)))
         self._block_body(block, inside)
         self._blocks.pop()

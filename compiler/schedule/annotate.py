@@ -12,21 +12,16 @@ from compiler.schedule.tree import Path, block_path, loop_path, replace_at, with
 def annotate(func: PrimFunc, at: Var | str, key: str, value: AnnotationValue) -> PrimFunc:
     """Note something on a loop, or on the block of a name; what is there already stays.
 
-    Requires:
-        The key is not empty.
-
     Rewrites:
         for i in range(n):   ->   for i in T.serial(n, annotations={key: value}):
             body                      body
 
     Raises:
-        ScheduleError: If a requirement does not hold.
+        ScheduleError: If there is no such loop or block.
     """
     refuse = refusal("annotate", func)
     path = _path(func, at, refuse)
     notes = _annotations(path)
-    if not key:
-        raise refuse("the key of an annotation is empty", path[-1])
     if any(key == known for known, _ in notes):
         return func
     return _with_annotations(func, path, (*notes, (key, value)))

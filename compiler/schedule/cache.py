@@ -85,8 +85,8 @@ def region_buffer(
 
 
 def require_memory_scope(scope: str, at: object, refuse: Refuse) -> None:
-    """Refuse what is not the name of a memory scope."""
-    if not _SCOPES.fullmatch(scope):
+    """Refuse what is not the name of a memory scope; the empty one is "global"."""
+    if scope and not _SCOPES.fullmatch(scope):
         raise refuse(f'"{scope}" is not the name of a memory scope', at)
 
 
@@ -95,7 +95,8 @@ def cache_of(
 ) -> Buffer:
     """Return a new buffer like another, in a memory scope, perhaps of another shape."""
     data = Var(fresh_buffer_name(func, f"{buffer.name}_{scope}"), "handle")
-    return Buffer(data, buffer.shape if shape is None else shape, buffer.dtype, scope)
+    shape = buffer.shape if shape is None else shape
+    return Buffer(data, shape, buffer.dtype, scope or "global")
 
 
 # Where
@@ -207,7 +208,9 @@ def _hull_of(site: Site, accesses: Sequence[Access], fixed: set[Var]) -> Box:
 def is_all_written(site: Site, buffer: Buffer, box: Box, fixed: set[Var]) -> bool:
     """Tell whether a block surely writes each element of a box while `fixed` stand."""
     return any(
-        access.buffer == buffer and access.is_certain and dense_box(site, access, fixed) == box
+        access.buffer == buffer
+        and access.is_certain
+        and dense_box(site, access, fixed, is_final=False) == box
         for access in site.facts.writes
     )
 

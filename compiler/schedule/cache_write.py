@@ -20,7 +20,7 @@ from compiler.schedule.cache import (
 )
 from compiler.schedule.copy_block import copy_nest, is_passed_on, is_whole, parts_of, redirect
 from compiler.schedule.coverage import share_loops
-from compiler.schedule.error import refusal
+from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.scope import Scope, scope_of_block
 from compiler.schedule.site import Site
 from compiler.schedule.tree import extents_of, fresh_block_name, loops_on
@@ -93,9 +93,14 @@ def require_written_anew(scope: Scope, site: Site, buffer: Buffer) -> None:
     if not site.writes(buffer):
         raise scope.refuse(f"block {site.name} does not write {buffer.name}", site.realize)
     scope.require_only_writer(site)
+    require_no_old_values(site, buffer, scope.refuse)
+
+
+def require_no_old_values(site: Site, buffer: Buffer, refuse: Refuse) -> None:
+    """Refuse if a block may read what a buffer held before the block wrote to it."""
     if site.reads(buffer) and site.kind not in ("complete", "reduction"):
         reason = f"block {site.name} adds to what {buffer.name} held before"
-        raise scope.refuse(reason, site.realize)
+        raise refuse(reason, site.realize)
 
 
 def place_after(scope: Scope, site: Site, buffer: Buffer, chosen: Sequence[Site]) -> Place:

@@ -16,6 +16,7 @@ from compiler.ir.nodes import (
     BufferRegion,
     Expr,
     For,
+    IntImm,
     IterVar,
     Load,
     PrimFunc,
@@ -27,7 +28,7 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.visit import substitute, walk
 from compiler.schedule.cache import Place, region_buffer, require_no_pointer
-from compiler.schedule.copy_block import Part, parts_of
+from compiler.schedule.copy_block import Part, whole_of
 from compiler.schedule.digits import extent_or_unknown
 from compiler.schedule.error import Refuse
 from compiler.schedule.placement import require_no_vector_around
@@ -86,7 +87,10 @@ def whole_box(boxes: Sequence[Box]) -> Box:
 
 def parts_inside(body: Body, box: Box, refuse: Refuse) -> tuple[Part, ...]:
     """Return the parts of a buffer that a box takes, or refuse if it may reach outside."""
-    parts = parts_of(body.buffer, box)
+    parts = tuple(
+        whole if span is None else Part(span.low, IntImm(span.extent, dtype_of(size)))
+        for whole, span, size in zip(whole_of(body.buffer), box, body.buffer.shape, strict=True)
+    )
     extents = body.sites[0].extents
     for part, size in zip(parts, body.buffer.shape, strict=True):
         interval = affine_bounds(part.low, extents)

@@ -93,16 +93,18 @@ def dense_spans(site: Site, fixed: AbstractSet[Var]) -> tuple[Span, ...] | None:
     return _dense(site, site.values, [i.extent for i in site.block.iter_vars], fixed)
 
 
-def dense_box(site: Site, access: Access, fixed: AbstractSet[Var]) -> tuple[Span, ...] | None:
+def dense_box(
+    site: Site, access: Access, fixed: AbstractSet[Var], *, is_final: bool = True
+) -> tuple[Span, ...] | None:
     """Return the box that an access touches while only the loops not `fixed` run, if all of it is.
 
-    And for each of its elements all of the reduction is run. Elements outside the buffer do not
-    count. None if that can't be proved.
+    And, unless `is_final` is false, for each of its elements all of the reduction is run. Elements
+    outside the buffer do not count. None if that can't be proved.
     """
     forms = list(site.indices(access))
     limits = list(access.buffer.shape)
     for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
-        if iter_var.kind != "spatial":
+        if is_final and iter_var.kind != "spatial":
             forms.append(value)
             limits.append(iter_var.extent)
     spans = _dense(site, forms, limits, fixed, access.inner)

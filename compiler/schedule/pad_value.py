@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from compiler.ir.dtypes import DType, is_float, wrapped
-from compiler.ir.nodes import Expr, Var, dtype_of
+from compiler.ir.nodes import Expr, FloatImm, IntImm, Var, dtype_of
 from compiler.ir.print_expr import show_expr
 from compiler.ir.visit import substitute
 from compiler.schedule.index_map import IndexMap, IndexMapError, parameters_of, show
 from compiler.schedule.lambda_text import LambdaError, read_lambda
 from compiler.te.value import Value, as_value, const
 
-PadValueLike: TypeAlias = int | float | str | IndexMap | Callable[..., object]
+PadValueLike: TypeAlias = int | float | IntImm | FloatImm | str | IndexMap | Callable[..., object]
 """A number, or a function of the indices of the new layout; the text of a lambda is one too."""
 
 
@@ -49,9 +48,12 @@ def as_pad_value(given: PadValueLike, ndim: int, dtype: DType, index_dtype: DTyp
     Raises:
         IndexMapError: If it is no value of that type, or of another number of indices.
     """
+    params = tuple(Var(f"axis{n}", index_dtype) for n in range(ndim))
+    value: Expr
     match given:
+        case IntImm() | FloatImm():
+            value = given
         case bool() | int() | float():
-            params: tuple[Var, ...] = tuple(Var(f"axis{n}", index_dtype) for n in range(ndim))
             value = _constant(given, dtype)
         case IndexMap():
             given = given.with_dtype(index_dtype)
@@ -74,8 +76,12 @@ def as_pad_value(given: PadValueLike, ndim: int, dtype: DType, index_dtype: DTyp
 
 def _constant(number: float, dtype: DType) -> Expr:
     if is_float(dtype):
+        if isinstance(number, int):
+            raise IndexMapError(f"the pad value is an integer, the elements are {dtype}")
         return const(number, dtype).expr
-    if not math.isfinite(number) or number != int(number) or wrapped(int(number), dtype) != number:
+    if isinstance(number, float):
+        raise IndexMapError(f"the pad value is a float, the elements are {dtype}")
+    if wrapped(number, dtype) != number:
         raise IndexMapError(f"the pad value {number} is no {dtype}")
     return const(number, dtype).expr
 
@@ -92,6 +98,8 @@ def _read(text: str, ndim: int, index_dtype: DType) -> tuple[tuple[Var, ...], Ex
 def _single(returned: object) -> Expr:
     if isinstance(returned, list | tuple) and len(returned) == 1:
         returned = returned[0]
+    if isinstance(returned, IntImm | FloatImm):
+        return returned
     if not isinstance(returned, Value | int | float):
         raise IndexMapError(f"the pad value is {returned!r}: expected one value")
     value = as_value(returned)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from compiler.ir.bounds import bounds
@@ -15,7 +17,6 @@ from compiler.ir.nodes import (
     IterVar,
     Load,
     PrimFunc,
-    Seq,
     Stmt,
     Store,
     Var,
@@ -25,19 +26,20 @@ from compiler.ir.simplify import simplify
 from compiler.ir.visit import substitute, walk
 from compiler.schedule.cache import (
     Place,
+    child_position,
     insert_copy,
     region_buffer,
     require_no_pointer,
     stmts_of,
 )
-from compiler.schedule.cache_write import require_written_anew
+from compiler.schedule.cache_write import require_no_old_values
 from compiler.schedule.copy_block import is_passed_on, point_of
 from compiler.schedule.coverage import runs_whole_domain
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.kind import extents_of_iterators
 from compiler.schedule.placement import require_no_vector_around
 from compiler.schedule.rewrite_access import AccessRewriter
-from compiler.schedule.scope import scope_of_block
+from compiler.schedule.scope import Scope, scope_of_block
 from compiler.schedule.site import Site
 from compiler.schedule.tree import (
     find_block,
@@ -60,9 +62,9 @@ def reindex(func: PrimFunc, block: str, mode: Mode, index: int) -> tuple[PrimFun
 
     Requires:
         The block has such a read or write, of whole elements at one place in a run, and holds no
-        other blocks. It stands alone in its loops, its scope in no vectorized one. Of what is
-        read, all places that the iterators may name are in the buffer, and the block does not
-        write it. Of what is written, the block is the only writer, does not read what was there
+        other blocks. Each of its loops but the innermost holds the next one alone. Its scope is
+        in no vectorized loop. Of what is read, all places that the iterators may name are in the
+        buffer, and nobody in the block's loops writes it. What is written, nobody else in the block's loops touches; the block does not read what was there
         before, and runs for the whole of its iterators' ranges.
 
     Rewrites:
@@ -83,15 +85,12 @@ def reindex(func: PrimFunc, block: str, mode: Mode, index: int) -> tuple[PrimFun
     buffer = region_buffer(regions, index, mode, site.realize, refuse)
     require_no_pointer(scope, buffer)
     indices = only_indices(site, buffer, refuse)
-    top = _alone_in_loops(site, refuse)
+    position, others = _nest_around(scope, site)
     require_no_vector_around(scope.path, refuse)
     if mode == "read":
-        _require_readable(site, buffer, indices, refuse)
+        _require_readable([site, *others], buffer, indices, refuse)
     else:
-        require_written_anew(scope, site, buffer)
-        if not runs_whole_domain(site):
-            reason = f"block {block} is not proved to run for the whole of its iterators' ranges"
-            raise refuse(reason, site.realize)
+        _require_movable(site, others, buffer, refuse)
 
     named = {node for i in indices for node in walk(i) if isinstance(node, Var)}
     used = tuple(i for i in site.block.iter_vars if i.var in named)
@@ -103,7 +102,6 @@ def reindex(func: PrimFunc, block: str, mode: Mode, index: int) -> tuple[PrimFun
     title = fresh_block_name(func, f"{name}_reindex" if mode == "read" else name)
     nest = _copy(title, used, *((far, near) if mode == "read" else (near, far)))
 
-    position = next(n for n, stmt in enumerate(stmts_of(scope.realize)) if stmt is top)
     place = Place(site.path[:1], position if mode == "read" else position + 1)
     func = insert_copy(scope, place, nest, new)
     return _redirected(func, block, buffer, new, own), title
@@ -132,24 +130,29 @@ def _is_viewed(block: Block, buffer: Buffer) -> bool:
     return any(match.source.buffer == buffer for match in block.match_buffers)
 
 
-def _alone_in_loops(site: Site, refuse: Refuse) -> Stmt:
-    """Return the outermost loop around a block, or the block, if there is nothing else in it."""
-    inner: Stmt = site.realize
-    for stmt in reversed(site.path[1:-1]):
-        if isinstance(stmt, Seq):
-            continue
-        if not isinstance(stmt, For) or stmt.body is not inner:
-            raise refuse(f"block {site.name} does not stand alone in its loops", stmt)
-        inner = stmt
-    return inner
+def _nest_around(scope: Scope, site: Site) -> tuple[int, list[Site]]:
+    """Return which statement of its scope a block is in, and the other blocks in it.
+
+    Raises:
+        ScheduleError: If something else than the next loop is in a loop around the innermost one.
+    """
+    for outer, inner in pairwise(site.loops):
+        if outer.body is not inner:
+            raise scope.refuse(f"loop {outer.var.name} holds more than the next loop", outer)
+    position = child_position(scope.realize, site)
+    nest = stmts_of(scope.realize)[position]
+    return position, [s for s in scope.sites if s is not site and s.is_under(nest)]
 
 
 def _require_readable(
-    site: Site, buffer: Buffer, indices: tuple[Expr, ...], refuse: Refuse
+    sites: Sequence[Site], buffer: Buffer, indices: tuple[Expr, ...], refuse: Refuse
 ) -> None:
-    if site.writes(buffer):
-        reason = f"block {site.name} writes {buffer.name}, which it reads"
-        raise refuse(reason, site.realize)
+    """Refuse unless what a block reads can be copied before its loops, which hold some blocks."""
+    site = sites[0]
+    for other in sites:
+        if other.writes(buffer):
+            reason = f"block {other.name} writes {buffer.name}, which block {site.name} reads"
+            raise refuse(f"{reason} in the same loops", other.realize)
     extents = extents_of_iterators(site.block)
     sizes = {i.var: i.extent for i in site.block.iter_vars}
     for index, size in zip(indices, buffer.shape, strict=True):
@@ -160,6 +163,18 @@ def _require_readable(
         if interval is None or interval[0] < 0 or interval[1] >= limit:
             reason = f"block {site.name} is not proved to name only places of {buffer.name}"
             raise refuse(f"{reason}, wherever its iterators stand", site.realize)
+
+
+def _require_movable(site: Site, others: Sequence[Site], buffer: Buffer, refuse: Refuse) -> None:
+    """Refuse unless what a block writes can be copied after its loops, which hold others too."""
+    for other in others:
+        if other.touches(buffer):
+            reason = f"block {other.name} touches {buffer.name}, which block {site.name} writes"
+            raise refuse(f"{reason} in the same loops", other.realize)
+    require_no_old_values(site, buffer, refuse)
+    if not runs_whole_domain(site):
+        reason = f"block {site.name} is not proved to run for the whole of its iterators' ranges"
+        raise refuse(reason, site.realize)
 
 
 def _copy(name: str, iter_vars: tuple[IterVar, ...], source: Load, target: Load) -> Stmt:

@@ -22,7 +22,7 @@ from compiler.ir.nodes import (
     Var,
     dtype_of,
 )
-from compiler.ir.simplify import normal
+from compiler.ir.simplify import normal, simplify
 from compiler.ir.visit import substitute, walk
 from compiler.schedule.cache import Place, cache_of
 from compiler.schedule.copy_block import point_of
@@ -94,10 +94,6 @@ def reindexed(
     """
     indices = only_indices(site, buffer, refuse)
     iter_vars = site.block.iter_vars
-    is_plain = all(isinstance(stmt, For | Seq) for stmt in site.path[1:-1])
-    if site.realize.predicate != TRUE or not is_plain:
-        reason = f"block {site.name} does not run in every iteration of its loops"
-        raise refuse(f"{reason}: a copy over them would touch more", site.realize)
     extents = extents_of_iterators(site.block)
     own = [i.var for i in iter_vars]
     try:
@@ -113,6 +109,7 @@ def reindexed(
             reason = f"iterator {iter_var.var.name} of block {site.name} names the place in one of"
             raise refuse(f"{reason} {buffer.name} and its copy, but not in both", site.realize)
     used = tuple(i for i in iter_vars if i.var in far)
+    _require_runs_always(site, {i.var for i in used}, refuse)
     known = {var: extents[var] for var in (i.var for i in used)}
     forms = [normal(place, known) for place in places]
     # Either the place in the copy tells the iterators, or it tells the place in the buffer.
@@ -125,6 +122,21 @@ def reindexed(
     shape = tuple(IntImm(size, dtype) for size in sizes)
     cache = cache_of(func, buffer, memory_scope, shape)
     return Reindexed(site, Load(buffer, indices), Load(cache, places), used)
+
+
+def _require_runs_always(site: Site, used: set[Var], refuse: Refuse) -> None:
+    """Refuse unless a block runs for every value that its loops give to some of its iterators."""
+    pairs = zip(site.block.iter_vars, site.realize.iter_values, strict=True)
+    loops = {n for i, v in pairs if i.var in used for n in walk(v) if isinstance(n, Var)}
+    predicate = site.realize.predicate
+    named = [n for n in walk(predicate) if isinstance(n, Var)]
+    others: dict[Var, Expr] = {n: IntImm(0) for n in named}
+    is_plain = all(isinstance(stmt, For | Seq) for stmt in site.path[1:-1])
+    # If it runs in the first iteration of the other loops, whatever these do, that is enough.
+    holds = loops.isdisjoint(others) and simplify(substitute(predicate, others)) == TRUE
+    if not is_plain or not holds:
+        reason = f"block {site.name} does not run for all values of its iterators"
+        raise refuse(f"{reason}: a copy over its loops would touch more", site.realize)
 
 
 def _named(indices: Sequence[Expr]) -> set[Var]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.ir.nodes import BlockRealize, Buffer, PrimFunc
+from compiler.ir.nodes import BlockRealize, Buffer, PrimFunc, Var
 from compiler.ir.visit import replace_buffers
 from compiler.schedule.cache import region_buffer, require_memory_scope
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.rewrite_access import with_views
-from compiler.schedule.tree import Path, block_path, realize_at, replace_at
+from compiler.schedule.tree import Path, block_path, fresh_buffer_name, realize_at, replace_at
 
 
 def set_scope(func: PrimFunc, block: str, write_index: int, memory_scope: str) -> PrimFunc:
@@ -24,7 +24,7 @@ def set_scope(func: PrimFunc, block: str, write_index: int, memory_scope: str) -
         is one.
 
     Rewrites:
-        B = T.alloc_buffer((n,))   ->   B = T.alloc_buffer((n,), scope=memory_scope)
+        B = T.alloc_buffer((n,))   ->   B = T.alloc_buffer((n,), scope=...)
 
     Raises:
         ScheduleError: If a requirement does not hold.
@@ -37,7 +37,8 @@ def set_scope(func: PrimFunc, block: str, write_index: int, memory_scope: str) -
         return func
     require_memory_scope(memory_scope, realize, refuse)
     home = allocation_site(path, buffer, refuse)
-    new = replace(buffer, scope=memory_scope)
+    name = fresh_buffer_name(func, f"{buffer.name}_{memory_scope}")
+    new = replace(buffer, data=Var(name, "handle"), scope=memory_scope or "global")
     stmt = with_views(replace_buffers(home[-1], {buffer: new}), buffer, new)
     return replace_at(func, home, stmt)
 

@@ -38,14 +38,14 @@ from compiler.schedule.tree import replace_at
 
 
 def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) -> PrimFunc:
-    """Let a block run over other iterators, each a function of the old ones, in new loops.
+    """Let a block run over other iterators, each a function of the old ones, in new serial loops.
 
     Args:
         index_map: The new iterators in terms of the old ones.
 
     Requires:
-        The block stands alone in serial loops, one for each of its iterators and of its extent,
-        and always runs. Its runs may change places: it computes different elements for different
+        The block stands alone in loops, one for each of its iterators and of its extent, and
+        always runs. Its runs may change places: it computes different elements for different
         spatial iterators, and its reduction, if it is one, may go in any order. The map takes as
         many indices as the block has iterators, and is bijective. No new iterator is made of both
         spatial and reduction iterators.
@@ -77,7 +77,7 @@ def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) 
     mapping = dict(
         zip(
             (i.var for i in site.block.iter_vars),
-            inverse.index_map.map_indices([i.var for i in new]),
+            inverse.index_map.map_indices([_place(i) for i in new]),
             strict=True,
         )
     )
@@ -91,14 +91,18 @@ def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) 
     return replace_at(func, (*scope.path[:-1], *site.path[: depth + 1]), nest)
 
 
+def _place(iter_var: IterVar) -> Expr:
+    """Return the value of an iterator: one that takes a single value need not be named."""
+    is_unit = isinstance(iter_var.extent, IntImm) and iter_var.extent.value == 1
+    return IntImm(0, dtype_of(iter_var.var)) if is_unit else iter_var.var
+
+
 def _own_loops(site: Site, refuse: Refuse) -> tuple[For, ...]:
     """Return the loops around a block, which must run it once for each point of its iterators."""
     inner: Stmt = site.realize
     for loop in reversed(site.loops):
         if loop.body is not inner:
             raise refuse(f"block {site.name} does not stand alone in loop {loop.var.name}", loop)
-        if loop.kind != "serial":
-            raise refuse(f"loop {loop.var.name} is {loop.kind}", loop)
         inner = loop
     values, sizes = site.realize.iter_values, {loop.var: loop.extent for loop in site.loops}
     bound = {v: i.extent for v, i in zip(values, site.block.iter_vars, strict=True)}
