@@ -20,7 +20,8 @@ from compiler.codegen.types import (
     type_suffix,
     vector,
 )
-from compiler.ir.dtypes import DType, is_float, is_integer, is_signed
+from compiler.ir.bounds import bounds
+from compiler.ir.dtypes import DType, bits, is_float, is_integer, is_signed
 from compiler.ir.llvm_calls import LLVM_CALL, llvm_function, llvm_result
 from compiler.ir.nodes import (
     ArithOp,
@@ -47,7 +48,7 @@ from compiler.ir.nodes import (
 from compiler.ir.visit import walk
 
 _FLOAT_OPS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
-_INT_OPS = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor", "<<": "shl"}
+_INT_OPS = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
 _PREDICATES = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 _INDEX: DType = "int64"
 
@@ -140,18 +141,18 @@ class ExpressionEmitter(AddressEmitter):
             return self.binary(_INT_OPS[op], scalar, a, b)
         if op in ("min", "max"):
             return self.intrinsic(f"{'s' if signed else 'u'}{op}", scalar, (a, b))
-        if op == ">>":
-            return self.binary("ashr" if signed else "lshr", scalar, a, b)
-        division, remainder = ("sdiv", "srem") if signed else ("udiv", "urem")
-        if not signed or (self.is_natural(expr.lhs) and self.is_natural(expr.rhs)):
-            return self.binary("udiv" if op == "//" else "urem", scalar, a, b)
-        return self.floored(
-            op == "//",
-            scalar,
-            self.binary(division, scalar, a, b),
-            self.binary(remainder, scalar, a, b),
-            b,
-        )
+        known = bounds(expr.rhs, self.extents)
+        if op in ("<<", ">>"):
+            name = "shl" if op == "<<" else "ashr" if signed else "lshr"
+            if known is not None and 0 <= known[0] <= known[1] < bits(dtype_of(expr)):
+                return self.binary(name, scalar, a, b)
+            return self.shifted(name, scalar, a, b)
+        quotient = op == "//"
+        if known is None or known[0] < 1:
+            return self.divided(scalar, a, b, signed=signed, quotient=quotient)
+        if not signed or self.is_natural(expr.lhs):
+            return self.binary("udiv" if quotient else "urem", scalar, a, b)
+        return self.floored(scalar, a, b, quotient=quotient)
 
     # --- arithmetic -------------------------------------------------------------------------
 
@@ -361,7 +362,5 @@ def _needs_guard(node: object) -> bool:
     match node:
         case Load():
             return True
-        case BinOp("//" | "%", _, rhs):
-            return not isinstance(rhs, IntImm | FloatImm)
         case _:
             return False

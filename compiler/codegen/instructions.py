@@ -20,8 +20,6 @@ from compiler.codegen.types import (
 )
 from compiler.ir.dtypes import DType, bits, is_float
 
-_TRAPPING = ("sdiv", "srem", "udiv", "urem")
-
 
 @dataclass(frozen=True, slots=True)
 class Value:
@@ -42,20 +40,11 @@ class InstructionEmitter(Emitter):
         self.has_halves = True  # whether the CPU converts float16
 
     def binary(self, op: str, scalar: str, a: Value, b: Value) -> Value:
-        """Emit an operation on two values, copying a scalar into lanes where the other has them.
-
-        It goes where its operands are known, unless it may trap there.
-        """
-        may_trap = op in _TRAPPING and not (b.name.isdigit() and int(b.name))
-        if may_trap and self.mask is not None:
-            # Lanes that the mask leaves out divide too: by one, whatever their divisor is.
-            b = self.select(scalar, self.mask, b, Value("1", 0))
+        """Emit an operation on two values, copying a scalar into lanes where the other has them."""
         lanes = max(a.lanes, b.lanes)
         a, b = self.widen(a, scalar, lanes), self.widen(b, scalar, lanes)
         level = max(a.level, b.level)
         text = f"{op} {vector(scalar, lanes)} {a.name}, {b.name}"
-        if may_trap:
-            return Value(self.emit(text), self.depth, lanes)
         return Value(self.pure(text, level), level, lanes)
 
     def icmp(self, predicate: str, scalar: str, a: Value, b: Value) -> Value:
@@ -99,6 +88,10 @@ class InstructionEmitter(Emitter):
         op = conversion(source, target)
         if op is not None:
             value = self.cast(op, from_type, to_type, value)
+        if op in ("fptosi", "fptoui"):
+            # A number that is too large becomes some integer, the same wherever it is used.
+            text = f"freeze {vector(to_type, value.lanes)} {value.name}"
+            value = Value(self.pure(text, value.level), value.level, value.lanes)
         return self.rounded(value, target) if is_narrow(target) else value
 
     def cast(self, op: str, source: str, target: str, value: Value) -> Value:
@@ -174,16 +167,44 @@ class InstructionEmitter(Emitter):
     def _i32(self, op: str, a: Value, b: int) -> Value:
         return self.binary(op, "i32", a, Value(str(b), 0))
 
-    def floored(self, is_division: bool, scalar: str, q: Value, r: Value, b: Value) -> Value:
+    def divided(self, scalar: str, a: Value, b: Value, *, signed: bool, quotient: bool) -> Value:
+        """Divide integers, rounding down, or take the remainder; by zero, both are zero."""
+        none = self.icmp("eq", scalar, b, Value("0", 0))
+        inverse = self.icmp("eq", scalar, b, Value("-1", 0)) if signed else Value("false", 0)
+        # The least integer divided by -1 would trap as a division by zero does.
+        safe = self.select(scalar, self.binary("or", "i1", none, inverse), Value("1", 0), b)
+        if not signed:
+            result = self.binary("udiv" if quotient else "urem", scalar, a, safe)
+        else:
+            result = self.floored(scalar, a, safe, quotient=quotient)
+        if not quotient:
+            return result
+        if signed:
+            negative = self.binary("sub", scalar, Value("0", 0), a)
+            result = self.select(scalar, inverse, negative, result)
+        return self.select(scalar, none, Value("0", 0), result)
+
+    def floored(self, scalar: str, a: Value, b: Value, *, quotient: bool) -> Value:
         """Round towards minus infinity: correct where the remainder's sign is not the divisor's."""
+        q, r = self.binary("sdiv", scalar, a, b), self.binary("srem", scalar, a, b)
         zero = Value("0", 0)
         differs = self.icmp("slt", scalar, self.binary("xor", scalar, r, b), zero)
         inexact = self.icmp("ne", scalar, r, zero)
         wrong = self.binary("and", "i1", differs, inexact)
-        if is_division:
+        if quotient:
             fixed = self.binary("sub", scalar, q, Value("1", 0))
             return self.select(scalar, wrong, fixed, q)
         return self.select(scalar, wrong, self.binary("add", scalar, r, b), r)
+
+    def shifted(self, op: str, scalar: str, a: Value, b: Value) -> Value:
+        """Shift by any number of bits: beyond what there are, nothing but the sign is left."""
+        most = int(scalar[1:]) - 1
+        beyond = self.icmp("ugt", scalar, b, Value(str(most), 0))
+        if op == "ashr":
+            return self.binary(op, scalar, a, self.select(scalar, beyond, Value(str(most), 0), b))
+        zero = Value("0", 0)
+        result = self.binary(op, scalar, a, self.select(scalar, beyond, zero, b))
+        return self.select(scalar, beyond, zero, result)
 
     def intrinsic(self, name: str, scalar: str, args: tuple[Value, ...]) -> Value:
         """Call an LLVM intrinsic that is overloaded on the type of its operands."""

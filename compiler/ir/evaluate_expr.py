@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.ir.dtypes import DType, is_float, is_integer
+from compiler.ir.dtypes import DType, bits, is_float, is_integer
 from compiler.ir.intrinsics import INTRINSICS
 from compiler.ir.llvm_calls import LLVM_CALL, llvm_function
 from compiler.ir.nodes import (
@@ -150,6 +150,9 @@ class ExpressionEvaluator(ABC):
         dtype = dtype_of(expr)
         if is_float(dtype):
             return float(_FLOATS[expr.op](np.float64(a), np.float64(b)))
+        if expr.op in ("<<", ">>"):
+            # Bits that are shifted out are gone, and their places taken by zeros or the sign.
+            b = int(b) if 0 <= b < bits(dtype) else bits(dtype)
         return _wrapped(_INTEGERS[expr.op](int(a), int(b)), dtype)
 
 
@@ -167,8 +170,8 @@ _INTEGERS: dict[str, Any] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
+    "//": lambda a, b: a // b if b else 0,
+    "%": lambda a, b: a % b if b else 0,
     "min": min,
     "max": max,
     "&": lambda a, b: a & b,
