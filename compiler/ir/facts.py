@@ -22,7 +22,7 @@ from compiler.ir.nodes import (
     dtype_of,
 )
 from compiler.ir.overflow import may_wrap
-from compiler.ir.simplify import normal
+from compiler.ir.simplify import normal, recombine
 from compiler.ir.visit import walk
 
 _NEGATED: dict[CompareOp, CompareOp] = {
@@ -77,7 +77,8 @@ class Facts:
                 it speak of elements of buffers.
         """
         facts = self
-        for form in _forms(condition, holds, self.ranges):
+        for said in _forms(condition, holds, self.ranges):
+            form = _without_units(said, self.ranges)
             if pure or not _has_load(form):
                 facts = facts._with(form)
         found = ((lhs, rhs, side, pure) for lhs, rhs, side in _either(condition, holds))
@@ -104,11 +105,11 @@ class Facts:
 
     def bounds(self, expr: Expr) -> Interval | None:
         """Return an interval that holds the values of an integer expression, if one is known."""
-        return affine_bounds(normal(expr, self.ranges), self.ranges)
+        return affine_bounds(_form(expr, self.ranges), self.ranges)
 
     def within(self, expr: Expr, low: int, high: int) -> bool:
         """Tell whether an integer expression surely lies in `low` to `high`, both included."""
-        form = normal(expr, self.ranges)
+        form = _form(expr, self.ranges)
         holds = self.is_contradiction or (
             self._is_not_negative(form - Affine((), low, form.dtype))
             and self._is_not_negative(Affine((), high, form.dtype) - form)
@@ -117,7 +118,7 @@ class Facts:
 
     def at_least(self, greater: Expr, smaller: Expr) -> bool:
         """Tell whether `greater >= smaller` surely holds."""
-        difference = normal(greater, self.ranges) - normal(smaller, self.ranges)
+        difference = _form(greater, self.ranges) - _form(smaller, self.ranges)
         holds = self.is_contradiction or self._is_not_negative(difference)
         return holds or self._in_all_cases(lambda case: case.at_least(greater, smaller))
 
@@ -173,13 +174,44 @@ class Facts:
         return interval is not None and interval[0] >= 0
 
 
-def _without_quotient(form: Affine, ranges: Mapping[Var, Interval]) -> Affine | None:
+def _form(expr: Expr, ranges: Mapping[Var, Interval]) -> Affine:
+    """Return the one linear form of an expression and of those that differ in how they divide.
+
+    A part of a part is `x // a % b`, never `x % c // a`; and what was cut up is put together.
+    """
+    form = normal(expr, ranges)
+    total = Affine((), form.const, form.dtype)
+    for atom, coefficient in form.terms:
+        match atom:
+            case BinOp("//", BinOp("%", value, IntImm(period)), IntImm(size)) if (
+                0 < size < period and period % size == 0
+            ):
+                parts = IntImm(period // size, form.dtype)
+                part = BinOp("%", BinOp("//", value, IntImm(size, form.dtype)), parts)
+                total += normal(part, ranges).scaled(coefficient)
+            case _:
+                total += Affine(((atom, coefficient),), 0, form.dtype)
+    return recombine(total)
+
+
+def _without_units(form: Affine, ranges: Mapping[Var, Interval]) -> Affine:
+    """Return a form that is not negative just if `form` is, without quotients that occur once."""
+    without = _without_quotient(form, ranges, only_units=True)
+    return form if without is None else _without_units(without, ranges)
+
+
+def _without_quotient(
+    form: Affine, ranges: Mapping[Var, Interval], *, only_units: bool = False
+) -> Affine | None:
     """Return a form without one of the quotients in it; if it is not negative, neither is `form`.
 
     With `x - d < d * (x // d) <= x`, `d * form` is bounded by a form that speaks of `x` itself, as
-    conditions do. `form` is an integer, so `d * form` need only be greater than `-d`.
+    conditions do. `form` is an integer, so `d * form` need only be greater than `-d`. Of a quotient
+    that occurs just once (or minus once: `only_units`) the opposite holds too.
     """
     for atom, coefficient in form.terms:
+        if only_units and abs(coefficient) != 1:
+            continue
         match atom:
             case BinOp("//", lhs, IntImm(divisor)) if divisor > 0 and not may_wrap(lhs):
                 rest = Affine(tuple(t for t in form.terms if t[0] != atom), form.const, form.dtype)
@@ -209,7 +241,7 @@ def _forms(condition: Expr, holds: bool, ranges: Mapping[Var, Interval]) -> Iter
             yield from _forms(lhs, holds, ranges)
             yield from _forms(rhs, holds, ranges)
         case Compare(op, lhs, rhs) if _obeys_arithmetic(lhs) and _obeys_arithmetic(rhs):
-            difference = normal(lhs, ranges) - normal(rhs, ranges)
+            difference = _form(lhs, ranges) - _form(rhs, ranges)
             one = Affine((), 1, difference.dtype)
             match op if holds else _NEGATED[op]:
                 case "<":

@@ -49,7 +49,7 @@ def simplify(expr: Expr, ranges: Ranges = _NOTHING) -> Expr:
         case Var() | IntImm() | FloatImm():
             return expr
         case BinOp() if is_integer(dtype_of(expr)) and not may_wrap(expr):
-            return _recombine(normal(expr, ranges)).to_expr()
+            return recombine(normal(expr, ranges)).to_expr()
         case Compare(op, lhs, rhs) if is_integer(dtype_of(lhs)):
             return _compare(op, lhs, rhs, ranges)
         case Logic(op, lhs, rhs):
@@ -77,7 +77,7 @@ def prove(condition: Expr, ranges: Ranges) -> bool:
 
 def equal(lhs: Expr, rhs: Expr, ranges: Ranges = _NOTHING) -> bool:
     """Tell whether two integer expressions surely have the same value."""
-    difference = _recombine(normal(lhs, ranges) - normal(rhs, ranges))
+    difference = recombine(normal(lhs, ranges) - normal(rhs, ranges))
     return not difference.terms and difference.const == 0
 
 
@@ -96,7 +96,7 @@ def normal(expr: Expr, ranges: Ranges = _NOTHING) -> Affine:
                 return affine(BinOp("*", a.to_expr(), b.to_expr()))
             return a.scaled(b.const) if not b.terms else b.scaled(a.const)
         case BinOp("//" | "%" as op, lhs, rhs):
-            a, b = _recombine(normal(lhs, ranges)), normal(rhs, ranges)
+            a, b = recombine(normal(lhs, ranges)), normal(rhs, ranges)
             if b.terms or b.const <= 0:
                 return affine(BinOp(op, a.to_expr(), b.to_expr()))
             return _divide(a, b.const, ranges) if op == "//" else _modulo(a, b.const, ranges)
@@ -168,23 +168,25 @@ def _extremum(is_min: bool, a: Affine, b: Affine, ranges: Ranges) -> Affine:
     return affine(BinOp("min" if is_min else "max", a.to_expr(), b.to_expr()))
 
 
-def _recombine(form: Affine) -> Affine:
+def recombine(form: Affine) -> Affine:
     """Undo a split of one value: k*c * (x // c) + k * (x % c) == k * x."""
     for atom, k in form.terms:
         if not (isinstance(atom, BinOp) and atom.op == "%" and isinstance(atom.rhs, IntImm)):
             continue
-        whole = BinOp("//", atom.lhs, atom.rhs)
-        if form.coefficient(whole) == k * atom.rhs.value:
-            kept = tuple((t, q) for t, q in form.terms if t not in (atom, whole))
-            rest = Affine(kept, form.const, form.dtype)
-            return _recombine(rest + affine(atom.lhs).scaled(k))
+        match _divide(affine(atom.lhs), atom.rhs.value, _NOTHING):
+            case Affine(((whole, 1),), 0) if form.coefficient(whole) == k * atom.rhs.value:
+                kept = tuple((t, q) for t, q in form.terms if t not in (atom, whole))
+                rest = Affine(kept, form.const, form.dtype)
+                return recombine(rest + affine(atom.lhs).scaled(k))
+            case _:
+                pass
     return form
 
 
 def _compare(op: CompareOp, lhs: Expr, rhs: Expr, ranges: Ranges) -> Expr:
     if may_wrap(lhs) or may_wrap(rhs):
         return Compare(op, simplify(lhs, ranges), simplify(rhs, ranges))
-    a, b = _recombine(normal(lhs, ranges)), _recombine(normal(rhs, ranges))
+    a, b = recombine(normal(lhs, ranges)), recombine(normal(rhs, ranges))
     interval = affine_bounds(a - b, ranges)
     if interval is not None:
         known = _decide(op, *interval)

@@ -17,6 +17,7 @@ from compiler.ir.nodes import (
     Expr,
     For,
     IntImm,
+    Let,
     PrimFunc,
     Stmt,
     Var,
@@ -74,10 +75,11 @@ COMPOSED = frozenset({"annotate_software_pipeline", "pad_einsum", "tensorize"})
 def whole_number_inputs(func: PrimFunc, seed: int) -> dict[str, Array]:
     """Return inputs whose sums and products are exact, so that their order does not matter.
 
-    Of a program that divides, or calls a function, nothing is exact: its inputs are any.
+    Of a program that divides, or calls a function, nothing is exact: its inputs are any. So are
+    those of a program that looks for the place of an extreme, since there must be only one.
     """
     inputs = random_inputs(func, seed)
-    if not is_exact(func):
+    if not is_exact(func) or any(isinstance(node, Let) for node in walk(func.body)):
         return inputs
     rng = np.random.default_rng(seed)
     return {

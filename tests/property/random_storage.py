@@ -131,8 +131,11 @@ def write_at(draw: Draw) -> None:
 
 @step
 def transform_layout(draw: Draw) -> None:
+    """Lay out anew what is allocated; parameters would have to come in another shape."""
     kind = draw.choose(("read", "write"))
     block, number, buffer = _buffer(draw, kind)
+    if not _is_allocated(draw, buffer):
+        raise NotApplicableError
     index_map = _index_map(draw, _shape(buffer))
     pad_value = draw.choose((None, 0))
     draw.schedule.transform_layout(block, (kind, number), index_map, pad_value=pad_value)

@@ -37,9 +37,8 @@ def rfactor(draw: Draw) -> None:
 def blockize(draw: Draw) -> None:
     """Make a block of the inner loops of a nest, or of several blocks."""
     if draw.chance(4):
-        realize = draw.realize()
-        siblings = draw.schedule.get_child_blocks(draw.loops(draw.handle(realize))[0].handle)
-        draw.schedule.blockize(siblings)
+        loop = draw.pick(draw.loops(draw.block())).handle
+        draw.schedule.blockize(draw.schedule.get_child_blocks(loop))
         return
     place = draw.pick(draw.loops(draw.block()))
     if draw.chance(4):

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from compiler import ops, te
 from compiler.ir.nodes import PrimFunc
+from compiler.script import parse
 from tests.property.random_choice import Choose
 
 Make: TypeAlias = Callable[[Choose], PrimFunc]
@@ -150,4 +151,115 @@ PROGRAMS: dict[str, Make] = {
     )
 }
 
-WORKLOADS: dict[str, Make] = {**OPERATORS, **PROGRAMS}
+IN_PLACE = """
+@T.prim_func
+def in_place(A: T.Buffer((6, 8), "float32"), B: T.Buffer((6, 8), "float32")):
+    for i, j in T.grid(6, 8):
+        with T.block("A"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            A[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(6, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + T.float32(1)
+"""
+
+GUARDED = """
+@T.prim_func
+def guarded(A: T.Buffer((10,), "float32"), C: T.Buffer((10,), "float32")):
+    B = T.alloc_buffer((10,), "float32")
+    for i0, i1 in T.grid(3, 4):
+        with T.block("B"):
+            T.where(i0 * 4 + i1 < 10)
+            vi = T.axis.spatial(10, i0 * 4 + i1)
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(10):
+        with T.block("C"):
+            vi = T.axis.spatial(10, i)
+            C[vi] = T.if_then_else(vi < 5, B[vi], B[9 - vi])
+"""
+
+JOINED = """
+@T.prim_func
+def joined(A: T.Buffer((4, 6), "float32"), B: T.Buffer((3, 6), "float32"),
+           D: T.Buffer((7, 6), "float32")):
+    C = T.alloc_buffer((7, 6), "float32")
+    for i, j in T.grid(4, 6):
+        with T.block("upper"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, vj]
+    for i, j in T.grid(3, 6):
+        with T.block("lower"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi + 4, vj] = B[vi, vj]
+    for i, j in T.grid(7, 6):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = C[vi, vj] * T.float32(3)
+"""
+
+WIDENED = """
+@T.prim_func
+def widened(A: T.Buffer((4, 8), "int8"), B: T.Buffer((6, 8), "int8"),
+            C: T.Buffer((4, 6), "int32")):
+    for i, j, k in T.grid(4, 6, 8):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0
+            C[vi, vj] = C[vi, vj] + T.Cast("int32", A[vi, vk]) * T.Cast("int32", B[vj, vk])
+"""
+
+LARGEST = """
+@T.prim_func
+def largest(numbers: T.Buffer((4, 9), "int32"), A: T.Buffer((4, 9), "float32"),
+            where: T.Buffer((4,), "int32"), most: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 9):
+        with T.block("most"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                where[vi] = -1
+                most[vi] = T.float32(-340282346638528859811704183484516925440.0)
+            number: T.let[T.int32] = T.Select(most[vi] >= A[vi, vk], where[vi], numbers[vi, vk])
+            value: T.let[T.float32] = T.Select(most[vi] >= A[vi, vk], most[vi], A[vi, vk])
+            where[vi] = number
+            most[vi] = value
+"""
+
+TILED = """
+@T.prim_func
+def tiled(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+    B = T.alloc_buffer((8, 8), "float32")
+    for i, j in T.grid(2, 2):
+        with T.block("tile"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(A[vi * 4 : vi * 4 + 4, vj * 4 : vj * 4 + 4])
+            T.writes(B[vi * 4 : vi * 4 + 4, vj * 4 : vj * 4 + 4])
+            for x, y in T.grid(4, 4):
+                with T.block("B"):
+                    vx, vy = T.axis.remap("SS", [x, y])
+                    T.reads(A[vi * 4 + vx, vj * 4 + vy])
+                    T.writes(B[vi * 4 + vx, vj * 4 + vy])
+                    B[vi * 4 + vx, vj * 4 + vy] = A[vi * 4 + vx, vj * 4 + vy] + T.float32(1)
+    for i, j in T.grid(8, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vj, vi] * T.float32(2)
+"""
+
+
+def script(text: str) -> Make:
+    func = parse(text)
+    return lambda _: func
+
+
+SCRIPTS: dict[str, Make] = {
+    "in_place": script(IN_PLACE),
+    "guarded": script(GUARDED),
+    "joined": script(JOINED),
+    "widened": script(WIDENED),
+    "largest": script(LARGEST),
+    "tiled": script(TILED),
+}
+
+WORKLOADS: dict[str, Make] = {**OPERATORS, **PROGRAMS, **SCRIPTS}

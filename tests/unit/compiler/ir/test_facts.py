@@ -46,3 +46,18 @@ def test_a_condition_on_a_multiple_is_rounded_to_integers(low: int, holds: bool)
     total = BinOp("+", times(X, 4), Y)
     facts = Facts().having(X, 8).having(Y, 4).assuming(Compare(">=", total, number(9)))
     assert facts.within(X, low, 7) is holds
+
+
+def test_ways_to_divide_that_are_equal_are_one() -> None:
+    def part(size: int, period: int) -> Expr:
+        return BinOp("//", BinOp("%", X, number(period)), number(size))
+
+    def same(size: int, count: int) -> Expr:
+        return BinOp("%", BinOp("//", X, number(size)), number(count))
+
+    rows = BinOp("*", BinOp("//", X, number(18)), number(3))
+    condition = Compare("<", BinOp("+", rows, same(6, 3)), number(4))
+    facts = Facts().having(X, 36).assuming(condition)
+    assert facts.within(BinOp("+", rows, part(6, 18)), 0, 3)
+    assert facts.within(X, 0, 23)
+    assert not facts.within(X, 0, 22)
