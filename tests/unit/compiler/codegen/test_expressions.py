@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from itertools import product
 from math import erf
 from typing import Any
 
@@ -23,6 +25,7 @@ from compiler.ir.nodes import (
     For,
     If,
     IntImm,
+    Load,
     LoopKind,
     PrimFunc,
     Stmt,
@@ -32,6 +35,12 @@ from compiler.ir.nodes import (
 )
 from tests.unit.compiler.codegen.programs import elementwise, mark, run
 
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+}
 N = 45  # not a multiple of any vector's length
 LOOPS = ["serial", "vectorized", "unrolled"]
 RNG = np.random.default_rng(7)
@@ -224,3 +233,22 @@ def test_every_narrow_float_is_read_and_rounded_as_numpy_does(
     with np.errstate(over="ignore"):
         expected = wide.astype(narrow)
     np.testing.assert_array_equal(got.astype(np.float32), expected.astype(np.float32))
+
+
+@pytest.mark.parametrize("kind", LOOPS)
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "int64"])
+@pytest.mark.parametrize("op", ["//", "%", "<<", ">>"])
+def test_no_divisor_and_no_shift_is_too_much(op: str, dtype: DType, kind: Any) -> None:
+    """By zero all is zero, as in NumPy; the least number divided by -1 is itself again."""
+    limits = np.iinfo(dtype)
+    some = [limits.min, limits.min + 1, 0, 1, 7, limits.max]
+    others = [0, 1, 3, limits.max, *([-1, -3, limits.min] if limits.min else [31, 8, 200])]
+    x, y = (np.array(v, dtype) for v in zip(*product(some, others), strict=True))
+    A, B, C = (make_buffer(name, x.shape, dtype) for name in "ABC")
+    i = Var("i")
+    value = BinOp(op, Load(A, (i,)), Load(B, (i,)))  # type: ignore[arg-type]
+    loop = For(i, IntImm(len(x)), Store(C, (i,), value), kind)
+    func = PrimFunc("main", (A, B, C), BlockRealize((), TRUE, Block("root", (), (), (), loop)))
+    got = run(func, x, y)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(got, BINARY[op](x, y))
