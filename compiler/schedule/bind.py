@@ -17,9 +17,11 @@ def bind(func: PrimFunc, loop: Var, thread: str) -> PrimFunc:
     """Run each iteration of a loop on a thread of a GPU's grid.
 
     Requires:
-        `thread` is one of `THREAD_TAGS`, and no loop around or inside has it already. The loop
-        binds spatial iterators only. Different iterations touch different elements of whatever is
-        written, or of buffers of their own. No loop around it is vectorized.
+        `thread` is one of `THREAD_TAGS`, and no loop around or inside has it already. The blocks
+        below the loop are complete or reductions. It binds spatial iterators only; the threads of
+        a block ("threadIdx") may also reduce together, if the reduction alone touches what it
+        writes. Different iterations touch different elements of whatever else is written, or of
+        buffers of their own. No loop around it is vectorized.
 
     Rewrites:
         for i in range(n):   ->   for i in T.thread_binding(n, thread="threadIdx.x"):
@@ -37,5 +39,5 @@ def bind(func: PrimFunc, loop: Var, thread: str) -> PrimFunc:
         if other.thread == thread:
             raise refuse(f"loop {other.var.name} is already bound to {thread}", other)
     require_no_vector_around(path[:-1], refuse)
-    require_concurrent(func, path, refuse, is_vector=False)
+    require_concurrent(func, path, refuse, is_thread=thread.startswith("threadIdx"))
     return with_kind(func, path, "thread_binding", thread)

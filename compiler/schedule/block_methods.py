@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from compiler.schedule.annotate import annotate, unannotate
 from compiler.schedule.compute_at import compute_at
 from compiler.schedule.compute_inline import compute_inline
@@ -9,6 +11,7 @@ from compiler.schedule.decompose_reduction import decompose_reduction
 from compiler.schedule.handle import BlockRV, LoopRV
 from compiler.schedule.notes import Note, NoteError, annotation_value, checked_note
 from compiler.schedule.queries import Queries
+from compiler.schedule.reorder_block_iter_var import reorder_block_iter_var
 from compiler.schedule.reverse_compute_at import reverse_compute_at
 from compiler.schedule.reverse_compute_inline import reverse_compute_inline
 
@@ -75,6 +78,20 @@ class BlockMethods(Queries):
         self._commit(reverse_compute_inline(func, name))
         self._record("reverse_compute_inline", {"block": handle})
         self._kill("reverse_compute_inline", [handle])
+
+    def reorder_block_iter_var(self, block: BlockRV | str, new_order: Sequence[int]) -> None:
+        """Reorder a block's iterators; see `compiler.schedule.reorder_block_iter_var`.
+
+        Args:
+            new_order: The old place of each iterator.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        handle, func, name = self._find("reorder_block_iter_var", block)
+        order = [self._value("reorder_block_iter_var", place) for place in new_order]
+        self._commit(reorder_block_iter_var(func, name, order))
+        self._record("reorder_block_iter_var", {"block": handle, "new_order": tuple(order)})
 
     def decompose_reduction(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
         """Initialise a reduction before a loop; see `compiler.schedule.decompose_reduction`.

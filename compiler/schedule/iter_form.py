@@ -101,7 +101,7 @@ class _Reader:
         """Read a value whose digits leave no gaps."""
         found = self._read(expr)
         if len(found.digits) > 1:
-            return _Sum(self._ordered(found.digits), found.base)
+            return _Sum(_joined(self._ordered(found.digits)), found.base)
         if found.digits and found.digits[0].scale < 0:
             raise _NoFormError
         return found
@@ -209,6 +209,20 @@ class _Reader:
             joined = _Digit(source, limit, 1, limit, scale)
             digits = (*(d for d in digits if d not in inside), joined)
         return digits
+
+
+def _joined(digits: tuple[_Digit, ...]) -> tuple[_Digit, ...]:
+    """Join neighbouring digits of one source: `x // 5 * 5 + x % 5` is `x`."""
+    found = [digits[0]]
+    for fine in digits[1:]:
+        coarse = found[-1]
+        step = (fine.source, fine.low * fine.extent, fine.scale * fine.extent)
+        if (coarse.source, coarse.low, coarse.scale) == step:
+            extent = coarse.extent * fine.extent
+            found[-1] = _Digit(fine.source, fine.limit, fine.low, extent, fine.scale)
+        else:
+            found.append(fine)
+    return tuple(found)
 
 
 def _scaled_by(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.ir.nodes import LoopKind, PrimFunc
+from compiler.ir.nodes import Buffer, For, LoopKind, PrimFunc
 from compiler.schedule.digits import variables_of
 from compiler.schedule.error import Refuse
 from compiler.schedule.independence import Nest, is_apart, is_own
+from compiler.schedule.kind import Unknown
 from compiler.schedule.scope import Scope
 from compiler.schedule.tree import Path, loop_at, loops_below, loops_on, replace_at
 
@@ -17,26 +18,49 @@ def with_kind(func: PrimFunc, path: Path, kind: LoopKind, thread: str | None = N
     return replace_at(func, path, replace(loop_at(path), kind=kind, thread=thread))
 
 
-def require_concurrent(func: PrimFunc, path: Path, refuse: Refuse, *, is_vector: bool) -> None:
+def require_concurrent(
+    func: PrimFunc, path: Path, refuse: Refuse, *, is_vector: bool = False, is_thread: bool = False
+) -> None:
     """Refuse if the iterations of a loop may not run at once.
 
     Args:
         is_vector: Whether they run in lockstep; then they can't have buffers of their own.
+        is_thread: Whether they run on the threads of a block, which may reduce together.
     """
     loop = loop_at(path)
     name = loop.var.name
     nest = Nest(Scope.around(func, path, refuse), (loop,))
-    for site in nest.sites:
-        for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
-            if iter_var.kind != "spatial" and loop.var in variables_of(value):
-                reason = f"loop {name} binds the {iter_var.kind} iterator {iter_var.var.name}"
-                raise refuse(f"{reason} of block {site.name}", site.realize)
+    reduced = _reduced(nest, loop, refuse, may_reduce=is_thread)
     for buffer in nest.written():
         if is_apart(nest, buffer) or (not is_vector and is_own(nest, buffer)):
+            continue
+        touching = [site for site in nest.sites if site.touches(buffer)]
+        if buffer in reduced and len(touching) == 1:
             continue
         place = next(site for site in nest.sites if site.writes(buffer))
         reason = f"iterations of loop {name} are not proved to touch different elements of"
         raise refuse(f"{reason} {buffer.name}", place.realize)
+    for site in nest.sites:
+        if isinstance(site.kind, Unknown):
+            raise refuse(site.kind.reason, site.realize)
+        if site.kind not in ("complete", "reduction"):
+            reason = f"block {site.name} adds to what was there before: it is neither complete nor"
+            raise refuse(f"{reason} a reduction", site.realize)
+
+
+def _reduced(nest: Nest, loop: For, refuse: Refuse, *, may_reduce: bool) -> set[Buffer]:
+    """Return the buffers that are reduced over a loop; refuse if there are, and may not be."""
+    reduced: set[Buffer] = set()
+    for site in nest.sites:
+        for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
+            if iter_var.kind == "spatial" or loop.var not in variables_of(value):
+                continue
+            if iter_var.kind != "reduce" or not may_reduce:
+                reason = f"loop {loop.var.name} binds the {iter_var.kind} iterator"
+                reason = f"{reason} {iter_var.var.name} of block {site.name}"
+                raise refuse(reason, site.realize)
+            reduced.update(site.facts.written_buffers())
+    return reduced
 
 
 def require_no_vector_around(path: Path, refuse: Refuse) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compiler.schedule.add_unit_loop import add_unit_loop
 from compiler.schedule.bind import bind
 from compiler.schedule.fuse import fuse
-from compiler.schedule.handle import ExprRV, LoopRV, TermRV
+from compiler.schedule.handle import BlockRV, ExprRV, LoopRV, TermRV
+from compiler.schedule.loop_partition import loop_partition
+from compiler.schedule.merge import merge
 from compiler.schedule.parallel import parallel
 from compiler.schedule.queries import Queries
 from compiler.schedule.reorder import reorder
@@ -54,6 +57,62 @@ class LoopMethods(Queries):
         self._record("split", arguments, loops)
         self._kill("split", [loop])
         return loops
+
+    def loop_partition(
+        self,
+        loop: LoopRV,
+        factors: Sequence[int | ExprRV | TermRV | None],
+        preserve_unit_iters: bool = True,
+    ) -> list[LoopRV]:
+        """Cut a loop into several that run in turn; see `compiler.schedule.loop_partition`.
+
+        Args:
+            factors: How many iterations each part has; one may be None, and is the rest.
+            preserve_unit_iters: Whether loops of a single iteration appear in iterators' values.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        func, var = self._loop("loop_partition", loop)
+        sizes = self._factors("loop_partition", factors)
+        func, new = loop_partition(func, var, sizes, preserve_unit_iters=preserve_unit_iters)
+        self._commit(func)
+        loops = [self._new_loop(func, v) for v in new]
+        arguments: dict[str, object] = {
+            "loop": loop,
+            "factors": tuple(factors),
+            "preserve_unit_iters": preserve_unit_iters,
+        }
+        self._record("loop_partition", arguments, loops)
+        self._kill("loop_partition", [loop])
+        return loops
+
+    def merge(self, *loops: LoopRV) -> LoopRV:
+        """Run the bodies of several loops in one; see `compiler.schedule.merge`.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        func, variables = self._loop_vars("merge", loops)
+        func, var = merge(func, variables)
+        self._commit(func)
+        loop = self._new_loop(func, var)
+        self._record("merge", {"loops": loops}, [loop])
+        self._kill("merge", loops)
+        return loop
+
+    def add_unit_loop(self, block_or_loop: BlockRV | LoopRV | str) -> LoopRV:
+        """Put a loop of a single iteration around something; see `compiler.schedule.add_unit_loop`.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        handle, func, at = self._block_or_loop("add_unit_loop", block_or_loop)
+        func, var = add_unit_loop(func, at)
+        self._commit(func)
+        loop = self._new_loop(func, var)
+        self._record("add_unit_loop", {"block_or_loop": handle}, [loop])
+        return loop
 
     def _factors(
         self, primitive: str, factors: Sequence[int | ExprRV | TermRV | None]

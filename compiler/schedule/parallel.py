@@ -12,8 +12,9 @@ def parallel(func: PrimFunc, loop: Var) -> PrimFunc:
     """Run the iterations of a loop on several threads.
 
     Requires:
-        The loop binds spatial iterators only. Different iterations touch different elements of
-        whatever is written, or of buffers of their own. No loop around it is vectorized.
+        The loop binds spatial iterators only. The blocks below it are complete or reductions.
+        Different iterations touch different elements of whatever is written, or of buffers of
+        their own. No loop around it is vectorized.
 
     Rewrites:
         for i in range(n):   ->   for i in T.parallel(n):
@@ -25,5 +26,5 @@ def parallel(func: PrimFunc, loop: Var) -> PrimFunc:
     refuse = refusal("parallel", func)
     path = loop_path(func, loop, refuse)
     require_no_vector_around(path[:-1], refuse)
-    require_concurrent(func, path, refuse, is_vector=False)
+    require_concurrent(func, path, refuse)
     return with_kind(func, path, "parallel")

@@ -21,7 +21,7 @@ def reorder(func: PrimFunc, loops: Sequence[Var]) -> PrimFunc:
         is the whole body of the one around it. No extent depends on a loop that is put inside.
         The iterations may be run in that order (see `compiler.schedule.independence`): what a
         block writes is told apart by the loops that change places, or stays within an iteration,
-        or is a commutative reduction.
+        or is a commutative reduction. The blocks have spatial and reduction iterators only.
 
     Rewrites:
         for i, j in T.grid(n, m):   ->   for j, i in T.grid(m, n):
@@ -37,21 +37,8 @@ def reorder(func: PrimFunc, loops: Sequence[Var]) -> PrimFunc:
     order = [by_var[next(wanted)] if loop.var in loops else loop for loop in chain]
     if order == chain:
         return func
-    for number, loop in enumerate(order):
-        inside = variables(loop.extent) & {other.var for other in order[number + 1 :]}
-        if inside:
-            names = ", ".join(sorted(var.name for var in inside))
-            raise refuse(f"the extent of loop {loop.var.name} depends on loop {names}", loop)
-
-    nest = Nest(Scope.around(func, path, refuse), tuple(chain))
-    for buffer in nest.written():
-        if is_apart(nest, buffer) or is_own(nest, buffer):
-            continue
-        reason = why_not_one(nest, buffer, [loop.var for loop in order])
-        if reason is not None:
-            place = next(site for site in nest.sites if site.writes(buffer))
-            raise refuse(reason, place.realize)
-
+    _require_extents_known(order, refuse)
+    _require_any_order(Nest(Scope.around(func, path, refuse), tuple(chain)), order)
     body: Stmt = chain[-1].body
     for loop in reversed(order):
         body = replace(loop, body=body)
@@ -76,3 +63,29 @@ def _chain(func: PrimFunc, loops: Sequence[Var], refuse: Refuse) -> tuple[Path, 
             raise refuse(f"loop {around.var.name} holds more than the next loop", around)
         chain.append(stmt)
     return deepest, chain
+
+
+def _require_extents_known(order: Sequence[For], refuse: Refuse) -> None:
+    """Refuse if the extent of a loop depends on one inside it."""
+    for number, loop in enumerate(order):
+        inside = variables(loop.extent) & {other.var for other in order[number + 1 :]}
+        if inside:
+            names = ", ".join(sorted(var.name for var in inside))
+            raise refuse(f"the extent of loop {loop.var.name} depends on loop {names}", loop)
+
+
+def _require_any_order(nest: Nest, order: Sequence[For]) -> None:
+    """Refuse if another order of the loops may compute something else."""
+    refuse = nest.scope.refuse
+    for site in nest.sites:
+        for iter_var in site.block.iter_vars:
+            if iter_var.kind not in ("spatial", "reduce"):
+                reason = f"block {site.name} has the {iter_var.kind} iterator {iter_var.var.name}"
+                raise refuse(reason, site.realize)
+    for buffer in nest.written():
+        if is_apart(nest, buffer) or is_own(nest, buffer):
+            continue
+        reason = why_not_one(nest, buffer, [loop.var for loop in order])
+        if reason is not None:
+            place = next(site for site in nest.sites if site.writes(buffer))
+            raise refuse(reason, place.realize)

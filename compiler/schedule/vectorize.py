@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import IntImm, PrimFunc, Var
+from compiler.ir.nodes import PrimFunc, Var
 from compiler.schedule.error import refusal
 from compiler.schedule.loop_kind import (
     require_concurrent,
@@ -10,15 +10,15 @@ from compiler.schedule.loop_kind import (
     require_plain_below,
     with_kind,
 )
-from compiler.schedule.tree import loop_at, loop_path
+from compiler.schedule.tree import loop_path
 
 
 def vectorize(func: PrimFunc, loop: Var) -> PrimFunc:
     """Run the iterations of a loop as lanes of vectors.
 
     Requires:
-        The extent of the loop is a literal. The loop binds spatial iterators only. Different
-        iterations touch different elements of whatever is written. No loop around it is
+        The loop binds spatial iterators only. The blocks below it are complete or reductions.
+        Different iterations touch different elements of whatever is written. No loop around it is
         vectorized; none inside it is parallel, vectorized or bound to threads.
 
     Rewrites:
@@ -30,8 +30,6 @@ def vectorize(func: PrimFunc, loop: Var) -> PrimFunc:
     """
     refuse = refusal("vectorize", func)
     path = loop_path(func, loop, refuse)
-    if not isinstance(loop_at(path).extent, IntImm):
-        raise refuse(f"the extent of loop {loop.name} is not a literal", path[-1])
     require_no_vector_around(path[:-1], refuse)
     require_plain_below(path, refuse)
     require_concurrent(func, path, refuse, is_vector=True)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
 from compiler import te
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.evaluate import evaluate
+from compiler.ir.nodes import PrimFunc, static_shape
+from compiler.ir.structural import structural_equal
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
+from compiler.schedule.tree import blocks
 from compiler.script.parser import parse
 
 
@@ -27,6 +31,25 @@ def refused(schedule: Schedule, reason: str, *, at: str) -> Iterator[None]:
     marked = [line for line in program if line.startswith(">")]
     assert len(marked) == 1, program
     assert at in marked[0]
+
+
+def becomes(schedule: Schedule, text: str) -> None:
+    """Check that a schedule's program is the one of a text, and computes what it did before."""
+    expected = parse(text)
+    assert structural_equal(schedule.func, expected), schedule.func.script()
+    names = [realize.block.name for realize in blocks(expected)]
+    assert [realize.block.name for realize in blocks(schedule.func)] == names
+
+
+def computes_the_same(before: PrimFunc, after: PrimFunc) -> None:
+    """Check that two programs compute the same, on whole numbers."""
+    rng = np.random.default_rng(0)
+    inputs = {
+        p.name: rng.integers(-3, 4, static_shape(p)).astype(p.dtype) for p in before.buffers
+    }
+    expected = evaluate(before, inputs)
+    for name, value in evaluate(after, inputs).items():
+        np.testing.assert_array_equal(value, expected[name], err_msg=name)
 
 
 def scheduled(text: str) -> Schedule:

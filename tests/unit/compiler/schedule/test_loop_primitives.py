@@ -301,8 +301,9 @@ def test_bind_refuses_an_axis_that_is_taken() -> None:
 def test_bind_refuses_a_reduction_loop() -> None:
     sch = Schedule(matmul_relu())
     _, _, k = sch.get_loops("Y")
-    with refused(sch, "loop k binds the reduce iterator v_k of block Y", at='"Y"'):
-        sch.bind(k, "threadIdx.x")
+    for thread in ("blockIdx.x", "vthread"):
+        with refused(sch, "loop k binds the reduce iterator v_k of block Y", at='"Y"'):
+            sch.bind(k, thread)
 
 
 def test_parallel_accepts_a_loop_whose_iterations_have_a_buffer_of_their_own() -> None:
