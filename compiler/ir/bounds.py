@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from compiler.ir.affine import Affine, affine
-from compiler.ir.dtypes import is_integer, wrapped
-from compiler.ir.nodes import BinOp, Cast, Conditional, Expr, IntImm, Select, Var
+from compiler.ir.dtypes import DType, bits, is_integer, is_signed, wrapped
+from compiler.ir.nodes import BinOp, Cast, Conditional, Expr, IntImm, Select, Var, dtype_of
 
 Interval: TypeAlias = tuple[int, int]
 """Both ends included."""
@@ -71,3 +71,49 @@ def _combine(op: str, a: Interval, b: Interval) -> Interval | None:
         same_period = a[0] // divisor == a[1] // divisor
         return (a[0] % divisor, a[1] % divisor) if same_period else (0, divisor - 1)
     return None
+
+
+def reach(expr: Expr, ranges: Ranges) -> Interval:
+    """Return an interval that holds the values of an integer expression, whatever it is made of.
+
+    Of what comes out of buffers and functions only the type is known. Arithmetic that leaves its
+    type wraps around, and then nothing more is known of the result than its type, either.
+    """
+    dtype = dtype_of(expr)
+    limits = limits_of(dtype)
+    match expr:
+        case IntImm(value):
+            return value, value
+        case Var():
+            found = bounds(expr, ranges)
+        case BinOp(op, lhs, rhs) if is_integer(dtype):
+            found = _reached(op, reach(lhs, ranges), reach(rhs, ranges))
+        case Select(_, then, otherwise) | Conditional(_, then, otherwise):
+            a, b = reach(then, ranges), reach(otherwise, ranges)
+            found = min(a[0], b[0]), max(a[1], b[1])
+        case Cast(_, value) if is_integer(dtype_of(value)) or dtype_of(value) == "bool":
+            found = reach(value, ranges)
+        case _:
+            found = None
+    if found is None or found[0] < limits[0] or found[1] > limits[1]:
+        return limits
+    return found
+
+
+def _reached(op: str, a: Interval, b: Interval) -> Interval | None:
+    match op:
+        case "+":
+            return a[0] + b[0], a[1] + b[1]
+        case "-":
+            return a[0] - b[1], a[1] - b[0]
+        case _:
+            return _combine(op, a, b)
+
+
+def limits_of(dtype: DType) -> Interval:
+    """Return the least and the greatest value of an integer type."""
+    if dtype == "bool":
+        return 0, 1
+    size = 1 << bits(dtype)
+    low = -size // 2 if is_signed(dtype) else 0
+    return low, low + size - 1

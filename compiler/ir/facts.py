@@ -7,23 +7,25 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from compiler.ir.affine import Affine
-from compiler.ir.bounds import Interval, affine_bounds
+from compiler.ir.bounds import Interval, affine_bounds, reach
 from compiler.ir.dtypes import is_integer
 from compiler.ir.nodes import (
     BinOp,
     Compare,
     CompareOp,
+    Conditional,
     Expr,
     IntImm,
     Load,
     Logic,
     Not,
+    Select,
     Var,
     dtype_of,
 )
 from compiler.ir.overflow import may_wrap
 from compiler.ir.simplify import normal, recombine
-from compiler.ir.visit import walk
+from compiler.ir.visit import transform_expr, walk
 
 _NEGATED: dict[CompareOp, CompareOp] = {
     "==": "!=",
@@ -37,6 +39,8 @@ _NEGATED: dict[CompareOp, CompareOp] = {
 _MAX_CONDITIONS = 16
 # Each alternative doubles the cases that a conclusion must hold in.
 _MAX_ALTERNATIVES = 3
+# Each choice in an expression doubles the cases.
+_MAX_CHOICES = 4
 
 Alternative: TypeAlias = tuple[Expr, Expr, bool, bool]
 """One or the other condition, or both, that hold (or do not), in a `pure` place (or not)."""
@@ -77,13 +81,22 @@ class Facts:
                 it speak of elements of buffers.
         """
         facts = self
-        for said in _forms(condition, holds, self.ranges):
+        for said in _forms(condition, holds, self):
             form = _without_units(said, self.ranges)
             if pure or not _has_load(form):
                 facts = facts._with(form)
         found = ((lhs, rhs, side, pure) for lhs, rhs, side in _either(condition, holds))
         known = (*facts.alternatives, *found)[:_MAX_ALTERNATIVES]
         return replace(facts, alternatives=known) if known else facts
+
+    def is_exact(self, expr: Expr) -> bool:
+        """Tell whether the laws of whole numbers hold for an integer: nothing in it wraps around.
+
+        The arithmetic of a variable that may be anything may.
+        """
+        if not is_integer(dtype_of(expr)) or may_wrap(expr):
+            return False
+        return isinstance(expr, Var) or not any(node in self.unknown for node in walk(expr))
 
     def _with(self, form: Affine) -> Facts:
         match form.terms:
@@ -114,7 +127,12 @@ class Facts:
             self._is_not_negative(form - Affine((), low, form.dtype))
             and self._is_not_negative(Affine((), high, form.dtype) - form)
         )
-        return holds or self._in_all_cases(lambda case: case.within(expr, low, high))
+        return (
+            holds
+            or _lies_in(reach(expr, self.ranges), low, high)
+            or self._in_all_cases(lambda case: case.within(expr, low, high))
+            or self._on_both_sides(expr, lambda case, side: case.within(side, low, high))
+        )
 
     def at_least(self, greater: Expr, smaller: Expr) -> bool:
         """Tell whether `greater >= smaller` surely holds."""
@@ -131,6 +149,19 @@ class Facts:
                 return True
         return False
 
+    def _on_both_sides(self, expr: Expr, is_so: Callable[[Facts, Expr], bool]) -> bool:
+        """Tell whether something holds of an expression, whatever its first condition chooses."""
+        if sum(isinstance(node, Select | Conditional) for node in walk(expr)) > _MAX_CHOICES:
+            return False
+        choice = next((n for n in walk(expr) if isinstance(n, Select | Conditional)), None)
+        if not isinstance(choice, Select | Conditional):
+            return False
+        for side, holds in ((choice.then, True), (choice.otherwise, False)):
+            taken = transform_expr(expr, lambda node: side if node == choice else None)  # noqa: B023
+            if not is_so(self.assuming(choice.condition, holds=holds, pure=True), taken):
+                return False
+        return True
+
     def same(self, one: Expr, other: Expr) -> bool:
         """Tell whether two integer expressions surely have the same value."""
         return self.at_least(one, other) and self.at_least(other, one)
@@ -138,8 +169,24 @@ class Facts:
     def _is_not_negative(self, form: Affine) -> bool:
         if self._follows(form):
             return True
-        without = _without_quotient(form, self.ranges) if self.not_negative else None
-        return without is not None and self._is_not_negative(without)
+        without = _without_quotient(form, self.ranges)
+        if without is not None and self._is_not_negative(without):
+            return True
+        return self._is_not_negative_by_parts(form)
+
+    def _is_not_negative_by_parts(self, form: Affine) -> bool:
+        """Take a minimum or maximum apart: the least of two is at least what both are."""
+        for atom, coefficient in form.terms:
+            if isinstance(atom, BinOp) and atom.op in ("min", "max") and not may_wrap(atom):
+                rest = Affine(tuple(t for t in form.terms if t[0] != atom), form.const, form.dtype)
+                sides = (
+                    rest + normal(side, self.ranges).scaled(coefficient)
+                    for side in (atom.lhs, atom.rhs)
+                )
+                # To subtract the least of two is to subtract either, or less.
+                enough = any if (atom.op == "min") == (coefficient < 0) else all
+                return enough(self._is_not_negative(side) for side in sides)
+        return False
 
     def _follows(self, form: Affine) -> bool:
         if self._is_obvious(form):
@@ -172,6 +219,10 @@ class Facts:
     def _is_obvious(self, form: Affine) -> bool:
         interval = affine_bounds(form, self.ranges)
         return interval is not None and interval[0] >= 0
+
+
+def _lies_in(interval: Interval, low: int, high: int) -> bool:
+    return low <= interval[0] and interval[1] <= high
 
 
 def _form(expr: Expr, ranges: Mapping[Var, Interval]) -> Affine:
@@ -232,15 +283,16 @@ def _multiples(known: Affine, form: Affine) -> Iterator[Affine]:
     yield from (known.scaled(int(ratio)) for ratio in ratios if ratio > 1 and ratio.is_integer())
 
 
-def _forms(condition: Expr, holds: bool, ranges: Mapping[Var, Interval]) -> Iterator[Affine]:
+def _forms(condition: Expr, holds: bool, facts: Facts) -> Iterator[Affine]:
     """Yield linear forms that are not negative if the condition holds, or does not."""
+    ranges = facts.ranges
     match condition:
         case Not(value):
-            yield from _forms(value, not holds, ranges)
+            yield from _forms(value, not holds, facts)
         case Logic(op, lhs, rhs) if (op == "and") == holds:
-            yield from _forms(lhs, holds, ranges)
-            yield from _forms(rhs, holds, ranges)
-        case Compare(op, lhs, rhs) if _obeys_arithmetic(lhs) and _obeys_arithmetic(rhs):
+            yield from _forms(lhs, holds, facts)
+            yield from _forms(rhs, holds, facts)
+        case Compare(op, lhs, rhs) if facts.is_exact(lhs) and facts.is_exact(rhs):
             difference = _form(lhs, ranges) - _form(rhs, ranges)
             one = Affine((), 1, difference.dtype)
             match op if holds else _NEGATED[op]:
@@ -283,10 +335,6 @@ def _either(condition: Expr, holds: bool) -> Iterator[tuple[Expr, Expr, bool]]:
             yield lhs, rhs, holds
         case _:
             pass
-
-
-def _obeys_arithmetic(expr: Expr) -> bool:
-    return is_integer(dtype_of(expr)) and not may_wrap(expr)
 
 
 def _has_load(form: Affine) -> bool:

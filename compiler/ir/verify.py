@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from compiler.ir.bounds import limits_of, reach
 from compiler.ir.check_types import TypeProblem, check_types
 from compiler.ir.dtypes import is_integer, size_bytes
 from compiler.ir.facts import Facts
@@ -35,6 +36,7 @@ from compiler.ir.nodes import (
     For,
     If,
     IntImm,
+    IterVar,
     Let,
     Load,
     MatchBuffer,
@@ -45,13 +47,13 @@ from compiler.ir.nodes import (
     Var,
     dtype_of,
 )
-from compiler.ir.overflow import OverflowProblem, check_overflow, may_wrap
+from compiler.ir.overflow import OverflowProblem, check_overflow
 from compiler.ir.print_expr import show_expr
 from compiler.ir.specialize import symbolic_vars
 from compiler.ir.vectors import ends
 from compiler.ir.verify_error import VerifyError
 from compiler.ir.verify_views import Layouts
-from compiler.ir.visit import children, substitute, walk
+from compiler.ir.visit import children, substitute, walk, walk_stmts
 
 __all__ = ["VerifyError", "verify"]
 
@@ -76,6 +78,8 @@ class _Verifier:
         self._concurrent: dict[Var, str] = {}  # loops whose iterations run side by side
         self._sources: dict[Var, Buffer] = {}  # of views, what they view
         self._layouts = Layouts()
+        self._body: Stmt = Evaluate(IntImm(0))
+        self._stored: set[Buffer] | None = None  # found when a condition asks for it
         self._read: dict[Buffer, object] = {}
         self._written: set[Buffer] = set()
 
@@ -83,6 +87,7 @@ class _Verifier:
         problem = size_problem(func.body)
         if problem is not None:
             raise VerifyError(f"function {func.name} is too large: {problem}", func)
+        self._body = func.body
         symbols = symbolic_vars(func)
         self._is_static = not symbols
         for buffer in func.buffers:
@@ -118,9 +123,10 @@ class _Verifier:
             case If(condition, then, otherwise):
                 self._expr(condition, facts)
                 self._types(stmt)
-                self._stmt(then, facts.assuming(condition))
+                pure = self._is_constant(condition)
+                self._stmt(then, facts.assuming(condition, pure=pure))
                 if otherwise is not None:
-                    self._stmt(otherwise, facts.assuming(condition, holds=False))
+                    self._stmt(otherwise, facts.assuming(condition, holds=False, pure=pure))
             case For():
                 self._loop(stmt, facts)
             case BlockRealize():
@@ -130,14 +136,24 @@ class _Verifier:
                     self._declare(buffer)
                     self._stmt(body, facts)
 
+    def _is_constant(self, expr: Expr) -> bool:
+        """Tell whether an expression reads only what the program never stores to."""
+        loads = [node for node in walk(expr) if isinstance(node, Load)]
+        if not loads:
+            return True
+        if self._stored is None:
+            self._stored = _stored_buffers(self._body)
+        return not any(load.buffer in self._stored for load in loads)
+
     def _loop(self, loop: For, facts: Facts) -> None:
-        extent = self._extent(loop.extent, f"loop {loop.var.name}", loop)
+        what = f"loop {loop.var.name}"
+        extent = self._varying_extent(loop.extent, what, loop, facts)
         self._define(loop.var, loop, facts)
         if (loop.kind == "thread_binding") != (loop.thread is not None):
             raise VerifyError(f"loop {loop.var.name} is {loop.kind} on thread {loop.thread}", loop)
         if loop.kind in ("parallel", "vectorized"):
             self._concurrent[loop.var] = loop.kind
-        self._stmt(loop.body, _having(facts, loop.var, extent))
+        self._stmt(loop.body, _having(facts, loop.var, extent, loop.extent))
 
     def _having_value(self, var: Var, value: Expr, node: Let, facts: Facts) -> Facts:
         """Return the facts with a variable that stands for a value."""
@@ -146,8 +162,13 @@ class _Verifier:
         if not is_integer(dtype_of(value)):
             return facts.with_unknown(var)
         interval = facts.bounds(value)
+        if interval is None:
+            interval = reach(value, facts.ranges)
+            # A value that may be anything is none that arithmetic is checked for.
+            if set(interval) & set(limits_of(dtype_of(value))):
+                interval = None
         facts = facts.with_unknown(var) if interval is None else facts.with_range(var, interval)
-        return facts.assuming(Compare("==", var, value))
+        return facts.assuming(Compare("==", var, value), pure=self._is_constant(value))
 
     def _realize(self, realize: BlockRealize, facts: Facts) -> None:
         block = realize.block
@@ -160,13 +181,13 @@ class _Verifier:
         self._expr(realize.predicate, facts)
         self._types(realize)
         inside = facts
-        reached = facts.assuming(realize.predicate)
+        reached = facts.assuming(realize.predicate, pure=self._is_constant(realize.predicate))
         for iter_var, value in zip(block.iter_vars, realize.iter_values, strict=True):
             what = f"iterator {iter_var.var.name} of block {block.name}"
-            extent = self._extent(iter_var.extent, what, realize)
+            extent = self._varying_extent(iter_var.extent, what, realize, inside)
             self._define(iter_var.var, realize, inside)
             self._expr(value, facts)
-            if extent is not None and not self._within(reached, value, 0, extent - 1):
+            if extent is not None and not self._runs_over(iter_var, value, extent, reached):
                 raise VerifyError(
                     f"{what} runs from 0 to {extent - 1}, but its value {show_expr(value)} "
                     f"{_runs(reached, value)}",
@@ -174,7 +195,7 @@ class _Verifier:
                 )
             if iter_var.kind != "spatial":
                 self._check_order(what, value, realize)
-            inside = _having(inside, iter_var.var, extent)
+            inside = _having(inside, iter_var.var, extent, iter_var.extent)
         # What the predicate says of a loop holds for the iterator that is just that loop.
         iterators = {v: i.var for i, v in zip(block.iter_vars, realize.iter_values, strict=True)}
         loops: dict[Var, Expr] = {v: i for v, i in iterators.items() if isinstance(v, Var)}
@@ -187,6 +208,13 @@ class _Verifier:
         self._blocks.append((block, dict(self._buffers)))
         self._block_body(block, inside)
         self._blocks.pop()
+
+    def _runs_over(self, iter_var: IterVar, value: Expr, extent: int, facts: Facts) -> bool:
+        """Tell whether the value of an iterator surely lies in its domain."""
+        if isinstance(iter_var.extent, IntImm):
+            return self._within(facts, value, 0, extent - 1)
+        last = BinOp("-", iter_var.extent, IntImm(1, dtype_of(iter_var.extent)))
+        return facts.at_least(value, IntImm(0, dtype_of(value))) and facts.at_least(last, value)
 
     def _check_order(self, what: str, value: Expr, realize: BlockRealize) -> None:
         for node in walk(value):
@@ -275,28 +303,18 @@ class _Verifier:
                 self._read.setdefault(buffer, expr)
             self._access(expr, expr.buffer, expr.indices, facts)
         if isinstance(expr, BinOp):
-            self._check_operand(expr, facts)
+            self._check_operand(expr)
 
-    def _check_operand(self, expr: BinOp, facts: Facts) -> None:
-        """Refuse what traps or has no meaning: a division by zero, a shift by too much."""
-        if expr.op not in ("//", "%", "<<", ">>"):
+    def _check_operand(self, expr: BinOp) -> None:
+        """Refuse what can't be meant: a division by zero, a shift by too much."""
+        if not isinstance(expr.rhs, IntImm):
             return
-        if not self._is_static:
-            return
-        unknown = may_wrap(expr.rhs)
-        one = IntImm(1, dtype_of(expr.rhs))
-        if expr.op in ("//", "%") and (unknown or not facts.at_least(expr.rhs, one)):
-            raise VerifyError(
-                f"can't prove that the divisor of {show_expr(expr)} is positive: "
-                f"{show_expr(expr.rhs)} {_runs(facts, expr.rhs)}",
-                expr,
-            )
-        if expr.op in ("<<", ">>"):
-            most = 8 * size_bytes(dtype_of(expr)) - 1
-            if unknown or not facts.within(expr.rhs, 0, most):
-                raise VerifyError(
-                    f"can't prove that {show_expr(expr)} shifts by 0 to {most} bits", expr
-                )
+        by = expr.rhs.value
+        if expr.op in ("//", "%") and by == 0:
+            raise VerifyError(f"{show_expr(expr)} divides by zero", expr)
+        most = 8 * size_bytes(dtype_of(expr)) - 1
+        if expr.op in ("<<", ">>") and not 0 <= by <= most:
+            raise VerifyError(f"{show_expr(expr)} shifts by {by} bits: expected 0 to {most}", expr)
 
     def _types(self, node: Expr | Stmt) -> None:
         try:
@@ -415,9 +433,39 @@ class _Verifier:
             )
         return extent.value
 
+    def _varying_extent(self, extent: Expr, what: str, node: object, facts: Facts) -> int | None:
+        """Check the extent of a loop or iterator, which may vary; return the most that it is."""
+        if isinstance(extent, IntImm) or not self._is_static:
+            return self._extent(extent, what, node)
+        self._expr(extent, facts)
+        _, most = facts.bounds(extent) or reach(extent, facts.ranges)
+        if not is_integer(dtype_of(extent)) or most > MAX_EXTENT:
+            raise VerifyError(f"an extent of {what} has no known bound: {show_expr(extent)}", node)
+        return max(most, 1)
 
-def _having(facts: Facts, var: Var, extent: int | None) -> Facts:
-    return facts.with_unknown(var) if extent is None else facts.having(var, extent)
+
+def _stored_buffers(body: Stmt) -> set[Buffer]:
+    """Return the buffers that a program stores to, also through views."""
+    stored: set[Buffer] = set()
+    sources: dict[Buffer, Buffer] = {}
+    for stmt in walk_stmts(body):
+        if isinstance(stmt, Store):
+            stored.add(stmt.buffer)
+        elif isinstance(stmt, BlockRealize):
+            sources.update((m.buffer, m.source.buffer) for m in stmt.block.match_buffers)
+    for view in list(stored):
+        source = sources.get(view)
+        while source is not None:
+            stored.add(source)
+            source = sources.get(source)
+    return stored
+
+
+def _having(facts: Facts, var: Var, most: int | None, extent: Expr) -> Facts:
+    if most is None:
+        return facts.with_unknown(var)
+    facts = facts.having(var, most)
+    return facts if isinstance(extent, IntImm) else facts.assuming(Compare("<", var, extent))
 
 
 def _covers(region: BufferRegion, indices: tuple[Expr, ...], facts: Facts) -> bool:
