@@ -44,6 +44,7 @@ _SCOPED = {"alloc_local": "local", "alloc_shared": "shared"}
 FLAT_ALLOCATIONS = frozenset({*_SCOPED, "alloc_buffer", "allocate", "decl_buffer"})
 _PARAMETER_DETAILS = ("dtype", "data", "strides", "elem_offset", "byte_offset", *DETAILS[4:])
 
+_MAX_REGIONS = 256
 _ONE = IntImm(1)
 
 
@@ -199,6 +200,8 @@ def regions(context: Context, call: ast.Call) -> tuple[BufferRegion, ...]:
     parts: Sequence[ast.expr] = call.args
     if len(parts) == 1 and isinstance(parts[0], ast.List | ast.Tuple):
         parts = parts[0].elts
+    if len(parts) > _MAX_REGIONS:
+        raise context.error(f"{len(parts)} regions: expected {_MAX_REGIONS} at most", call)
     return tuple(region(context, part) for part in parts)
 
 

@@ -21,7 +21,7 @@ Node = TypeVar("Node")
 # What a script may call the dialect.
 PREFIXES = frozenset({"T", "tir", "tirx"})
 
-_MAX_SUBSTITUTED = 20_000
+_MAX_SUBSTITUTED = 5_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from compiler.script.symbols import (
     type_variable,
 )
 
+_MAX_PARAMS = 256
 _MODULE_DECORATORS = frozenset({"ir_module"})
 _OF_MODULES = frozenset({"module_attrs", "module_global_infos", "module_set_attr"})
 
@@ -81,14 +82,14 @@ def parse_function(text: str, *, filename: str, around: Surroundings) -> PrimFun
 
 def _functions(source: Source) -> tuple[list[ast.FunctionDef], frozenset[str]]:
     """Return the functions of a text, at least one, and the type variables declared above them."""
-    found: list[ast.FunctionDef] = []
+    found: dict[str, ast.FunctionDef] = {}
     variables: set[str] = set()
     for node in _bodies(source, source.tree()):
         match node:
             case ast.FunctionDef() if _is_decorated(node, frozenset({"prim_func"})):
-                if any(node.name == other.name for other in found):
+                if node.name in found:
                     raise source.error(f"function {node.name} is defined twice", node)
-                found.append(node)
+                found[node.name] = node
             case ast.FunctionDef():
                 raise source.error(f"expected @T.prim_func above function {node.name}", node)
             case ast.Expr(value=ast.Constant(value=str())) | ast.Import() | ast.ImportFrom():
@@ -101,7 +102,7 @@ def _functions(source: Source) -> tuple[list[ast.FunctionDef], frozenset[str]]:
                 raise source.error("expected a function with @T.prim_func", node)
     if not found:
         raise source.error_at("expected a function with @T.prim_func, got none")
-    return found, frozenset(variables)
+    return list(found.values()), frozenset(variables)
 
 
 def _bodies(source: Source, tree: ast.Module) -> Sequence[ast.stmt]:
@@ -158,6 +159,10 @@ def _parameters(context: Context, node: ast.FunctionDef) -> _Params:
     arguments = node.args
     if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
         raise context.error("a function takes buffers by position, without defaults", node)
+    if len(arguments.args) > _MAX_PARAMS:
+        raise context.error(
+            f"{len(arguments.args)} parameters: expected {_MAX_PARAMS} at most", node
+        )
     params: _Params = {}
     scalars = _scalars(arguments.args)
     context.symbol_dtypes.update(scalars)

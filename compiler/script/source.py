@@ -10,13 +10,17 @@ from collections.abc import Iterator
 
 from compiler.script.error import ScriptError
 
-MAX_BYTES = 1 << 20
+MAX_BYTES = 1_000_000
+# Python's parser takes seconds for a text of nothing but marks; scripts have one in six characters.
+MAX_MARKS = 100_000
 MAX_DEPTH = 120  # each level of the tree costs the parser a few frames of the stack
 MAX_NODES = 200_000
 # Python's parser needs quadratic time for f-strings with many braces; the dialect needs few.
 MAX_BRACES = 2_000
 
+_MARKS = "()[]{}.,:;=+-*/%<>&|^~@\n\"'"
 _LEAVES = frozenset({ast.Name, ast.Constant})
+_LONGEST = 1_000  # characters of a message, which may quote a name
 _EXCERPT = 160  # characters
 _WARNINGS = threading.Lock()
 
@@ -25,6 +29,7 @@ class Source:
     """A script's text and its name in messages."""
 
     def __init__(self, text: str, filename: str, *, is_indented: bool = False) -> None:
+        text = text.removeprefix("\ufeff")  # the mark that some editors begin a file with
         self._lines = re.split(r"\r\n|\r|\n", text)
         # How far the lines that are parsed stand left of those that are quoted.
         self._margin = _margin(self._lines) if is_indented else 0
@@ -44,6 +49,8 @@ class Source:
             raise self.error_at("the text is not valid Unicode", line, column) from None
         if size_bytes > MAX_BYTES:
             raise self.error_at(f"the script has {size_bytes} bytes: expected {MAX_BYTES} at most")
+        if sum(map(self._text.count, _MARKS)) > MAX_MARKS:
+            raise self.error_at(f"the script has more than {MAX_MARKS} marks and lines")
         if self._text.count("{") > MAX_BRACES:
             raise self.error_at(f"the script has more than {MAX_BRACES} braces")
         tree = self._parse()
@@ -84,6 +91,8 @@ class Source:
         text = self._lines[line - 1] if 0 < line <= len(self._lines) else ""
         # A line without end would drown the message: an excerpt around the place is quoted.
         start = max(0, column - _EXCERPT // 2) if len(text) > _EXCERPT else 0
+        if len(message) > _LONGEST:
+            message = f"{message[:_LONGEST]} ..."
         return ScriptError(
             message,
             line=line,
