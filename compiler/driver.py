@@ -10,6 +10,7 @@ from compiler.codegen.module import LlvmModule, emit_module
 from compiler.ir.nodes import IntImm, IRModule, PrimFunc, Stmt, Store, static_shape
 from compiler.ir.specialize import symbolic_vars
 from compiler.ir.visit import walk
+from compiler.passes.align_buffers import alignments_of
 from compiler.passes.compact_buffers import compact_buffers, private_buffers
 from compiler.passes.error import LoweringError
 from compiler.passes.insert_barriers import insert_barriers
@@ -56,14 +57,14 @@ def lower(func: PrimFunc, target: Target) -> Stmt:
 
 def _lower_loops(func: PrimFunc) -> Stmt:
     realized = realize_blocks(func.body)
-    return compact_buffers(realized.stmt, realized.carried)
+    return compact_buffers(realized.stmt, realized.carried, alignments_of(func.body))
 
 
 def _lower_threads(func: PrimFunc) -> Stmt:
     """Lower a program of threads to loops that run them one after another."""
     body, unified = unify_threads(func.body)
     realized = separate_threads(realize_blocks(body), unified)
-    stmt = compact_buffers(realized.stmt, realized.carried)
+    stmt = compact_buffers(realized.stmt, realized.carried, alignments_of(func.body))
     private = {b for b, thread in private_buffers(stmt).items() if thread is not None}
     return split_threads(insert_barriers(stmt, private), private)
 

@@ -27,6 +27,7 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     try:
         schedule = Trace.from_json(request["trace"]).apply_to(parse(request["script"]))
+        schedule.require_own_layouts()
         artifact = compile_artifact(schedule, request["target"])
     except (BuildError, ScheduleError, TraceError) as error:
         sys.stderr.write(str(error))

@@ -44,7 +44,10 @@ def build_candidate(func: PrimFunc, trace: str, target: Target) -> Artifact:
         ScheduleError: If the trace does not apply.
         BuildError: If the program does not compile.
     """
-    return compile_artifact(Trace.from_json(json.loads(trace)).apply_to(func), target)
+    schedule = Trace.from_json(json.loads(trace)).apply_to(func)
+    # A kernel of the workload is called with the workload's arrays.
+    schedule.require_own_layouts()
+    return compile_artifact(schedule, target)
 
 
 class Bench:

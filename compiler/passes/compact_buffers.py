@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TypeAlias
 
 from compiler.ir.affine import Affine
@@ -39,6 +40,7 @@ from compiler.ir.nodes import (
 from compiler.ir.simplify import normal
 from compiler.ir.vectors import as_ramp, on_base
 from compiler.ir.visit import children, is_stmt, map_expr, map_stmt, walk, walk_stmts
+from compiler.passes.align_buffers import Alignment, aligned
 from compiler.passes.thread_loops import is_thread
 
 Path: TypeAlias = tuple[Stmt, ...]
@@ -87,8 +89,12 @@ class _Placement:
     buffer: Buffer
 
 
-def compact_buffers(stmt: Stmt, carried: Mapping[Buffer, set[Var]]) -> Stmt:
-    """Shrink and sink the allocations of `stmt`."""
+def compact_buffers(
+    stmt: Stmt,
+    carried: Mapping[Buffer, set[Var]],
+    alignments: Mapping[Buffer, Alignment] = MappingProxyType({}),
+) -> Stmt:
+    """Shrink and sink the allocations of `stmt`; what shall be aligned is padded then."""
     allocated = [node.buffer for node in walk_stmts(stmt) if isinstance(node, Allocate)]
     if not allocated:
         return stmt
@@ -100,7 +106,16 @@ def compact_buffers(stmt: Stmt, carried: Mapping[Buffer, set[Var]]) -> Stmt:
         for buffer in allocated
         if accesses[buffer]
     }
+    for buffer, alignment in alignments.items():
+        if buffer in placements:
+            placements[buffer] = _aligned(placements[buffer], alignment)
     return _rewrite(stmt, placements)
+
+
+def _aligned(placement: _Placement, alignment: Alignment) -> _Placement:
+    small = placement.buffer
+    extents = tuple(IntImm(extent) for extent in aligned(static_shape(small), alignment))
+    return replace(placement, buffer=replace(small, shape=extents))
 
 
 def private_buffers(stmt: Stmt) -> dict[Buffer, Stmt | None]:

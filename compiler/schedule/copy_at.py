@@ -63,9 +63,14 @@ class Body:
 
 
 def body_of_loop(
-    func: PrimFunc, loop: Var, block: str, mode: Mode, index: int, refuse: Refuse
+    func: PrimFunc, loop: Var, block: str, which: tuple[Mode, int], refuse: Refuse
 ) -> Body:
-    """Return the body of a loop around a block, or refuse."""
+    """Return the body of a loop around a block, or refuse.
+
+    Args:
+        which: Whether the buffer is one of the block's reads or writes, and which.
+    """
+    mode, index = which
     scope, site = scope_of_block(func, block, refuse)
     regions = site.block.reads if mode == "read" else site.block.writes
     buffer = region_buffer(regions, index, mode, site.realize, refuse)

@@ -48,7 +48,7 @@ def read_at(
         ScheduleError: If a requirement does not hold.
     """
     refuse = refusal("read_at", func)
-    body = body_of_loop(func, loop, block, "read", read_index, refuse)
+    body = body_of_loop(func, loop, block, ("read", read_index), refuse)
     buffer, top = body.buffer, body.loop
     require_memory_scope(memory_scope, top, refuse)
     readers = [site for site in body.sites if site.reads(buffer)]

@@ -62,10 +62,11 @@ def reindex(func: PrimFunc, block: str, mode: Mode, index: int) -> tuple[PrimFun
 
     Requires:
         The block has such a read or write, of whole elements at one place in a run, and holds no
-        other blocks. Each of its loops but the innermost holds the next one alone. Its scope is
+        other blocks. Each of its loops but the innermost holds the next one alone; its scope is
         in no vectorized loop. Of what is read, all places that the iterators may name are in the
-        buffer, and nobody in the block's loops writes it. What is written, nobody else in the block's loops touches; the block does not read what was there
-        before, and runs for the whole of its iterators' ranges.
+        buffer, and nobody in the block's loops writes it. What is written, nobody else in the
+        block's loops touches; the block does not read what was there before, and runs for the
+        whole of its iterators' ranges.
 
     Rewrites:
         for i, j in T.grid(n, m):            for ax0, ax1 in T.grid(n, m):
@@ -153,6 +154,16 @@ def _require_readable(
         if other.writes(buffer):
             reason = f"block {other.name} writes {buffer.name}, which block {site.name} reads"
             raise refuse(f"{reason} in the same loops", other.realize)
+    require_in_bounds(site, buffer, indices, refuse)
+
+
+def require_in_bounds(
+    site: Site, buffer: Buffer, indices: tuple[Expr, ...], refuse: Refuse
+) -> None:
+    """Refuse if a block's iterators may name a place outside of a buffer.
+
+    The block itself may read it under a condition, which a copy of it does not know.
+    """
     extents = extents_of_iterators(site.block)
     sizes = {i.var: i.extent for i in site.block.iter_vars}
     for index, size in zip(indices, buffer.shape, strict=True):

@@ -32,6 +32,7 @@ from compiler.schedule.index_map import IndexMapError, IndexMapLike, as_index_ma
 from compiler.schedule.kind import extents_of_iterators
 from compiler.schedule.reindex import only_indices
 from compiler.schedule.rewrite_access import AccessRewriter
+from compiler.schedule.scope import Scope
 from compiler.schedule.site import Site
 from compiler.schedule.tree import find_block, fresh_block_name, replace_at
 
@@ -78,12 +79,7 @@ class Reindexed:
 
 
 def reindexed(
-    func: PrimFunc,
-    site: Site,
-    buffer: Buffer,
-    memory_scope: str,
-    index_map: IndexMapLike,
-    refuse: Refuse,
+    scope: Scope, site: Site, buffer: Buffer, memory_scope: str, index_map: IndexMapLike
 ) -> Reindexed:
     """Return where the element that a block touches goes in a new buffer.
 
@@ -92,6 +88,7 @@ def reindexed(
             the map does not fit the block, does not name the same iterators as the place in the
             buffer, or may send different elements to one place.
     """
+    refuse = scope.refuse
     indices = only_indices(site, buffer, refuse)
     iter_vars = site.block.iter_vars
     extents = extents_of_iterators(site.block)
@@ -120,7 +117,7 @@ def reindexed(
         raise refuse(reason, site.realize)
     dtype = dtype_of(own[0]) if own else "int32"
     shape = tuple(IntImm(size, dtype) for size in sizes)
-    cache = cache_of(func, buffer, memory_scope, shape)
+    cache = cache_of(scope.func, buffer, memory_scope, shape)
     return Reindexed(site, Load(buffer, indices), Load(cache, places), used)
 
 

@@ -14,6 +14,7 @@ from compiler.schedule.cache import (
 )
 from compiler.schedule.error import refusal
 from compiler.schedule.index_map import IndexMapLike
+from compiler.schedule.reindex import require_in_bounds
 from compiler.schedule.reindex_cache import copy_name, reindexed, use_copy
 from compiler.schedule.scope import scope_of_block
 
@@ -32,11 +33,12 @@ def reindex_cache_read(
 
     Requires:
         The block has such a read, of one element in a run, `memory_scope` is one. The block does
-        not write the buffer, holds no other blocks, and runs in every iteration of its loops. One
-        block of the scope at most writes the buffer, and stands before. The map takes as many
-        indices as the block has iterators, names the same ones as the place in the buffer, and
-        sends no two elements to one place. No loop around the place of the copy is vectorized.
-        The storage of the buffer is not handed out unseen.
+        not write the buffer, holds no other blocks, and runs for all values that its loops give
+        the iterators that tell what is read; these name only elements of the buffer. One block of
+        the scope at most writes the buffer, and stands before. The map takes as many indices as
+        the block has iterators, names the same ones as the place in the buffer, and sends no two
+        elements to one place. No loop around the place of the copy is vectorized. The storage of
+        the buffer is not handed out unseen.
 
     Rewrites:
         for i, j in T.grid(n, m):            for i, j in T.grid(n, m):
@@ -57,7 +59,8 @@ def reindex_cache_read(
     require_no_pointer(scope, buffer)
     if site.writes(buffer):
         raise refuse(f"block {block} writes {buffer.name}, which it reads", site.realize)
-    found = reindexed(func, site, buffer, memory_scope, index_map, refuse)
+    found = reindexed(scope, site, buffer, memory_scope, index_map)
+    require_in_bounds(site, buffer, found.far.indices, refuse)
     writer = only_writer(scope, buffer)
     place = place_before(scope, writer, [site])
     if writer is not None:

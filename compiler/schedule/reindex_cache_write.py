@@ -31,11 +31,11 @@ def reindex_cache_write(
     Requires:
         The block has such a write, of one element in a run, `memory_scope` is one. The block is
         the only one of the scope that writes the buffer, does not read what the buffer held
-        before, holds no other blocks, and runs in every iteration of its loops. No block in the
-        same loops reads the buffer before it. The map takes as many indices as the block has
-        iterators, names the same ones as the place in the buffer, and sends no two elements to
-        one place. No loop around the place of the copy is vectorized. The storage of the buffer
-        is not handed out unseen.
+        before, holds no other blocks, and runs for all values that its loops give the iterators
+        that tell what is written. No block in the same loops reads the buffer before it. The map
+        takes as many indices as the block has iterators, names the same ones as the place in the
+        buffer, and sends no two elements to one place. No loop around the place of the copy is
+        vectorized. The storage of the buffer is not handed out unseen.
 
     Rewrites:
         for i, j in T.grid(n, m):            for i, j in T.grid(n, m):
@@ -55,7 +55,7 @@ def reindex_cache_write(
     require_memory_scope(memory_scope, site.realize, refuse)
     require_no_pointer(scope, buffer)
     require_written_anew(scope, site, buffer)
-    found = reindexed(func, site, buffer, memory_scope, index_map, refuse)
+    found = reindexed(scope, site, buffer, memory_scope, index_map)
     place = place_after(scope, site, buffer, [])
     name = copy_name(func, buffer, memory_scope)
     func = insert_copy(scope, place, found.nest(name, place, is_read=False), found.near.buffer)

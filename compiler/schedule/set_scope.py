@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
-from compiler.ir.nodes import BlockRealize, Buffer, PrimFunc, Var
-from compiler.ir.visit import replace_buffers
+from compiler.ir.nodes import BlockRealize, Buffer, For, PrimFunc, Stmt, Var
+from compiler.ir.visit import replace_buffers, walk_stmts
 from compiler.schedule.cache import region_buffer, require_memory_scope
+from compiler.schedule.coverage import covers_reads
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.rewrite_access import with_views
+from compiler.schedule.scope import Scope
+from compiler.schedule.site import Site
 from compiler.schedule.tree import Path, block_path, fresh_buffer_name, realize_at, replace_at
 
 
@@ -21,7 +25,7 @@ def set_scope(func: PrimFunc, block: str, write_index: int, memory_scope: str) -
 
     Requires:
         The block has such a write, to a buffer that a block around it allocates. `memory_scope`
-        is one.
+        is one. If threads are to have the buffer each for itself, each reads what it wrote.
 
     Rewrites:
         B = T.alloc_buffer((n,))   ->   B = T.alloc_buffer((n,), scope=...)
@@ -37,10 +41,36 @@ def set_scope(func: PrimFunc, block: str, write_index: int, memory_scope: str) -
         return func
     require_memory_scope(memory_scope, realize, refuse)
     home = allocation_site(path, buffer, refuse)
+    if _is_private(memory_scope) and not _is_private(buffer.scope):
+        _require_own_values(Scope(func, home, refuse), buffer)
     name = fresh_buffer_name(func, f"{buffer.name}_{memory_scope}")
     new = replace(buffer, data=Var(name, "handle"), scope=memory_scope or "global")
     stmt = with_views(replace_buffers(home[-1], {buffer: new}), buffer, new)
     return replace_at(func, home, stmt)
+
+
+def _is_private(memory_scope: str) -> bool:
+    """Tell whether each thread has its own buffers in a memory scope."""
+    return memory_scope.startswith("local")
+
+
+def _require_own_values(scope: Scope, buffer: Buffer) -> None:
+    """Refuse if a thread may read what another one wrote."""
+    for reader in scope.readers(buffer):
+        threads = {loop for loop in reader.loops if loop.kind == "thread_binding"}
+        if any(isinstance(s, For) and s.kind == "thread_binding" for s in _inside(reader)):
+            raise scope.refuse(f"block {reader.name} holds threads of its own", reader.realize)
+        if threads and not any(
+            threads <= set(writer.loops) and covers_reads(writer, reader, buffer)
+            for writer in scope.writers(buffer)
+            if writer is not reader
+        ):
+            reason = f"a thread of block {reader.name} may read what another wrote to {buffer.name}"
+            raise scope.refuse(f"{reason}: it can't be local", reader.realize)
+
+
+def _inside(site: Site) -> Iterator[Stmt]:
+    return walk_stmts(site.block.body)
 
 
 def allocation_site(path: Path, buffer: Buffer, refuse: Refuse) -> Path:

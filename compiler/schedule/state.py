@@ -41,6 +41,8 @@ class State:
         self._values: dict[ExprRV, int] = {}
         self._detail: Detail = "detail"
         self._dead: dict[Handle, str] = {}
+        # The maps by which parameters got other layouts, by function and parameter.
+        self._layouts: dict[tuple[str, str], tuple[str, ...]] = {}
         self._instructions: list[Instruction] = []
         self._num_handles = 0
         self._rng = Random(seed)

@@ -31,6 +31,7 @@ class Layout:
     index_map: IndexMap
     pad_value: PadValue | None
     pad_note: int | float | str | None
+    parameter: str | None  # the name of the buffer, if it is a parameter
 
     def arguments(self) -> dict[str, object]:
         """Return what an instruction notes."""
@@ -122,17 +123,18 @@ class StorageArguments(Queries):
         regions = _regions(realize, mode)
         buffer = region_buffer(regions, index, mode, realize, refuse)
         dtype = dtype_of(buffer.shape[0]) if buffer.shape else "int32"
+        parameter = buffer.name if buffer in func.params else None
         try:
             given = as_index_map(index_map, len(buffer.shape))
             if pad_value is None:
-                return Layout(given, None, None)
+                return Layout(given, None, None, parameter)
             rank = len(given.results)
             value = as_pad_value(pad_value, rank, buffer.dtype, dtype)
         except IndexMapError as error:
             raise refuse(str(error), realize) from None
         if isinstance(pad_value, int | float) and math.isfinite(pad_value):
-            return Layout(given, value, pad_value)
-        return Layout(given, value, str(value))
+            return Layout(given, value, pad_value, parameter)
+        return Layout(given, value, str(value), parameter)
 
     def _require_integers(
         self, primitive: str, func: PrimFunc, numbers: Mapping[str, object]

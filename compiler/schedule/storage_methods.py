@@ -29,6 +29,25 @@ from compiler.schedule.write_at import write_at
 class StorageMethods(StorageArguments):
     """Primitives on buffers. A block is given by its handle or by its name."""
 
+    @property
+    def layouts(self) -> dict[str, tuple[str, ...]]:
+        """The parameters of the function being worked on that `transform_layout` changed.
+
+        Each with the maps that were applied to it, in order: who calls the function must pass,
+        and gets, arrays in that layout.
+        """
+        return {name: maps for (of, name), maps in self._layouts.items() if of == self._working}
+
+    def require_own_layouts(self) -> None:
+        """Refuse a schedule after which the function is called with other arrays than before.
+
+        Raises:
+            ScheduleError: If the layout of a parameter was changed.
+        """
+        for name, maps in self.layouts.items():
+            reason = f"parameter {name} has another layout than the workload's: {', '.join(maps)}"
+            raise self._fail("transform_layout", reason)
+
     def cache_read(
         self,
         block: BlockRV | str,
@@ -319,6 +338,9 @@ class StorageMethods(StorageArguments):
             assume_injective_transform=assume_injective_transform,
         )
         self._commit(func)
+        if layout.parameter is not None:
+            key = (func.name, layout.parameter)
+            self._layouts[key] = (*self._layouts.get(key, ()), str(layout.index_map))
         arguments = {"block": handle, "buffer": (mode, index), **layout.arguments()}
         if assume_injective_transform:
             arguments["assume_injective_transform"] = True

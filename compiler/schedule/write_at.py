@@ -52,7 +52,7 @@ def write_at(
         ScheduleError: If a requirement does not hold.
     """
     refuse = refusal("write_at", func)
-    body = body_of_loop(func, loop, block, "write", write_index, refuse)
+    body = body_of_loop(func, loop, block, ("write", write_index), refuse)
     buffer, top = body.buffer, body.loop
     require_memory_scope(memory_scope, top, refuse)
     writers = [site for site in body.sites if site.writes(buffer)]

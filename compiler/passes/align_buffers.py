@@ -1,0 +1,62 @@
+"""Pad buffers so that their axes are aligned as blocks ask (`T.sblock_attr buffer_dim_align`).
+
+From one index of an axis to the next it shall be `factor * k + offset` elements. That is reached
+by making the next axis longer, where some length does it; what is computed stays the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from compiler.ir.nodes import AnnotationValue, Block, BlockRealize, Buffer, Stmt
+from compiler.ir.visit import walk_stmts
+
+KEY = "buffer_dim_align"
+
+_MAX_PADDING = 1024  # what asks for more asks for a waste of memory
+
+Alignment = Mapping[int, tuple[int, int]]
+"""The factor and the offset of each axis."""
+
+
+def alignments_of(body: Stmt) -> dict[Buffer, dict[int, tuple[int, int]]]:
+    """Return the alignments that the blocks of a program ask for; what is malformed asks nothing."""
+    found: dict[Buffer, dict[int, tuple[int, int]]] = {}
+    for stmt in walk_stmts(body):
+        if isinstance(stmt, BlockRealize):
+            for index, axis, factor, offset in _entries(stmt.block):
+                buffer = stmt.block.writes[index].buffer
+                found.setdefault(buffer, {})[axis] = (factor, offset)
+    return found
+
+
+def _entries(block: Block) -> list[tuple[int, int, int, int]]:
+    value = dict(block.annotations).get(KEY, ())
+    found: list[tuple[int, int, int, int]] = []
+    for item in value if isinstance(value, tuple) else ():
+        entry = _entry(item)
+        if entry is not None and 0 <= entry[0] < len(block.writes) and entry[2] > 0:
+            found.append(entry)
+    return found
+
+
+def _entry(item: AnnotationValue) -> tuple[int, int, int, int] | None:
+    match item:
+        case (int() as index, int() as axis, int() as factor, int() as offset):
+            return index, axis, factor, offset
+        case _:
+            return None
+
+
+def aligned(extents: tuple[int, ...], alignment: Alignment) -> tuple[int, ...]:
+    """Return extents, the least that are no smaller, of a buffer whose axes are aligned."""
+    new = list(extents)
+    for axis in reversed(range(len(new) - 1)):
+        if axis in alignment:
+            factor, offset = alignment[axis]
+            inner = prod(new[axis + 2 :])
+            longer = range(new[axis + 1], new[axis + 1] + min(factor, _MAX_PADDING))
+            fits = (n for n in longer if (n * inner - offset) % factor == 0)
+            new[axis + 1] = next(fits, new[axis + 1])
+    return tuple(new)
