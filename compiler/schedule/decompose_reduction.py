@@ -16,7 +16,7 @@ from compiler.ir.nodes import (
     seq,
 )
 from compiler.schedule.coverage import covers_reads
-from compiler.schedule.digits import variables_of
+from compiler.schedule.digits import variables, variables_of
 from compiler.schedule.error import refusal
 from compiler.schedule.init_nest import init_nest
 from compiler.schedule.kind import Unknown
@@ -31,10 +31,11 @@ def decompose_reduction(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc
 
     Requires:
         The block is a reduction. The loop is around it, in its scope; no loop outside it binds
-        reduction iterators. The loops from it inwards tell the block's points apart, and none of
-        them binds both spatial and reduction iterators. The reduction runs from its first point
-        on, whatever the predicate. What the init reads is not written under the loop. What the
-        block writes is touched there only by blocks that read what it has finished.
+        reduction iterators. The loops from it inwards tell the block's points apart, and one that
+        binds both spatial and reduction iterators is in no predicate and no digit with others.
+        The reduction runs from its first point on, whatever the predicate. What the init reads is
+        not written under the loop. What the block writes is touched there only by blocks that
+        read what it has finished.
 
     Rewrites:
         for i, k, j in ...:             for i in ...:
@@ -96,13 +97,29 @@ def _require_separable(scope: Scope, site: Site, inner: tuple[For, ...]) -> None
             name = outside[0].var.name
             where = f"loop {name}, outside loop {inner[0].var.name}, binds a reduction iterator of"
             raise refuse(f"{where} block {site.name}", outside[0])
-    reason = why_not_once(site, moving, moving)
+    reason = why_not_once(site, moving, moving - _own_digits(site))
     if reason is not None:
         raise refuse(reason, site.realize)
     for stmt in site.path:
         if isinstance(stmt, If | Let):
             raise refuse(f"block {site.name} is under a condition or a named value", stmt)
     _require_settled_init(scope, site, inner[0])
+
+
+def _own_digits(site: Site) -> set[Var]:
+    """Return the loops of which iterators take digits that no other loop is mixed into.
+
+    A loop of both spatial and reduction digits then runs the reduction of each element from its
+    start on, in whatever nest of loops: the start is the least of the iterations that the element
+    has. The predicate must not take any of them away.
+    """
+    mixed: set[Var] = set()
+    for value in site.values:
+        for atom, _ in value.terms:
+            found = variables(atom)
+            if len(found) > 1:
+                mixed |= found
+    return {loop.var for loop in site.loops} - mixed - variables(site.realize.predicate)
 
 
 def _require_settled_init(scope: Scope, site: Site, target: For) -> None:

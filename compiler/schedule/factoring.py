@@ -96,7 +96,9 @@ def partial_buffers(factoring: Factoring, axis: int) -> tuple[Buffer, ...]:
         old = target.buffer
         name = fresh_buffer_name(func, f"{old.name}_rf")
         shape = _with(old.shape, axis, factoring.target.extent)
-        made.append(Buffer(Var(name, "handle"), shape, old.dtype, old.scope))
+        # TVM's buffer without dimensions begins at an explicit zero, and hands that on.
+        start = None if old.shape else IntImm(0, "int64")
+        made.append(Buffer(Var(name, "handle"), shape, old.dtype, old.scope, elem_offset=start))
     return tuple(made)
 
 

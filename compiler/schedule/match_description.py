@@ -133,8 +133,6 @@ class Matcher:
             self.index(mine.extent, wanted.extent)
             size = mine.extent.value if isinstance(mine.extent, IntImm) else None
             self._bind(mine.var, wanted.var, size)
-        if a.annotations != b.annotations:
-            raise MismatchError(f"block {a.name} has other annotations")
         if a.match_buffers or b.match_buffers:
             raise MismatchError(f"block {a.name}, or the one it is compared with, has views")
         self._all(a.alloc_buffers, b.alloc_buffers, self._local, f"buffers of block {a.name}")

@@ -11,6 +11,7 @@ from compiler.ir.nodes import (
     Block,
     BlockRealize,
     BufferRegion,
+    Compare,
     Expr,
     IntImm,
     IterVar,
@@ -21,7 +22,7 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.regions import relaxed
 from compiler.ir.simplify import simplify
-from compiler.ir.visit import map_stmt, substitute
+from compiler.ir.visit import map_stmt, substitute, transform_expr
 from compiler.schedule.digits import Extents, variables
 from compiler.schedule.site import Site
 from compiler.schedule.subspace import Division, Part
@@ -93,7 +94,7 @@ def _in_terms_of(block: Block, values: Mapping[Var, Expr], extents: Extents) -> 
 
     def on_expr(expr: Expr) -> Expr:
         new = substitute(expr, values)
-        return expr if new is expr else simplify(new, extents)
+        return expr if new is expr else simplify(transform_expr(new, _turned), extents)
 
     def on_stmt(stmt: Stmt) -> Stmt:
         return map_stmt(stmt, on_stmt, on_expr)
@@ -101,6 +102,13 @@ def _in_terms_of(block: Block, values: Mapping[Var, Expr], extents: Extents) -> 
     realize = on_stmt(BlockRealize((), TRUE, block))
     assert isinstance(realize, BlockRealize), "a rebuild keeps the kind of a statement"
     return realize.block
+
+
+def _turned(expr: Expr) -> Expr | None:
+    """Write a comparison with the smaller side first, as TVM's simplifier leaves it."""
+    if isinstance(expr, Compare) and expr.op in (">", ">="):
+        return Compare("<" if expr.op == ">" else "<=", expr.rhs, expr.lhs)
+    return None
 
 
 def _covered(region: BufferRegion, spans: Mapping[Var, Expr]) -> BufferRegion:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from compiler.ir.affine import Affine
-from compiler.ir.dtypes import DType
-from compiler.ir.nodes import TRUE, BinOp, Expr, IntImm, Var, dtype_of
+from compiler.ir.dtypes import DType, is_integer
+from compiler.ir.nodes import TRUE, BinOp, Compare, Expr, IntImm, Var, dtype_of
 from compiler.ir.simplify import normal, prove, simplify
 from compiler.ir.visit import substitute
 from compiler.schedule.digits import (
@@ -23,6 +23,7 @@ from compiler.schedule.digits import (
     Terms,
     count_of,
     reach,
+    terms_of,
     variables,
     variables_of,
 )
@@ -80,10 +81,11 @@ def divide(site: Site, inner: AbstractSet[Var], *, keep_unit_loops: bool) -> Div
 
 @dataclass(slots=True)
 class _Guard:
-    """A condition that bounds a sum of terms."""
+    """A condition that bounds a sum of terms: by a number, or by a symbolic size."""
 
     condition: Expr
     bound: int
+    size: Expr | None = None
     is_inner: bool | None = None  # on which side it was used
 
 
@@ -93,15 +95,32 @@ def _guards(predicate: Expr, extents: Extents) -> dict[Terms, _Guard] | None:
     for condition in conjuncts(predicate):
         if prove(condition, extents):
             continue
-        bound = upper_bound(condition, extents)
+        bound = _symbolic_bound(condition, extents) or upper_bound(condition, extents)
         if bound is None or not bound[0]:
             return None
-        common = math.gcd(*(scale for _, scale in bound[0]))
-        terms = frozenset((atom, scale // common) for atom, scale in bound[0])
-        guard = _Guard(condition, -(-bound[1] // common))
+        terms, limit = bound
+        common = math.gcd(*(scale for _, scale in terms))
+        terms = frozenset((atom, scale // common) for atom, scale in terms)
+        if isinstance(limit, int):
+            guard = _Guard(condition, -(-limit // common))
+        elif common == 1:
+            guard = _Guard(condition, UNKNOWN, limit)
+        else:
+            return None
         if terms not in found or guard.bound < found[terms].bound:
             found[terms] = guard
     return found
+
+
+def _symbolic_bound(condition: Expr, extents: Extents) -> tuple[Terms, Expr] | None:
+    """Read a condition as `terms < size`, where the size is made of symbols."""
+    match condition:
+        case Compare("<", lhs, rhs) if is_integer(dtype_of(rhs)):
+            symbols = variables(rhs)
+            form = normal(lhs, extents)
+            if symbols and symbols.isdisjoint(extents) and not form.const:
+                return terms_of(form), rhs
+    return None
 
 
 @dataclass
@@ -170,24 +189,24 @@ class _Divider:
         extents = self.site.extents
         group: list[_Term] = []
         size = 1
-        extent: Expr | None = None
+        symbolic: Expr | None = None
         counted = [(count_of(atom, extents), atom, scale) for atom, scale in terms]
         for count, atom, scale in sorted(counted, key=lambda c: (c[2], c[0] or 0)):
-            if count is None or extent is not None or scale != size * unit:
+            if count is None or symbolic is not None or scale != size * unit:
                 return None
             group.append((atom, size))
             if count >= UNKNOWN:
-                extent = self._unknown_extent(atom, size)
-                if extent is None:
+                symbolic = self._unknown_extent(atom, size)
+                if symbolic is None:
                     return None
-                continue
             size *= count
             guard = self.guards.get(frozenset(group))
             if guard is not None and guard.is_inner is None:
                 guard.is_inner = is_inner
                 size = min(size, guard.bound)
+                symbolic = guard.size or symbolic
         value = Affine(tuple(reversed(group)), 0, dtype).to_expr()
-        return Part(value, IntImm(size, dtype) if extent is None else extent)
+        return Part(value, IntImm(size, dtype) if symbolic is None else symbolic)
 
     def _unknown_extent(self, atom: Expr, scale: int) -> Expr | None:
         """Return the extent of a symbolic loop, times a scale."""

@@ -18,7 +18,6 @@ from compiler.ir.nodes import (
     IterVar,
     MatchBuffer,
     PrimFunc,
-    Stmt,
     Var,
 )
 from compiler.ir.simplify import normal
@@ -62,8 +61,8 @@ def tensorize(
         stands for two. The boxes begin where the implementation says that they do, and have the
         strides that it wants. The block has no views yet.
 
-        Where the description has an init, and that of the block was moved out of its loops, the
-        block holds the whole reduction; its init goes too.
+        If the block has an init (moved out of its loops), so has the description, and the block
+        holds the whole reduction.
 
     Rewrites:
         with block(C_o):                        with block(C_o):
@@ -88,12 +87,11 @@ def tensorize(
     block = found.block
     if block.match_buffers:
         raise found.error(f"block {block.name} has views already")
-    places, init = _matched(found, intrin.desc)
-    impl = _implementation(found, intrin, places)
+    impl = _implementation(found, intrin, _matched(found, intrin.desc))
     new = replace(
         block,
         body=impl.body,
-        init=init,
+        init=None,
         alloc_buffers=(*block.alloc_buffers, *impl.alloc_buffers),
         annotations=_merged(block.annotations, impl.annotations),
         match_buffers=impl.match_buffers,
@@ -129,28 +127,27 @@ class _Target:
         return self.refuse(reason, self.at)
 
 
-def _matched(target: _Target, desc: PrimFunc) -> tuple[Mapping[Buffer, Place], Stmt | None]:
-    """Return where the description's buffers are, and the init that the block keeps."""
+def _matched(target: _Target, desc: PrimFunc) -> Mapping[Buffer, Place]:
+    """Return where the description's buffers are."""
     block = target.block
-    outer = _outer_description(desc)
-    takes_init = outer is not None and block.init is not None
-    if takes_init and any(i.kind != "spatial" and _may_repeat(i) for i in block.iter_vars):
+    wanted = desc.root if block.init is None else _outer_description(desc)
+    if wanted is None:
+        reason = f"block {block.name} has an init, and the intrinsic has none"
+        raise target.error(f"{reason}: decompose the reduction first")
+    if block.init is not None and any(i.kind != "spatial" and _repeats(i) for i in block.iter_vars):
         reason = f"block {block.name} holds a part of its reduction only, and the intrinsic"
         raise target.error(f"{reason} initialises too: decompose the reduction first")
     matcher = Matcher(desc.buffers, target.extents)
     try:
-        if outer is not None and takes_init:
-            matcher.block_body(block, outer)
-        else:
-            matcher.block_body(replace(block, init=None), desc.root)
+        matcher.block_body(block, wanted)
     except MismatchError as error:
         reason = f"block {block.name} is not what the intrinsic computes: {error}"
         raise target.error(reason) from None
     _require_apart(target, matcher.places, desc)
-    return matcher.places, None if takes_init else block.init
+    return matcher.places
 
 
-def _may_repeat(iter_var: IterVar) -> bool:
+def _repeats(iter_var: IterVar) -> bool:
     return not (isinstance(iter_var.extent, IntImm) and iter_var.extent.value == 1)
 
 
