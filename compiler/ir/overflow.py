@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from compiler.ir.bounds import Interval
+from compiler.ir.dtypes import is_float
 from compiler.ir.nodes import BinOp, Cast, Conditional, Expr, IntImm, Load, Select, Var, dtype_of
 from compiler.ir.visit import children
 
@@ -62,8 +63,8 @@ def may_wrap(expr: Expr) -> bool:
 
 
 def _has_growth(expr: Expr) -> bool:
-    if isinstance(expr, Load):
-        return False  # an index is no part of the value
+    if isinstance(expr, Load) or (isinstance(expr, Cast) and is_float(dtype_of(expr.value))):
+        return False  # an index is no part of the value, and floats do not wrap around
     if isinstance(expr, BinOp) and expr.op in _GROWING:
         return True
     return any(_has_growth(child) for child in children(expr))  # type: ignore[arg-type]

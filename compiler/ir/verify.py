@@ -36,7 +36,6 @@ from compiler.ir.nodes import (
     For,
     If,
     IntImm,
-    IterVar,
     Let,
     Load,
     MatchBuffer,
@@ -52,6 +51,7 @@ from compiler.ir.print_expr import show_expr
 from compiler.ir.specialize import symbolic_vars
 from compiler.ir.vectors import ends
 from compiler.ir.verify_error import VerifyError
+from compiler.ir.verify_proof import Prover
 from compiler.ir.verify_views import Layouts
 from compiler.ir.visit import children, substitute, walk, walk_stmts
 
@@ -82,6 +82,7 @@ class _Verifier:
         self._stored: set[Buffer] | None = None  # found when a condition asks for it
         self._read: dict[Buffer, object] = {}
         self._written: set[Buffer] = set()
+        self._prover = Prover(is_static=True)
 
     def func(self, func: PrimFunc) -> None:
         problem = size_problem(func.body)
@@ -90,6 +91,7 @@ class _Verifier:
         self._body = func.body
         symbols = symbolic_vars(func)
         self._is_static = not symbols
+        self._prover = Prover(is_static=self._is_static)
         for buffer in func.buffers:
             self._declare(buffer)
         if func.body.iter_values or func.root.iter_vars or func.root.init is not None:
@@ -187,7 +189,9 @@ class _Verifier:
             extent = self._varying_extent(iter_var.extent, what, realize, inside)
             self._define(iter_var.var, realize, inside)
             self._expr(value, facts)
-            if extent is not None and not self._runs_over(iter_var, value, extent, reached):
+            if extent is not None and not self._prover.is_in_domain(
+                iter_var, value, extent, reached
+            ):
                 raise VerifyError(
                     f"{what} runs from 0 to {extent - 1}, but its value {show_expr(value)} "
                     f"{_runs(reached, value)}",
@@ -208,13 +212,6 @@ class _Verifier:
         self._blocks.append((block, dict(self._buffers)))
         self._block_body(block, inside)
         self._blocks.pop()
-
-    def _runs_over(self, iter_var: IterVar, value: Expr, extent: int, facts: Facts) -> bool:
-        """Tell whether the value of an iterator surely lies in its domain."""
-        if isinstance(iter_var.extent, IntImm):
-            return self._within(facts, value, 0, extent - 1)
-        last = BinOp("-", iter_var.extent, IntImm(1, dtype_of(iter_var.extent)))
-        return facts.at_least(value, IntImm(0, dtype_of(value))) and facts.at_least(last, value)
 
     def _check_order(self, what: str, value: Expr, realize: BlockRealize) -> None:
         for node in walk(value):
@@ -340,7 +337,7 @@ class _Verifier:
             if not isinstance(extent, IntImm):
                 continue  # a symbolic program: its bounds are proved when it is specialised
             for end in ends(index) or (index,):
-                if not self._within(facts, end, 0, extent.value - 1):
+                if not self._prover.within(facts, end, 0, extent.value - 1):
                     access = show_expr(Load(buffer, indices))
                     raise VerifyError(
                         f"can't prove that {access} is in bounds: {show_expr(end)} "
@@ -363,7 +360,7 @@ class _Verifier:
         # A block that initialises what it writes need not name it as read.
         reads = (*block.reads, *block.writes) if block.init is not None else block.reads
         regions = block.writes if isinstance(node, Store) else reads
-        if not any(r.buffer == buffer and _covers(r, indices, facts) for r in regions):
+        if not any(r.buffer == buffer and self._prover.covers(r, indices, facts) for r in regions):
             verb, call = ("writes", "T.writes") if isinstance(node, Store) else ("reads", "T.reads")
             raise VerifyError(
                 f"block {block.name} {verb} {show_expr(Load(buffer, indices))}, "
@@ -418,9 +415,6 @@ class _Verifier:
         if var.dtype == "handle" or not is_integer(var.dtype):
             raise VerifyError(f"variable {var.name} has type {var.dtype}", node)
 
-    def _within(self, facts: Facts, value: Expr, low: int, high: int) -> bool:
-        return not self._is_static or facts.within(value, low, high)
-
     def _extent(self, extent: Expr, what: str, node: object) -> int | None:
         """Check an extent and return it; None if it is symbolic, in a symbolic program."""
         if not isinstance(extent, IntImm) and not self._is_static:
@@ -466,17 +460,6 @@ def _having(facts: Facts, var: Var, most: int | None, extent: Expr) -> Facts:
         return facts.with_unknown(var)
     facts = facts.having(var, most)
     return facts if isinstance(extent, IntImm) else facts.assuming(Compare("<", var, extent))
-
-
-def _covers(region: BufferRegion, indices: tuple[Expr, ...], facts: Facts) -> bool:
-    for r, index in zip(region.region, indices, strict=True):
-        if index == r.minimum:
-            continue
-        last = BinOp("-", BinOp("+", r.minimum, r.extent), IntImm(1, dtype_of(r.minimum)))
-        for end in ends(index) or (index,):
-            if not (facts.at_least(end, r.minimum) and facts.at_least(last, end)):
-                return False
-    return True
 
 
 def _runs(facts: Facts, expr: Expr) -> str:
