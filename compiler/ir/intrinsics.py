@@ -40,24 +40,43 @@ def _rsqrt(x: Array) -> Array:
     return np.asarray(1.0 / np.sqrt(x))
 
 
+def _exp10(x: Array) -> Array:
+    return np.asarray(np.power(10.0, x))
+
+
 INTRINSICS: dict[str, Intrinsic] = {
     f.name: f
     for f in (
         Intrinsic("abs", 1, np.abs, takes_integers=True),
+        Intrinsic("acos", 1, np.arccos),
+        Intrinsic("acosh", 1, np.arccosh),
+        Intrinsic("asin", 1, np.arcsin),
+        Intrinsic("asinh", 1, np.arcsinh),
+        Intrinsic("atan", 1, np.arctan),
+        Intrinsic("atan2", 2, np.arctan2),
+        Intrinsic("atanh", 1, np.arctanh),
         Intrinsic("ceil", 1, np.ceil),
         Intrinsic("cos", 1, np.cos),
+        Intrinsic("cosh", 1, np.cosh),
         Intrinsic("erf", 1, _erf),
         Intrinsic("exp", 1, np.exp),
+        Intrinsic("exp10", 1, _exp10),
         Intrinsic("exp2", 1, np.exp2),
         Intrinsic("floor", 1, np.floor),
+        Intrinsic("fmod", 2, np.fmod),
+        Intrinsic("hypot", 2, np.hypot),
         Intrinsic("log", 1, np.log),
+        Intrinsic("log10", 1, np.log10),
+        Intrinsic("log1p", 1, np.log1p),
         Intrinsic("log2", 1, np.log2),
         Intrinsic("pow", 2, np.power),
         Intrinsic("round", 1, np.rint),
         Intrinsic("rsqrt", 1, _rsqrt),
         Intrinsic("sigmoid", 1, _sigmoid),
         Intrinsic("sin", 1, np.sin),
+        Intrinsic("sinh", 1, np.sinh),
         Intrinsic("sqrt", 1, np.sqrt),
+        Intrinsic("tan", 1, np.tan),
         Intrinsic("tanh", 1, np.tanh),
         Intrinsic("trunc", 1, np.trunc),
     )

@@ -46,6 +46,7 @@ _AXES: dict[str, IterKind] = {
     "spatial": "spatial",
 }
 _REMAP_LETTERS: dict[str, IterKind] = {"S": "spatial", "R": "reduce", "O": "opaque"}
+AXES = (*_AXES, "remap")
 HEAD_CALLS = frozenset({"where", "reads", "writes", "block_attr", "sblock_attr"})
 
 
@@ -119,6 +120,8 @@ def _belongs_to_no_root(statement: ast.stmt) -> bool:
 def _name(context: Context, node: ast.With) -> str:
     call = node.items[0].context_expr
     assert isinstance(call, ast.Call)
+    if node.items[0].optional_vars is not None:
+        raise context.error("a block is named by its text alone", node.items[0].optional_vars)
     given = bind(context, call, (), ("name", "no_realize", "exec_scope")).get("name")
     return "" if given is None else string(context, given, "a block's name")
 
@@ -200,6 +203,7 @@ class _Head:
                 self._call(call)
             case ast.With(items=[ast.withitem(context_expr=init)]) if call_name(init) == "init":
                 self._once(self.init, statement)
+                bind(self._context, init, ())  # type: ignore[arg-type]
                 self.init = statement
             case _:
                 return False
@@ -234,7 +238,7 @@ class _Head:
         if kind == "remap":
             self._remap(target, call)
         elif kind not in _AXES:
-            hint = near(kind, (*_AXES, "remap"))
+            hint = near(kind, AXES)
             raise self._context.error(f"unknown kind of axis {kind}{hint}", call.func)
         elif not isinstance(target, ast.Name):
             raise self._context.error("expected one name for the axis", target)

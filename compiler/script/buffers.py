@@ -19,8 +19,9 @@ from compiler.ir.nodes import (
     dtype_of,
 )
 from compiler.ir.simplify import simplify
-from compiler.script.arguments import Arguments, bind, dtype, string
+from compiler.script.arguments import DTYPE_NAMED, Arguments, bind, dtype, string
 from compiler.script.context import Context, Value, call_name, dialect_name
+from compiler.script.error import ScriptError, near
 from compiler.script.expressions import constant_int, extent_of, index, same_type, subscript
 from compiler.script.symbols import declared_dtype, dimension
 
@@ -63,8 +64,25 @@ def parameter(context: Context, name: str, annotation: ast.expr) -> Buffer:
             as_call = ast.copy_location(ast.Call(func=value, args=parts, keywords=[]), annotation)
             arguments = bind(context, as_call, ("shape",), _PARAMETER_DETAILS)
         case _:
-            raise context.error(f'expected {name}: T.Buffer((...), "float32")', annotation)
+            raise expected_parameter(context, name, annotation)
     return declare(context, name, arguments, annotation)
+
+
+def expected_parameter(context: Context, name: str, annotation: ast.expr) -> ScriptError:
+    """Return the error of a parameter that is neither a buffer nor a number."""
+    spelled = ast.unparse(_called(annotation))[:40]
+    hint = near(spelled, ["T.Buffer", "T.handle", *(f"T.{dtype}" for dtype in DTYPE_NAMED)])
+    return context.error(
+        f'expected {name}: T.Buffer((...), "float32"), or {name}: T.int32{hint}', annotation
+    )
+
+
+def _called(node: ast.expr) -> ast.expr:
+    match node:
+        case ast.Call(func=inner) | ast.Subscript(value=inner):
+            return inner
+        case _:
+            return node
 
 
 def _is_typed(subscript: ast.Tuple) -> bool:

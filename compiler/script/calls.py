@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -30,7 +30,7 @@ from compiler.ir.nodes import (
     StringImm,
     dtype_of,
 )
-from compiler.ir.opaque import OPAQUE, Opaque
+from compiler.ir.opaque import OPAQUE
 from compiler.script.arguments import DTYPE_NAMED, bind, dtype, string
 from compiler.script.context import Context, Value, dialect_name
 from compiler.script.error import near
@@ -55,7 +55,33 @@ from compiler.script.literals import (
 )
 
 Parser: TypeAlias = Callable[[Context, ast.Call], Expr]
+NamedParser: TypeAlias = Callable[[Context, ast.Call, str], Expr]
 
+# What is no expression, for hints.
+_STATEMENTS = (
+    "Buffer",
+    "alloc_buffer",
+    "allocate",
+    "block",
+    "block_attr",
+    "evaluate",
+    "func_attr",
+    "grid",
+    "handle",
+    "init",
+    "match_buffer",
+    "parallel",
+    "reads",
+    "sblock",
+    "sblock_alloc_buffer",
+    "sblock_attr",
+    "serial",
+    "thread_binding",
+    "unroll",
+    "vectorized",
+    "where",
+    "writes",
+)
 _ALIASES = {"fabs": "abs", "power": "pow", "nearbyint": "round"}
 _BINARY: dict[str, ArithOp] = {
     "max": "max",
@@ -95,37 +121,37 @@ def call(context: Context, node: ast.Call) -> Expr:
         ScriptError: If there is no such function or it does not take these arguments.
     """
     name = dialect_name(node.func)
-    if name is None and isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
-        argument = bind(context, node, ("dtype",))["dtype"]
-        return _conversion(dtype(context, argument), expression(context, node.func.value))
     if name is None:
-        raise context.error("expected a call of the dialect, such as T.max(a, b)", node.func)
+        return _method(context, node)
     name = _ALIASES.get(name, name)
-    if name in DTYPE_NAMED:
-        return _typed(context, node, DTYPE_NAMED[name])
-    if name in INTRINSICS:
-        return _intrinsic(context, node, name)
-    if name in _BINARY:
-        two = bind(context, node, ("a", "b"))
-        lhs, rhs = ((expression(context, two[side]), two[side]) for side in ("a", "b"))
-        return arithmetic(context, _BINARY[name], lhs, rhs, node)
-    if name in _LOGIC:
-        two = bind(context, node, ("a", "b"))
-        return logical(context, _LOGIC[name], [two["a"], two["b"]], node)
-    if name in _COMPARISONS:
-        two = bind(context, node, ("a", "b"))
-        return Compare(_COMPARISONS[name], *pair(context, two["a"], two["b"], node))
+    for table, parser in _TABLES:
+        if name in table:
+            return parser(context, node, name)
     if name in _OTHERS:
         return _OTHERS[name](context, node)
-    if name in OPAQUE:
-        return _opaque(context, node, OPAQUE[name])
-    tables = (INTRINSICS, _ALIASES, _BINARY, _LOGIC, _COMPARISONS, _OTHERS, OPAQUE)
-    known = (*DTYPE_NAMED, *(name for table in tables for name in table))
+    if name in _STATEMENTS or name.startswith("axis."):
+        raise context.error(f"T.{name} has no value: it is a statement of its own", node.func)
+    known = [*_functions(), *_STATEMENTS]
     raise context.error(f"unknown function T.{name}{near(name, known)}", node.func)
 
 
-def _typed(context: Context, node: ast.Call, to: DType) -> Expr:
+def _functions() -> list[str]:
+    return [*_OTHERS, *_ALIASES, *(name for table, _ in _TABLES for name in table)]
+
+
+def _method(context: Context, node: ast.Call) -> Expr:
+    """Parse `x.astype("float32")`, the one call that is not the dialect's."""
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
+        argument = bind(context, node, ("dtype",))["dtype"]
+        return _conversion(dtype(context, argument), expression(context, node.func.value))
+    spelled = ast.unparse(node.func)[:40].rpartition(".")[2]
+    hint = f": did you mean T.{spelled}?" if spelled in _functions() else ", such as T.max(a, b)"
+    raise context.error(f"expected a call of the dialect{hint}", node.func)
+
+
+def _typed(context: Context, node: ast.Call, name: str) -> Expr:
     """Parse `T.float32(0)`, `T.float32("inf")` or, of any other value, a conversion."""
+    to = DTYPE_NAMED[name]
     value = bind(context, node, ("value",))["value"]
     match value:
         case ast.Constant(value=str() as text):
@@ -162,7 +188,8 @@ def _intrinsic(context: Context, node: ast.Call, name: str) -> Expr:
     return Call(name, tuple(args), result)
 
 
-def _opaque(context: Context, node: ast.Call, opaque: Opaque) -> Expr:
+def _opaque(context: Context, node: ast.Call, name: str) -> Expr:
+    opaque = OPAQUE[name]
     if node.keywords:
         raise context.error(f"T.{opaque.name} takes no keyword arguments", node.keywords[0])
     if not opaque.least <= len(node.args) <= opaque.most:
@@ -267,6 +294,22 @@ def _likely(context: Context, node: ast.Call) -> Expr:
     return condition(context, bind(context, node, ("cond",), ("span",))["cond"])
 
 
+def _binary(context: Context, node: ast.Call, name: str) -> Expr:
+    two = bind(context, node, ("a", "b"))
+    lhs, rhs = ((expression(context, two[side]), two[side]) for side in ("a", "b"))
+    return arithmetic(context, _BINARY[name], lhs, rhs, node)
+
+
+def _logic(context: Context, node: ast.Call, name: str) -> Expr:
+    two = bind(context, node, ("a", "b"))
+    return logical(context, _LOGIC[name], [two["a"], two["b"]], node)
+
+
+def _comparison(context: Context, node: ast.Call, name: str) -> Expr:
+    two = bind(context, node, ("a", "b"))
+    return Compare(_COMPARISONS[name], *pair(context, two["a"], two["b"], node))
+
+
 def _if_then_else(context: Context, node: ast.Call) -> Expr:
     three = bind(context, node, ("cond", "t", "f"), ("span",))
     return choice(context, Conditional, (three["cond"], three["t"], three["f"]), node)
@@ -345,3 +388,12 @@ _OTHERS: dict[str, Parser] = {
     "truncdiv": _truncdiv,
     "truncmod": _truncmod,
 }
+# Functions that are parsed alike, and how; the most frequent first.
+_TABLES: tuple[tuple[Mapping[str, object], NamedParser], ...] = (
+    (DTYPE_NAMED, _typed),
+    (INTRINSICS, _intrinsic),
+    (_BINARY, _binary),
+    (_LOGIC, _logic),
+    (_COMPARISONS, _comparison),
+    (OPAQUE, _opaque),
+)

@@ -2,8 +2,39 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 from collections.abc import Iterable
+
+_WORDS: dict[type[ast.AST], str] = {
+    ast.Attribute: "an attribute",
+    ast.ClassDef: "a class",
+    ast.Delete: "a deletion",
+    ast.Dict: "a dictionary",
+    ast.Expr: "a value that nothing is done with",
+    ast.FunctionDef: "a function",
+    ast.GeneratorExp: "a comprehension",
+    ast.Global: "a declaration of globals",
+    ast.Import: "an import",
+    ast.ImportFrom: "an import",
+    ast.In: "in",
+    ast.Is: "is",
+    ast.IsNot: "is not",
+    ast.JoinedStr: "an f-string",
+    ast.Lambda: "a lambda",
+    ast.List: "a list",
+    ast.ListComp: "a comprehension",
+    ast.MatMult: "@",
+    ast.NamedExpr: ":=",
+    ast.NotIn: "not in",
+    ast.Pow: "**",
+    ast.Raise: "a raise",
+    ast.Return: "a return",
+    ast.Slice: "a slice",
+    ast.Starred: "an unpacking",
+    ast.Try: "a try",
+    ast.Tuple: "a tuple",
+}
 
 
 class ScriptError(ValueError):
@@ -46,6 +77,13 @@ class ScriptError(ValueError):
         margin = "".join("\t" if char == "\t" else " " for char in before)
         carets = "^" * max(1, min(self._width, len(self._text) - len(before)))
         return f"{head}\n{gutter}{self._text}\n{'':5} | {margin}{carets}"
+
+
+def described(node: ast.AST) -> str:
+    """Return what a part of a text is called in a message."""
+    if isinstance(node, ast.Constant):
+        return "a string" if isinstance(node.value, str) else repr(node.value)
+    return _WORDS.get(type(node), type(node).__name__.lower())
 
 
 def near(name: str, known: Iterable[str]) -> str:

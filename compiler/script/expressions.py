@@ -25,7 +25,7 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.simplify import simplify
 from compiler.script.context import Context, Handle, Thread
-from compiler.script.error import near
+from compiler.script.error import described, near
 from compiler.script.literals import Parsed, match_types, number, promoted
 
 _MAX_CHAIN = 60  # a chain of n operators becomes n nested nodes
@@ -89,8 +89,7 @@ def _expression(context: Context, node: ast.expr) -> Expr:  # noqa: C901 - a cas
         case ast.Call():
             return context.parse_call(context, node)
         case _:
-            what = "a string" if isinstance(node, ast.Constant) else type(node).__name__
-            raise context.error(f"expected an expression of the dialect, got {what}", node)
+            raise context.error(f"expected a value, got {described(node)}", node)
 
 
 def _described(context: Context, node: ast.Attribute, place: ast.expr | None) -> Expr:
@@ -171,7 +170,7 @@ def subscript(context: Context, node: ast.Subscript) -> tuple[Buffer, list[ast.e
         raise context.error("expected the name of a buffer", node.value)
     buffer = context.lookup(node.value)
     if not isinstance(buffer, Buffer):
-        raise context.error(f"{node.value.id} is no buffer", node.value)
+        raise context.error(f"{node.value.id} is no buffer: it can't be indexed", node.value)
     places = list(node.slice.elts) if isinstance(node.slice, ast.Tuple) else [node.slice]
     if len(places) != len(buffer.shape):
         raise context.error(
@@ -252,7 +251,8 @@ def combine(context: Context, op: ast.operator, lhs: Parsed, rhs: Parsed, place:
         ScriptError: If it stands for nothing, or does not take these operands.
     """
     if type(op) not in _ARITHMETIC:
-        raise context.error(f"operator {type(op).__name__} is not part of the dialect", place)
+        instead = ": use T.pow(a, b)" if isinstance(op, ast.Pow) else ""
+        raise context.error(f"{described(op)} is not part of the dialect{instead}", place)
     return arithmetic(context, _ARITHMETIC[type(op)], lhs, rhs, place)
 
 
@@ -346,9 +346,7 @@ def _unary(context: Context, node: ast.UnaryOp) -> Expr:
         case ast.UnaryOp(op=ast.Invert(), operand=operand):
             return complement(context, operand)
         case _:
-            raise context.error(
-                f"operator {type(node.op).__name__} is not part of the dialect", node
-            )
+            raise context.error(f"{described(node.op)} is not part of the dialect", node)
 
 
 def _negative(context: Context, operand: ast.expr) -> Expr:
@@ -387,7 +385,7 @@ def _comparison(context: Context, node: ast.Compare) -> Expr:
     left = node.left
     for op, right in zip(node.ops, node.comparators, strict=True):
         if type(op) not in _COMPARISONS:
-            raise context.error(f"comparison {type(op).__name__} is not part of the dialect", node)
+            raise context.error(f"{described(op)} is not part of the dialect", node)
         lhs, rhs = pair(context, left, right, node)
         link = Compare(_COMPARISONS[type(op)], lhs, rhs)
         total = link if total is None else Logic("and", total, link)

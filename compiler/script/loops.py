@@ -49,14 +49,15 @@ def loop(context: Context, node: ast.For, body: Body) -> Stmt:
     call = node.iter
     name = _loop_name(call)
     if name is None or not isinstance(call, ast.Call):
-        hint = near(call_name(call) or "", (*_LOOPS, "grid"))
-        raise context.error(
-            f"expected range(...), T.grid(...), T.parallel(...) or the like{hint}", call
-        )
+        spelled = ast.unparse(call.func if isinstance(call, ast.Call) else call)[:40]
+        hint = near(spelled, ["range", *(f"T.{kind}" for kind in (*_LOOPS, "grid"))])
+        expected = "expected range(...), T.grid(...), T.parallel(...) or the like"
+        raise context.error(f"{expected}{hint}", call)
     if name == "grid":
         return _grid(context, node, call, body)
     if not isinstance(node.target, ast.Name):
-        raise context.error("expected one loop variable", node.target)
+        why = ": T.grid alone takes several" if isinstance(node.target, ast.Tuple) else ""
+        raise context.error(f"expected one loop variable{why}", node.target)
     (first, last, step), thread, notes = _loop_arguments(context, call, name)
     kind: LoopKind = "serial" if name == "range" else _LOOPS[name]
     axis = _axis(context, node.target.id, first, last, step)

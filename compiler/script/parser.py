@@ -137,10 +137,11 @@ def _function(source: Source, node: ast.FunctionDef, type_variables: frozenset[s
             context.define(name, Value(Var(name, "int64")))
     params = _parameters(context, node)
     attrs, rest = _prelude(context, node.body, params)
-    for name, param in params.items():
-        if param is None:
+    for argument in node.args.args:
+        if params.get(argument.arg, node) is None:
+            expected = f'expected A = T.match_buffer({argument.arg}, (...), "float32")'
             raise context.error(
-                f"parameter {name} is matched with no buffer by T.match_buffer", node
+                f"parameter {argument.arg} is matched with no buffer: {expected}", argument
             )
     found = tuple(param for param in params.values() if param is not None)
     func = PrimFunc(node.name, found, root(context, rest, statements, node), attrs)
@@ -157,12 +158,7 @@ _Params: TypeAlias = dict[str, Buffer | Var | None]
 def _parameters(context: Context, node: ast.FunctionDef) -> _Params:
     """Return the parameters; None stands for a handle that is yet to be matched with a buffer."""
     arguments = node.args
-    if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
-        raise context.error("a function takes buffers by position, without defaults", node)
-    if len(arguments.args) > _MAX_PARAMS:
-        raise context.error(
-            f"{len(arguments.args)} parameters: expected {_MAX_PARAMS} at most", node
-        )
+    _check_parameters(context, node)
     params: _Params = {}
     scalars = _scalars(arguments.args)
     context.symbol_dtypes.update(scalars)
@@ -185,6 +181,17 @@ def _parameters(context: Context, node: ast.FunctionDef) -> _Params:
             context.define(name, buffer)
             params[name] = buffer
     return params
+
+
+def _check_parameters(context: Context, node: ast.FunctionDef) -> None:
+    arguments = node.args
+    for part in (arguments.vararg, arguments.kwarg, *arguments.kwonlyargs, *arguments.defaults):
+        if part is not None:
+            raise context.error("a function takes buffers by position, without defaults", part)
+    if len(arguments.args) > _MAX_PARAMS:
+        raise context.error(
+            f"{len(arguments.args)} parameters: expected {_MAX_PARAMS} at most", node
+        )
 
 
 def _scalars(arguments: Sequence[ast.arg]) -> dict[str, DType]:

@@ -26,10 +26,10 @@ from compiler.script.bindings import (
     with_storage,
     with_threads,
 )
-from compiler.script.blocks import HEAD_CALLS, block, is_block
+from compiler.script.blocks import AXES, HEAD_CALLS, block, is_block
 from compiler.script.buffers import ALLOCATIONS
 from compiler.script.context import Context, call_name
-from compiler.script.error import ScriptError, near
+from compiler.script.error import ScriptError, described, near
 from compiler.script.expressions import combine, condition, element, expression
 from compiler.script.literals import stored
 from compiler.script.loops import loop
@@ -69,7 +69,7 @@ def _statement(context: Context, node: ast.stmt) -> Stmt | Binding | None:  # no
             return loop(context, node, statements)
         case ast.If():
             return _if(context, node)
-        case ast.With(items=[ast.withitem()]):
+        case ast.With(items=[_]):
             return _with(context, node)
         case ast.AnnAssign(target=ast.Name(id=name), annotation=note, value=ast.expr() as value):
             return let(context, name, value, node, note)
@@ -157,29 +157,43 @@ def _misplaced(context: Context, node: ast.stmt) -> ScriptError:
     value = getattr(node, "value", None)
     name = call_name(value)
     if name in ALLOCATIONS:
-        return context.error("buffers are allocated before the first statement that computes", node)
+        return context.error("expected one name for the buffer: X = T.alloc_buffer(...)", node)
     if name is not None and name.startswith("axis."):
         return context.error("axes are bound before the first statement of a block", node)
-    if name in HEAD_CALLS:
+    if name == "match_buffer" or name in HEAD_CALLS:
         return context.error(f"T.{name} stands before the first statement of a block", node)
-    if isinstance(node, ast.With):
-        name = call_name(node.items[0].context_expr) or ""
-        hint = near(name, ("block", "sblock", "init", "allocate", "let", "LetStmt"))
-        return context.error(
-            f'expected with T.sblock("name"):{hint[1:]}', node.items[0].context_expr
-        )
-    if isinstance(node, ast.Assign | ast.AnnAssign):
-        target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-        return context.error("expected one name, or an element of a buffer", target)
-    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-        return context.error(
-            f"a value can't be changed: keep {node.target.id} in a buffer of one element", node
-        )
-    if isinstance(node, ast.While):
-        return context.error("expected a loop whose extent is known: for i in range(...)", node)
-    return context.error(
-        f"a statement of the dialect was expected, got {type(node).__name__}", node
-    )
+    match node:
+        case ast.With():
+            return _misplaced_with(context, node)
+        case ast.Assign(targets=[ast.Tuple() as target], value=ast.Call(func=func)):
+            hint = near(ast.unparse(func), [f"T.axis.{kind}" for kind in AXES])
+            return context.error(f"expected one name, or an element of a buffer{hint}", target)
+        case ast.AnnAssign(target=target, value=None):
+            return context.error("expected a value: x: T.let[T.float32] = 1.0", target)
+        case ast.Assign(targets=[target, *_]) | ast.AnnAssign(target=target):
+            return context.error("expected one name, or an element of a buffer", target)
+        case ast.AugAssign(target=ast.Name(id=changed)):
+            return context.error(
+                f"a value can't be changed: keep {changed} in a buffer of one element", node
+            )
+        case ast.While():
+            return context.error("expected a loop whose extent is known: for i in range(...)", node)
+        case _:
+            return context.error(
+                f"expected a statement of the dialect, got {described(node)}", node
+            )
+
+
+def _misplaced_with(context: Context, node: ast.With) -> ScriptError:
+    expected = 'expected with T.sblock("name"):'
+    if len(node.items) > 1:
+        return context.error(f"{expected} one thing at a time", node.items[1].context_expr)
+    call = node.items[0].context_expr
+    if call_name(call) == "init":
+        return context.error("T.init stands before the first statement of a block", call)
+    spelled = ast.unparse(call.func if isinstance(call, ast.Call) else call)[:40]
+    known = [f"T.{name}" for name in ("block", "sblock", "init", "allocate", "LetStmt", "let")]
+    return context.error(expected + near(spelled, known)[1:], call)
 
 
 def _store(context: Context, target: ast.Subscript, value: ast.expr, place: ast.stmt) -> Stmt:
@@ -195,9 +209,8 @@ def _check_lanes(
 ) -> None:
     lanes = max((lanes_of(index) for index in indices), default=1)
     if lanes_of(computed) != lanes:
-        raise context.error(
-            f"{lanes_of(computed)} lane(s) for {lanes} element(s): use T.Broadcast", value
-        )
+        instead = ": use T.Broadcast" if lanes_of(computed) == 1 else ""
+        raise context.error(f"{lanes_of(computed)} lane(s) for {lanes} element(s){instead}", value)
 
 
 def _update(context: Context, target: ast.Subscript, node: ast.AugAssign) -> Stmt:
