@@ -169,18 +169,38 @@ def _extremum(is_min: bool, a: Affine, b: Affine, ranges: Ranges) -> Affine:
 
 
 def recombine(form: Affine) -> Affine:
-    """Undo a split of one value: k*c * (x // c) + k * (x % c) == k * x."""
+    """Undo splits of one value, wholly or in part.
+
+    k*c * (x // c) + k * (x % c) == k * x, and k*c * (x // c % n) + k * (x % c) == k * (x % (c*n)).
+    """
     for atom, k in form.terms:
         if not (isinstance(atom, BinOp) and atom.op == "%" and isinstance(atom.rhs, IntImm)):
             continue
-        match _divide(affine(atom.lhs), atom.rhs.value, _NOTHING):
-            case Affine(((whole, 1),), 0) if form.coefficient(whole) == k * atom.rhs.value:
-                kept = tuple((t, q) for t, q in form.terms if t not in (atom, whole))
-                rest = Affine(kept, form.const, form.dtype)
-                return recombine(rest + affine(atom.lhs).scaled(k))
-            case _:
+        period = atom.rhs.value
+        match _divide(affine(atom.lhs), period, _NOTHING):
+            case Affine(((quotient, 1),), 0):
                 pass
+            case _:
+                continue
+        for other, scale in form.terms:
+            joined = _joined(quotient, other, atom.lhs, period)
+            if joined is not None and scale == k * period:
+                kept = tuple((t, q) for t, q in form.terms if t not in (atom, other))
+                return recombine(Affine(kept, form.const, form.dtype) + joined.scaled(k))
     return form
+
+
+def _joined(quotient: Expr, other: Expr, value: Expr, period: int) -> Affine | None:
+    """Return what `value % period` and `period * other` make, if `other` is of the quotient."""
+    match other:
+        case _ if other == quotient:
+            return affine(value)
+        case BinOp("%", lhs, IntImm(count, dtype)) if (
+            lhs == quotient and wrapped(period * count, dtype) == period * count
+        ):
+            return affine(BinOp("%", value, IntImm(period * count, dtype)))
+        case _:
+            return None
 
 
 def _compare(op: CompareOp, lhs: Expr, rhs: Expr, ranges: Ranges) -> Expr:

@@ -121,10 +121,21 @@ def is_concurrent(func: PrimFunc) -> bool:
 
 
 def reverse_concurrent_loops(func: PrimFunc) -> PrimFunc:
-    """Return the program with its concurrent loops running backwards; those of threads stay so."""
+    """Return the program with its concurrent loops running backwards; those of threads stay so.
+
+    Threads that reduce together stay in their order: it is the first that holds the initial value.
+    """
+    reduced = {
+        node
+        for realize in walk(func.body)
+        if isinstance(realize, BlockRealize)
+        for value, iter_var in zip(realize.iter_values, realize.block.iter_vars, strict=True)
+        if iter_var.kind == "reduce"
+        for node in walk(value)
+    }
 
     def on_stmt(stmt: Stmt) -> Stmt | None:
-        if not isinstance(stmt, For) or stmt.kind not in CONCURRENT:
+        if not isinstance(stmt, For) or stmt.kind not in CONCURRENT or stmt.var in reduced:
             return None
         assert isinstance(stmt.extent, IntImm)
         dtype = dtype_of(stmt.var)

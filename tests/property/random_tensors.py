@@ -6,12 +6,15 @@ from compiler.ir.nodes import Block
 from tests.property.random_choice import (
     Draw,
     NotApplicableError,
+    divisors,
     is_leaf,
     is_reduction,
     iter_extents,
     kinds_of,
+    perfect_chain,
     step,
 )
+from tests.property.random_intrinsics import intrinsic_for
 
 
 @step
@@ -99,5 +102,13 @@ def rolling_buffer(draw: Draw) -> None:
 
 @step
 def tensorize(draw: Draw) -> None:
-    """Split the loops of a product to the size of an intrinsic, and let it do the rest."""
-    raise NotApplicableError
+    """Let an intrinsic do the innermost loop of a block, a few iterations of it at once."""
+    realize = draw.realize(lambda block: intrinsic_for(block, 1) is not None)
+    place = draw.pick(perfect_chain(draw.loops(draw.handle(realize)))[-1:])
+    if not place.is_serial or kinds_of(realize, place.loop.var) != {"spatial"}:
+        raise NotApplicableError
+    size = draw.pick(d for d in divisors(place.extent) if 1 < d <= 6)
+    name = intrinsic_for(realize.block, size)
+    assert name is not None
+    _, inner = draw.schedule.split(place.handle, [None, size])
+    draw.schedule.tensorize(inner, name)

@@ -61,3 +61,12 @@ def test_ways_to_divide_that_are_equal_are_one() -> None:
     assert facts.within(BinOp("+", rows, part(6, 18)), 0, 3)
     assert facts.within(X, 0, 23)
     assert not facts.within(X, 0, 22)
+
+
+def test_the_digits_of_a_remainder_make_the_remainder() -> None:
+    remainder = BinOp("%", X, number(9))
+    middle = BinOp("//", remainder, number(3))
+    digits = BinOp("+", BinOp("*", middle, number(3)), BinOp("%", X, number(3)))
+    facts = Facts().having(X, 36).assuming(Compare("<", digits, number(8)))
+    assert facts.within(remainder, 0, 7)
+    assert not facts.within(remainder, 0, 6)
