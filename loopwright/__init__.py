@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from compiler.runtime.timing import Timing, time_evaluator
     from compiler.schedule.error import ScheduleError
     from compiler.schedule.schedule import Schedule
+    from compiler.schedule.tensor_intrin import TensorIntrin, TensorIntrinError
     from compiler.schedule.trace import Trace
     from compiler.script import ScriptError, parse, parse_module
     from compiler.target import Target, TargetError
@@ -83,6 +84,8 @@ __all__ = [
     "ServerUnreachableError",
     "Target",
     "TargetError",
+    "TensorIntrin",
+    "TensorIntrinError",
     "Timing",
     "Trace",
     "Trial",
@@ -121,6 +124,7 @@ _HOMES = {
     "compiler.runtime.timing": ("Timing", "time_evaluator"),
     "compiler.schedule.error": ("ScheduleError",),
     "compiler.schedule.schedule": ("Schedule",),
+    "compiler.schedule.tensor_intrin": ("TensorIntrin", "TensorIntrinError"),
     "compiler.schedule.trace": ("Trace",),
     "compiler.script": ("ScriptError", "parse", "parse_module"),
     "compiler.target": ("Target", "TargetError"),

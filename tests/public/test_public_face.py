@@ -40,6 +40,8 @@ NAMES = [
     "ServerUnreachableError",
     "Target",
     "TargetError",
+    "TensorIntrin",
+    "TensorIntrinError",
     "Timing",
     "Trace",
     "Trial",
