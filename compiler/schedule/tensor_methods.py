@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from compiler.ir.nodes import PrimFunc, Var
 from compiler.schedule.blockize import blockize, blockize_blocks
+from compiler.schedule.decompose_padding import can_decompose_padding, decompose_padding
 from compiler.schedule.handle import BlockRV, LoopRV
 from compiler.schedule.queries import Queries
 from compiler.schedule.rfactor import rfactor
@@ -92,6 +93,29 @@ class TensorMethods(Queries):
             "preserve_unit_iters": preserve_unit_iters,
         }
         self._record("tensorize", arguments)
+
+    def decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
+        """Fill in the constant of a padding first; see `compiler.schedule.decompose_padding`.
+
+        Returns:
+            The block that fills in the constant.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        handle, func, name = self._find("decompose_padding", block)
+        var = self._loop_in("decompose_padding", func, loop)
+        func, constant = decompose_padding(func, name, var)
+        self._commit(func)
+        new = self._new_block(func, constant)
+        self._record("decompose_padding", {"block": handle, "loop": loop}, [new])
+        return new
+
+    def can_decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> bool:
+        """Tell whether `decompose_padding` would be accepted; nothing is changed or recorded."""
+        _, func, name = self._find("can_decompose_padding", block)
+        var = self._loop_in("can_decompose_padding", func, loop)
+        return can_decompose_padding(func, name, var)
 
     def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
         """Reduce for each iteration of a loop, then over it; see `compiler.schedule.rfactor`.
