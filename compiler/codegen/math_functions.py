@@ -22,6 +22,7 @@ _INTRINSICS = {
     "round": "roundeven",
     "abs": "fabs",
     "pow": "pow",
+    "copysign": "copysign",
 }
 
 

@@ -56,6 +56,7 @@ INTRINSICS: dict[str, Intrinsic] = {
         Intrinsic("atan2", 2, np.arctan2),
         Intrinsic("atanh", 1, np.arctanh),
         Intrinsic("ceil", 1, np.ceil),
+        Intrinsic("copysign", 2, np.copysign),
         Intrinsic("cos", 1, np.cos),
         Intrinsic("cosh", 1, np.cosh),
         Intrinsic("erf", 1, _erf),

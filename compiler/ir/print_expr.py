@@ -7,6 +7,7 @@ import math
 from typing import assert_never
 
 from compiler.ir.dtypes import is_float
+from compiler.ir.llvm_calls import spelled
 from compiler.ir.names import Names
 from compiler.ir.nodes import (
     AnnotationDict,
@@ -31,6 +32,7 @@ from compiler.ir.nodes import (
     StringImm,
     Var,
     dtype_of,
+    lanes_of,
 )
 from compiler.ir.opaque import OPAQUE
 
@@ -75,6 +77,8 @@ def print_expr(expr: Expr, names: Names, parent: int = 0) -> str:  # noqa: C901
             # Operators group to the left: a - (b - c) is not a - b - c.
             left, right = print_expr(lhs, names, level), print_expr(rhs, names, level + 1)
             return _parenthesised(f"{left} {op} {right}", needed=level < parent)
+        case Compare("!=", lhs, rhs) if is_float(dtype_of(lhs)) and lhs == rhs:
+            return _call("isnan", (lhs,), names)  # what alone differs from itself
         case Compare(op, lhs, rhs):
             # Comparisons would chain: (a < b) == c is not a < b == c.
             left = print_expr(lhs, names, _COMPARE + 1)
@@ -95,6 +99,9 @@ def print_expr(expr: Expr, names: Names, parent: int = 0) -> str:  # noqa: C901
             return text if dtype == "int32" else f'T.Cast("{dtype}", {text})'
         case Call("abs", args, dtype) if is_float(dtype):
             return _call("fabs", args, names)
+        case Call("reinterpret" | "call_llvm_pure_intrin" as name, args, dtype):
+            of = json.dumps(spelled(dtype, lanes_of(expr)))
+            return f"T.{name}({', '.join((of, *(print_expr(a, names) for a in args)))})"
         case Call(name, args, _):
             return _call(name, args, names)
         case StringImm(value):

@@ -6,16 +6,14 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+import ml_dtypes
 import numpy as np
 
-from compiler.ir.bounds import bounds
-from compiler.ir.dtypes import DType, is_float, is_integer, is_signed
+from compiler.ir.dtypes import DType, is_float
 from compiler.ir.intrinsics import INTRINSICS, result_dtype
 from compiler.ir.nodes import (
     ArithOp,
-    BinOp,
     Broadcast,
-    Buffer,
     Call,
     Cast,
     Compare,
@@ -27,12 +25,12 @@ from compiler.ir.nodes import (
     Not,
     Ramp,
     Select,
-    StringImm,
     dtype_of,
 )
 from compiler.ir.opaque import OPAQUE
-from compiler.script.arguments import DTYPE_NAMED, bind, dtype, string
-from compiler.script.context import Context, Value, dialect_name
+from compiler.script.arguments import DTYPE_NAMED, bind, dtype
+from compiler.script.context import Context, dialect_name
+from compiler.script.divisions import ceildiv, true_division, truncdiv, truncmod
 from compiler.script.error import near
 from compiler.script.expressions import (
     arithmetic,
@@ -52,6 +50,15 @@ from compiler.script.literals import (
     match_types,
     number,
     text_number,
+)
+from compiler.script.special import (
+    is_finite,
+    is_inf,
+    is_nan,
+    let_in,
+    llvm_call,
+    opaque,
+    reinterpret,
 )
 
 Parser: TypeAlias = Callable[[Context, ast.Call], Expr]
@@ -188,103 +195,6 @@ def _intrinsic(context: Context, node: ast.Call, name: str) -> Expr:
     return Call(name, tuple(args), result)
 
 
-def _opaque(context: Context, node: ast.Call, name: str) -> Expr:
-    opaque = OPAQUE[name]
-    if node.keywords:
-        raise context.error(f"T.{opaque.name} takes no keyword arguments", node.keywords[0])
-    if not opaque.least <= len(node.args) <= opaque.most:
-        raise context.error(
-            f"T.{opaque.name} takes {opaque.least} to {opaque.most} argument(s), "
-            f"got {len(node.args)}",
-            node,
-        )
-    args = tuple(_argument(context, argument) for argument in node.args)
-    return Call(opaque.name, args, opaque.dtype or "int32")
-
-
-def _argument(context: Context, node: ast.expr) -> Expr:
-    """Parse an argument of an opaque function: a string, `A.data`, or any expression."""
-    match node:
-        case ast.Constant(value=str()):
-            return StringImm(string(context, node, "an argument"))
-        case ast.Attribute(value=ast.Name() as name, attr="data"):
-            buffer = context.lookup(name)
-            if not isinstance(buffer, Buffer):
-                raise context.error(f"{name.id} is no buffer", name)
-            return buffer.data
-        case _:
-            return expression(context, node)
-
-
-def _let(context: Context, node: ast.Call) -> Expr:
-    """Parse `T.Let(body, where={x: value})`: the body with the value in the name's place."""
-    two = bind(context, node, ("expr", "where"))
-    match two["where"]:
-        case ast.Dict(keys=[ast.Name(id=name)], values=[value]):
-            computed = expression(context, value)
-        case _:
-            raise context.error("expected one name and its value: where={x: 1.0}", two["where"])
-    with context.scope():
-        context.define(name, Value(computed))
-        return expression(context, two["expr"])
-
-
-def _true_division(context: Context, node: ast.Call) -> Expr:
-    """Parse `T.Div(a, b)`: of integers, which are rounded towards zero."""
-    two = bind(context, node, ("a", "b"))
-    lhs, rhs = pair(context, two["a"], two["b"], node)
-    if is_float(dtype_of(lhs)):
-        return arithmetic(context, "/", (lhs, two["a"]), (rhs, two["b"]), node)
-    return _towards_zero(context, lhs, rhs, node)
-
-
-def _truncdiv(context: Context, node: ast.Call) -> Expr:
-    return _towards_zero(context, *_integers(context, node), node)
-
-
-def _truncmod(context: Context, node: ast.Call) -> Expr:
-    """Parse `T.truncmod(a, b)`: what is left takes the sign of `a`."""
-    lhs, rhs = _integers(context, node)
-    if _is_not_negative(context, lhs):
-        return BinOp("%", lhs, rhs)
-    return BinOp("-", lhs, BinOp("*", _towards_zero(context, lhs, rhs, node), rhs))
-
-
-def _integers(context: Context, node: ast.Call) -> tuple[Expr, Expr]:
-    two = bind(context, node, ("a", "b"))
-    lhs, rhs = pair(context, two["a"], two["b"], node)
-    if not is_integer(dtype_of(lhs)):
-        raise context.error(f"expected integers, got {dtype_of(lhs)}", node)
-    return lhs, rhs
-
-
-def _towards_zero(context: Context, lhs: Expr, rhs: Expr, place: ast.AST) -> Expr:
-    """Return a quotient rounded towards zero; the divisor is positive, or verifying refuses it.
-
-    `//` rounds down, so that a negative number has to be moved up to the next multiple first.
-    """
-    dtype = dtype_of(lhs)
-    if not is_integer(dtype):
-        raise context.error(f"expected integers, got {dtype}", place)
-    if _is_not_negative(context, lhs):
-        return BinOp("//", lhs, rhs)
-    zero, one = IntImm(0, dtype), IntImm(1, dtype)
-    moved = Select(Compare("<", lhs, zero), BinOp("-", rhs, one), zero)
-    return BinOp("//", BinOp("+", lhs, moved), rhs)
-
-
-def _is_not_negative(context: Context, expr: Expr) -> bool:
-    interval = bounds(expr, context.ranges()) if is_signed(dtype_of(expr)) else (0, 0)
-    return interval is not None and interval[0] >= 0
-
-
-def _ceildiv(context: Context, node: ast.Call) -> Expr:
-    lhs, rhs = _integers(context, node)
-    # In the order of the operations that TVM prints.
-    total = BinOp("-", BinOp("+", lhs, rhs), IntImm(1, dtype_of(lhs)))
-    return BinOp("//", total, rhs)
-
-
 def _complement(context: Context, node: ast.Call) -> Expr:
     return complement(context, bind(context, node, ("x",), ("span",))["x"])
 
@@ -341,9 +251,9 @@ def _limit(context: Context, node: ast.Call) -> Expr:
     of = dtype(context, argument)
     if of == "bool":
         raise context.error("bool has no limits", argument)
-    limits = np.finfo(of) if is_float(of) else np.iinfo(of)
+    limits = ml_dtypes.finfo(of) if is_float(of) else np.iinfo(of)  # type: ignore[no-untyped-call]
     value = limits.min if dialect_name(node.func) == "min_value" else limits.max
-    return number(context, value.item() if isinstance(value, np.generic) else value, of, argument)
+    return number(context, float(value) if is_float(of) else int(value), of, argument)
 
 
 def _infinity(context: Context, node: ast.Call) -> Expr:
@@ -369,24 +279,30 @@ def _broadcast(context: Context, node: ast.Call) -> Expr:
 _OTHERS: dict[str, Parser] = {
     "Broadcast": _broadcast,
     "Cast": _cast,
-    "Div": _true_division,
-    "Let": _let,
-    "Mod": _truncmod,
+    "Div": true_division,
+    "Let": let_in,
+    "Mod": truncmod,
     "Not": _not,
     "Ramp": _ramp,
     "Select": _select,
     "bitwise_not": _complement,
     "broadcast": _broadcast,
     "cast": _cast_to,
-    "ceildiv": _ceildiv,
+    "call_llvm_intrin": llvm_call,
+    "call_llvm_pure_intrin": llvm_call,
+    "ceildiv": ceildiv,
     "if_then_else": _if_then_else,
     "infinity": _infinity,
+    "isfinite": is_finite,
+    "isinf": is_inf,
+    "isnan": is_nan,
     "likely": _likely,
     "max_value": _limit,
     "min_value": _limit,
     "ramp": _ramp,
-    "truncdiv": _truncdiv,
-    "truncmod": _truncmod,
+    "reinterpret": reinterpret,
+    "truncdiv": truncdiv,
+    "truncmod": truncmod,
 }
 # Functions that are parsed alike, and how; the most frequent first.
 _TABLES: tuple[tuple[Mapping[str, object], NamedParser], ...] = (
@@ -395,5 +311,5 @@ _TABLES: tuple[tuple[Mapping[str, object], NamedParser], ...] = (
     (_BINARY, _binary),
     (_LOGIC, _logic),
     (_COMPARISONS, _comparison),
-    (OPAQUE, _opaque),
+    (OPAQUE, opaque),
 )

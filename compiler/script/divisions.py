@@ -1,0 +1,93 @@
+"""Parse divisions of integers: rounded towards zero, up, or as Python does."""
+
+from __future__ import annotations
+
+import ast
+
+from compiler.ir.bounds import bounds
+from compiler.ir.dtypes import is_float, is_integer, is_signed
+from compiler.ir.nodes import BinOp, Call, Compare, Expr, IntImm, Logic, Select, dtype_of
+from compiler.script.arguments import bind
+from compiler.script.context import Context
+from compiler.script.expressions import arithmetic, pair
+
+
+def true_division(context: Context, node: ast.Call) -> Expr:
+    """Parse `T.Div(a, b)`: of integers, the quotient is rounded towards zero.
+
+    Raises:
+        ScriptError: If the operands have no common type.
+    """
+    two = bind(context, node, ("a", "b"))
+    lhs, rhs = pair(context, two["a"], two["b"], node)
+    if is_float(dtype_of(lhs)):
+        return arithmetic(context, "/", (lhs, two["a"]), (rhs, two["b"]), node)
+    return truncdiv(context, node)
+
+
+def truncdiv(context: Context, node: ast.Call) -> Expr:
+    """Parse `T.truncdiv(a, b)`: the quotient rounded towards zero.
+
+    Raises:
+        ScriptError: If the operands are no integers.
+    """
+    return _towards_zero(context, *_integers(context, node))
+
+
+def truncmod(context: Context, node: ast.Call) -> Expr:
+    """Parse `T.truncmod(a, b)`: what is left of a quotient rounded towards zero.
+
+    Raises:
+        ScriptError: If the operands have no common type.
+    """
+    two = bind(context, node, ("a", "b"))
+    lhs, rhs = pair(context, two["a"], two["b"], node)
+    if is_float(dtype_of(lhs)):
+        return Call("fmod", (lhs, rhs), dtype_of(lhs))
+    lhs, rhs = _integers(context, node)
+    if _is_at_least(context, lhs, 0) and _is_at_least(context, rhs, 1):
+        return BinOp("%", lhs, rhs)
+    return BinOp("-", lhs, BinOp("*", _towards_zero(context, lhs, rhs), rhs))
+
+
+def ceildiv(context: Context, node: ast.Call) -> Expr:
+    """Parse `T.ceildiv(a, b)`: the quotient rounded up, as TVM computes it.
+
+    Raises:
+        ScriptError: If the operands are no integers.
+    """
+    lhs, rhs = _integers(context, node)
+    total = BinOp("-", BinOp("+", lhs, rhs), IntImm(1, dtype_of(lhs)))
+    return BinOp("//", total, rhs)
+
+
+def _integers(context: Context, node: ast.Call) -> tuple[Expr, Expr]:
+    two = bind(context, node, ("a", "b"))
+    lhs, rhs = pair(context, two["a"], two["b"], node)
+    if not is_integer(dtype_of(lhs)):
+        raise context.error(f"expected integers, got {dtype_of(lhs)}", node)
+    return lhs, rhs
+
+
+def _towards_zero(context: Context, lhs: Expr, rhs: Expr) -> Expr:
+    """Return a quotient rounded towards zero.
+
+    `//` rounds down: where the signs differ and something is left, that is one too low.
+    """
+    quotient = BinOp("//", lhs, rhs)
+    if _is_at_least(context, lhs, 0) and _is_at_least(context, rhs, 1):
+        return quotient
+    dtype = dtype_of(lhs)
+    zero, one = IntImm(0, dtype), IntImm(1, dtype)
+    negative = Logic("and", Compare("<", lhs, zero), Compare(">", rhs, zero))
+    inverse = Logic("and", Compare(">", lhs, zero), Compare("<", rhs, zero))
+    is_left = Compare("!=", BinOp("%", lhs, rhs), zero)
+    is_low = Logic("and", is_left, Logic("or", negative, inverse))
+    return BinOp("+", quotient, Select(is_low, one, zero))
+
+
+def _is_at_least(context: Context, expr: Expr, low: int) -> bool:
+    if not is_signed(dtype_of(expr)) and low == 0:
+        return True
+    interval = bounds(expr, context.ranges())
+    return interval is not None and interval[0] >= low

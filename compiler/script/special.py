@@ -1,0 +1,163 @@
+"""Parse calls that are no arithmetic: opaque functions, LLVM's by name, bits of another type."""
+
+from __future__ import annotations
+
+import ast
+
+from compiler.ir.dtypes import DType, bits, is_float
+from compiler.ir.llvm_calls import LLVM_CALL, LlvmCallProblem, llvm_result
+from compiler.ir.nodes import (
+    Buffer,
+    Call,
+    Compare,
+    Expr,
+    FloatImm,
+    IntImm,
+    Logic,
+    Not,
+    StringImm,
+    dtype_of,
+    lanes_of,
+)
+from compiler.ir.opaque import OPAQUE
+from compiler.script.arguments import DTYPE_NAMED, bind, dtype, string
+from compiler.script.context import Context, Value
+from compiler.script.expressions import expression
+
+
+def opaque(context: Context, node: ast.Call, name: str) -> Expr:
+    """Parse a call of an opaque function.
+
+    Raises:
+        ScriptError: If it does not take these arguments.
+    """
+    known = OPAQUE[name]
+    if node.keywords:
+        raise context.error(f"T.{name} takes no keyword arguments", node.keywords[0])
+    if not known.least <= len(node.args) <= known.most:
+        raise context.error(
+            f"T.{name} takes {known.least} to {known.most} argument(s), got {len(node.args)}",
+            node,
+        )
+    args = tuple(_argument(context, argument) for argument in node.args)
+    return Call(name, args, known.dtype or "int32")
+
+
+def _argument(context: Context, node: ast.expr) -> Expr:
+    """Parse an argument of an opaque function: a string, `A.data`, or any expression."""
+    match node:
+        case ast.Constant(value=str()):
+            return StringImm(string(context, node, "an argument"))
+        case ast.Attribute(value=ast.Name() as name, attr="data"):
+            buffer = context.lookup(name)
+            if not isinstance(buffer, Buffer):
+                raise context.error(f"{name.id} is no buffer", name)
+            return buffer.data
+        case _:
+            return expression(context, node)
+
+
+def let_in(context: Context, node: ast.Call) -> Expr:
+    """Parse `T.Let(body, where={x: value})`: the body with the value in the name's place.
+
+    Raises:
+        ScriptError: If it names no value.
+    """
+    two = bind(context, node, ("expr", "where"))
+    match two["where"]:
+        case ast.Dict(keys=[ast.Name(id=name)], values=[value]):
+            computed = expression(context, value)
+        case _:
+            raise context.error("expected one name and its value: where={x: 1.0}", two["where"])
+    with context.scope():
+        context.define(name, Value(computed))
+        return expression(context, two["expr"])
+
+
+def reinterpret(context: Context, node: ast.Call) -> Expr:
+    """Parse `T.reinterpret("float32", x)`: the bits of a value as those of another type.
+
+    Raises:
+        ScriptError: If they are no whole number of values of that type.
+    """
+    two = bind(context, node, ("dtype", "value"))
+    of, lanes = _vector_type(context, two["dtype"])
+    value = expression(context, two["value"])
+    size = lanes_of(value) * bits(dtype_of(value))
+    if size != lanes * bits(of) or "bool" in (of, dtype_of(value)):
+        raise context.error(f"{size} bits of {dtype_of(value)} can't be taken for {of}", node)
+    return Call("reinterpret", (value,), of)
+
+
+def llvm_call(context: Context, node: ast.Call) -> Expr:
+    """Parse `T.call_llvm_pure_intrin("int32x8", "llvm.x86.avx2.pmadd.wd", a, b)`.
+
+    Raises:
+        ScriptError: If the function is not known or does not take these operands.
+    """
+    if len(node.args) < 2 or node.keywords:
+        raise context.error("expected a type, the name of a function, and its operands", node)
+    of, lanes = _vector_type(context, node.args[0])
+    name = string(context, node.args[1], "a function's name")
+    operands = [expression(context, operand) for operand in node.args[2:]]
+    # Older scripts say how many operands there are.
+    if operands and operands[0] == IntImm(len(operands) - 1, "uint32"):
+        operands = operands[1:]
+    try:
+        result = llvm_result(name, [(dtype_of(o), lanes_of(o)) for o in operands])
+    except LlvmCallProblem as problem:
+        raise context.error(str(problem), node) from None
+    if result != (of, lanes):
+        raise context.error(f"{name} returns {result[0]}x{result[1]} here", node.args[0])
+    context.has_vectors = True
+    return Call(LLVM_CALL, (StringImm(name), *operands), of)
+
+
+def is_nan(context: Context, node: ast.Call) -> Expr:
+    """Parse `T.isnan(x)`: only a NaN differs from itself.
+
+    Raises:
+        ScriptError: If the argument is no floating-point value.
+    """
+    value = _floating(context, node)
+    return Compare("!=", value, value)
+
+
+def is_inf(context: Context, node: ast.Call) -> Expr:
+    """Parse `T.isinf(x)`, as TVM writes it.
+
+    Raises:
+        ScriptError: If the argument is no floating-point value.
+    """
+    value = _floating(context, node)
+    infinite = Compare(
+        "==", Call("abs", (value,), dtype_of(value)), FloatImm(float("inf"), dtype_of(value))
+    )
+    return Logic("and", infinite, Not(Compare("!=", value, value)))
+
+
+def is_finite(context: Context, node: ast.Call) -> Expr:
+    """Parse `T.isfinite(x)`, as TVM writes it.
+
+    Raises:
+        ScriptError: If the argument is no floating-point value.
+    """
+    value = _floating(context, node)
+    return Logic("and", Not(is_inf(context, node)), Not(Compare("!=", value, value)))
+
+
+def _floating(context: Context, node: ast.Call) -> Expr:
+    argument = bind(context, node, ("x",), ("span",))["x"]
+    value = expression(context, argument)
+    if not is_float(dtype_of(value)):
+        raise context.error(f"expected a floating-point value, got {dtype_of(value)}", argument)
+    return value
+
+
+def _vector_type(context: Context, node: ast.expr) -> tuple[DType, int]:
+    """Parse a type such as "int8x32"."""
+    text = string(context, node, "a type")
+    base, separator, lanes = text.rpartition("x")
+    if base in DTYPE_NAMED and separator and lanes.isdecimal() and len(lanes) < 6:
+        return DTYPE_NAMED[base], int(lanes)
+    return dtype(context, node), 1
