@@ -15,6 +15,8 @@ from compiler.passes.compact_buffers import compact_buffers, private_buffers
 from compiler.passes.error import LoweringError
 from compiler.passes.insert_barriers import insert_barriers
 from compiler.passes.layout import strides_of
+from compiler.passes.mark_pipelines import mark_pipelines
+from compiler.passes.pipeline_loops import pipeline_loops
 from compiler.passes.promote_accumulators import promote_accumulators
 from compiler.passes.realize_blocks import realize_blocks
 from compiler.passes.resolve_views import resolve_views
@@ -49,22 +51,25 @@ def lower(func: PrimFunc, target: Target) -> Stmt:
         LoweringError: If there is no such program: variables are open, or threads can't run so.
     """
     _check_parameters(func)
-    func = resolve_views(func)
-    stmt = _lower_threads(func) if has_threads(func.body) else _lower_loops(func)
+    body = mark_pipelines(resolve_views(func).body)
+    stmt = _lower_threads(body) if has_threads(body) else _lower_loops(body)
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
     return promote_accumulators(stmt, register_file_bytes)
 
 
-def _lower_loops(func: PrimFunc) -> Stmt:
-    realized = realize_blocks(func.body)
-    return compact_buffers(realized.stmt, realized.carried, alignments_of(func.body))
+def _lower_loops(body: Stmt) -> Stmt:
+    realized = realize_blocks(body)
+    stmt = compact_buffers(realized.stmt, realized.carried, alignments_of(body))
+    return pipeline_loops(stmt)
 
 
-def _lower_threads(func: PrimFunc) -> Stmt:
+def _lower_threads(body: Stmt) -> Stmt:
     """Lower a program of threads to loops that run them one after another."""
-    body, unified = unify_threads(func.body)
+    aligned = alignments_of(body)
+    body, unified = unify_threads(body)
     realized = separate_threads(realize_blocks(body), unified)
-    stmt = compact_buffers(realized.stmt, realized.carried, alignments_of(func.body))
+    stmt = compact_buffers(realized.stmt, realized.carried, aligned)
+    stmt = pipeline_loops(stmt)
     private = {b for b, thread in private_buffers(stmt).items() if thread is not None}
     return split_threads(insert_barriers(stmt, private), private)
 

@@ -11,12 +11,12 @@ from compiler.ir.nodes import (
     Buffer,
     Expr,
     For,
+    IntImm,
     Load,
     PrimFunc,
     Stmt,
     Store,
     Var,
-    static_int,
 )
 from compiler.ir.visit import children, walk, walk_stmts
 
@@ -100,7 +100,9 @@ def _kernel(loop: For) -> Kernel:
     axes: dict[Var, set[str]] = {}
     for stmt in walk_stmts(loop):
         if isinstance(stmt, For) and stmt.thread is not None:
-            extent = static_int(stmt.extent)
+            if not isinstance(stmt.extent, IntImm):
+                raise EvaluationError(f"a loop bound to {stmt.thread} has an extent that varies")
+            extent = stmt.extent.value
             axes[stmt.var] = {stmt.thread}
             if kernel.extents.setdefault(stmt.thread, extent) != extent:
                 raise EvaluationError(

@@ -13,6 +13,7 @@ from compiler.ir.nodes import Buffer, Expr, For, Load, Stmt, Store, Var
 from compiler.ir.simplify import normal
 from compiler.ir.vectors import as_ramp
 from compiler.ir.visit import children, is_stmt
+from compiler.passes.thread_loops import most_iterations
 
 Digit = tuple[int, Hashable, int]
 """A term of an index: its coefficient, what varies, and how many values that takes."""
@@ -93,7 +94,7 @@ def touches_of(
 
     def visit(node: Stmt, inside: Mapping[Var, int]) -> None:
         if isinstance(node, For):
-            inside = {**inside, node.var: _extent(node)}
+            inside = {**inside, node.var: most_iterations(node)}
         for child in children(node):
             if is_stmt(child):
                 visit(child, inside)  # type: ignore[arg-type]
@@ -104,7 +105,3 @@ def touches_of(
 
     visit(stmt, extents)
     return found
-
-
-def _extent(loop: For) -> int:
-    return getattr(loop.extent, "value", 1 << 31)

@@ -30,13 +30,18 @@ from compiler.ir.nodes import (
     Store,
     Var,
     seq,
-    static_int,
 )
 from compiler.ir.visit import map_stmt, walk, walk_stmts
 from compiler.passes.dependence import Touch, agree_on, touches_of
 from compiler.passes.error import LoweringError
 from compiler.passes.realize_blocks import NOTHING
-from compiler.passes.thread_loops import BARRIER, is_barrier, is_one_by_one, is_thread
+from compiler.passes.thread_loops import (
+    BARRIER,
+    is_barrier,
+    is_one_by_one,
+    is_thread,
+    most_iterations,
+)
 
 
 @dataclass(slots=True)
@@ -67,7 +72,7 @@ class _Region:
 
     def inside(self, loop: For) -> _Region:
         """Return what is known in the body of a loop."""
-        extents = {**self.extents, loop.var: static_int(loop.extent)}
+        extents = {**self.extents, loop.var: most_iterations(loop)}
         if not is_thread(loop):
             return replace(self, extents=extents)
         return replace(
@@ -160,12 +165,14 @@ class _Inserter:
         return _Span(seq(one.stmt, BARRIER, other.stmt), one.head, other.tail, has_barrier=True)
 
     def _loop(self, loop: For, region: _Region) -> _Span:
+        if not self._is_uniform(loop.extent, region):
+            region = replace(region, is_divergent=True)
         body = self.span(loop.body, region.inside(loop))
         stmt = replace(loop, body=body.stmt)
         # Threads are done with one iteration before any begins the next; threads are no iterations.
         if (
             not is_thread(loop)
-            and static_int(loop.extent) > 1
+            and most_iterations(loop) > 1
             and self._conflict(body.tail, body.head, region) is not None
         ):
             self._check_place(body, body, region)

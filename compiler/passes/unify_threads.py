@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from compiler.ir.nodes import Expr, For, Stmt, Var
+from compiler.ir.nodes import Expr, For, IntImm, Stmt, Var
 from compiler.ir.print_expr import show_expr
 from compiler.ir.visit import map_expr, map_stmt, walk_stmts
 from compiler.passes.error import LoweringError
@@ -57,6 +57,11 @@ def _check_extents(kernel: For) -> None:
     for stmt in walk_stmts(kernel):
         if not isinstance(stmt, For) or stmt.thread is None:
             continue
+        if not isinstance(stmt.extent, IntImm):
+            raise LoweringError(
+                f"loop {stmt.var.name} is bound to {stmt.thread}, but its extent varies: "
+                f"{show_expr(stmt.extent)}"
+            )
         other = first.setdefault(stmt.thread, stmt)
         if other.extent != stmt.extent:
             raise LoweringError(
