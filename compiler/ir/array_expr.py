@@ -1,12 +1,13 @@
 """Evaluate an expression at once over a box of iterator values, as a NumPy array.
 
-Each iterator is an axis of the array. Numbers are float64 or int64 whatever the program's types:
-the oracle wants results that are better than those of the kernels it judges.
+Each iterator is an axis of the array, and the lanes of a vector are one more, the last. Numbers
+are float64 or int64 whatever the program's types: the oracle wants results that are better than
+those of the kernels it judges.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from compiler.ir.affine import affine
 from compiler.ir.dtypes import DType, is_float
 from compiler.ir.intrinsics import INTRINSICS
+from compiler.ir.llvm_calls import LLVM_CALL, llvm_function
 from compiler.ir.nodes import (
     BinOp,
     Broadcast,
@@ -35,9 +37,15 @@ from compiler.ir.nodes import (
     StringImm,
     Var,
     dtype_of,
+    lanes_of,
 )
 
 Array: TypeAlias = NDArray[Any]
+
+
+class OracleError(ValueError):
+    """The oracle can't run a program, or not on these inputs."""
+
 
 _FLOATS: dict[str, Callable[[Array, Array], Array]] = {
     "+": np.add,
@@ -85,7 +93,8 @@ def wide(dtype: DType) -> Wide:
 
 def rounded(array: Array, dtype: DType) -> Array:
     """Return the values that `dtype` holds after a conversion, in the wide type."""
-    return array.astype(dtype).astype(wide(dtype))
+    held = array.astype(dtype)
+    return held if held.dtype == wide(dtype) else held.astype(wide(dtype))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +108,17 @@ class Box:
         """Return the box over these iterators and those of `inner`, which come last."""
         return Box({**self.starts, **inner.starts}, {**self.extents, **inner.extents})
 
+    def parted(self, inner: Collection[Var]) -> tuple[Box, Box]:
+        """Return the box over the other iterators, and the one over `inner`."""
+        outside, inside = (
+            Box(
+                {v: n for v, n in self.starts.items() if (v in inner) is wanted},
+                {v: n for v, n in self.extents.items() if (v in inner) is wanted},
+            )
+            for wanted in (False, True)
+        )
+        return outside, inside
+
     def axis(self, var: Var) -> int:
         """Return the number of an iterator's axis."""
         return list(self.extents).index(var)
@@ -109,12 +129,26 @@ class Box:
         return slice(first, first + scale * (self.extents[var] - 1) + 1, scale)
 
 
-class ArrayEvaluator:
-    """Evaluates expressions over one box, reading buffers from `memory`, which is in wide types."""
+LANE = Var("lane")
+"""The axis of the lanes of a vector; the last one of a box, if there are vectors."""
 
-    def __init__(self, memory: Mapping[Buffer, Array], box: Box) -> None:
+
+class ArrayEvaluator:
+    """Evaluates expressions over one box.
+
+    Args:
+        memory: The buffers, in wide types.
+        box: The iterators that are axes.
+        names: The values of other variables, as arrays over the first axes of the box.
+    """
+
+    def __init__(
+        self, memory: Mapping[Buffer, Array], box: Box, names: Mapping[Var, Array] | None = None
+    ) -> None:
         self.box = box
         self._memory = memory
+        self._names = names or {}
+        self._ndim = len(box.extents)
 
     def value(self, expr: Expr) -> Array:  # noqa: C901 - one case a node
         """Return the values of `expr`; an axis that it does not depend on has length one."""
@@ -140,23 +174,30 @@ class ArrayEvaluator:
                 return np.where(self.value(condition), self.value(then), self.value(otherwise))
             case Cast(dtype, inner):
                 return rounded(self.value(inner), dtype)
-            case Call(name, args, _):
-                return INTRINSICS[name].reference(*(self.value(a) for a in args))
+            case Call():
+                return self._call(expr)
             case Load(buffer, indices):
-                view = self.view(buffer, indices)
-                return self._gather(buffer, indices) if view is None else view
-            case Ramp() | Broadcast() | StringImm():
-                raise AssertionError("the oracle refuses programs with vectors and opaque calls")
+                view = self.element(expr)
+                return self._gather(self._memory[buffer], indices) if view is None else view
+            case Ramp(base, stride, lanes):
+                return self.value(base) + stride * np.arange(lanes)
+            case Broadcast(value, _):
+                return self.value(value)
+            case StringImm():
+                raise AssertionError("a string is no value")
             case _:
                 assert_never(expr)
 
-    def view(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Array | None:
+    def element(self, load: Load) -> Array | None:
+        """Return what a load reads as a `view` of its buffer."""
+        return self.view(self._memory[load.buffer], load.indices)
+
+    def view(self, array: Array, indices: tuple[Expr, ...]) -> Array | None:
         """Return the elements at `indices` without copying, if each index is a strided range.
 
         The result has an axis for each iterator, of length one where it does not count, and may
         be written to. None stands for places that are no regular grid, or are out of bounds.
         """
-        array = self._memory[buffer]
         key: list[int | slice] = []
         axes: list[int] = []
         for index, length in zip(indices, array.shape, strict=True):
@@ -175,14 +216,14 @@ class ArrayEvaluator:
             return None
         # The ellipsis makes a view even of a single element.
         view = array[(*key, ...)].transpose(np.argsort(axes).tolist())
-        return view[tuple(slice(None) if n in axes else None for n in range(len(self.box.extents)))]
+        lengths = (slice(None) if n in axes else None for n in range(self._ndim))
+        return view[(*lengths, ...)]
 
-    def places(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Array, ...]:
-        """Return the indices as arrays, moved into the buffer where they are outside."""
-        lengths = self._memory[buffer].shape
+    def places(self, array: Array, indices: tuple[Expr, ...]) -> tuple[Array, ...]:
+        """Return the indices as arrays, moved into the array where they are outside."""
         return tuple(
             np.clip(self.value(index), 0, length - 1)
-            for index, length in zip(indices, lengths, strict=True)
+            for index, length in zip(indices, array.shape, strict=True)
         )
 
     def _place(self, index: Expr) -> int | tuple[int, slice] | None:
@@ -192,7 +233,11 @@ class ArrayEvaluator:
         for atom, scale in form.terms:
             if not isinstance(atom, Var):
                 return None
-            if self.box.extents[atom] == 1:
+            if atom not in self.box.extents:
+                if self._names[atom].size > 1:
+                    return None
+                offset += scale * self._names[atom].item()
+            elif self.box.extents[atom] == 1:
                 offset += scale * self.box.starts[atom]
             elif moving is not None or scale < 1:
                 return None
@@ -202,19 +247,60 @@ class ArrayEvaluator:
             return offset
         return self.box.axis(moving[0]), self.box.slices(*moving, offset)
 
-    def _gather(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Array:
-        if not indices:
-            return self._memory[buffer].reshape((1,) * len(self.box.extents))
-        gathered: Array = self._memory[buffer][self.places(buffer, indices)]
-        return gathered
+    def _gather(self, array: Array, indices: tuple[Expr, ...]) -> Array:
+        gathered: Array = array[self.places(array, indices)]
+        return gathered if indices else array.reshape((1,) * self._ndim)
 
     def _constant(self, value: float, dtype: DType) -> Array:
-        return np.full((1,) * len(self.box.extents), value, wide(dtype))
+        return np.full((1,) * self._ndim, value, wide(dtype))
 
     def _iterator(self, var: Var) -> Array:
+        named = self._names.get(var)
+        if named is not None:
+            return named.reshape(named.shape + (1,) * (self._ndim - named.ndim))
         start, extent = self.box.starts[var], self.box.extents[var]
         shape = [extent if v is var else 1 for v in self.box.extents]
         return np.arange(start, start + extent, dtype=np.int64).reshape(shape)
+
+    def _call(self, call: Call) -> Array:
+        match call:
+            case Call("likely", (value,), _):
+                return self.value(value)
+            case Call("reinterpret", (value,), dtype):
+                vector = self._vector(value)
+                return self._squeezed(_reinterpreted(vector, dtype_of(value), dtype))
+            case Call(name, (StringImm(function), *args), dtype) if name == LLVM_CALL:
+                vectors = [self._vector(a) for a in args]
+                return self._squeezed(_llvm(function, vectors, dtype))
+            case Call(name, args, _) if name in INTRINSICS:
+                return INTRINSICS[name].reference(*(self.value(a) for a in args))
+            case Call(name):
+                raise OracleError(f"the oracle does not know what {name} returns")
+
+    def _vector(self, expr: Expr) -> Array:
+        """Return a value with all lanes of its vector written out along the last axis."""
+        array = self.value(expr)
+        if LANE not in self.box.extents:
+            array = array[..., None]
+        return np.broadcast_to(array, (*array.shape[:-1], lanes_of(expr)))
+
+    def _squeezed(self, vector: Array) -> Array:
+        return vector if LANE in self.box.extents else vector[..., 0]
+
+
+def _reinterpreted(array: Array, source: DType, to: DType) -> Array:
+    held = np.ascontiguousarray(array.astype(source))
+    return held.view(to).astype(wide(to))
+
+
+def _llvm(function: str, args: list[Array], dtype: DType) -> Array:
+    """Call a function of LLVM, one vector at a time."""
+    outer = np.broadcast_shapes(*(a.shape[:-1] for a in args))
+    vectors = (np.broadcast_to(a, (*outer, a.shape[-1])).reshape(-1, a.shape[-1]) for a in args)
+    reference = llvm_function(function).reference
+    calls = zip(*(v.tolist() for v in vectors), strict=True)
+    rows = [reference(*operands) for operands in calls]
+    return rounded(np.asarray(rows).reshape(*outer, -1), dtype)
 
 
 def _arithmetic(op: str, lhs: Array, rhs: Array, dtype: DType) -> Array:

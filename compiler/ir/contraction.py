@@ -7,6 +7,7 @@ remains is a sum of products again.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +16,11 @@ from numpy.typing import NDArray
 
 from compiler.ir.affine import affine
 from compiler.ir.array_expr import ArrayEvaluator
-from compiler.ir.nodes import BinOp, Expr, Load, Var
+from compiler.ir.dtypes import DType, bits, is_float, is_signed
+from compiler.ir.nodes import BinOp, Cast, Expr, Load, Var
+
+# Whole numbers below this are exact in float64.
+_EXACT = 1 << 53
 
 
 def factors(term: Expr) -> list[Load] | None:
@@ -26,15 +31,29 @@ def factors(term: Expr) -> list[Load] | None:
             return None if left is None or right is None else [*left, *right]
         case Load():
             return [term]
+        case Cast(dtype, Load(buffer, _) as load) if _keeps_values(buffer.dtype, dtype):
+            return [load]
         case _:
             return None
 
 
-def stepped(loads: list[Load], reduced: Mapping[Var, int]) -> frozenset[Var] | None:
+def _keeps_values(source: DType, to: DType) -> bool:
+    """Tell whether a conversion changes no value."""
+    if source == "bool" or is_float(source) != is_float(to):
+        return False
+    if is_float(source):
+        return source == to or bits(source) < bits(to)
+    return bits(source) < bits(to) and (is_signed(to) or not is_signed(source))
+
+
+def stepped(
+    loads: list[Load], reduced: Mapping[Var, int], moving: Mapping[Var, int]
+) -> frozenset[Var] | None:
     """Return the reduction iterators that share an index with another iterator.
 
-    None if the product is no contraction even with those held still: an index is not linear, two
-    spatial iterators share one, or a reduction iterator is in none.
+    Iterators that are not `moving` have one value. None if the product is no contraction even with
+    those held still: an index is not linear, two spatial iterators share one, or a reduction
+    iterator is in none.
     """
     steps: set[Var] = set()
     used: set[Var] = set()
@@ -42,8 +61,8 @@ def stepped(loads: list[Load], reduced: Mapping[Var, int]) -> frozenset[Var] | N
         seen: set[Var] = set()
         for index in load.indices:
             terms = affine(index).terms
-            variables = {atom for atom, scale in terms if isinstance(atom, Var) and scale > 0}
-            if len(variables) < len(terms):
+            variables = {atom for atom, _ in terms if isinstance(atom, Var) and atom in moving}
+            if any(not isinstance(a, Var) or (a in moving and scale < 1) for a, scale in terms):
                 return None
             # One iterator an index, and one index an iterator, make a grid; others are held.
             held = (variables if len(variables) > 1 else variables & seen) & reduced.keys()
@@ -69,12 +88,23 @@ def contract(loads: list[Load], at: ArrayEvaluator, reduced: Mapping[Var, int]) 
     operands: list[Any] = []
     used: set[int] = set()
     for load in loads:
-        view = at.view(load.buffer, load.indices)
+        view = at.element(load)
         assert view is not None, "an element of a contraction is out of bounds"
         axes = [n for n, length in enumerate(view.shape) if length > 1]
         operands += [view.reshape([view.shape[n] for n in axes]), axes]
         used.update(axes)
     kept = [n for n, v in enumerate(at.box.extents) if v not in reduced and n in used]
-    total = np.asarray(np.einsum(*operands, kept, optimize=True))
+    total = _einsum(operands, kept, math.prod(at.box.extents[v] for v in reduced))
     lengths = dict(zip(kept, total.shape, strict=True))
     return total.reshape([lengths.get(n, 1) for n in range(len(at.box.extents))])
+
+
+def _einsum(operands: list[Any], kept: list[int], length: int) -> NDArray[Any]:
+    """Return a sum of products of `length` terms; of integers as floats where those are exact."""
+    arrays = operands[::2]
+    if arrays[0].dtype != np.float64:
+        largest = math.prod(int(np.abs(a).max(initial=0)) for a in arrays) * length
+        if largest < _EXACT:
+            operands = [a.astype(np.float64) if n % 2 == 0 else a for n, a in enumerate(operands)]
+    total = np.asarray(np.einsum(*operands, kept, optimize=True))
+    return total.astype(arrays[0].dtype)

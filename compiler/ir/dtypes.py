@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias, get_args
 
-import ml_dtypes  # noqa: F401 - so that NumPy knows bfloat16
+import ml_dtypes  # it also lets NumPy know bfloat16
+import numpy as np
 
 DType: TypeAlias = Literal[
     "bool",
@@ -71,3 +72,17 @@ def wrapped(value: int, dtype: DType) -> int:
     size = 1 << bits(dtype)
     low = -size // 2 if is_signed(dtype) else 0
     return (value - low) % size + low
+
+
+def smallest_and_largest(dtype: DType) -> tuple[float, float]:
+    """Return the ends of what a number type holds, infinities left out; integers as integers."""
+    if is_float(dtype):
+        kind = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+        return float(kind.min), float(kind.max)
+    whole = np.iinfo(dtype)
+    return int(whole.min), int(whole.max)
+
+
+def epsilon(dtype: DType) -> float:
+    """Return the distance from one to the next value of a floating-point type."""
+    return float(ml_dtypes.finfo(dtype).eps)  # type: ignore[no-untyped-call]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.ir.coverage import written_whole
 from compiler.ir.dtypes import DType, is_float, is_signed
 from compiler.ir.nodes import (
     Allocate,
@@ -32,7 +33,7 @@ _NEED_POSITIVE = frozenset({"log", "log2", "pow", "rsqrt", "sqrt"})
 
 
 class Roles(NamedTuple):
-    """Parameters by name; one that is updated in place is in both lists."""
+    """Parameters by name; one that is updated in place, or in part, is in both lists."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -42,10 +43,9 @@ def param_roles(func: PrimFunc) -> Roles:
     """Tell which parameters a program reads before it writes them, and which it writes."""
     accesses = _Accesses()
     accesses.stmt(func.body)
+    made = written_whole(func) - accesses.read_first
     return Roles(
-        tuple(
-            p.name for p in func.buffers if p in accesses.read_first or p not in accesses.written
-        ),
+        tuple(p.name for p in func.buffers if p not in made),
         tuple(p.name for p in func.buffers if p in accesses.written),
     )
 

@@ -1,8 +1,11 @@
-"""The oracle: what an unscheduled program computes, by NumPy, for results to be compared with.
+"""The oracle: what a program computes, by NumPy, for results to be compared with.
 
-Blocks are evaluated over all their spatial iterators at once, reductions in float64 or int64; a
-buffer is rounded to its type when the block that writes it is done. It shares no code with
-lowering and code generation. A billion operations take seconds; it is needed once a workload.
+It runs any program statement by statement. Loops whose iterations it proves independent become
+axes of arrays; reductions are taken at once, sums of products by `einsum`; what is left runs in
+order. Numbers are float64 or int64: a value is rounded to its type where it is stored, but one
+that accumulates only when its nest of loops is done. The oracle shares no code with lowering and
+code generation. A billion operations of a tensor expression take seconds; it is needed once a
+workload.
 """
 
 from __future__ import annotations
@@ -10,18 +13,47 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from compiler.ir.array_expr import ArrayEvaluator, Box, rounded, wide
+from compiler.ir.array_expr import (
+    LANE,
+    Array,
+    ArrayEvaluator,
+    Box,
+    OracleError,
+    rounded,
+    wide,
+)
 from compiler.ir.contraction import contract, factors, stepped
 from compiler.ir.dtypes import is_float
 from compiler.ir.inputs import Roles, param_roles, random_inputs
-from compiler.ir.nodes import BinOp, Buffer, Expr, Load, PrimFunc, Store, Var, static_shape
+from compiler.ir.nest import Nest, Reduction
+from compiler.ir.nodes import (
+    Allocate,
+    BlockRealize,
+    Broadcast,
+    Buffer,
+    Call,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    MatchBuffer,
+    PrimFunc,
+    Ramp,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    static_shape,
+)
+from compiler.ir.oracle_plan import Plan
 from compiler.ir.tolerance import Mismatch, compare, tolerance
-from compiler.ir.unscheduled import OracleError, Stage, stages
 from compiler.ir.visit import walk
 
 __all__ = [
@@ -35,7 +67,7 @@ __all__ = [
     "tolerance",
 ]
 
-Array: TypeAlias = NDArray[Any]
+Names: TypeAlias = Mapping[Var, Array]
 
 # Elements that are evaluated at once; about what a cache holds, so that temporaries stay there.
 _CHUNK = 1 << 18
@@ -48,171 +80,315 @@ _REDUCTIONS: dict[str, np.ufunc] = {
 }
 
 
-def interpret(func: PrimFunc, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Run an unscheduled program.
+def interpret(
+    func: PrimFunc, inputs: Mapping[str, Array], limit_secs: float = 3600.0
+) -> dict[str, Array]:
+    """Run a program.
 
     Args:
-        func: A program as tensor expressions give it: loops around blocks, one block a nest,
-            each iterator bound to a loop.
+        func: A program, scheduled or not, without symbolic variables.
         inputs: The parameters that the program reads, by name; others are not looked at.
+        limit_secs: How long it may take, by an estimate made before.
 
     Returns:
         The parameters that the program writes, by name.
 
     Raises:
-        OracleError: If the program is scheduled or otherwise not of that form, an input is
-            missing or has another shape, or some element of an output is never written.
+        OracleError: If an input is missing or has another shape, the program does what the
+            oracle does not know, or it would take too long.
     """
-    program = stages(func)
-    run = _Run(func, inputs)
+    plan = Plan(_CHUNK)
+    secs = plan.secs(func.root.body)
+    if secs > limit_secs:
+        raise OracleError(
+            f"the oracle would take about {secs:.0f} s to run {func.name}: "
+            f"expected {limit_secs:.0f} s at most"
+        )
+    run = _Run(func, inputs, plan)
     with np.errstate(all="ignore"):
-        for stage in program:
-            run.stage(stage)
+        run.program(func.root.body)
     return run.outputs()
 
 
-class _Run:
-    """One run: the buffers in wide types, and which elements of the outputs were written."""
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Where a statement runs: the lanes it runs for, the values of variables, and a mask.
 
-    def __init__(self, func: PrimFunc, inputs: Mapping[str, Array]) -> None:
+    Only lanes where the mask holds take part; None stands for all.
+    """
+
+    box: Box
+    names: Names
+    mask: Array | None = None
+
+    def named(self, names: Names) -> _Frame:
+        """Return the frame where more variables have values."""
+        return _Frame(self.box, {**self.names, **names}, self.mask)
+
+    def across(self, box: Box) -> _Frame:
+        """Return the frame with more lanes."""
+        return _Frame(self.box.joined(box), self.names, self.mask)
+
+    def where(self, condition: Array) -> _Frame | None:
+        """Return the frame of the lanes for which a condition holds; None if there are none."""
+        if condition.all():
+            return self
+        if not condition.any():
+            return None
+        ndim = max(condition.ndim, 0 if self.mask is None else self.mask.ndim)
+        mask = condition if self.mask is None else _aligned(self.mask, ndim) & condition
+        return _Frame(self.box, self.names, mask) if mask.any() else None
+
+
+class _Run:
+    """One run: the buffers, in wide types."""
+
+    def __init__(self, func: PrimFunc, inputs: Mapping[str, Array], plan: Plan) -> None:
         self._params = func.buffers
         self._roles = param_roles(func)
+        self._plan = plan
         self._memory: dict[Buffer, Array] = {}
         for buffer in (*func.buffers, *func.root.alloc_buffers):
             is_input = buffer in func.buffers and buffer.name in self._roles.inputs
             self._memory[buffer] = _given(buffer, inputs) if is_input else _unwritten(buffer)
-        self._written: dict[Buffer, Array] = {
-            buffer: np.zeros(static_shape(buffer), bool)
-            for buffer in func.buffers
-            if buffer.name not in self._roles.inputs
-        }
+        self._wide: dict[Buffer, Array] = {}  # accumulators whose elements are not rounded yet
+
+    def program(self, body: Stmt) -> None:
+        """Run the whole program, one nest of loops after another."""
+        for nest in body.stmts if isinstance(body, Seq) else (body,):
+            self._stmt(nest, _Frame(Box({}, {}), {}))
+            for buffer, array in self._wide.items():
+                array[...] = rounded(array, buffer.dtype)
+            self._wide.clear()
 
     def outputs(self) -> dict[str, Array]:
         """Return the outputs in their own types."""
-        for buffer, mask in self._written.items():
-            if not mask.all():
-                raise OracleError(
-                    f"{int(mask.size - mask.sum())} of {mask.size} elements of output "
-                    f"{buffer.name} are never written"
-                )
         return {
             buffer.name: self._memory[buffer].astype(buffer.dtype)
             for buffer in self._params
             if buffer.name in self._roles.outputs
         }
 
-    def stage(self, stage: Stage) -> None:
-        """Run one block at all points of its iterators."""
-        reduction = _Reduction.of(stage)
-        for box in _boxes(stage.spatial, _CHUNK):
-            if reduction is None or not self._reduce(stage, box, reduction):
-                self._step(stage, box)
-        for buffer in {store.buffer for store in (*stage.init, *stage.body)}:
-            self._memory[buffer][...] = rounded(self._memory[buffer], buffer.dtype)
+    def _value(self, expr: Expr, frame: _Frame) -> Array:
+        return ArrayEvaluator(self._memory, frame.box, frame.names).value(expr)
 
-    def _step(self, stage: Stage, spatial: Box) -> None:
-        """Run a block for one point of its reduction iterators after another."""
-        for number, point in enumerate(_boxes(stage.reduced, chunk=1)):
-            at = self._at(spatial.joined(point))
-            for store in (*stage.init, *stage.body) if number == 0 else stage.body:
-                self._assign(store, at, at.value(store.value))
+    # Statements
 
-    def _reduce(self, stage: Stage, spatial: Box, reduction: _Reduction) -> bool:
-        """Run a block that combines its output with terms; False if it can't be done so."""
-        start = Box(dict.fromkeys(stage.reduced, 0), dict.fromkeys(stage.reduced, 1))
-        at = self._at(spatial.joined(start))
-        update = reduction.update
-        target = at.view(update.buffer, update.indices)
-        if target is None:
+    def _stmt(self, stmt: Stmt, frame: _Frame) -> None:  # noqa: C901 - one case a node
+        match stmt:
+            case Store():
+                self._store(stmt, frame)
+            case Evaluate(value):
+                self._effect(value)
+            case Let(var, value, body):
+                self._stmt(body, frame.named({var: self._value(value, frame)}))
+            case Seq(stmts):
+                for each in stmts:
+                    self._stmt(each, frame)
+            case If(condition, then, otherwise):
+                holds = self._value(condition, frame)
+                for part, lanes in ((then, holds), (otherwise, ~holds)):
+                    inside = None if part is None else frame.where(lanes)
+                    if part is not None and inside is not None:
+                        self._stmt(part, inside)
+            case For():
+                self._loop(stmt, frame)
+            case BlockRealize():
+                self._realize(stmt, frame)
+            case Allocate(buffer, body):
+                self._memory[buffer] = _unwritten(buffer)
+                self._stmt(body, frame)
+
+    def _effect(self, value: Expr) -> None:
+        if not (isinstance(value, Call) and value.name == "assume"):
+            name = value.name if isinstance(value, Call) else "an expression"
+            raise OracleError(f"the oracle does not know what {name} does")
+
+    def _loop(self, loop: For, frame: _Frame) -> None:
+        is_outermost = not frame.box.extents
+        if is_outermost:
+            nest = self._plan.nest(loop)
+            if nest is not None and self._nest(nest, frame):
+                return
+        extent = self._value(loop.extent, frame).item()
+        if self._plan.has_lanes(loop, is_outermost=is_outermost):
+            room = max(1, _CHUNK // math.prod(frame.box.extents.values()))
+            for box in _boxes(Box({loop.var: 0}, {loop.var: extent}), room):
+                self._stmt(loop.body, frame.across(box))
+        else:
+            for index in range(extent):
+                self._stmt(loop.body, frame.named({loop.var: np.asarray(index)}))
+
+    def _realize(self, realize: BlockRealize, frame: _Frame) -> None:
+        reached = frame.where(self._value(realize.predicate, frame))
+        if reached is None:
+            return
+        block = realize.block
+        iterators = zip(block.iter_vars, realize.iter_values, strict=True)
+        values = {iterator.var: self._value(v, frame) for iterator, v in iterators}
+        inside = reached.named(values)
+        for buffer in block.alloc_buffers:
+            self._memory[buffer] = _unwritten(buffer)
+        for match in block.match_buffers:
+            inside = inside.named(self._view(match, inside))
+        if block.init is not None:
+            reduced = [values[it.var] for it in block.iter_vars if it.kind == "reduce"]
+            first = inside.where(np.asarray(True) if not reduced else _all_zero(reduced))
+            if first is not None:
+                self._stmt(block.init, first)
+        self._stmt(block.body, inside)
+
+    def _view(self, match: MatchBuffer, frame: _Frame) -> Names:
+        """Give a view the memory that it views; return the variables that it binds."""
+        source, view = match.source.buffer, match.buffer
+        corner = [self._value(r.minimum, frame).item() for r in match.source.region]
+        shape = static_shape(view)
+        lead = len(corner) - len(shape)
+        key = (
+            *corner[:lead],
+            *(slice(c, c + n) for c, n in zip(corner[lead:], shape, strict=True)),
+        )
+        array = self._memory[view] = self._memory[source][(*key, ...)]
+        bound = dict(zip(view.strides, (s // array.itemsize for s in array.strides), strict=False))
+        if view.elem_offset is not None:
+            start = array.__array_interface__["data"][0]
+            base = self._memory[source].__array_interface__["data"][0]
+            bound[view.elem_offset] = (start - base) // array.itemsize
+        return {v: np.asarray(value) for v, value in bound.items() if isinstance(v, Var)}
+
+    def _store(self, store: Store, frame: _Frame) -> None:
+        box = frame.box
+        lanes = max((n.lanes for n in walk(store) if isinstance(n, Ramp | Broadcast)), default=0)
+        if lanes:
+            box = box.joined(Box({LANE: 0}, {LANE: lanes}))
+        at = ArrayEvaluator(self._memory, box, frame.names)
+        value = at.value(store.value)
+        if Load(store.buffer, store.indices) in walk(store.value):
+            self._accumulate(store, at, value, frame.mask)
+        else:
+            self._assign(store, at, rounded(value, store.buffer.dtype), frame.mask)
+
+    def _accumulate(
+        self, store: Store, at: ArrayEvaluator, value: Array, mask: Array | None = None
+    ) -> None:
+        """Store what a value has grown to; a floating-point one is rounded later."""
+        if is_float(store.buffer.dtype):
+            self._wide[store.buffer] = self._memory[store.buffer]
+        else:
+            value = rounded(value, store.buffer.dtype)
+        self._assign(store, at, value, mask)
+
+    def _assign(self, store: Store, at: ArrayEvaluator, value: Array, mask: Array | None) -> None:
+        array = self._memory[store.buffer]
+        target = at.view(array, store.indices) if mask is None else None
+        if target is not None:
+            target[...] = value
+            return
+        places = at.places(array, store.indices)
+        if mask is not None:
+            shape = tuple(at.box.extents.values())
+            chosen = np.broadcast_to(_aligned(mask, len(shape)), shape)
+            places = tuple(np.broadcast_to(place, shape)[chosen] for place in places)
+            value = np.broadcast_to(value, shape)[chosen]
+        array[places] = value
+
+    # Nests
+
+    def _nest(self, nest: Nest, frame: _Frame) -> bool:
+        """Run a nest over its iterators; False if it can't be done so."""
+        domain = nest.domain(self._memory, frame.names)
+        if domain is None:
             return False
-        for store in stage.init:
-            self._assign(store, at, at.value(store.value))
-        self._mark(update, at)
-        combine = _REDUCTIONS[reduction.op]
-        for partial in self._partials(stage, spatial, reduction):
-            target[...] = combine(target, partial)
+        lanes, steps = domain
+        order = None if steps is not None and nest.reduction else self._order(nest, frame)
+        for box in _boxes(lanes, _CHUNK):
+            inside = _Frame(box, frame.names)
+            if order is None and steps is not None and self._reduce(nest, inside, steps):
+                continue
+            order = order or self._order(nest, frame)
+            for values in order:
+                self._point(nest, inside.named(values))
         return True
 
-    def _partials(self, stage: Stage, spatial: Box, reduction: _Reduction) -> Iterator[Array]:
+    def _order(self, nest: Nest, frame: _Frame) -> list[dict[Var, Array]]:
+        order = nest.steps(self._memory, frame.names)
+        if order is None:
+            raise OracleError("a loop has too many steps for the oracle")
+        return order
+
+    def _point(self, nest: Nest, frame: _Frame) -> None:
+        """Run the block of a nest for one value of the iterators that are stepped through."""
+        if nest.init is not None and not any(frame.names[v].item() for v in nest.reduced):
+            self._stmt(nest.init, frame)
+        self._stmt(nest.body, frame)
+
+    def _reduce(self, nest: Nest, frame: _Frame, steps: Box) -> bool:
+        """Run a nest that combines its output with terms; False if it can't be done so."""
+        reduction = nest.reduction
+        assert reduction is not None
+        update = reduction.update
+        at = ArrayEvaluator(self._memory, frame.box, frame.names)
+        target = at.view(self._memory[update.buffer], update.indices)
+        if target is None:
+            return False
+        if nest.init is not None and not any(steps.starts[v] for v in nest.reduced):
+            self._stmt(nest.init, frame)
+        combine = _REDUCTIONS[reduction.op]
+        total = target
+        for partial in self._partials(reduction, frame, steps):
+            total = combine(total, partial.reshape(target.shape))
+        self._accumulate(update, at, total)
+        return True
+
+    def _partials(self, reduction: Reduction, frame: _Frame, steps: Box) -> Iterator[Array]:
         """Yield what the output is combined with, for parts of the reduction that cover it."""
+        moving = {**frame.box.extents, **steps.extents}
         product = factors(reduction.term) if reduction.op == "+" else None
-        steps = stepped(product, stage.reduced) if product and len(product) > 1 else None
-        if product and steps is not None:
-            whole = {v: n for v, n in stage.reduced.items() if v not in steps}
-            for point in _boxes({v: stage.reduced[v] for v in steps}, chunk=1):
-                rest = Box(dict.fromkeys(whole, 0), whole)
-                at = self._at(spatial.joined(point).joined(rest))
-                yield contract(product, at, stage.reduced)
+        held = stepped(product, steps.extents, moving) if product and len(product) > 1 else None
+        if product and held is not None:
+            whole, one_by_one = steps.parted(held)
+            for point in _boxes(one_by_one, chunk=1):
+                box = frame.box.joined(point).joined(whole)
+                at = ArrayEvaluator(self._memory, box, frame.names)
+                yield contract(product, at, steps.extents)
             return
-        size = math.prod(spatial.extents.values())
-        for tile in _boxes(stage.reduced, max(1, _CHUNK // size)):
-            at = self._at(spatial.joined(tile))
+        size = math.prod(frame.box.extents.values())
+        rank = len(frame.box.extents)
+        for tile in _boxes(steps, max(1, _CHUNK // size)):
+            at = ArrayEvaluator(self._memory, frame.box.joined(tile), frame.names)
             terms = at.value(reduction.term)
-            axes = tuple(range(len(spatial.extents), terms.ndim))
-            shape = (*terms.shape[: len(spatial.extents)], *tile.extents.values())
+            shape = (*terms.shape[:rank], *tile.extents.values())
+            axes = tuple(range(rank, len(shape)))
             combine = _REDUCTIONS[reduction.op]
             yield combine.reduce(np.broadcast_to(terms, shape), axis=axes, keepdims=True)
 
-    def _assign(self, store: Store, at: ArrayEvaluator, value: Array) -> None:
-        target = at.view(store.buffer, store.indices)
-        if target is None:
-            places = at.places(store.buffer, store.indices)
-            self._memory[store.buffer][places] = value
-        else:
-            target[...] = value
-        self._mark(store, at)
 
-    def _mark(self, store: Store, at: ArrayEvaluator) -> None:
-        """Note which elements of an output are written."""
-        if store.buffer in self._written:
-            marks = ArrayEvaluator(self._written, at.box)
-            target = marks.view(store.buffer, store.indices)
-            if target is None:
-                self._written[store.buffer][at.places(store.buffer, store.indices)] = True
-            else:
-                target[...] = True
-
-    def _at(self, box: Box) -> ArrayEvaluator:
-        return ArrayEvaluator(self._memory, box)
+def _all_zero(values: list[Array]) -> Array:
+    ndim = max(value.ndim for value in values)
+    holds = np.asarray(True)
+    for value in values:
+        holds = holds & (_aligned(value, ndim) == 0)
+    return holds
 
 
-class _Reduction:
-    """A block of the form `out[...] = op(out[...], term)`, where `term` does not read `out`."""
-
-    def __init__(self, op: str, term: Expr, update: Store) -> None:
-        self.op = op
-        self.term = term
-        self.update = update
-
-    @classmethod
-    def of(cls, stage: Stage) -> _Reduction | None:
-        """Return the block as a reduction, None if it is none."""
-        if not stage.reduced or len(stage.body) != 1:
-            return None
-        update = stage.body[0]
-        old = Load(update.buffer, update.indices)
-        places = {node for index in update.indices for node in walk(index)}
-        match update.value:
-            case BinOp(op, lhs, rhs) if op in _REDUCTIONS and old in (lhs, rhs):
-                term = rhs if lhs == old else lhs
-            case _:
-                return None
-        reads = (node.buffer for node in walk(term) if isinstance(node, Load))
-        if update.buffer in reads or any(var in places for var in stage.reduced):
-            return None
-        return cls(op, term, update)
+def _aligned(array: Array, ndim: int) -> Array:
+    """Return an array with axes of length one after its own."""
+    return array.reshape(array.shape + (1,) * (ndim - array.ndim))
 
 
-def _boxes(extents: Mapping[Var, int], chunk: int) -> Iterator[Box]:
-    """Cut the domain of some iterators into boxes of at most `chunk` points, in order."""
+def _boxes(whole: Box, chunk: int) -> Iterator[Box]:
+    """Cut a box into boxes of at most `chunk` points, in order."""
     sizes: dict[Var, int] = {}
-    for var in reversed(list(extents)):
-        sizes[var] = max(1, min(extents[var], chunk))
+    for var in reversed(list(whole.extents)):
+        sizes[var] = max(1, min(whole.extents[var], chunk))
         chunk //= sizes[var]
-    starts = (range(0, extent, sizes[var]) for var, extent in extents.items())
+    starts = (range(0, extent, sizes[var]) for var, extent in whole.extents.items())
     for point in itertools.product(*starts):
-        first = dict(zip(extents, point, strict=True))
-        yield Box(first, {v: min(sizes[v], n - first[v]) for v, n in extents.items()})
+        first = dict(zip(whole.extents, point, strict=True))
+        yield Box(
+            {v: whole.starts[v] + n for v, n in first.items()},
+            {v: min(sizes[v], n - first[v]) for v, n in whole.extents.items()},
+        )
 
 
 def _given(buffer: Buffer, inputs: Mapping[str, Array]) -> Array:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.ir.dtypes import DType, is_float
+from compiler.ir.dtypes import DType, epsilon, is_float
 from compiler.ir.nodes import BinOp, Block, Buffer, Call, PrimFunc, Store, dtype_of, static_int
 from compiler.ir.visit import walk
 
@@ -64,8 +64,8 @@ class Mismatch(Exception):  # noqa: N818 - a finding, which callers turn into a 
 
 def tolerance(func: PrimFunc) -> float:
     """Return the error that rounding explains, as a share of an output's largest magnitude."""
-    epsilon = max((float(np.finfo(d).eps) for d in _float_dtypes(func)), default=0.0)
-    return epsilon * (_ROUNDINGS + _ROUNDINGS_PER_ROOT * math.sqrt(_reduction_length(func)))
+    coarsest = max((epsilon(d) for d in _float_dtypes(func)), default=0.0)
+    return coarsest * (_ROUNDINGS + _ROUNDINGS_PER_ROOT * math.sqrt(_reduction_length(func)))
 
 
 def compare(
