@@ -93,9 +93,9 @@ def match_types(context: Context, lhs: Parsed, rhs: Parsed, place: ast.AST) -> t
     a, b = lhs[0], rhs[0]
     if dtype_of(a) != dtype_of(b):
         # `i + 1.5` is no integer: the number keeps its type then.
-        if not _is_fraction_beside_integer(b, a):
+        if not _is_float_beside_integer(a, b):
             a = adapt(context, a, lhs[1], dtype_of(b))
-        if not _is_fraction_beside_integer(a, b):
+        if not _is_float_beside_integer(b, a):
             b = adapt(context, b, rhs[1], dtype_of(a))
         a, b = promoted(a, b)
     if dtype_of(a) != dtype_of(b):
@@ -184,5 +184,5 @@ def _common(a: DType, b: DType) -> DType | None:
     return b if is_signed(a) else a
 
 
-def _is_fraction_beside_integer(number: Expr, other: Expr) -> bool:
+def _is_float_beside_integer(number: Expr, other: Expr) -> bool:
     return isinstance(number, FloatImm) and not is_float(dtype_of(other))
