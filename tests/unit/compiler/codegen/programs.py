@@ -12,7 +12,8 @@ from compiler import te
 from compiler.codegen.machine_code import verify_module
 from compiler.driver import build, emit_llvm
 from compiler.ir.dtypes import DType, is_float
-from compiler.ir.nodes import BlockRealize, For, LoopKind, PrimFunc, Stmt
+from compiler.ir.evaluate import evaluate
+from compiler.ir.nodes import BlockRealize, For, LoopKind, PrimFunc, Stmt, static_shape
 from compiler.ir.visit import transform
 from compiler.target import Target
 
@@ -52,3 +53,24 @@ def elementwise(extent: int, body: Any, dtype: DType = "float32") -> PrimFunc:
     A = te.placeholder((extent,), dtype, name="A")
     B = te.compute((extent,), lambda i: body(A, i), name="B")
     return te.create_prim_func([A, B])
+
+
+def check_against_evaluation(func: PrimFunc, *, seed: int = 0, rtol: float = 1e-5) -> None:
+    """Build a program, and compare all it leaves in its parameters with its plain meaning."""
+    rng = np.random.default_rng(seed)
+    inputs: dict[str, NDArray[Any]] = {}
+    for buffer in func.buffers:
+        shape = static_shape(buffer)
+        numbers: NDArray[Any] = rng.standard_normal(shape)
+        if not is_float(buffer.dtype):
+            numbers = rng.integers(0, 2 if buffer.dtype == "bool" else 7, shape)
+        inputs[buffer.name] = numbers.astype(buffer.dtype)
+    expected = evaluate(func, inputs)
+    verify_module(emit_llvm(func, Target(ONE_CORE)).text)
+    module = build(func, ONE_CORE)
+    module(*(inputs[buffer.name] for buffer in func.buffers))
+    module.close()
+    for name, array in expected.items():
+        np.testing.assert_allclose(
+            inputs[name].astype(np.float64), array.astype(np.float64), rtol=rtol, atol=rtol
+        )
