@@ -238,6 +238,9 @@ def _check_texts(func: PrimFunc, schedule: Schedule) -> None:
     trace = Trace.from_json(json.loads(json.dumps(schedule.trace.to_json())))
     assert trace == schedule.trace, "the trace is another one after JSON"
     assert structural_equal(trace.apply_to(func).func, scheduled), "the trace does something else"
+    again = Schedule(func)
+    exec(trace.python(), {"sch": again})
+    assert structural_equal(again.func, scheduled), "the trace as Python does something else"
     simplified = trace.simplified().apply_to(func).func
     assert structural_equal(simplified, scheduled), "the simplified trace does something else"
 

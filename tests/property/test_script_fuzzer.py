@@ -1,6 +1,7 @@
 """Whatever is done to a script, the parser says what is wrong, or takes it and prints it back."""
 
 import re
+from typing import get_args
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,6 +9,7 @@ from hypothesis.strategies import DrawFn
 
 from compiler import ops
 from compiler.ir.printer import script
+from compiler.ir.spelling import Dialect
 from compiler.ir.structural import structural_equal
 from compiler.script import ScriptError, parse_module
 
@@ -33,12 +35,66 @@ def main(a: T.handle, B: T.Buffer((8,), "int64", scope="global")):
             else:
                 A[x] = T.min_value("float32") + T.Cast("float32", (x << 2 | 1) & 7)
 """
-TEXTS = [SCHEDULED, *(script(ops.from_spec(s)) for s in ("conv2d:1,2,5,5,2,3,1,1", "softmax:4,4"))]
+TODAYS = """
+n = TypeVar("n")
+@I.ir_module
+class Module:
+    I.module_attrs({"a": {"b": [T.int64(1), T.bool(True)]}})
+    @T.prim_func(private=True, s_tir=True)
+    def f(A: T.Buffer((n, "m + 1"), "float32", strides=("s", 1), elem_offset=3, offset_factor=2), \
+k: T.int32, b: T.handle, C: T.Buffer(("m",), "bool")):
+        m, q = T.int32(), T.var("int64")
+        B = T.match_buffer(b, (n, 4), "int32", align=64)
+        bx = T.launch_thread("blockIdx.x", 4)
+        with T.sblock("x"):
+            T.reads()
+            T.writes(B[0:n, bx])
+            T.sblock_attr({"d": {"x": [1, [2]]}})
+            o = T.int32()
+            V = T.match_buffer(A[0:4, 0:k], (4, k), strides=("t", "u"), elem_offset=o)
+            y = T.meta_var(bx * 2)
+            x: T.let[T.float32] = V[0, y] * V.strides[0]
+            with T.LetStmt(x + 1) as z:
+                B[T.int64(0), bx] = T.reinterpret("int32", z) ^ ~k
+            B[T.truncdiv(n, 2), T.ceildiv(k, 3) % 4] += T.Div(k, 3) - T.truncmod(B[0, 0], 2)
+            T.tvm_storage_sync("shared", V.data)
+            T.assume(T.isnan(x) or not T.likely(T.EQ(k, 3)))
+            w = T.alloc_local((4,), "int8")
+            w[0:4] = T.Broadcast(T.int8(3), 4)
+            C[T.Ramp(0, 2, 4)] = T.Let(a + a, where={a: w[0:4]}) < T.Broadcast(T.int8(1), 4)
+            assert k > 0, "k"
+            T.evaluate(T.exp(z0) if T.bool(False) else T.undef())
+    @T.prim_func
+    def g(A: T.Buffer[(8, 8), "float16"]):
+        for i, j in T.grid((2, 3), 4):
+            for v in range(i, 8, 3):
+                with T.block("root2"):
+                    vi, vj = T.axis.remap("SO", [i, j])
+                    vs = T.axis.scan((2, 12), v)
+                    T.attr({"pragma_x": 1})
+                    A[vi, vj] = T.fmod(A[vi, vj], T.float16("nan")) + vs
+"""
+GENERIC = """
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer((8,), "float32"), k: T.float32):
+    with T.sblock("generic"):
+        T.reads(); T.writes()
+        for i in T.parallel(8):
+            A[i] = k + T.call_llvm_pure_intrin("float32", "llvm.sqrt.f32", A[i])
+"""
+TEXTS = [
+    SCHEDULED,
+    GENERIC,
+    TODAYS.replace("T.exp(z0)", "0"),
+    *(script(ops.from_spec(s)) for s in ("conv2d:1,2,5,5,2,3,1,1", "softmax:4,4")),
+]
 TOKENS = [re.findall(r"\w+|[^\w\s]|\s+", text) for text in TEXTS]
 POOL = [
     *sorted({token for tokens in TOKENS for token in tokens}),
     *("lambda", "None", "1e999", "0x" + "f" * 40, "**", "@", "...", ":=", "await", "yield", "del"),
     *("'", '"', "\0", "\ud800", "é", "\t", "#", "f'{x}'", "T.float64", "T.bool", "2147483648"),
+    *("T.let", "T.let[T.int8]", "T.int32()", "T.meta_var(", '"n"', ".data", ".strides[0]", "0:4"),
+    *("T.launch_thread('threadIdx.x', 4)", "while", "assert", "import os", "bfloat16", "i = i + 1"),
     *("T.int64(3)", "not", "T.block('z')", "T.axis.remap('SS', [i, j])", "<<", ";", "T.init()"),
 ]
 
@@ -69,8 +125,14 @@ def refusal(text: str) -> ScriptError | None:
         module = parse_module(text)
     except ScriptError as error:
         return error
-    assert structural_equal(parse_module(script(module)), module)
+    for dialect in get_args(Dialect):
+        printed = script(module, dialect=dialect)
+        assert structural_equal(parse_module(printed), module), printed
     return None
+
+
+def test_the_texts_are_scripts() -> None:
+    assert [str(error) for error in map(refusal, TEXTS) if error is not None] == []
 
 
 @settings(max_examples=600)
