@@ -24,6 +24,7 @@ from compiler.ir.nodes import (
     Var,
     dtype_of,
 )
+from compiler.ir.promotion import converted
 from compiler.ir.regions import with_regions
 from compiler.ir.simplify import simplify
 from compiler.script.arguments import bind, literal_dict, string
@@ -31,7 +32,6 @@ from compiler.script.buffers import ALLOCATIONS, allocation, match, regions
 from compiler.script.context import Axis, Context, call_name
 from compiler.script.error import near
 from compiler.script.expressions import condition, extent_of, index, interval
-from compiler.script.literals import converted
 from compiler.script.symbols import declare_symbol
 
 BLOCKS = frozenset({"block", "sblock"})

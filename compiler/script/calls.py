@@ -28,6 +28,7 @@ from compiler.ir.nodes import (
     dtype_of,
 )
 from compiler.ir.opaque import OPAQUE
+from compiler.ir.promotion import converted, is_anything
 from compiler.script.arguments import DTYPE_NAMED, bind, dtype
 from compiler.script.context import Context, dialect_name
 from compiler.script.divisions import ceildiv, true_division, truncdiv, truncmod
@@ -43,14 +44,7 @@ from compiler.script.expressions import (
     logical,
     pair,
 )
-from compiler.script.literals import (
-    converted,
-    is_anything,
-    is_bare,
-    match_types,
-    number,
-    text_number,
-)
+from compiler.script.literals import is_bare, match_types, number, text_number
 from compiler.script.special import (
     is_finite,
     is_inf,

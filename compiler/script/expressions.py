@@ -23,10 +23,11 @@ from compiler.ir.nodes import (
     Select,
     dtype_of,
 )
+from compiler.ir.promotion import promoted
 from compiler.ir.simplify import simplify
 from compiler.script.context import Context, Handle, Thread
 from compiler.script.error import described, near
-from compiler.script.literals import Parsed, match_types, number, promoted
+from compiler.script.literals import Parsed, match_types, number
 
 _MAX_CHAIN = 60  # a chain of n operators becomes n nested nodes
 

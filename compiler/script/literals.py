@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import ast
 import math
-from dataclasses import replace
-from typing import TypeAlias, TypeGuard
+from typing import TypeAlias
 
 import numpy as np
 
-from compiler.ir.dtypes import DType, bits, is_float, is_integer, is_signed, wrapped
-from compiler.ir.nodes import Broadcast, Call, Cast, Expr, FloatImm, IntImm, dtype_of, lanes_of
-from compiler.ir.opaque import OPAQUE
+from compiler.ir.dtypes import DType, bits, is_float
+from compiler.ir.nodes import Broadcast, Expr, FloatImm, IntImm, dtype_of, lanes_of
+from compiler.ir.promotion import common_type, converted, promoted
 from compiler.script.context import Context
 
 Parsed: TypeAlias = tuple[Expr, ast.expr]
@@ -123,30 +122,6 @@ def same_lanes(context: Context, a: Expr, b: Expr, place: ast.AST) -> tuple[Expr
     raise context.error(f"vectors of {left} and {right} lanes", place)
 
 
-def promoted(a: Expr, b: Expr) -> tuple[Expr, Expr]:
-    """Return two operands converted to their common type; unchanged if they have none."""
-    common = _common(dtype_of(a), dtype_of(b))
-    return (a, b) if common is None else (converted(a, common), converted(b, common))
-
-
-def converted(expr: Expr, dtype: DType) -> Expr:
-    """Return an expression converted to a type; a literal that fits is written in it."""
-    if dtype_of(expr) == dtype:
-        return expr
-    if isinstance(expr, IntImm) and is_float(dtype):
-        return FloatImm(float(expr.value), dtype)
-    if isinstance(expr, IntImm) and is_integer(dtype) and wrapped(expr.value, dtype) == expr.value:
-        return IntImm(int(expr.value), dtype)
-    if is_anything(expr):
-        return replace(expr, dtype=dtype)
-    return Cast(dtype, expr)
-
-
-def is_anything(expr: Expr) -> TypeGuard[Call]:
-    """Tell whether an expression is a call whose type is whatever its place wants."""
-    return isinstance(expr, Call) and expr.name in OPAQUE and OPAQUE[expr.name].dtype is None
-
-
 def stored(context: Context, name: str, dtype: DType, computed: Expr, value: ast.expr) -> Expr:
     """Return a value in the type of what will hold it.
 
@@ -168,20 +143,7 @@ def widens(source: DType, to: DType) -> bool:
     """Tell whether a store converts by itself: to a wider type, or an integer to a float."""
     if source == "bool" or (is_float(to) and not is_float(source)):
         return True
-    return _common(source, to) == to and bits(source) < bits(to)
-
-
-def _common(a: DType, b: DType) -> DType | None:
-    """Return the type of an operation on two types, as TVM has it."""
-    if a == "bool" or b == "bool":
-        return b if a == "bool" else a
-    if is_float(a) != is_float(b):
-        return a if is_float(a) else b
-    if bits(a) != bits(b):
-        return a if bits(a) > bits(b) else b
-    if is_float(a):
-        return a if a == b else None
-    return b if is_signed(a) else a
+    return common_type(source, to) == to and bits(source) < bits(to)
 
 
 def _is_float_beside_integer(number: Expr, other: Expr) -> bool:

@@ -19,13 +19,13 @@ from compiler.ir.nodes import (
     dtype_of,
 )
 from compiler.ir.print_expr import show_expr
+from compiler.ir.promotion import converted
 from compiler.ir.simplify import simplify
 from compiler.script.arguments import bind, literal_dict, string
 from compiler.script.blocks import Body
 from compiler.script.context import Axis, Context, Thread, call_name
 from compiler.script.error import near
 from compiler.script.expressions import constant_int, extent_of, index, interval
-from compiler.script.literals import converted
 
 _LOOPS: dict[str, LoopKind] = {
     "parallel": "parallel",
