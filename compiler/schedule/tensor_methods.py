@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from compiler.ir.nodes import PrimFunc, Var
 from compiler.schedule.blockize import blockize, blockize_blocks
 from compiler.schedule.decompose_padding import can_decompose_padding, decompose_padding
+from compiler.schedule.fuse_reduction_epilogue import fuse_reduction_epilogue
 from compiler.schedule.handle import BlockRV, LoopRV
+from compiler.schedule.pad_einsum import pad_einsum
 from compiler.schedule.queries import Queries
 from compiler.schedule.rfactor import rfactor
 from compiler.schedule.tensor_intrin import TensorIntrin, TensorIntrinError
@@ -116,6 +118,34 @@ class TensorMethods(Queries):
         _, func, name = self._find("can_decompose_padding", block)
         var = self._loop_in("can_decompose_padding", func, loop)
         return can_decompose_padding(func, name, var)
+
+    def pad_einsum(self, block: BlockRV | str, padding: Sequence[int]) -> None:
+        """Compute over multiples of some sizes; see `compiler.schedule.pad_einsum`.
+
+        Args:
+            padding: What the extent of each iterator is made a multiple of.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        handle, func, name = self._find("pad_einsum", block)
+        self._commit(pad_einsum(func, name, padding))
+        self._record("pad_einsum", {"block": handle, "padding": tuple(padding)})
+
+    def fuse_reduction_epilogue(
+        self, reduction_block: BlockRV | str, epilogue_block: BlockRV | str
+    ) -> None:
+        """Start a sum from what is added to it; see `compiler.schedule.fuse_reduction_epilogue`.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        blocks = [reduction_block, epilogue_block]
+        handles, func, names = self._neighbours("fuse_reduction_epilogue", blocks)
+        self._commit(fuse_reduction_epilogue(func, *names))
+        arguments = {"reduction_block": handles[0], "epilogue_block": handles[1]}
+        self._record("fuse_reduction_epilogue", arguments)
+        self._kill("fuse_reduction_epilogue", [handles[1]])
 
     def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
         """Reduce for each iteration of a loop, then over it; see `compiler.schedule.rfactor`.
