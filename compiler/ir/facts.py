@@ -63,6 +63,14 @@ class Facts:
         """Add a variable whose values lie in an interval."""
         return replace(self, ranges={**self.ranges, var: interval})
 
+    def within_range(self, var: Var, interval: Interval | None) -> Facts:
+        """Narrow the range of a variable that has one; None says nothing."""
+        known = self.ranges.get(var)
+        if known is None or interval is None:
+            return self
+        low, high = max(known[0], interval[0]), min(known[1], interval[1])
+        return self if (low, high) == known else self.with_range(var, (low, high))
+
     def with_unknown(self, *variables: Var) -> Facts:
         """Add variables of which nothing is known."""
         return replace(self, unknown=self.unknown.union(variables))

@@ -200,6 +200,8 @@ class _Verifier:
             if iter_var.kind != "spatial":
                 self._check_order(what, value, realize)
             inside = _having(inside, iter_var.var, extent, iter_var.extent)
+            # The loops may reach a part of the domain only.
+            inside = inside.within_range(iter_var.var, reached.bounds(value))
         # What the predicate says of a loop holds for the iterator that is just that loop.
         iterators = {v: i.var for i, v in zip(block.iter_vars, realize.iter_values, strict=True)}
         loops: dict[Var, Expr] = {v: i for v, i in iterators.items() if isinstance(v, Var)}

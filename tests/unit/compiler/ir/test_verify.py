@@ -1,3 +1,4 @@
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -227,6 +228,16 @@ def test_a_binding_must_stay_within_the_iterator() -> None:
         "iterator v of block B runs from 0 to 7, but its value i * 3 + j runs from 0 to 8"
     )
     verify(block_of(ZERO, fused, predicate=Compare("<", fused, num(8))))
+
+
+@pytest.mark.parametrize(("reached", "is_legal"), [(8, True), (9, False)])
+def test_an_iterator_is_where_its_loops_bring_it(reached: int, is_legal: bool) -> None:
+    v = Var("v")
+    iterator = IterVar(v, num(16), "spatial")
+    block = with_regions(Block("b", (iterator,), (), (), Store(B, (v,), ZERO)))
+    func = func_of(For(i, num(reached), BlockRealize((i,), TRUE, block)))
+    with nullcontext() if is_legal else pytest.raises(VerifyError, match="in bounds"):
+        verify(func)
 
 
 def test_iterators_are_not_visible_to_their_own_bindings() -> None:
