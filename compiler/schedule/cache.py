@@ -127,6 +127,9 @@ def place_before(scope: Scope, writer: Site | None, readers: Sequence[Site]) -> 
         place = Place((scope.realize,), len(stmts_of(scope.realize)))
     else:
         first = min(readers, key=scope.position)
+        if scope.position(first) < scope.position(writer):
+            reason = f"block {first.name} reads before block {writer.name} writes"
+            raise scope.refuse(f"{reason}: there is nothing to copy yet", first.realize)
         path = common_path([writer, first])
         position = child_position(path[-1], first)
         if child_position(path[-1], writer) >= position:
@@ -229,9 +232,6 @@ def require_copy_holds(
     """
     is_strict = not scope.is_local(buffer) or place.concurrent_loop() is not None
     for reader in readers:
-        if scope.position(reader) < scope.position(writer):
-            reason = f"block {reader.name} reads {buffer.name} before block {writer.name} writes it"
-            raise scope.refuse(reason, reader.realize)
         if is_strict and not covers_reads(writer, reader, buffer):
             reason = f"block {writer.name} is not proved to write all that block {reader.name}"
             raise scope.refuse(f"{reason} reads of {buffer.name}", reader.realize)

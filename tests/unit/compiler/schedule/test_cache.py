@@ -1,19 +1,90 @@
-"""The requirements of `cache_read` and `cache_write`: each one refused, with the place marked."""
+"""`cache_read` and `cache_write`: each requirement refused, with the place marked."""
 
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from compiler.ir.verify import verify
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.refusals import (
     HALF,
     INPUT_OVERWRITTEN,
     PREFIX_SUM,
+    SHARED_LOOP,
     TWO_WRITERS,
+    computes_the_same,
     matmul_relu,
     refused,
     scheduled,
 )
+
+IN_PLACE = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.sblock("A"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(A[vi])
+            A[vi] = A[vi] * T.float32(2)
+"""
+
+HALF_OVERWRITTEN = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    for i in range(8):
+        with T.sblock("A"):
+            vi = T.axis.spatial(16, i)
+            T.reads()
+            T.writes(A[vi])
+            A[vi] = T.float32(2)
+    for i in range(16):
+        with T.sblock("C"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(C[vi])
+            C[vi] = A[vi]
+"""
+"""A block reads what another one overwrote, and what it did not."""
+
+UNDER_A_CONDITION = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.sblock_alloc_buffer((16,))
+    for i in range(16):
+        if i < 7:
+            with T.sblock("B"):
+                vi = T.axis.spatial(16, i)
+                T.reads(A[vi])
+                T.writes(B[vi])
+                B[vi] = A[vi] * T.float32(2)
+            with T.sblock("C"):
+                vi = T.axis.spatial(16, i)
+                T.reads(B[vi])
+                T.writes(C[vi])
+                C[vi] = B[vi]
+"""
+
+READ_LATER = """
+@T.prim_func
+def main(
+    A: T.Buffer((16,), "float32"), B: T.Buffer((17,), "float32"), C: T.Buffer((16,), "float32")
+):
+    for i in range(16):
+        with T.sblock("C"):
+            vi = T.axis.spatial(16, i)
+            T.reads(B[vi])
+            T.writes(C[vi])
+            C[vi] = B[vi]
+        with T.sblock("B"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(B[vi + 1])
+            B[vi + 1] = A[vi] * T.float32(2)
+"""
+"""An iteration reads what the one before wrote."""
 
 
 def test_cache_read_refuses_a_read_that_is_not_there() -> None:
@@ -30,20 +101,62 @@ def test_cache_read_refuses_a_consumer_that_does_not_read() -> None:
         sch.cache_read("Y", 0, "shared", consumer_blocks=["C"])
 
 
-def test_cache_read_refuses_what_the_block_writes() -> None:
-    sch = Schedule(matmul_relu())
-    sch.decompose_reduction("Y", sch.get_loops("Y")[2])
-    with refused(sch, "block Y_update writes Y, which it reads", at='"Y_update"'):
-        sch.cache_read("Y_update", 0, "local")
+def test_cache_read_refuses_a_consumer_that_writes() -> None:
+    sch = scheduled(IN_PLACE)
+    with refused(sch, "block A writes A, which it reads", at='"A"'):
+        sch.cache_read("A", 0, "local", consumer_blocks=["A"])
 
 
-def test_cache_read_refuses_a_reader_before_the_last_writer() -> None:
+def test_cache_read_refuses_a_second_writer() -> None:
+    sch = scheduled(TWO_WRITERS)
+    with refused(sch, "blocks B and B2 both write B: a copy has one source", at='"B2"'):
+        sch.cache_read("C", 0, "local")
+
+
+def test_cache_read_refuses_a_reader_before_the_writer() -> None:
     sch = scheduled(INPUT_OVERWRITTEN)
-    with refused(sch, "block B reads A before it is written for the last time", at='"B"'):
+    with refused(
+        sch, "block B reads before block clear writes: there is nothing to copy yet", at='"B"'
+    ):
         sch.cache_read("B", 0, "local")
 
 
-@pytest.mark.parametrize("scope", ["", "a b", "local.", "1"])
+def test_cache_read_refuses_what_the_writer_may_not_have_written() -> None:
+    sch = scheduled(HALF_OVERWRITTEN)
+    with refused(sch, "block A is not proved to write all that block C reads of A", at='"C"'):
+        sch.cache_read("C", 0, "local")
+
+
+def test_cache_read_refuses_a_place_under_one_condition() -> None:
+    sch = scheduled(UNDER_A_CONDITION)
+    with refused(sch, "blocks B and C share a condition, where no copy can stand", at='"C"'):
+        sch.cache_read("C", 0, "local")
+
+
+def test_cache_read_refuses_a_vectorized_loop_around_the_copy() -> None:
+    sch = scheduled(SHARED_LOOP.replace("B[0]", "B[vi]").replace("range(16)", "T.vectorized(16)"))
+    with refused(sch, "loop i is vectorized", at="for i"):
+        sch.cache_read("C", 0, "local")
+
+
+def test_cache_read_refuses_iterations_side_by_side_that_read_of_others() -> None:
+    sch = scheduled(SHARED_LOOP.replace("range(16)", "T.parallel(16)"))
+    with refused(sch, "block B is not proved to write all that block C reads of B", at='"C"'):
+        sch.cache_read("C", 0, "local")
+
+
+def test_cache_read_refuses_iterations_side_by_side_that_write_no_box() -> None:
+    text = SHARED_LOOP.replace("B[0]", "B[vi]").replace("range(16)", "T.parallel(16)")
+    text = text.replace(
+        "            B[vi] = A", "            if vi > 3:\n                B[vi] = A"
+    )
+    sch = scheduled(text)
+    reason = "loop i runs side by side, and what an iteration writes of B is not proved to be a box"
+    with refused(sch, reason, at="for i"):
+        sch.cache_read("C", 0, "local")
+
+
+@pytest.mark.parametrize("scope", ["a b", "local.", "1", "cloud"])
 def test_caches_refuse_what_names_no_scope(scope: str) -> None:
     sch = Schedule(matmul_relu())
     with refused(sch, f'"{scope}" is not the name of a memory scope', at='"Y"'):
@@ -61,10 +174,16 @@ def test_cache_write_refuses_a_write_that_is_not_there() -> None:
 
 
 def test_cache_write_refuses_an_update() -> None:
-    sch = Schedule(matmul_relu())
-    sch.decompose_reduction("Y", sch.get_loops("Y")[2])
-    with refused(sch, "block Y_update adds to what Y held before", at='"Y_update"'):
-        sch.cache_write("Y_update", 0, "local")
+    sch = scheduled(IN_PLACE)
+    with refused(sch, "block A adds to what A held before", at='"A"'):
+        sch.cache_write("A", 0, "local")
+
+
+def test_cache_write_refuses_readers_before_it_in_its_loops() -> None:
+    sch = scheduled(READ_LATER)
+    reason = "block C reads B before it is written, in loops around both"
+    with refused(sch, reason, at='"C"'):
+        sch.cache_write("B", 0, "local")
 
 
 def test_cache_write_refuses_a_second_writer() -> None:
@@ -82,14 +201,14 @@ def test_cache_write_refuses_a_block_that_writes_no_box() -> None:
             "T.axis.spatial(16, i * 2)\n            T.reads(B",
         )
     )
-    with refused(sch, "block C is not proved to finish a box of C", at='"C"'):
+    with refused(sch, "block C is not proved to write a box of C", at='"C"'):
         sch.cache_write("C", 0, "local")
 
 
-def test_cache_write_refuses_partial_results() -> None:
+def test_cache_write_copies_partial_results_as_they_are_read() -> None:
     sch = scheduled(PREFIX_SUM)
-    with refused(sch, "block S is not proved to finish a box of S", at='"S"'):
-        sch.cache_write("S", 0, "local")
+    sch.cache_write("S", 0, "local")
+    computes_the_same(scheduled(PREFIX_SUM).func, sch.func)
 
 
 def test_caches_refuse_what_is_declared_but_not_touched() -> None:
@@ -100,3 +219,18 @@ def test_caches_refuse_what_is_declared_but_not_touched() -> None:
     sch = scheduled(HALF.replace("T.writes(B[vi])", "T.writes(B[vi], C[vi])"))
     with refused(sch, "block B does not write C", at='"B"'):
         sch.cache_write("B", "C", "local")
+
+
+@given(st.integers(1, 6), st.integers(1, 4), st.booleans())
+def test_copies_compute_the_same_on_any_shape(n: int, factor: int, is_fused: bool) -> None:
+    func = matmul_relu(n)
+    sch = Schedule(func)
+    outer, _ = sch.split(sch.get_loops("C")[0], [None, factor])
+    if is_fused:
+        sch.compute_at("Y", outer)
+    sch.cache_read("Y", 0, "shared")
+    sch.cache_read("C", "Y", "local")
+    sch.cache_write("Y", 0, "local", consumer_blocks=[])
+    sch.cache_write("C", 0, "global")
+    verify(sch.func)
+    computes_the_same(func, sch.func)

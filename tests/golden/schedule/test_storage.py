@@ -1,0 +1,150 @@
+"""Each primitive on buffers and layouts, on a small program: what it rewrites, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from compiler import te
+from compiler.ir.nodes import PrimFunc
+from compiler.schedule.schedule import Schedule
+from compiler.script.parser import parse
+from tests.golden.schedule.test_primitives import change, convolution, elementwise, matmul
+
+Golden = Callable[[str], None]
+
+IN_PLACE = """
+@T.prim_func
+def in_place(A: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.sblock("A"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(A[vi])
+            A[vi] = A[vi] * T.float32(2)
+"""
+
+
+def odd_product() -> PrimFunc:
+    """Return a product whose result does not divide into tiles."""
+    A, B = te.placeholder((6, 4), name="A"), te.placeholder((4, 7), name="B")
+    r = te.reduce_axis((0, 4), "k")
+    C = te.compute((6, 7), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r), "C")
+    return te.create_prim_func([A, B, C], "odd_product")
+
+
+def test_cache_read_of_part_of_a_buffer(golden: Golden) -> None:
+    schedule = Schedule(matmul())
+    schedule.blockize(schedule.get_loops("C")[2])
+    golden(change(schedule, lambda s: s.cache_read("C", 0, "shared")))
+
+
+def test_cache_write_with_consumers(golden: Golden) -> None:
+    schedule = Schedule(elementwise())
+    golden(change(schedule, lambda s: s.cache_write("B", 0, "local", consumer_blocks=["C"])))
+
+
+def test_cache_inplace(golden: Golden) -> None:
+    schedule = Schedule(parse(IN_PLACE))
+    golden(change(schedule, lambda s: s.cache_inplace("A", 0, "local")))
+
+
+def test_reindex(golden: Golden) -> None:
+    schedule = Schedule(convolution())
+
+    def both(s: Schedule) -> None:
+        s.reindex("Y", ("read", 0))
+        s.reindex("Y", ("write", 0))
+
+    golden(change(schedule, both))
+
+
+def test_reindex_cache_read(golden: Golden) -> None:
+    schedule = Schedule(matmul())
+    golden(
+        change(
+            schedule,
+            lambda s: s.reindex_cache_read("C", 0, "shared", lambda i, j, k: (k // 4, i, k % 4)),
+        )
+    )
+
+
+def test_reindex_cache_write(golden: Golden) -> None:
+    schedule = Schedule(matmul())
+    golden(
+        change(schedule, lambda s: s.reindex_cache_write("C", 0, "local", lambda i, j, k: (j, i)))
+    )
+
+
+def test_read_at_and_write_at(golden: Golden) -> None:
+    schedule = Schedule(matmul())
+    i, _, _ = schedule.get_loops("C")
+    i_0, _ = schedule.split(i, [None, 4])
+
+    def copies(s: Schedule) -> None:
+        s.read_at(i_0, "C", 0, "shared")
+        s.write_at(i_0, "C", 0, "local")
+
+    golden(change(schedule, copies))
+
+
+def test_set_scope(golden: Golden) -> None:
+    schedule = Schedule(elementwise())
+    golden(change(schedule, lambda s: s.set_scope("B", 0, "shared")))
+
+
+def test_storage_align(golden: Golden) -> None:
+    schedule = Schedule(elementwise())
+    golden(change(schedule, lambda s: s.storage_align("B", 0, axis=0, factor=32, offset=8)))
+
+
+def test_transform_layout(golden: Golden) -> None:
+    schedule = Schedule(elementwise())
+    golden(
+        change(
+            schedule,
+            lambda s: s.transform_layout("B", "B", lambda i, j: (i // 4, j // 4, i % 4, j % 4)),
+        )
+    )
+
+
+def test_transform_layout_of_a_padded_result(golden: Golden) -> None:
+    schedule = Schedule(odd_product())
+    golden(
+        change(
+            schedule,
+            lambda s: s.transform_layout(
+                "C", ("write", 0), lambda i, j: (i, j // 4, j % 4), pad_value=0.0
+            ),
+        )
+    )
+
+
+def test_transform_layout_of_a_padded_input(golden: Golden) -> None:
+    schedule = Schedule(odd_product())
+    golden(
+        change(
+            schedule,
+            lambda s: s.transform_layout("C", "B", lambda k, j: (j // 4, k, j % 4), pad_value=0.0),
+        )
+    )
+
+
+def test_transform_layout_pads_after_writes_in_another_order(golden: Golden) -> None:
+    schedule = Schedule(elementwise(6))
+    schedule.reorder(*reversed(schedule.get_loops("B")))
+    golden(
+        change(
+            schedule,
+            lambda s: s.transform_layout("B", "B", lambda i, j: (i, j // 4, j % 4), pad_value=0.0),
+        )
+    )
+
+
+def test_transform_block_layout(golden: Golden) -> None:
+    schedule = Schedule(matmul())
+    golden(
+        change(
+            schedule,
+            lambda s: s.transform_block_layout("C", lambda i, j, k: (i * 16 + j, k // 4, k % 4)),
+        )
+    )
