@@ -49,11 +49,11 @@ def ends(index: Expr) -> tuple[Expr, ...] | None:
 
 def on_base(index: Expr, fn: Callable[[Expr], Expr]) -> Expr:
     """Apply a function that moves scalars by a fixed distance to the base of a vector."""
+    if lanes_of(index) == 1:
+        return fn(index)
     ramp = as_ramp(index)
     assert ramp is not None, "the box of this access is the whole dimension"
     base = fn(ramp.base)
-    if lanes_of(index) == 1:
-        return base
     return Broadcast(base, ramp.lanes) if ramp.stride == 0 else Ramp(base, ramp.stride, ramp.lanes)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -44,11 +45,13 @@ from compiler.passes.align_buffers import Alignment, aligned
 from compiler.passes.thread_loops import is_thread
 
 Path: TypeAlias = tuple[Stmt, ...]
+RampForm: TypeAlias = tuple[Affine, int]
+"""An index in linear form, and how far its last lane is from its first."""
 Span: TypeAlias = tuple[Affine, int]
 """The least value of an index, and how many values there are."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Access:
     """Where and at which indices a program touches a buffer; `path` runs from the root down.
 
@@ -71,13 +74,24 @@ class Access:
 
         It is None if unknown, and where it depends on what the scope at `depth` gives a name.
         """
-        inner = loop_extents(self.path[depth:])
-        outer = self.path[:depth]
+        inside = self.path[depth:]
+        inner = {n.var: self.extents[n.var] for n in inside if isinstance(n, For)}
         if self.is_shared:
-            inner.update(loop_extents(tuple(node for node in outer if is_thread(node))))
-        ranges = {**loop_extents(outer), **inner}
-        hidden = {node.var for node in self.path[depth:] if isinstance(node, Let)}
-        return [split_index(index, inner, ranges, hidden) for index in self.indices]
+            for node in self.path[:depth]:
+                if isinstance(node, For) and is_thread(node):
+                    inner[node.var] = self.extents[node.var]
+        hidden = {node.var for node in inside if isinstance(node, Let)}
+        return [split_form(form, inner, hidden) for form in self.forms]
+
+    @cached_property
+    def extents(self) -> dict[Var, int]:
+        """The extents of the loops around the access."""
+        return loop_extents(self.path)
+
+    @cached_property
+    def forms(self) -> list[RampForm | None]:
+        """The indices in linear form."""
+        return [ramp_form(index, self.extents) for index in self.indices]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +99,7 @@ class _Placement:
     """The new home of a buffer: inside the body of `at`, with corner `corner`."""
 
     at: Stmt | None
-    corner: tuple[Expr, ...]
+    corner: tuple[Affine, ...]
     buffer: Buffer
 
 
@@ -200,7 +214,7 @@ def _place(
     depth = next(d for d in reversed(depths) if d == floor or is_written_first(accesses, d))
     at = common[depth - 1] if depth else None
     boxes = [access.box(depth) for access in accesses]
-    corner: list[Expr] = []
+    corner: list[Affine] = []
     extents: list[Expr] = []
     for dimension, full in enumerate(static_shape(buffer)):
         low, extent = _hull([box[dimension] for box in boxes], full)
@@ -226,6 +240,8 @@ def is_written_first(accesses: Iterable[Access], depth: int) -> bool:
         box = access.box(depth)
         for dimension, full in enumerate(access.shape):
             parts = [b[dimension] for b in before]
+            if box[dimension] in parts:
+                continue
             if _hull([*parts, box[dimension]], full) != _hull(parts, full):
                 return False
     return True
@@ -238,6 +254,9 @@ def _is_surely_run(store: Access, load: Access, depth: int) -> bool:
     holds wherever the store is in bounds; any other may skip the store altogether.
     """
     inside = store.path[depth:]
+    conditions = [node.condition for node in inside if isinstance(node, If)]
+    if not conditions:
+        return True
     inner = {node.var for node in inside if isinstance(node, For)}
     if store.is_shared:
         inner |= {node.var for node in store.path if isinstance(node, For) and is_thread(node)}
@@ -261,7 +280,6 @@ def _is_surely_run(store: Access, load: Access, depth: int) -> bool:
                 holds = False
         return holds or not inner.isdisjoint(walk(condition))
 
-    conditions = [node.condition for node in inside if isinstance(node, If)]
     return all(c in shared or is_harmless(c) for c in conditions)
 
 
@@ -289,21 +307,25 @@ def loop_extents(path: Path) -> dict[Var, int]:
     return extents
 
 
-def split_index(
-    index: Expr,
-    inner: Mapping[Var, int],
-    ranges: Mapping[Var, int],
-    hidden: Container[Var] = (),
+def ramp_form(index: Expr, ranges: Mapping[Var, int]) -> RampForm | None:
+    """Return the linear form of an index, and how far its last lane is from its first."""
+    ramp = as_ramp(index)
+    if ramp is None:
+        return None
+    return normal(ramp.base, ranges), ramp.stride * (ramp.lanes - 1)
+
+
+def split_form(
+    whole: RampForm | None, inner: Mapping[Var, int], hidden: Container[Var] = ()
 ) -> Span | None:
     """Split an index into the least value over the inner loops, and how many values there are.
 
     The least value is in terms of the other variables. None if they can't be told apart, or if one
     of the variables is hidden.
     """
-    ramp = as_ramp(index)
-    if ramp is None:
+    if whole is None:
         return None
-    form = normal(ramp.base, ranges)
+    form, reach = whole
     fixed: list[tuple[Expr, int]] = []
     moving: list[tuple[Expr, int]] = []
     for atom, coefficient in form.terms:
@@ -325,15 +347,13 @@ def split_index(
     interval = affine_bounds(Affine(tuple(moving), 0), inner)
     if interval is None:
         return None
-    low, high = interval
-    reach = ramp.stride * (ramp.lanes - 1)
-    low, high = low + min(reach, 0), high + max(reach, 0)
+    low, high = interval[0] + min(reach, 0), interval[1] + max(reach, 0)
     return Affine(tuple(fixed), form.const + low, form.dtype), high - low + 1
 
 
-def _hull(parts: list[Span | None], full: int) -> tuple[Expr, int]:
+def _hull(parts: list[Span | None], full: int) -> Span:
     """Return one corner and extent that cover all parts; the full dimension if they differ."""
-    whole = (IntImm(0), full)
+    whole = (Affine((), 0), full)
     first = parts[0]
     if first is None:
         return whole
@@ -347,8 +367,8 @@ def _hull(parts: list[Span | None], full: int) -> tuple[Expr, int]:
         low, high = min(low, shift.const), max(high, shift.const + part[1])
     if high - low >= full:
         return whole
-    corner = first[0] + Affine((), low, first[0].dtype)
-    return corner.to_expr(), high - low
+    corner = Affine(first[0].terms, first[0].const + low, first[0].dtype)
+    return corner, high - low
 
 
 def _rewrite(stmt: Stmt, placements: Mapping[Buffer, _Placement]) -> Stmt:
@@ -378,14 +398,12 @@ def _rewrite(stmt: Stmt, placements: Mapping[Buffer, _Placement]) -> Stmt:
 
 
 def _relative(indices: tuple[Expr, ...], place: _Placement) -> tuple[Expr, ...]:
-    return tuple(
-        relative_index(index, normal(low)) for index, low in zip(indices, place.corner, strict=True)
-    )
+    return tuple(map(relative_index, indices, place.corner))
 
 
 def relative_index(index: Expr, corner: Affine) -> Expr:
     """Return an index, which may be a vector, counted from a corner."""
-    if not corner.terms and corner.const == 0 and as_ramp(index) is None:
+    if not corner.terms and corner.const == 0:
         return index
     return on_base(index, lambda base: (normal(base) - corner).to_expr())
 

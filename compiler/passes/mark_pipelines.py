@@ -22,6 +22,7 @@ from compiler.ir.nodes import (
     Seq,
     Stmt,
     Var,
+    dtype_of,
 )
 from compiler.ir.visit import map_stmt, walk, walk_stmts
 from compiler.passes.error import LoweringError
@@ -59,6 +60,8 @@ def mark_pipelines(stmt: Stmt) -> Stmt:
         new = map_stmt(node, visit, lambda expr: expr)
         if not isinstance(new, For):
             return new
+        if new.extent == IntImm(1, dtype_of(new.extent)):
+            return _plain(new)  # a single iteration has nothing to work ahead for
         if any(key in dict(new.annotations) for key in (STAGE, ORDER, ASYNC)):
             parts = _statements(new.body)
             plan_of(new, len(parts))
@@ -72,6 +75,11 @@ def mark_pipelines(stmt: Stmt) -> Stmt:
         return _marked(replace(new, annotations=(*new.annotations, *plan)))
 
     return visit(stmt)
+
+
+def _plain(loop: For) -> For:
+    kept = tuple(note for note in loop.annotations if note[0] not in (STAGE, ORDER, ASYNC))
+    return replace(loop, annotations=kept)
 
 
 def is_pipelined(stmt: Stmt) -> bool:

@@ -36,8 +36,9 @@ from compiler.ir.visit import map_expr, map_stmt, substitute, walk, walk_stmts
 from compiler.passes.compact_buffers import (
     collect_accesses,
     loop_extents,
+    ramp_form,
     relative_index,
-    split_index,
+    split_form,
 )
 
 _EXPANDED = ("unrolled", "vectorized")
@@ -121,7 +122,7 @@ def _tile(loop: For, buffer: Buffer, outer: tuple[Stmt, ...]) -> _Tile | None:
     if any(isinstance(n, Var) and n in serial for i in store.indices for n in walk(i)):
         return None
     inner, ranges = loop_extents(expanded), {**loop_extents(outer), **loop_extents(path)}
-    parts = [split_index(index, inner, ranges) for index in store.indices]
+    parts = [split_form(ramp_form(index, ranges), inner) for index in store.indices]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None

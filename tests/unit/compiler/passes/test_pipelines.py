@@ -119,6 +119,10 @@ def test_a_plan_that_does_not_fit_is_refused(func: PrimFunc, message: str) -> No
         build(func, ONE_CORE)
 
 
+def test_a_loop_of_one_iteration_is_left_alone() -> None:
+    check_against_evaluation(pipelined([0, 1], [0, 1], extent=1))
+
+
 def test_annotations_of_other_compilers_are_ignored() -> None:
     check_against_evaluation(
         program({"pragma_auto_unroll_max_step": 64, "pragma_unroll_explicit": 1, "mine": "x"})
