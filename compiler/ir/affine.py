@@ -23,6 +23,8 @@ class Affine:
 
     def __add__(self, other: Affine) -> Affine:
         """Add two forms."""
+        if not other.terms:
+            return Affine(self.terms, self.const + other.const, self.dtype)
         return from_terms((*self.terms, *other.terms), self.const + other.const, self.dtype)
 
     def __sub__(self, other: Affine) -> Affine:

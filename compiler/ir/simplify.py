@@ -83,13 +83,37 @@ def equal(lhs: Expr, rhs: Expr, ranges: Ranges = _NOTHING) -> bool:
 
 def normal(expr: Expr, ranges: Ranges = _NOTHING) -> Affine:
     """Return the linear normal form of an integer expression with simplified atoms."""
+    if isinstance(expr, Var):
+        return Affine(((expr, 1),), 0, dtype_of(expr))
+    terms: dict[Expr, int] = {}
+    const = _collect(expr, 1, ranges, terms)
+    return Affine(tuple((t, c) for t, c in terms.items() if c), const, dtype_of(expr))
+
+
+def _collect(expr: Expr, factor: int, ranges: Ranges, terms: dict[Expr, int]) -> int:
+    """Add the terms of `factor * expr` to others; return its constant part."""
     match expr:
-        case IntImm() | Var():
-            return affine(expr)
+        case Var():
+            terms[expr] = terms.get(expr, 0) + factor
+            return 0
+        case IntImm(value):
+            return factor * value
         case BinOp("+", lhs, rhs):
-            return normal(lhs, ranges) + normal(rhs, ranges)
+            return _collect(lhs, factor, ranges, terms) + _collect(rhs, factor, ranges, terms)
         case BinOp("-", lhs, rhs):
-            return normal(lhs, ranges) - normal(rhs, ranges)
+            return _collect(lhs, factor, ranges, terms) + _collect(rhs, -factor, ranges, terms)
+        case BinOp("*", lhs, IntImm(value)) | BinOp("*", IntImm(value), lhs):
+            return _collect(lhs, factor * value, ranges, terms) if value else 0
+        case _:
+            form = _atomic(expr, ranges)
+            for term, coefficient in form.terms:
+                terms[term] = terms.get(term, 0) + factor * coefficient
+            return factor * form.const
+
+
+def _atomic(expr: Expr, ranges: Ranges) -> Affine:
+    """Return the normal form of what is no sum and no multiple of one thing."""
+    match expr:
         case BinOp("*", lhs, rhs):
             a, b = normal(lhs, ranges), normal(rhs, ranges)
             if a.terms and b.terms:
