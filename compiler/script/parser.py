@@ -228,7 +228,7 @@ def _prelude(
                 pass  # a docstring
             case ast.Expr(value=ast.Call() as first) if call_name(first) == "func_attr":
                 argument = bind(context, first, ("attrs",))["attrs"]
-                attrs = (*attrs, *literal_dict(context, argument))
+                attrs = _joined(context, attrs, literal_dict(context, argument), first)
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as value) if call_name(
                 value
             ) == "match_buffer" and not _is_view(value):
@@ -238,6 +238,13 @@ def _prelude(
             case _:
                 return attrs, body[number:]
     return attrs, []
+
+
+def _joined(context: Context, attrs: Annotations, more: Annotations, place: ast.AST) -> Annotations:
+    for key, _ in more:
+        if key in dict(attrs):
+            raise context.error(f"the attribute {key!r} is there already", place)
+    return (*attrs, *more)
 
 
 def _is_view(node: ast.Call) -> bool:
