@@ -119,16 +119,15 @@ def _added(site: Site, after: Site, taken: Reduction, refuse: Refuse) -> _Added:
     iterators = _iterators(site, after, refuse)
     store = after.block.body
     target = taken.targets[0]
-    if isinstance(store, Store) and isinstance(store.value, BinOp) and store.value.op == "+":
-        for part, rest in (
-            (store.value.lhs, store.value.rhs),
-            (store.value.rhs, store.value.lhs),
-        ):
-            if substitute(part, iterators) != target or store.buffer.dtype != target.buffer.dtype:
-                continue
-            if not _reads(rest, {target.buffer, store.buffer}):
-                place = tuple(substitute(index, iterators) for index in store.indices)
-                return _Added(Load(store.buffer, place), substitute(rest, iterators), iterators)
+    if isinstance(store, Store) and store.buffer.dtype == target.buffer.dtype:
+        place = Load(store.buffer, tuple(substitute(i, iterators) for i in store.indices))
+        value = substitute(store.value, iterators)
+        sides: list[tuple[Expr, Expr]] = [(value, taken.identity[0])]
+        if isinstance(value, BinOp) and value.op == "+":
+            sides.extend(((value.lhs, value.rhs), (value.rhs, value.lhs)))
+        for part, rest in sides:
+            if part == target and not _reads(rest, {target.buffer, store.buffer}):
+                return _Added(place, rest, iterators)
     reason = f"block {after.name} does not just add something to each element of"
     raise refuse(f"{reason} {target.buffer.name}", after.realize)
 

@@ -15,6 +15,7 @@ from compiler.schedule.handle import BlockRV, LoopRV
 from compiler.schedule.pad_einsum import pad_einsum
 from compiler.schedule.queries import Queries
 from compiler.schedule.rfactor import rfactor
+from compiler.schedule.rolling_buffer import rolling_buffer
 from compiler.schedule.tensor_intrin import TensorIntrin, TensorIntrinError
 from compiler.schedule.tensorize import tensorize
 
@@ -165,3 +166,17 @@ class TensorMethods(Queries):
         new = self._new_block(func, partial)
         self._record("rfactor", {"loop": loop, "factor_axis": factor_axis}, [new])
         return new
+
+    def rolling_buffer(self, block: BlockRV | str, write_buffer_index: int) -> None:
+        """Keep of a buffer one tile, as a ring; see `compiler.schedule.rolling_buffer`.
+
+        Args:
+            write_buffer_index: Which of the block's writes.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        handle, func, name = self._find("rolling_buffer", block)
+        self._commit(rolling_buffer(func, name, write_buffer_index))
+        arguments = {"block": handle, "write_buffer_index": write_buffer_index}
+        self._record("rolling_buffer", arguments)
