@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TypeGuard
 
@@ -35,6 +36,8 @@ def converted(expr: Expr, dtype: DType) -> Expr:
         return expr
     if isinstance(expr, IntImm) and is_float(dtype):
         return FloatImm(float(expr.value), dtype)
+    if isinstance(expr, FloatImm) and is_float(dtype) and not math.isfinite(expr.value):
+        return FloatImm(expr.value, dtype)
     if isinstance(expr, IntImm) and is_integer(dtype) and wrapped(expr.value, dtype) == expr.value:
         return IntImm(int(expr.value), dtype)
     if is_anything(expr):
