@@ -19,6 +19,7 @@ from compiler.ir.nodes import (
     Load,
     Logic,
     PrimFunc,
+    Range,
     Stmt,
     Store,
     Var,
@@ -26,6 +27,7 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.regions import access_regions
 from compiler.ir.visit import map_stmt, transform_expr
+from compiler.schedule.access import Access, facts_of
 from compiler.schedule.cache import common_path, region_buffer
 from compiler.schedule.coverage import covers_reads
 from compiler.schedule.digits import terms_of, variables, variables_of
@@ -69,7 +71,7 @@ def rolling_buffer(func: PrimFunc, block: str, write_index: int) -> PrimFunc:
     scope, site = scope_of_block(func, block, refuse)
     buffer = region_buffer(site.block.writes, write_index, "write", site.realize, refuse)
     _require_producer(scope, site, buffer)
-    path = common_path([site, *(other for other in scope.readers(buffer))])
+    path = common_path([site, *scope.readers(buffer)])
     if not isinstance(path[-1], For):
         reason = f"block {site.name} and the readers of {buffer.name} share no loop"
         raise refuse(reason, site.realize)
@@ -184,6 +186,8 @@ def _step(low: Affine) -> tuple[Var | None, int] | None:
 
 def _require_readers_in_tile(scope: Scope, site: Site, buffer: Buffer) -> None:
     for other in scope.readers(buffer):
+        if other is site:
+            continue
         is_after = scope.position(other) > scope.position(site)
         if not (is_after and covers_reads(site, other, buffer, is_certain=True)):
             reason = f"block {other.name} may read of {buffer.name} what block {site.name} has not"
@@ -268,21 +272,43 @@ class _Ring:
 
     def _block(self, block: Block) -> Block:
         """Return a block whose iterator along the axis runs in order, its regions made anew."""
-        reads, writes = access_regions(block.body, block.init)
         iter_vars = list(block.iter_vars)
         if self.axis < len(iter_vars) and iter_vars[self.axis].kind == "spatial":
             iter_vars[self.axis] = replace(iter_vars[self.axis], kind="opaque")
+        facts = facts_of(block)
+        reads, writes = access_regions(block.body, block.init)
         return replace(
             block,
             iter_vars=tuple(iter_vars),
-            reads=self._regions(block.reads, reads),
-            writes=self._regions(block.writes, writes),
+            reads=self._regions(block.reads, reads, facts.reads),
+            writes=self._regions(block.writes, writes, facts.writes),
         )
 
     def _regions(
-        self, old: tuple[BufferRegion, ...], new: tuple[BufferRegion, ...]
+        self,
+        old: tuple[BufferRegion, ...],
+        new: tuple[BufferRegion, ...],
+        accesses: tuple[Access, ...],
     ) -> tuple[BufferRegion, ...]:
         of_ring = [region for region in new if region.buffer == self.new]
-        return tuple(
-            of_ring[0] if region.buffer == self.old and of_ring else region for region in old
+        places = dict.fromkeys(
+            access.indices[self.axis]
+            for access in accesses
+            if access.buffer == self.new and not access.inner
         )
+        if not of_ring:
+            return old
+        ranges = list(of_ring[0].region)
+        if len(places) > 1:
+            ranges[self.axis] = _hull(list(places))
+        region = BufferRegion(self.new, tuple(ranges))
+        return tuple(region if known.buffer == self.old else known for known in old)
+
+
+def _hull(places: list[Expr]) -> Range:
+    """Return the range from the least of some indices to the greatest."""
+    least = greatest = places[0]
+    for place in places[1:]:
+        least, greatest = BinOp("min", least, place), BinOp("max", greatest, place)
+    one = IntImm(1, dtype_of(least))
+    return Range(least, BinOp("-", BinOp("+", greatest, one), least))
