@@ -43,8 +43,16 @@ class Affine:
         return next((c for a, c in self.terms if a == atom), 0)
 
     def to_expr(self) -> Expr:
-        """Return the expression, atoms in their order, the constant last."""
+        """Return the expression, atoms in their order, the constant last.
+
+        The constant comes first where nothing is added to it: `63 - i`.
+        """
         total: Expr | None = None
+        if self.const > 0 and self.terms and all(c < 0 for _, c in self.terms):
+            total = IntImm(self.const, self.dtype)
+            for atom, coefficient in self.terms:
+                total = _plus(total, atom, coefficient, self.dtype)
+            return total
         for atom, coefficient in self.terms:
             total = _plus(total, atom, coefficient, self.dtype)
         if total is None:

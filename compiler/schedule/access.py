@@ -317,7 +317,12 @@ def _starts_inside(realize: BlockRealize, inner: Mapping[Var, int]) -> bool:
 
 
 def _used(block: Block) -> set[Var]:
-    return {node for node in walk(block) if isinstance(node, Var) and node.dtype != "handle"}
+    used = {node for node in walk(block) if isinstance(node, Var) and node.dtype != "handle"}
+    for inner in walk(block):
+        if isinstance(inner, Block):
+            for iter_var in inner.iter_vars:
+                used.update(v for v in walk(iter_var.extent) if isinstance(v, Var))
+    return used
 
 
 def _bound_inside(block: Block) -> set[Var]:

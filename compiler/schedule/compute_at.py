@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import PrimFunc, Var
+from compiler.ir.affine import Affine
+from compiler.ir.bounds import affine_bounds
+from compiler.ir.nodes import Buffer, Expr, PrimFunc, Var
+from compiler.ir.simplify import normal
+from compiler.schedule.access import Access
 from compiler.schedule.coverage import read_box
+from compiler.schedule.digits import Extents, extent_or_unknown, variables, variables_of
 from compiler.schedule.error import refusal
 from compiler.schedule.placement import (
     Target,
@@ -16,8 +21,10 @@ from compiler.schedule.placement import (
     require_movable,
     want,
 )
+from compiler.schedule.region import Span
 from compiler.schedule.scope import Scope, scope_of_block
 from compiler.schedule.site import Site
+from compiler.schedule.solve import solve_sum
 from compiler.schedule.tree import extents_of, loops_on
 
 
@@ -62,9 +69,10 @@ def compute_at(
     consumers = _require_consumers_under(scope, site, target)
 
     wanted = _wanted(site, consumers, target)
-    around = {**consumers[0].extents, **extents_of(loops_on(target.path))}
+    loops = loops_on(target.path)
+    around = {**consumers[0].extents, **extents_of(loops)}
     spans = [clip(i, wanted.get(i.var)) for i in site.block.iter_vars]
-    nest = make_nest(site.block, spans, around, keep_unit_loops=preserve_unit_loops)
+    nest = make_nest(site.block, spans, around, loops, keep_unit_loops=preserve_unit_loops)
     last = min(target.child_of(consumer) for consumer in consumers)
     position = insert_position(index, 0, last, refuse, target.loop)
     return move(func, scope.whole_path(site), loop, position, nest)
@@ -86,16 +94,48 @@ def _require_consumers_under(scope: Scope, site: Site, target: Target) -> list[S
 
 def _wanted(site: Site, consumers: list[Site], target: Target) -> Wanted:
     """Return the part of the block's iterators that makes what the consumers read."""
-    iterators = {i.var for i in site.block.iter_vars if i.kind == "spatial"}
+    sizes = {i.var: extent_or_unknown(i.extent) for i in site.block.iter_vars}
+    sizes = {var: size for var, size in sizes.items() if size > 1}
     wanted: Wanted = {}
     for write in site.facts.writes:
+        together = _together(target, write.buffer)
         for consumer in consumers:
-            fixed = target.fixed(consumer)
+            fixed = target.fixed(consumer) - together
+            extents = {**consumer.extents, **extents_of(loops_on(target.path))}
             for read in consumer.facts.reads:
                 if read.buffer != write.buffer:
                     continue
                 box = read_box(consumer, read, fixed)
                 for place, span in zip(write.indices, box, strict=True):
-                    if isinstance(place, Var) and place in iterators:
-                        want(wanted, place, span)
+                    parts = _solved(place, write, span, sizes, extents)
+                    for var, part in parts.items():
+                        want(wanted, var, part)
     return wanted
+
+
+def _solved(
+    place: Expr, write: Access, span: Span | None, sizes: Extents, extents: Extents
+) -> dict[Var, Span | None]:
+    """Return the parts of the iterators at which a block writes at an index that lies in a span."""
+    form = normal(place, {**sizes, **write.inner})
+    inner = tuple((a, c) for a, c in form.terms if variables(a) <= write.inner.keys())
+    outer = tuple(term for term in form.terms if term not in inner)
+    interval = affine_bounds(Affine(inner, 0), write.inner)
+    if span is None or interval is None or interval[0] < 0:
+        return {var: None for var in variables_of(form) if var in sizes}
+    outer_form = Affine(outer, form.const, form.dtype)
+    return solve_sum(outer_form, span, sizes, extents, interval[1] + 1)
+
+
+def _together(target: Target, buffer: Buffer) -> set[Var]:
+    """Return the loops of threads around a target that see the same copy of a buffer.
+
+    Whatever thread computes, the others may read: so each computes what all of them read.
+    """
+    if buffer.scope.split(".")[0] != "shared":
+        return set()
+    return {
+        loop.var
+        for loop in loops_on(target.path)
+        if loop.thread is not None and not loop.thread.startswith("blockIdx")
+    }

@@ -54,7 +54,9 @@ def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     for consumer in consumers:
         if scope.position(consumer) < scope.position(site):
             raise refuse(f"block {consumer.name} stands before block {block}", consumer.realize)
-        if not is_whole and not covers_reads(site, consumer, store.buffer):
+        if not is_whole and not covers_reads(
+            site, consumer, store.buffer, is_certain=True
+        ):
             reason = f"block {block} is not proved to compute all that block {consumer.name} reads"
             raise refuse(reason, consumer.realize)
 

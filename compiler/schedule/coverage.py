@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 from compiler.ir.nodes import Buffer, IterVar, Var
 from compiler.schedule.access import Access
 from compiler.schedule.digits import determined, extent_or_unknown
@@ -10,6 +12,8 @@ from compiler.schedule.kind import Unknown
 from compiler.schedule.region import Box, Span, contains, span_of
 from compiler.schedule.site import Site
 
+_NONE: frozenset[Var] = frozenset()
+
 
 def read_box(site: Site, access: Access, fixed: set[Var]) -> Box:
     """Return a box that holds what one access touches while the loops not `fixed` run."""
@@ -17,11 +21,16 @@ def read_box(site: Site, access: Access, fixed: set[Var]) -> Box:
     return tuple(span_of(form, fixed, extents) for form in site.indices(access))
 
 
-def finished_box(site: Site, buffer: Buffer, fixed: set[Var]) -> tuple[Span, ...] | None:
+def finished_box(
+    site: Site, buffer: Buffer, fixed: AbstractSet[Var], *, is_certain: bool = False
+) -> tuple[Span, ...] | None:
     """Return the box of a buffer that a block finishes while the loops not `fixed` run.
 
-    The block writes all of the box, reductions included, and never adds to it again. Elements
-    outside the buffer do not count. None if that can't be proved.
+    The block makes all that it ever makes of the box, reductions included. Elements outside the
+    buffer do not count. None if that can't be proved.
+
+    Args:
+        is_certain: Whether each element must surely be written; else it may be left as it was.
     """
     if isinstance(site.kind, Unknown):
         return None
@@ -29,9 +38,28 @@ def finished_box(site: Site, buffer: Buffer, fixed: set[Var]) -> tuple[Span, ...
         {loop.var for loop in site.loops} <= determined(site.values, site.extents)
     ):
         return None
+    return _written_box(site, buffer, fixed, is_certain=is_certain)
+
+
+def written_box(site: Site, buffer: Buffer, fixed: AbstractSet[Var]) -> tuple[Span, ...] | None:
+    """Return the box of a buffer that a block writes while the loops not `fixed` run.
+
+    Of a reduction, the elements need not be finished.
+    """
+    return _written_box(site, buffer, fixed, is_final=False)
+
+
+def _written_box(
+    site: Site,
+    buffer: Buffer,
+    fixed: AbstractSet[Var],
+    *,
+    is_certain: bool = False,
+    is_final: bool = True,
+) -> tuple[Span, ...] | None:
     for access in reversed(site.facts.writes):
-        if access.buffer == buffer and access.is_certain:
-            box = dense_box(site, access, fixed)
+        if access.buffer == buffer and (access.is_certain or not is_certain):
+            box = dense_box(site, access, fixed, is_final=is_final)
             if box is not None:
                 return box
     return None
@@ -50,7 +78,7 @@ def runs_whole_domain(site: Site) -> bool:
 
 def writes_whole(site: Site, buffer: Buffer) -> bool:
     """Tell whether a block surely finishes every element of a buffer, by the end."""
-    box = finished_box(site, buffer, set())
+    box = finished_box(site, buffer, set(), is_certain=True)
     return box is not None and all(map(covers_range, box, buffer.shape))
 
 
@@ -65,10 +93,22 @@ def _common(a: Site, b: Site) -> set[Var]:
     return loops | (set(a.extents) - {loop.var for loop in a.loops})
 
 
-def covers_reads(writer: Site, reader: Site, buffer: Buffer) -> bool:
-    """Tell whether `writer` finishes all that `reader` reads while their common loops stand."""
+def covers_reads(
+    writer: Site,
+    reader: Site,
+    buffer: Buffer,
+    *,
+    again: AbstractSet[Var] = _NONE,
+    is_certain: bool = False,
+) -> bool:
+    """Tell whether `writer` finishes all that `reader` reads while their common loops stand.
+
+    Args:
+        again: Common loops in whose last iteration the reader does all of its work again.
+        is_certain: Whether each element must surely be written.
+    """
     common = _common(writer, reader)
-    written = finished_box(writer, buffer, common)
+    written = finished_box(writer, buffer, common - again, is_certain=is_certain)
     if written is None:
         return False
     extents = {**writer.extents, **reader.extents}
@@ -85,9 +125,13 @@ def covers_reads(writer: Site, reader: Site, buffer: Buffer) -> bool:
     )
 
 
-def is_finished_for(writer: Site, reader: Site) -> bool:
-    """Tell whether a block has finished what another one reads of it, whenever that runs."""
+def is_finished_for(writer: Site, reader: Site, again: AbstractSet[Var] = _NONE) -> bool:
+    """Tell whether a block has finished what another one reads of it, whenever that runs.
+
+    Args:
+        again: Common loops in whose last iteration the reader does all of its work again.
+    """
     if not share_loops(writer, reader):
         return True
     shared = writer.facts.written_buffers() & reader.facts.read_buffers()
-    return all(covers_reads(writer, reader, buffer) for buffer in shared)
+    return all(covers_reads(writer, reader, buffer, again=again) for buffer in shared)

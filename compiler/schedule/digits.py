@@ -106,16 +106,20 @@ def _reaches(
     guards: Guards,
     taken: dict[Source, list[Place]],
 ) -> bool:
-    """Tell whether one form reaches 0, ..., `size` - 1, and note the digits that it takes."""
+    """Tell whether one form reaches 0, ..., `size` - 1, and note the digits that it takes.
+
+    A form that subtracts is meant from its least value on.
+    """
     digits = _digits(form, extents, guards)
-    if digits is None or form.const > 0 or any(digit.scale < 0 for digit in digits):
+    if digits is None or form.const > 0:
         return False
     span = 1
-    for digit in sorted(digits, key=lambda d: d.scale):
+    # What is subtracted runs through its values backwards.
+    for digit in sorted(digits, key=lambda d: abs(d.scale)):
         # Of how many iterations an unknown extent makes, nothing is known from below.
-        if digit.scale > span or digit.limit >= UNKNOWN:
+        if abs(digit.scale) > span or digit.limit >= UNKNOWN:
             return False
-        span += digit.scale * (digit.extent - 1)
+        span += abs(digit.scale) * (digit.extent - 1)
         taken.setdefault(digit.source, []).append((digit.low, digit.extent, digit.limit))
     return form.const + span >= size
 
@@ -162,6 +166,13 @@ def _digits(form: Affine, extents: Extents, guards: Guards) -> list[Digit] | Non
         if digit.extent > 1:
             digits.append(digit)
     return digits
+
+
+def digit_of(form: Affine, extents: Extents) -> Digit | None:
+    """Return the one digit that a form is, None if it is nothing such."""
+    if len(form.terms) != 1 or form.const:
+        return None
+    return _digit(*form.terms[0], extents, _NO_GUARDS)
 
 
 def count_of(atom: Expr, extents: Extents) -> int | None:

@@ -8,8 +8,8 @@ from collections.abc import Set as AbstractSet
 from compiler.ir.affine import Affine
 from compiler.ir.bounds import affine_bounds
 from compiler.ir.dtypes import is_integer
-from compiler.ir.nodes import TRUE, Compare, Expr, IntImm, Logic, Var, dtype_of
-from compiler.ir.simplify import normal
+from compiler.ir.nodes import TRUE, BinOp, Compare, Expr, For, IntImm, Logic, Var, dtype_of
+from compiler.ir.simplify import equal, normal
 from compiler.schedule.access import Access
 from compiler.schedule.digits import (
     UNKNOWN,
@@ -21,6 +21,7 @@ from compiler.schedule.digits import (
     variables,
     variables_of,
 )
+from compiler.schedule.range_guard import simplest_bound
 from compiler.schedule.region import Span, span_of
 from compiler.schedule.site import Site, conditions
 
@@ -98,8 +99,10 @@ def dense_box(
 ) -> tuple[Span, ...] | None:
     """Return the box that an access touches while only the loops not `fixed` run, if all of it is.
 
-    And, unless `is_final` is false, for each of its elements all of the reduction is run. Elements
-    outside the buffer do not count. None if that can't be proved.
+    Elements outside the buffer do not count. None if that can't be proved.
+
+    Args:
+        is_final: Whether all of the reduction must be run for each of the elements.
     """
     forms = list(site.indices(access))
     limits = list(access.buffer.shape)
@@ -131,18 +134,15 @@ def _dense(
     if conditions(site):
         return None
     extents = {**site.extents, **inner} if inner else site.extents
-    guards: dict[Terms, int] = {}
-    for condition in conjuncts(site.realize.predicate):
-        bound = upper_bound(condition, extents)
-        if bound is None:
-            return None
-        guards[bound[0]] = min(bound[1], guards.get(bound[0], bound[1]))
+    guards = _cutting_guards(site, forms, limits, extents)
+    if guards is None:
+        return None
 
     spans: list[Span] = []
     parts: list[Affine] = []
     sizes: list[int] = []
     for form, limit in zip(forms, limits, strict=True):
-        if _is_whole_loop(site, form, limit, fixed) and _is_alone(form, forms):
+        if reaches_limit(form, limit, fixed, site.loops) and _is_alone(form, forms):
             spans.append(Span(Affine((), 0, form.dtype), UNKNOWN))
             continue
         moving = [(a, c) for a, c in form.terms if not variables(a) <= fixed]
@@ -159,20 +159,65 @@ def _dense(
     used = reach(parts, sizes, extents, guards)
     if used is None:
         return None
+    told = {var for form in forms for var in variables_of(form)}
     for guard in guards.items():
-        if guard[0] not in used and not _is_harmless(guard, forms, limits, extents):
+        if guard[0] in used or _is_harmless(guard, forms, limits, extents):
+            continue
+        # A guard on other loops is passed in their first iterations.
+        inside = {var for atom, _ in guard[0] for var in variables(atom)}
+        if guard[1] < 1 or inside & (told | fixed) or any(c < 0 for _, c in guard[0]):
             return None
     return tuple(spans)
 
 
-def _is_whole_loop(site: Site, form: Affine, limit: Expr, fixed: AbstractSet[Var]) -> bool:
-    """Tell whether a form is just a moving loop whose extent, of unknown value, is the limit."""
-    if form.const or isinstance(limit, IntImm) or len(form.terms) != 1:
+def _cutting_guards(
+    site: Site, forms: Sequence[Affine], limits: Sequence[Expr], extents: Extents
+) -> dict[Terms, int] | None:
+    """Return the bounds that a predicate sets, or None if it says anything else.
+
+    What just keeps a form below its limit is left out.
+    """
+    guards: dict[Terms, int] = {}
+    for condition in conjuncts(site.realize.predicate):
+        if any(_keeps_below(condition, f, x, extents) for f, x in zip(forms, limits, strict=True)):
+            continue
+        bound = upper_bound(condition, extents)
+        if bound is None:
+            return None
+        guards[bound[0]] = min(bound[1], guards.get(bound[0], bound[1]))
+    return guards
+
+
+def _keeps_below(condition: Expr, form: Affine, limit: Expr, extents: Extents) -> bool:
+    """Tell whether a condition says just that a form is below its limit."""
+    if not isinstance(condition, Compare) or condition.op != "<":
         return False
-    atom, scale = form.terms[0]
-    return scale == 1 and any(
-        loop.var is atom and loop.var not in fixed and loop.extent == limit for loop in site.loops
-    )
+    said = normal(condition.lhs, extents) - normal(condition.rhs, extents)
+    difference = said - (form - normal(limit, extents))
+    return not difference.terms and not difference.const
+
+
+def reaches_limit(form: Affine, limit: Expr, fixed: AbstractSet[Var], loops: Sequence[For]) -> bool:
+    """Tell whether a form takes all values up to a limit that is no literal.
+
+    It does if the last of its digits is a loop of so many iterations: `n`, or `n / 4` rounded up
+    where the digits below it make 4.
+    """
+    if isinstance(limit, IntImm) or form.const or any(variables(a) & fixed for a, _ in form.terms):
+        return False
+    extents = {loop.var: loop.extent for loop in loops}
+    place = 1
+    for atom, scale in sorted(form.terms, key=lambda term: term[1]):
+        extent = extents.get(atom) if isinstance(atom, Var) else None
+        if extent is None or scale != place:
+            return False
+        if not isinstance(extent, IntImm):
+            dtype = dtype_of(limit)
+            rounded = BinOp("+", limit, IntImm(place - 1, dtype))
+            enough = BinOp("//", rounded, IntImm(place, dtype)) if place > 1 else limit
+            return scale == max(c for _, c in form.terms) and equal(extent, enough)
+        place *= extent.value
+    return False
 
 
 def _is_alone(form: Affine, forms: Sequence[Affine]) -> bool:
@@ -195,5 +240,8 @@ def _is_harmless(
         if terms_of(form) == terms and bound >= limit.value - form.const:
             return True
         if terms_of(form.scaled(-1)) == terms and bound > form.const:
+            return True
+        simplest, least = simplest_bound(form, limit.value, extents)
+        if terms_of(simplest) == terms and bound >= least:
             return True
     return False

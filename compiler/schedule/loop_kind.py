@@ -8,7 +8,7 @@ from compiler.ir.nodes import Buffer, For, LoopKind, PrimFunc
 from compiler.schedule.digits import variables_of
 from compiler.schedule.error import Refuse
 from compiler.schedule.independence import Nest, is_apart, is_own
-from compiler.schedule.kind import Unknown
+from compiler.schedule.kind import Unknown, kind_of
 from compiler.schedule.scope import Scope
 from compiler.schedule.tree import Path, loop_at, loops_below, loops_on, replace_at
 
@@ -41,9 +41,10 @@ def require_concurrent(
         reason = f"iterations of loop {name} are not proved to touch different elements of"
         raise refuse(f"{reason} {buffer.name}", place.realize)
     for site in nest.sites:
-        if isinstance(site.kind, Unknown):
-            raise refuse(site.kind.reason, site.realize)
-        if site.kind not in ("complete", "reduction"):
+        kind = kind_of(site.block)
+        if isinstance(kind, Unknown):
+            raise refuse(kind.reason, site.realize)
+        if kind not in ("complete", "reduction"):
             reason = f"block {site.name} adds to what was there before: it is neither complete nor"
             raise refuse(f"{reason} a reduction", site.realize)
 

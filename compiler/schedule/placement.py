@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.ir.affine import Affine
-from compiler.ir.bounds import affine_bounds
 from compiler.ir.nodes import (
     Block,
     BlockRealize,
-    Compare,
     Expr,
     For,
     IntImm,
@@ -21,10 +19,11 @@ from compiler.ir.nodes import (
     Var,
     dtype_of,
 )
-from compiler.schedule.digits import Extents
+from compiler.schedule.digits import UNKNOWN, Extents, extent_or_unknown
 from compiler.schedule.error import Refuse
 from compiler.schedule.guard import conjunction
 from compiler.schedule.kind import Unknown
+from compiler.schedule.range_guard import guards_of
 from compiler.schedule.reduction import is_whole_reduction
 from compiler.schedule.region import Span, hull
 from compiler.schedule.scope import Scope
@@ -121,8 +120,7 @@ def want(wanted: Wanted, var: Var, span: Span | None) -> None:
 
 def clip(iter_var: IterVar, span: Span | None) -> Span:
     """Return the span of an iterator that is wanted; the whole range where nothing is known."""
-    assert isinstance(iter_var.extent, IntImm), "blocks that move have literal extents"
-    size = iter_var.extent.value
+    size = extent_or_unknown(iter_var.extent)
     dtype = dtype_of(iter_var.var)
     if span is None or span.extent >= size:
         return Span(Affine((), 0, dtype), size)
@@ -130,45 +128,51 @@ def clip(iter_var: IterVar, span: Span | None) -> Span:
 
 
 def make_nest(
-    block: Block, spans: Sequence[Span], around: Extents, *, keep_unit_loops: bool = False
+    block: Block,
+    spans: Sequence[Span],
+    around: Extents,
+    loops: Sequence[For],
+    *,
+    keep_unit_loops: bool = False,
 ) -> Stmt:
     """Return loops `ax0, ax1, ...` over the spans of a block's iterators, and the block.
 
     Points of the spans outside an iterator's range are left out by a predicate.
 
     Args:
-        around: The extents of the loops that the spans name.
+        around: The extents of what the spans name.
+        loops: The loops among that.
     """
-    loops: list[tuple[Var, int]] = []
+    new: list[tuple[Var, Expr]] = []
     values: list[Expr] = []
     guards: list[Expr] = []
-    for iter_var, span in zip(block.iter_vars, spans, strict=True):
+    extents = dict(around)
+    for iter_var, given in zip(block.iter_vars, spans, strict=True):
+        span = _without_units(given, around)
         value = span.low
         dtype = dtype_of(iter_var.var)
         if span.extent > 1 or keep_unit_loops:
-            var = Var(f"ax{len(loops)}", dtype)
-            loops.append((var, span.extent))
+            var = Var(f"ax{len(new)}", dtype)
+            is_unknown = span.extent >= UNKNOWN
+            new.append((var, iter_var.extent if is_unknown else IntImm(span.extent, dtype)))
+            extents[var] = span.extent
             value += Affine(((var, 1),), 0, dtype)
         values.append(value.to_expr())
-        guards.extend(_guards(iter_var, span, values[-1], around))
+        guards.extend(guards_of(value, span, iter_var.extent, extents, loops))
     body: Stmt = BlockRealize(tuple(values), conjunction(tuple(guards)), block)
-    for var, extent in reversed(loops):
-        body = For(var, IntImm(extent, dtype_of(var)), body)
+    for var, extent in reversed(new):
+        body = For(var, extent, body)
     return body
 
 
-def _guards(iter_var: IterVar, span: Span, value: Expr, around: Mapping[Var, int]) -> list[Expr]:
-    """Return the conditions that keep an iterator in its range, those that are not proved."""
-    size = iter_var.extent
-    assert isinstance(size, IntImm), "blocks that move have literal extents"
-    dtype = dtype_of(value)
-    low = affine_bounds(span.low, around)
-    guards: list[Expr] = []
-    if low is None or low[0] < 0:
-        guards.append(Compare(">=", value, IntImm(0, dtype)))
-    if low is None or low[1] + span.extent > size.value:
-        guards.append(Compare("<", value, IntImm(size.value, dtype)))
-    return guards
+def _without_units(span: Span, around: Extents) -> Span:
+    """Return a span without the loops of a single iteration: they are always at zero."""
+    terms = tuple(
+        (atom, scale)
+        for atom, scale in span.low.terms
+        if not (isinstance(atom, Var) and around.get(atom) == 1)
+    )
+    return Span(Affine(terms, span.low.const, span.low.dtype), span.extent)
 
 
 def insert_position(index: int, first: int, last: int, refuse: Refuse, at: For) -> int:

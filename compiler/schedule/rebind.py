@@ -18,7 +18,7 @@ from compiler.ir.nodes import (
     Var,
     seq,
 )
-from compiler.ir.visit import substitute
+from compiler.ir.visit import substitute, transform
 from compiler.schedule.access import facts_of
 from compiler.schedule.digits import Extents, extent_or_unknown
 from compiler.schedule.guard import conjunction, conjuncts, upper_bound
@@ -88,7 +88,15 @@ def bounds_of(conditions: tuple[Expr, ...], extents: Extents) -> Bounds:
 def _block(block: Block, values: Mapping[Var, Expr]) -> Block:
     if facts_of(block).outside.isdisjoint(values):
         return block
-    whole = substitute(BlockRealize((), IntImm(1, "bool"), block), values)
+
+    def with_extents(stmt: Stmt) -> Stmt | None:
+        if not isinstance(stmt, BlockRealize):
+            return None
+        inner = stmt.block
+        iter_vars = tuple(replace(i, extent=substitute(i.extent, values)) for i in inner.iter_vars)
+        return replace(stmt, block=replace(inner, iter_vars=iter_vars))
+
+    realize = substitute(BlockRealize((), IntImm(1, "bool"), block), values)
+    whole = transform(realize, on_stmt=with_extents)
     assert isinstance(whole, BlockRealize), "substitution keeps the kind of a statement"
-    iter_vars = tuple(replace(i, extent=substitute(i.extent, values)) for i in block.iter_vars)
-    return replace(whole.block, iter_vars=iter_vars)
+    return whole.block

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -45,15 +46,40 @@ def span_of(form: Affine, fixed: Iterable[Var], extents: Extents) -> Span | None
 
 def _atom_span(atom: Expr, standing: set[Var], extents: Extents) -> Span | None:
     """Return the span of an atom in which some variable moves."""
-    if isinstance(atom, BinOp) and atom.op == "//" and isinstance(atom.rhs, IntImm):
-        # While r runs over e values, (a + r) // c runs over a // c, ..., a // c + (e + c - 2) // c.
+    if isinstance(atom, BinOp) and atom.op in ("//", "%") and isinstance(atom.rhs, IntImm):
         divisor = atom.rhs.value
         inner = span_of(affine(atom.lhs), standing, extents)
         if divisor > 0 and inner is not None and inner.low.terms:
-            low = normal(BinOp("//", inner.low.to_expr(), atom.rhs), extents)
-            return Span(low, (inner.extent + divisor - 2) // divisor + 1)
+            span = (quotient if atom.op == "//" else remainder)(inner, divisor, extents)
+            if span is not None:
+                return span
     interval = affine_bounds(affine(atom), extents)
     return None if interval is None else _constant(interval)
+
+
+def quotient(span: Span, divisor: int, extents: Extents) -> Span:
+    """Return the span of the integers of a span, divided and rounded down."""
+    low = normal(BinOp("//", span.low.to_expr(), IntImm(divisor, span.low.dtype)), extents)
+    return Span(low, _periods(span, divisor) + 1)
+
+
+def remainder(span: Span, divisor: int, extents: Extents) -> Span | None:
+    """Return the span of what is left of the integers of a span, if they are of one period."""
+    if _periods(span, divisor):
+        return None
+    low = normal(BinOp("%", span.low.to_expr(), IntImm(divisor, span.low.dtype)), extents)
+    return Span(low, span.extent)
+
+
+def _periods(span: Span, divisor: int) -> int:
+    """Return how often, at most, the integers of a span pass a multiple of a divisor.
+
+    The first of them is a multiple of some step, up to a constant: that is how close to the next
+    multiple of the divisor it can be.
+    """
+    step = math.gcd(divisor, *(scale for _, scale in span.low.terms))
+    most = divisor - step + span.low.const % step
+    return (most + span.extent - 1) // divisor
 
 
 def _constant(interval: Interval) -> Span:

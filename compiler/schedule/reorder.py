@@ -80,8 +80,8 @@ def _require_any_order(nest: Nest, order: Sequence[For]) -> None:
     for site in nest.sites:
         for iter_var in site.block.iter_vars:
             if iter_var.kind not in ("spatial", "reduce"):
-                reason = f"block {site.name} has the {iter_var.kind} iterator {iter_var.var.name}"
-                raise refuse(reason, site.realize)
+                what = f"the {iter_var.kind} iterator {iter_var.var.name}"
+                raise refuse(f"block {site.name} has {what}", site.realize)
     for buffer in nest.written():
         if is_apart(nest, buffer) or is_own(nest, buffer):
             continue

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 
-from compiler.ir.nodes import BlockRealize, Buffer, PrimFunc
+from compiler.ir.nodes import BlockRealize, Buffer, PrimFunc, Var
 from compiler.schedule.coverage import is_finished_for
 from compiler.schedule.error import Refuse
 from compiler.schedule.site import Site, sites
@@ -89,10 +90,13 @@ class Scope:
                     site.realize,
                 )
 
-    def require_inputs_settled(self, site: Site) -> None:
+    def require_inputs_settled(self, site: Site, again: AbstractSet[Var] = frozenset()) -> None:
         """Refuse if what a block reads may be other than what it would read later, or elsewhere.
 
         That is: if it is written after the block, or not finished when the block runs.
+
+        Args:
+            again: Loops in whose last iteration the block does all of its work again.
         """
         place = self.position(site)
         for other in self.producers(site):
@@ -102,7 +106,7 @@ class Scope:
             if self.position(other) > place:
                 reason = f"block {other.name} writes {names} after block {site.name} reads it"
                 raise self.refuse(reason, other.realize)
-            if not is_finished_for(other, site):
+            if not is_finished_for(other, site, again):
                 reason = f"block {other.name} is not proved to have finished what block {site.name}"
                 raise self.refuse(f"{reason} reads of {names}", other.realize)
 

@@ -21,7 +21,7 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.simplify import normal
+from compiler.ir.simplify import normal, recombine
 from compiler.ir.visit import substitute, walk
 from compiler.schedule.access import Access, Facts, facts_of
 from compiler.schedule.digits import Extents
@@ -85,7 +85,7 @@ class Site:
     @cached_property
     def values(self) -> tuple[Affine, ...]:
         """The iterators' values in linear normal form."""
-        return tuple(normal(value, self.extents) for value in self.realize.iter_values)
+        return tuple(recombine(normal(v, self.extents)) for v in self.realize.iter_values)
 
     def is_under(self, stmt: Stmt) -> bool:
         """Tell whether the block lies below a statement."""
@@ -99,7 +99,8 @@ class Site:
     def indices(self, access: Access) -> tuple[Affine, ...]:
         """Return the indices of an access in terms of loops, in linear normal form."""
         extents = {**self.extents, **access.inner} if access.inner else self.extents
-        return tuple(normal(substitute(i, self.bindings), extents) for i in access.indices)
+        bound = (substitute(index, self.bindings) for index in access.indices)
+        return tuple(recombine(normal(index, extents)) for index in bound)
 
     def reads(self, buffer: Buffer) -> bool:
         """Tell whether the block loads from a buffer."""

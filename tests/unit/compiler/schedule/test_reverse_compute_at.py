@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from compiler import te
+from compiler.ir.nodes import For
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.refusals import (
     HALF,
     INPUT_OVERWRITTEN,
+    computes_the_same,
     elementwise,
     matmul_relu,
     refused,
@@ -30,25 +34,47 @@ def test_reverse_compute_at_refuses_a_loop_without_producers() -> None:
 
 
 def test_reverse_compute_at_refuses_a_loop_after_the_block() -> None:
+    sch = scheduled(CHAIN)
+    (i,) = sch.get_loops("D")
+    with refused(sch, "block C stands before loop i", at='"C"'):
+        sch.reverse_compute_at("C", i)
+
+
+def test_reverse_compute_at_computes_all_of_a_block_without_producers() -> None:
     sch = Schedule(elementwise())
     i, _ = sch.get_loops("C")
-    with refused(sch, "block B stands before loop i", at='"B"'):
-        sch.reverse_compute_at("B", i)
+    sch.reverse_compute_at("B", i)
+    assert [x.var.name for x in map(sch.get, sch.get_loops("B")) if isinstance(x, For)] == [
+        "i",
+        "ax0",
+        "ax1",
+    ]
+    computes_the_same(elementwise(), sch.func)
 
 
-def test_reverse_compute_at_refuses_an_unfinished_reduction() -> None:
+def test_reverse_compute_at_runs_again_under_a_reduction_of_its_producer() -> None:
     sch = Schedule(matmul_relu())
     _, _, k = sch.get_loops("Y")
-    with refused(sch, "an iteration of loop k is not proved to finish a box of Y", at='"Y"'):
-        sch.reverse_compute_at("C", k)
-
-
-def test_reverse_compute_at_refuses_a_loop_inside_a_reduction_loop() -> None:
+    sch.reverse_compute_at("C", k)
+    assert len(sch.get_loops("C")) == 3
+    computes_the_same(matmul_relu(), sch.func)
     sch = Schedule(matmul_relu())
     i, j, k = sch.get_loops("Y")
     sch.reorder(k, i, j)
-    with refused(sch, "an iteration of loop i is not proved to finish a box of Y", at='"Y"'):
-        sch.reverse_compute_at("C", i)
+    sch.reverse_compute_at("C", i)
+    computes_the_same(matmul_relu(), sch.func)
+
+
+def test_reverse_compute_at_takes_a_reduction_in_parts() -> None:
+    A = te.placeholder((8, 8), name="A")
+    B = te.compute((8, 8), lambda i, j: A[i, j] * 2.0, "B")
+    k = te.reduce_axis((0, 8), "k")
+    C = te.compute((8,), lambda i: te.sum(B[i, k], axis=k), "C")
+    func = te.create_prim_func([A, C])
+    sch = Schedule(func)
+    _, j = sch.get_loops("B")
+    sch.reverse_compute_at("C", sch.split(j, [None, 3])[0])
+    computes_the_same(func, sch.func)
 
 
 def test_reverse_compute_at_refuses_reads_at_shifted_places() -> None:
@@ -57,19 +83,39 @@ def test_reverse_compute_at_refuses_reads_at_shifted_places() -> None:
     C = te.compute((16,), lambda i: B[i] + B[i + 2], "C")
     sch = Schedule(te.create_prim_func([A, C]))
     (i,) = sch.get_loops("B")
+    with refused(sch, "block C needs different parts of v_i from its producers", at='"C"'):
+        sch.reverse_compute_at("C", i)
+
+
+def test_reverse_compute_at_refuses_reads_at_a_stride() -> None:
+    A = te.placeholder((32,), name="A")
+    B = te.compute((32,), lambda i: A[i] * 2.0, "B")
+    C = te.compute((16,), lambda i: B[i * 2], "C")
+    sch = Schedule(te.create_prim_func([A, C]))
+    (i,) = sch.get_loops("B")
     with refused(sch, "block C reads B at other indices than its own iterators", at='"C"'):
         sch.reverse_compute_at("C", i)
 
 
-def test_reverse_compute_at_refuses_to_cut_a_reduction() -> None:
-    A = te.placeholder((8, 8), name="A")
-    B = te.compute((8, 8), lambda i, j: A[i, j] * 2.0, "B")
-    k = te.reduce_axis((0, 8), "k")
-    C = te.compute((8,), lambda i: te.sum(B[i, k], axis=k), "C")
-    sch = Schedule(te.create_prim_func([A, C]))
-    _, j = sch.get_loops("B")
-    with refused(sch, "the reduction of block C over v_k would be cut in parts", at='"C"'):
-        sch.reverse_compute_at("C", j)
+@pytest.mark.parametrize("read", ["B[vi + 2]", "B[17 - vi]", "B[vi // 6 * 6 + vi % 6]"])
+def test_reverse_compute_at_follows_shifts_and_mirrors(read: str) -> None:
+    sch = scheduled(SHIFTED.format(read=read))
+    before = sch.func
+    (i,) = sch.get_loops("B")
+    sch.reverse_compute_at("C", sch.split(i, [None, 4])[0])
+    computes_the_same(before, sch.func)
+
+
+def test_reverse_compute_at_follows_a_flattening() -> None:
+    A = te.placeholder((6, 8), name="A")
+    B = te.compute((6, 8), lambda i, j: A[i, j] * 2.0, "B")
+    C = te.compute((48,), lambda i: B[i // 8, i % 8], "C")
+    func = te.create_prim_func([A, C])
+    for loop in (0, 1):
+        sch = Schedule(func)
+        sch.reverse_compute_at("C", sch.get_loops("B")[loop])
+        assert len(sch.get_loops("C")) == 2
+        computes_the_same(func, sch.func)
 
 
 def test_reverse_compute_at_refuses_producers_of_different_parts() -> None:
@@ -117,15 +163,16 @@ def test_reverse_compute_at_refuses_producers_that_make_different_parts() -> Non
         sch.reverse_compute_at("C", i)
 
 
-def test_reverse_compute_at_refuses_iterations_that_overlap() -> None:
+def test_reverse_compute_at_takes_iterations_that_overlap() -> None:
     text = OVERLAPPING.replace("B[vi] + S[vi]", "B[vi]").replace("B[vi], S[vi]", "B[vi]")
     sch = scheduled(text)
     i, _ = sch.get_loops("B")
-    with refused(sch, "would run again for each iteration of loop i", at='"C"'):
-        sch.reverse_compute_at("C", i)
+    before = sch.func
+    sch.reverse_compute_at("C", i)
+    computes_the_same(before, sch.func)
 
 
-def test_reverse_compute_at_refuses_a_loop_that_the_block_does_not_need() -> None:
+def test_reverse_compute_at_runs_again_in_a_loop_that_the_block_does_not_need() -> None:
     sch = scheduled("""
 @T.prim_func
 def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
@@ -144,8 +191,9 @@ def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
             C[vi] = B[vi]
 """)
     _, i = sch.get_loops("B")
-    with refused(sch, "would run again for each iteration of loop again", at='"C"'):
-        sch.reverse_compute_at("C", i)
+    before = sch.func
+    sch.reverse_compute_at("C", i)
+    computes_the_same(before, sch.func)
 
 
 def test_reverse_compute_at_refuses_inputs_that_come_after_the_loop() -> None:
@@ -204,3 +252,48 @@ def test_reverse_compute_at_refuses_an_output_that_is_touched_before() -> None:
     (i,) = sch.get_loops("B")
     with refused(sch, "block B touches A, which block C writes, before it", at='"B"'):
         sch.reverse_compute_at("C", i)
+
+
+CHAIN = """
+@T.prim_func
+def main(
+    A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32")
+):
+    B = T.sblock_alloc_buffer((16,))
+    for i in range(16):
+        with T.sblock("B"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(B[vi])
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(16):
+        with T.sblock("C"):
+            vi = T.axis.spatial(16, i)
+            T.reads(B[vi])
+            T.writes(C[vi])
+            C[vi] = B[vi] + T.float32(1)
+    for i in range(16):
+        with T.sblock("D"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(D[vi])
+            D[vi] = A[vi]
+"""
+
+SHIFTED = """
+@T.prim_func
+def main(A: T.Buffer((18,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.sblock_alloc_buffer((18,))
+    for i in range(18):
+        with T.sblock("B"):
+            vi = T.axis.spatial(18, i)
+            T.reads(A[vi])
+            T.writes(B[vi])
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(16):
+        with T.sblock("C"):
+            vi = T.axis.spatial(16, i)
+            T.reads(B[0:18])
+            T.writes(C[vi])
+            C[vi] = {read}
+"""
