@@ -190,18 +190,22 @@ def insert_copy(scope: Scope, place: Place, nest: Stmt, cache: Buffer | None) ->
 # What
 
 
-def written_box(site: Site, buffer: Buffer, fixed: set[Var]) -> Box:
+def box_of_writes(site: Site, buffer: Buffer, fixed: set[Var]) -> Box:
     """Return a box that holds all that a block writes of a buffer while `fixed` stand."""
     return _hull_of(site, [a for a in site.facts.writes if a.buffer == buffer], fixed)
 
 
-def touched_box(site: Site, buffer: Buffer, fixed: set[Var]) -> Box:
+def box_of_reads(site: Site, buffer: Buffer, fixed: set[Var]) -> Box:
     """Return a box that holds all that a block reads of a buffer while `fixed` stand."""
     return _hull_of(site, [a for a in site.facts.reads if a.buffer == buffer], fixed)
 
 
 def _hull_of(site: Site, accesses: Sequence[Access], fixed: set[Var]) -> Box:
-    boxes = [read_box(site, access, fixed) for access in accesses]
+    return hull_of([read_box(site, access, fixed) for access in accesses])
+
+
+def hull_of(boxes: Sequence[Box]) -> Box:
+    """Return a box that holds some boxes."""
     box = boxes[0]
     for other in boxes[1:]:
         box = tuple(hull(a, b) for a, b in zip(box, other, strict=True))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from compiler.ir.nodes import TRUE, BlockRealize, For, PrimFunc, Var
 from compiler.schedule.cache import (
     Place,
+    box_of_reads,
+    box_of_writes,
     cache_of,
     child_position,
     insert_copy,
@@ -12,8 +14,6 @@ from compiler.schedule.cache import (
     region_buffer,
     require_memory_scope,
     require_no_pointer,
-    touched_box,
-    written_box,
 )
 from compiler.schedule.copy_block import copy_nest, parts_of, redirect
 from compiler.schedule.error import refusal
@@ -63,7 +63,7 @@ def cache_inplace(
     require_no_vector_around((*scope.path, *site.path), refuse)
     place = _around(site)
     standing: set[Var] = set(site.extents)
-    fetched, put = touched_box(site, buffer, standing), written_box(site, buffer, standing)
+    fetched, put = box_of_reads(site, buffer, standing), box_of_writes(site, buffer, standing)
     always = site.realize.predicate == TRUE and not conditions(site)
     is_exact = always and is_all_written(site, buffer, put, standing)
     if not is_exact and (fetched != put or place.concurrent_loop() is not None):

@@ -8,6 +8,8 @@ from compiler.ir.nodes import Buffer, BufferRegion, PrimFunc, Var
 from compiler.ir.simplify import normal
 from compiler.schedule.cache import (
     Place,
+    box_of_reads,
+    box_of_writes,
     cache_of,
     insert_copy,
     is_all_written,
@@ -18,8 +20,6 @@ from compiler.schedule.cache import (
     require_copy_holds,
     require_memory_scope,
     require_no_pointer,
-    touched_box,
-    written_box,
 )
 from compiler.schedule.copy_block import (
     Part,
@@ -118,7 +118,7 @@ def _written(
 ) -> tuple[tuple[Part, ...], bool]:
     """Return what the writer writes around the place of the copy, and whether it is all of it."""
     standing = place.standing(writer)
-    box = written_box(writer, buffer, standing)
+    box = box_of_writes(writer, buffer, standing)
     return parts_of(buffer, box), is_all_written(writer, buffer, box, standing)
 
 
@@ -145,7 +145,7 @@ def _holds(box: Box, readers: Sequence[Site], buffer: Buffer, fixed: set[Var]) -
     return all(
         contains(outer, inner, size, reader.extents)
         for reader in readers
-        for outer, inner, size in zip(box, touched_box(reader, buffer, fixed), sizes, strict=True)
+        for outer, inner, size in zip(box, box_of_reads(reader, buffer, fixed), sizes, strict=True)
     )
 
 

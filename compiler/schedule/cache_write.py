@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from compiler.ir.nodes import Buffer, PrimFunc
 from compiler.schedule.cache import (
     Place,
+    box_of_writes,
     cache_of,
     insert_copy,
     is_all_written,
@@ -16,7 +17,6 @@ from compiler.schedule.cache import (
     require_copy_holds,
     require_memory_scope,
     require_no_pointer,
-    written_box,
 )
 from compiler.schedule.copy_block import copy_nest, is_passed_on, is_whole, parts_of, redirect
 from compiler.schedule.coverage import share_loops
@@ -71,7 +71,7 @@ def cache_write(
     require_copy_holds(scope, buffer, site, chosen, place)
 
     standing = place.standing(site)
-    box = written_box(site, buffer, standing)
+    box = box_of_writes(site, buffer, standing)
     if not is_all_written(site, buffer, box, standing):
         require_harmless(scope, site, buffer, place)
     parts = parts_of(buffer, box)

@@ -32,7 +32,7 @@ from compiler.schedule.copy_block import Part, whole_of
 from compiler.schedule.digits import extent_or_unknown
 from compiler.schedule.error import Refuse
 from compiler.schedule.placement import require_no_vector_around
-from compiler.schedule.region import Box, hull
+from compiler.schedule.region import Box
 from compiler.schedule.rewrite_access import Mode
 from compiler.schedule.scope import Scope, scope_of_block
 from compiler.schedule.site import Site
@@ -80,14 +80,6 @@ def body_of_loop(
         raise refuse(f"loop {loop.name} is not around block {block} in its scope", path[-1])
     require_no_vector_around(path, refuse)
     return Body(scope, path[len(scope.path) - 1 :], buffer)
-
-
-def whole_box(boxes: Sequence[Box]) -> Box:
-    """Return a box that holds some boxes."""
-    box = boxes[0]
-    for other in boxes[1:]:
-        box = tuple(hull(a, b) for a, b in zip(box, other, strict=True))
-    return box
 
 
 def parts_inside(body: Body, box: Box, refuse: Refuse) -> tuple[Part, ...]:

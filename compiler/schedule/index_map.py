@@ -15,7 +15,7 @@ from compiler.ir.bounds import bounds
 from compiler.ir.dtypes import DType, is_integer
 from compiler.ir.names import Names
 from compiler.ir.nodes import BinOp, Expr, IntImm, Var, dtype_of
-from compiler.ir.print_expr import print_expr, print_tuple
+from compiler.ir.print_expr import print_expr
 from compiler.ir.simplify import simplify
 from compiler.ir.visit import map_expr, substitute, transform_expr
 from compiler.schedule.lambda_text import LambdaError, read_lambda
@@ -141,7 +141,8 @@ class IndexMap:
     def __str__(self) -> str:
         names = Names()
         params = ", ".join(names.bind(param) for param in self.params)
-        return f"lambda{' ' if params else ''}{params}: {print_tuple(self.results, names)}"
+        results = "".join(f"{print_expr(result, names)}, " for result in self.results)
+        return f"lambda{' ' if params else ''}{params}: ({results.removesuffix(' ')})"
 
 
 IndexMapLike: TypeAlias = IndexMap | Callable[..., object] | str
@@ -189,7 +190,7 @@ def parameters_of(function: Callable[..., object], ndim: int | None) -> list[str
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             if ndim is None:
                 raise IndexMapError("ndim is needed: the map takes any number of indices")
-            names.extend(f"{parameter.name}{n}" for n in range(ndim - len(names)))
+            names.extend(f"{parameter.name}_{n}" for n in range(ndim - len(names)))
         elif parameter.kind in (
             inspect.Parameter.POSITIONAL_ONLY,
             inspect.Parameter.POSITIONAL_OR_KEYWORD,

@@ -68,7 +68,7 @@ def read_lambda(text: str, num_args: int | None) -> tuple[list[str], Function]:
     if rest is not None:
         if num_args is None:
             raise LambdaError("the lambda takes any number of indices: how many is not known")
-        names.extend(f"{rest.arg}{n}" for n in range(num_args - len(names)))
+        names.extend(f"{rest.arg}_{n}" for n in range(num_args - len(names)))
     if len(names) > MAX_ITEMS:
         raise LambdaError(f"the lambda takes more than {MAX_ITEMS} indices")
 

@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 from compiler.ir.dtypes import DType, is_float, wrapped
 from compiler.ir.nodes import Expr, FloatImm, IntImm, Var, dtype_of
-from compiler.ir.print_expr import show_expr
 from compiler.ir.visit import substitute
 from compiler.schedule.index_map import IndexMap, IndexMapError, parameters_of, show
 from compiler.schedule.lambda_text import LambdaError, read_lambda
@@ -30,10 +29,9 @@ class PadValue:
         return substitute(self.value, dict(zip(self.params, indices, strict=True)))
 
     def __str__(self) -> str:
-        if not self.params:
-            return show_expr(self.value)
         names = ", ".join(param.name for param in self.params)
-        return f"lambda {names}: {show(self.params, self.value)}"
+        space = " " if names else ""
+        return f"lambda{space}{names}: ({show(self.params, self.value)},)"
 
 
 def as_pad_value(given: PadValueLike, ndim: int, dtype: DType, index_dtype: DType) -> PadValue:
@@ -48,7 +46,7 @@ def as_pad_value(given: PadValueLike, ndim: int, dtype: DType, index_dtype: DTyp
     Raises:
         IndexMapError: If it is no value of that type, or of another number of indices.
     """
-    params = tuple(Var(f"axis{n}", index_dtype) for n in range(ndim))
+    params = tuple(Var(f"indices_{n}", index_dtype) for n in range(ndim))
     value: Expr
     match given:
         case IntImm() | FloatImm():

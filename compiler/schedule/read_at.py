@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from compiler.ir.nodes import PrimFunc, Var
 from compiler.schedule.cache import (
+    box_of_reads,
     cache_of,
     child_position,
+    hull_of,
     insert_copy,
     require_memory_scope,
-    touched_box,
 )
-from compiler.schedule.copy_at import body_of_loop, copy_block, parts_inside, whole_box
+from compiler.schedule.copy_at import body_of_loop, copy_block, parts_inside
 from compiler.schedule.copy_block import redirect
 from compiler.schedule.error import refusal
 from compiler.schedule.tree import fresh_block_name
@@ -63,8 +64,8 @@ def read_at(
     if writers and concurrent is not None:
         reason = f"block {writers[0].name} writes {buffer.name} in loop {concurrent.var.name}"
         raise refuse(f"{reason}, which runs side by side", writers[0].realize)
-    boxes = [touched_box(site, buffer, place.standing(site)) for site in readers]
-    parts = parts_inside(body, whole_box(boxes), refuse)
+    boxes = [box_of_reads(site, buffer, place.standing(site)) for site in readers]
+    parts = parts_inside(body, hull_of(boxes), refuse)
     cache = cache_of(func, buffer, memory_scope)
     name = fresh_block_name(func, f"{buffer.name}_{memory_scope}")
     copy = copy_block(name, buffer, cache, parts, body)

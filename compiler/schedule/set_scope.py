@@ -60,10 +60,15 @@ def _require_own_values(scope: Scope, buffer: Buffer) -> None:
         threads = {loop for loop in reader.loops if loop.kind == "thread_binding"}
         if any(isinstance(s, For) and s.kind == "thread_binding" for s in _inside(reader)):
             raise scope.refuse(f"block {reader.name} holds threads of its own", reader.realize)
-        if threads and not any(
-            threads <= set(writer.loops) and covers_reads(writer, reader, buffer)
-            for writer in scope.writers(buffer)
-            if writer is not reader
+        starts_anew = reader.writes(buffer) and reader.kind in ("complete", "reduction")
+        if (
+            threads
+            and not starts_anew
+            and not any(
+                threads <= set(writer.loops) and covers_reads(writer, reader, buffer)
+                for writer in scope.writers(buffer)
+                if writer is not reader
+            )
         ):
             reason = f"a thread of block {reader.name} may read what another wrote to {buffer.name}"
             raise scope.refuse(f"{reason}: it can't be local", reader.realize)

@@ -230,7 +230,7 @@ _SPECS = (
             _BLOCK,
             _BUFFER,
             _INDEX_MAP,
-            Parameter("pad_value", "pad_value", is_optional=True),
+            _attribute("pad_value", "pad_value", is_optional=True),
             _attribute("assume_injective_transform", "bool", is_optional=True),
         ),
     ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -30,13 +29,12 @@ class Layout:
 
     index_map: IndexMap
     pad_value: PadValue | None
-    pad_note: int | float | str | None
     parameter: str | None  # the name of the buffer, if it is a parameter
 
     def arguments(self) -> dict[str, object]:
         """Return what an instruction notes."""
-        pad = {} if self.pad_note is None else {"pad_value": self.pad_note}
-        return {"index_map": str(self.index_map), **pad}
+        pad_value = None if self.pad_value is None else str(self.pad_value)
+        return {"index_map": str(self.index_map), "pad_value": pad_value}
 
 
 class StorageArguments(Queries):
@@ -88,16 +86,16 @@ class StorageArguments(Queries):
         known = ", ".join(dict.fromkeys(r.buffer.name for r in regions)) or "nothing"
         raise refuse(f"block {block} does not touch {_name(given)}, but {known}", realize)
 
-    def _consumers(
-        self, primitive: str, func: PrimFunc, given: Sequence[BlockRV | str] | None
-    ) -> tuple[dict[str, object], list[str]]:
-        """Return how an instruction notes some consumers, and their names."""
-        found = [self._find(primitive, consumer) for consumer in given or ()]
-        if any(other is not func for _, other, _ in found):
+    def _with_consumers(
+        self, primitive: str, block: BlockRV | str, given: Sequence[BlockRV | str] | None
+    ) -> tuple[list[BlockRV], PrimFunc, list[str]]:
+        """Return the handles, the function and the names of a block and of some consumers."""
+        consumers = [self._find(primitive, consumer) for consumer in given or ()]
+        handle, func, name = self._find(primitive, block)
+        if any(other is not func for _, other, _ in consumers):
             raise self._fail(primitive, "the blocks are in different functions", func)
-        names = [name for _, _, name in found]
-        handles = [handle for handle, _, _ in found]
-        return ({"consumer_blocks": handles} if found else {}), names
+        handles = [handle, *(consumer for consumer, _, _ in consumers)]
+        return handles, func, [name, *(title for _, _, title in consumers)]
 
     def _map(self, primitive: str, func: PrimFunc, block: str, given: IndexMapLike) -> IndexMap:
         """Return a map of the iterators of a block."""
@@ -127,14 +125,12 @@ class StorageArguments(Queries):
         try:
             given = as_index_map(index_map, len(buffer.shape))
             if pad_value is None:
-                return Layout(given, None, None, parameter)
+                return Layout(given, None, parameter)
             rank = len(given.results)
             value = as_pad_value(pad_value, rank, buffer.dtype, dtype)
         except IndexMapError as error:
             raise refuse(str(error), realize) from None
-        if isinstance(pad_value, int | float) and math.isfinite(pad_value):
-            return Layout(given, value, pad_value, parameter)
-        return Layout(given, value, str(value), parameter)
+        return Layout(given, value, parameter)
 
     def _require_integers(
         self, primitive: str, func: PrimFunc, numbers: Mapping[str, object]

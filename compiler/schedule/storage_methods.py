@@ -68,12 +68,17 @@ class StorageMethods(StorageArguments):
             ScheduleError: If a requirement does not hold.
         """
         name = "cache_read"
-        handle, func, title = self._find(name, block)
-        consumers, names = self._consumers(name, func, consumer_blocks)
-        index = self._index(name, func, title, read_buffer_index, "read")
-        func, copy = cache_read(func, title, index, storage_scope, names)
-        arguments = {"block": handle, "read_buffer_index": index, "storage_scope": storage_scope}
-        return self._copied(name, func, copy, {**arguments, **consumers})
+        handles, func, titles = self._with_consumers(name, block, consumer_blocks)
+        index = self._index(name, func, titles[0], read_buffer_index, "read")
+        func, copy = cache_read(func, titles[0], index, storage_scope, titles[1:])
+        arguments: dict[str, object] = {
+            "block": handles[0],
+            "read_buffer_index": index,
+            "storage_scope": storage_scope,
+        }
+        if consumer_blocks:
+            arguments["consumer_blocks"] = handles[1:]
+        return self._copied(name, func, copy, arguments)
 
     def cache_write(
         self,
@@ -95,12 +100,17 @@ class StorageMethods(StorageArguments):
             ScheduleError: If a requirement does not hold.
         """
         name = "cache_write"
-        handle, func, title = self._find(name, block)
-        consumers, names = self._consumers(name, func, consumer_blocks)
-        index = self._index(name, func, title, write_buffer_index, "write")
-        func, copy = cache_write(func, title, index, storage_scope, names)
-        arguments = {"block": handle, "write_buffer_index": index, "storage_scope": storage_scope}
-        return self._copied(name, func, copy, {**arguments, **consumers})
+        handles, func, titles = self._with_consumers(name, block, consumer_blocks)
+        index = self._index(name, func, titles[0], write_buffer_index, "write")
+        func, copy = cache_write(func, titles[0], index, storage_scope, titles[1:])
+        arguments: dict[str, object] = {
+            "block": handles[0],
+            "write_buffer_index": index,
+            "storage_scope": storage_scope,
+        }
+        if consumer_blocks:
+            arguments["consumer_blocks"] = handles[1:]
+        return self._copied(name, func, copy, arguments)
 
     def cache_inplace(
         self, block: BlockRV | str, read_buffer_index: BufferIndex, storage_scope: str
@@ -341,9 +351,12 @@ class StorageMethods(StorageArguments):
         if layout.parameter is not None:
             key = (func.name, layout.parameter)
             self._layouts[key] = (*self._layouts.get(key, ()), str(layout.index_map))
-        arguments = {"block": handle, "buffer": (mode, index), **layout.arguments()}
-        if assume_injective_transform:
-            arguments["assume_injective_transform"] = True
+        arguments = {
+            "block": handle,
+            "buffer": (mode, index),
+            **layout.arguments(),
+            "assume_injective_transform": assume_injective_transform,
+        }
         self._record(name, arguments)
 
     def transform_block_layout(self, block: BlockRV | str, index_map: IndexMapLike) -> None:

@@ -46,9 +46,9 @@ def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) 
     Requires:
         The block stands alone in loops, one for each of its iterators and of its extent, and
         always runs. Its runs may change places: it computes different elements for different
-        spatial iterators, and its reduction, if it is one, may go in any order. The map takes as
-        many indices as the block has iterators, and is bijective. No new iterator is made of both
-        spatial and reduction iterators.
+        spatial iterators, and its reduction, if it is one, may go in any order, or goes in the
+        one that it has. The map takes as many indices as the block has iterators, and is
+        bijective. No new iterator is made of both spatial and reduction iterators.
 
     Rewrites:
         for i, j in T.grid(n, m):            for ax0 in range(n * m):
@@ -60,7 +60,6 @@ def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) 
     refuse = refusal("transform_block_layout", func)
     scope, site = scope_of_block(func, block, refuse)
     loops = _own_loops(site, refuse)
-    _require_any_order(site, refuse)
     extents = _extents(site, refuse)
     try:
         given = as_index_map(index_map, len(extents))
@@ -73,6 +72,7 @@ def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) 
         where = show(inverse.index_map.params, inverse.padding)
         reason = f"the map {given} is not bijective: no iterator of block {block} goes where"
         raise refuse(f"{reason} {where}", site.realize)
+    _require_any_order(site, given, refuse)
     new = _new_iterators(site, given, given.map_shape(extents), refuse)
     mapping = dict(
         zip(
@@ -113,13 +113,28 @@ def _own_loops(site: Site, refuse: Refuse) -> tuple[For, ...]:
     return site.loops
 
 
-def _require_any_order(site: Site, refuse: Refuse) -> None:
+def _require_any_order(site: Site, index_map: IndexMap, refuse: Refuse) -> None:
+    """Refuse if the order in which a block runs counts and may be another one."""
     kind = site.kind
     if isinstance(kind, Unknown):
         raise refuse(kind.reason, site.realize)
-    if kind in ("reduction", "update") and not is_commutative(site.block):
+    if (
+        kind in ("reduction", "update")
+        and not is_commutative(site.block)
+        and not _keeps_reduction_order(site, index_map)
+    ):
         reason = f"the reduction of block {site.name} is not known to be commutative"
         raise refuse(reason, site.realize)
+
+
+def _keeps_reduction_order(site: Site, index_map: IndexMap) -> bool:
+    """Tell whether the points of a reduction are taken in the same order as before."""
+    pairs = zip(site.block.iter_vars, index_map.params, site.realize.iter_values, strict=True)
+    reduce = [(param, value) for i, param, value in pairs if i.kind != "spatial"]
+    loops = [loop.var for loop in site.loops if any(loop.var is value for _, value in reduce)]
+    params = {param for param, _ in reduce}
+    made = [r for r in index_map.results if any(node in params for node in walk(r))]
+    return loops == [value for _, value in reduce] and made == [param for param, _ in reduce]
 
 
 def _extents(site: Site, refuse: Refuse) -> list[int]:

