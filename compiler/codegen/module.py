@@ -15,7 +15,7 @@ from compiler.codegen.statements import CACHE_LINE_BYTES, StatementEmitter
 from compiler.codegen.threads import LAUNCH, launch_runtime
 from compiler.codegen.types import scalar_type
 from compiler.ir.dtypes import is_integer
-from compiler.ir.llvm_calls import LLVM_CALL, llvm_function
+from compiler.ir.llvm_calls import LLVM_CALL, is_offered, llvm_function
 from compiler.ir.nodes import Buffer, Call, For, Load, Stmt, Store, StringImm, Var
 from compiler.ir.visit import walk
 from compiler.passes.promote_accumulators import register_buffers
@@ -205,13 +205,13 @@ def _check_functions(stmt: Stmt, target: Target) -> None:
     Raises:
         CodegenError: Naming the function and the feature.
     """
-    offered = set(target.features.split(","))
     for node in walk(stmt):
         match node:
-            case Call(name, (StringImm(function), *_), _) if name == LLVM_CALL:
-                needed = llvm_function(function).feature
-                if needed is not None and not offered.issuperset(needed.split(",")):
-                    raise CodegenError(f"{function} needs {needed}, which {target.cpu} lacks")
+            case Call(name, (StringImm(text), *_), _) if name == LLVM_CALL:
+                function = llvm_function(text)
+                if not is_offered(function, target.features):
+                    needed = str(function.feature).replace("|", " or ")
+                    raise CodegenError(f"{text} needs {needed}, which {target.cpu} lacks")
             case _:
                 pass
 

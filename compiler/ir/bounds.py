@@ -7,7 +7,18 @@ from typing import TypeAlias
 
 from compiler.ir.affine import Affine, affine
 from compiler.ir.dtypes import DType, bits, is_integer, is_signed, wrapped
-from compiler.ir.nodes import BinOp, Cast, Conditional, Expr, IntImm, Select, Var, dtype_of
+from compiler.ir.nodes import (
+    BinOp,
+    Broadcast,
+    Cast,
+    Conditional,
+    Expr,
+    IntImm,
+    Ramp,
+    Select,
+    Var,
+    dtype_of,
+)
 
 Interval: TypeAlias = tuple[int, int]
 """Both ends included."""
@@ -91,6 +102,12 @@ def reach(expr: Expr, ranges: Ranges) -> Interval:
         case Select(_, then, otherwise) | Conditional(_, then, otherwise):
             a, b = reach(then, ranges), reach(otherwise, ranges)
             found = min(a[0], b[0]), max(a[1], b[1])
+        case Broadcast(value, _):
+            found = reach(value, ranges)
+        case Ramp(base, stride, lanes):
+            low, high = reach(base, ranges)
+            last = stride * (lanes - 1)
+            found = low + min(last, 0), high + max(last, 0)
         case Cast(_, value) if is_integer(dtype_of(value)) or dtype_of(value) == "bool":
             found = reach(value, ranges)
         case _:

@@ -26,7 +26,8 @@ class LlvmFunction:
     """A function by LLVM's name, without the suffix that tells its type.
 
     `args` and `result` are None where it is overloaded; a reduction has a scalar for its result,
-    and takes a scalar to start from if `has_start`.
+    and takes a scalar to start from if `has_start`. `feature` names the CPU features that it needs,
+    all of those between two bars.
     """
 
     name: str
@@ -106,18 +107,18 @@ def _widening(
 
 
 def _dots() -> list[LlvmFunction]:
-    sizes = ((4, "128", "+avx512vl"), (8, "256", "+avx512vl"), (16, "512", "+avx512vnni"))
+    narrow = "+avx512vl,+avx512vnni|+avxvnni"
     return [
         LlvmFunction(
-            f"llvm.x86.avx512.vpdpbusd.{suffix}",
+            f"llvm.x86.avx512.vpdpbusd.{32 * lanes}",
             3,
             _vpdpbusd,
             (("int32", lanes),) * 3,
             ("int32", lanes),
-            "+avx512vnni" if feature == "+avx512vnni" else f"{feature},+avx512vnni",
+            feature,
             "int",
         )
-        for lanes, suffix, feature in sizes
+        for lanes, feature in ((4, narrow), (8, narrow), (16, "+avx512vnni"))
     ]
 
 
@@ -224,6 +225,14 @@ def llvm_result(name: str, args: Sequence[VectorType]) -> VectorType:
     if list(args) != expected or not is_taken:
         raise LlvmCallProblem(f"{name} does not take {_spelled(args)}")
     return (vector[0], 1) if function.is_reduction else vector
+
+
+def is_offered(function: LlvmFunction, features: str) -> bool:
+    """Tell whether a CPU, by LLVM's text of its features, has what a function needs."""
+    offered = set(features.split(","))
+    return function.feature is None or any(
+        offered.issuperset(all_of.split(",")) for all_of in function.feature.split("|")
+    )
 
 
 def spelled(dtype: str, lanes: int) -> str:

@@ -92,7 +92,7 @@ def print_expr(expr: Expr, names: Names, parent: int = 0) -> str:  # noqa: C901
         case Conditional(condition, then, otherwise):
             return _call("if_then_else", (condition, then, otherwise), names)
         case Cast(dtype, value):
-            return f'T.Cast("{dtype}", {print_expr(value, names)})'
+            return f'T.Cast("{spelled(dtype, lanes_of(value))}", {print_expr(value, names)})'
         case Call(name, args, dtype) if name in OPAQUE and OPAQUE[name].dtype is None:
             # The name alone does not say its type.
             text = _call(name, args, names)

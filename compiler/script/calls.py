@@ -26,6 +26,7 @@ from compiler.ir.nodes import (
     Ramp,
     Select,
     dtype_of,
+    lanes_of,
 )
 from compiler.ir.opaque import OPAQUE
 from compiler.ir.promotion import converted, is_anything
@@ -53,6 +54,7 @@ from compiler.script.special import (
     llvm_call,
     opaque,
     reinterpret,
+    vector_type,
 )
 
 Parser: TypeAlias = Callable[[Context, ast.Call], Expr]
@@ -227,12 +229,20 @@ def _select(context: Context, node: ast.Call) -> Expr:
 
 def _cast(context: Context, node: ast.Call) -> Expr:
     two = bind(context, node, ("dtype", "value"))
-    return _conversion(dtype(context, two["dtype"]), expression(context, two["value"]))
+    return _converted(context, two["dtype"], two["value"])
 
 
 def _cast_to(context: Context, node: ast.Call) -> Expr:
     two = bind(context, node, ("value", "dtype"))
-    return _conversion(dtype(context, two["dtype"]), expression(context, two["value"]))
+    return _converted(context, two["dtype"], two["value"])
+
+
+def _converted(context: Context, to: ast.expr, node: ast.expr) -> Expr:
+    of, lanes = vector_type(context, to)
+    value = expression(context, node)
+    if lanes not in (1, lanes_of(value)):
+        raise context.error(f"{lanes_of(value)} lane(s) can't be converted to {lanes}", to)
+    return _conversion(of, value)
 
 
 def _not(context: Context, node: ast.Call) -> Expr:

@@ -81,7 +81,7 @@ def reinterpret(context: Context, node: ast.Call) -> Expr:
         ScriptError: If they are no whole number of values of that type.
     """
     two = bind(context, node, ("dtype", "value"))
-    of, lanes = _vector_type(context, two["dtype"])
+    of, lanes = vector_type(context, two["dtype"])
     value = expression(context, two["value"])
     size = lanes_of(value) * bits(dtype_of(value))
     if size != lanes * bits(of) or "bool" in (of, dtype_of(value)):
@@ -97,7 +97,7 @@ def llvm_call(context: Context, node: ast.Call) -> Expr:
     """
     if len(node.args) < 2 or node.keywords:
         raise context.error("expected a type, the name of a function, and its operands", node)
-    of, lanes = _vector_type(context, node.args[0])
+    of, lanes = vector_type(context, node.args[0])
     name = string(context, node.args[1], "a function's name")
     operands = [expression(context, operand) for operand in node.args[2:]]
     # Older scripts say how many operands there are.
@@ -154,8 +154,12 @@ def _floating(context: Context, node: ast.Call) -> Expr:
     return value
 
 
-def _vector_type(context: Context, node: ast.expr) -> tuple[DType, int]:
-    """Parse a type such as "int8x32"."""
+def vector_type(context: Context, node: ast.expr) -> tuple[DType, int]:
+    """Parse a type such as "int8x32": the type of an element, and how many there are.
+
+    Raises:
+        ScriptError: If it is no type.
+    """
     text = string(context, node, "a type")
     base, separator, lanes = text.rpartition("x")
     if base in DTYPE_NAMED and separator and lanes.isdecimal() and len(lanes) < 6:
