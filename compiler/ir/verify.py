@@ -23,6 +23,7 @@ from compiler.ir.limits import (
     size_problem,
 )
 from compiler.ir.nodes import (
+    TRUE,
     Allocate,
     BinOp,
     Block,
@@ -206,8 +207,9 @@ class _Verifier:
         iterators = {v: i.var for i, v in zip(block.iter_vars, realize.iter_values, strict=True)}
         loops: dict[Var, Expr] = {v: i for v, i in iterators.items() if isinstance(v, Var)}
         inside = inside.assuming(substitute(realize.predicate, loops))
-        if self._blocks:
-            # Accesses may be relative to the iterators of the block around this one.
+        if self._blocks or realize.predicate != TRUE:
+            # Accesses may be relative to the iterators of the block around this one, and the
+            # predicate may speak of loops that make an iterator together.
             for iterator, value in zip(block.iter_vars, realize.iter_values, strict=True):
                 if not isinstance(value, Var | IntImm):
                     inside = inside.assuming(Compare("==", iterator.var, value))
