@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import Block, BlockRealize
+from compiler.ir.nodes import Block, BlockRealize, Store
 from compiler.schedule.handle import BlockRV, LoopRV
-from tests.property.random_choice import Draw, is_leaf, is_reduction, step
+from tests.property.random_choice import Draw, is_reduction, step
 
 
 def _has_consumers(draw: Draw, realize: BlockRealize) -> bool:
@@ -19,19 +19,20 @@ def _producer(draw: Draw) -> BlockRV:
     return draw.handle(draw.pick(r for r in draw.realizes() if _has_consumers(draw, r)))
 
 
-def _loop_of(draw: Draw, blocks: list[BlockRV]) -> LoopRV:
-    """Choose a loop that is around all of some blocks."""
+def _loop_of(draw: Draw, blocks: list[BlockRV], block: BlockRV) -> LoopRV:
+    """Choose a loop that is around all of some blocks, and not around another one."""
     shared = draw.loops(blocks[0])
-    for block in blocks[1:]:
-        around = {p.loop.var for p in draw.loops(block)}
+    for other in blocks[1:]:
+        around = {p.loop.var for p in draw.loops(other)}
         shared = [p for p in shared if p.loop.var in around]
-    return draw.pick(shared).handle
+    own = {p.loop.var for p in draw.loops(block)}
+    return draw.pick(p for p in shared if p.loop.var not in own).handle
 
 
 @step
 def compute_at(draw: Draw) -> None:
     block = _producer(draw)
-    loop = _loop_of(draw, draw.schedule.get_consumers(block))
+    loop = _loop_of(draw, draw.schedule.get_consumers(block), block)
     if draw.chance(3):
         draw.schedule.compute_at(block, loop, preserve_unit_loops=True)
     else:
@@ -42,7 +43,7 @@ def compute_at(draw: Draw) -> None:
 def reverse_compute_at(draw: Draw) -> None:
     realize = draw.pick(r for r in draw.realizes() if _has_producers(draw, r))
     block = draw.handle(realize)
-    loop = _loop_of(draw, draw.schedule.get_producers(block))
+    loop = _loop_of(draw, draw.schedule.get_producers(block), block)
     if draw.chance(3):
         draw.schedule.reverse_compute_at(block, loop, preserve_unit_loops=True)
     else:
@@ -57,7 +58,7 @@ def sample_compute_location(draw: Draw) -> None:
 
 
 def _is_plain(block: Block) -> bool:
-    return is_leaf(block) and not is_reduction(block) and block.init is None
+    return isinstance(block.body, Store) and not is_reduction(block) and block.init is None
 
 
 @step

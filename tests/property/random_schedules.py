@@ -69,7 +69,17 @@ class RandomTrace:
 
 
 # These do several primitives one after another, of which a later one may be refused.
-COMPOSED = frozenset({"annotate_software_pipeline", "pad_einsum", "tensorize"})
+COMPOSED = frozenset(
+    {
+        "annotate_software_pipeline",
+        "rolling_buffer",
+        "sample_categorical",
+        "sample_compute_location",
+        "sample_partitioned_tile",
+        "sample_perfect_tile",
+        "tensorize",
+    }
+)
 
 
 def whole_number_inputs(func: PrimFunc, seed: int) -> dict[str, Array]:
@@ -118,6 +128,15 @@ CONCURRENT = ("parallel", "vectorized", "thread_binding")
 def is_concurrent(func: PrimFunc) -> bool:
     """Tell whether a program has loops whose iterations run in no order."""
     return any(isinstance(node, For) and node.kind in CONCURRENT for node in walk(func.body))
+
+
+def may_be_unbuilt(func: PrimFunc) -> bool:
+    """Tell whether a program has threads or pipelines, which are not built if they are unsafe."""
+    return any(
+        isinstance(node, For)
+        and (node.kind == "thread_binding" or "software_pipeline_stage" in dict(node.annotations))
+        for node in walk(func.body)
+    )
 
 
 def reverse_concurrent_loops(func: PrimFunc) -> PrimFunc:

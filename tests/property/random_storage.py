@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compiler.ir.nodes import Block, Buffer, IntImm, static_shape
+from compiler.ir.dtypes import is_float
+from compiler.ir.nodes import Block, Buffer, IntImm, Seq, static_shape
 from compiler.schedule.handle import BlockRV
 from tests.property.random_choice import (
     Draw,
@@ -13,7 +14,9 @@ from tests.property.random_choice import (
     divisors,
     is_leaf,
     iter_extents,
+    perfect_chain,
     step,
+    uses,
 )
 
 SCOPES = ("global", "local", "shared")
@@ -91,17 +94,19 @@ def reindex(draw: Draw) -> None:
     draw.schedule.reindex(block, (kind, number))
 
 
-def _block_map(draw: Draw, block: Block) -> IndexMap:
-    """Draw a map from a block's iterators to as many indices as a copy shall have."""
-    return _index_map(draw, tuple(iter_extents(block)))
-
-
 @step
 def reindex_cache_read(draw: Draw) -> None:
+    """Copy what is read by the iterators that name its place, in any arrangement."""
     realize = draw.realize(lambda block: is_leaf(block) and bool(block.reads))
-    number = draw.choose(range(len(realize.block.reads)))
-    index_map = _block_map(draw, realize.block)
-    draw.schedule.reindex_cache_read(draw.handle(realize), number, draw.choose(SCOPES), index_map)
+    block = realize.block
+    number = draw.choose(range(len(block.reads)))
+    places = [r.minimum for r in block.reads[number].region]
+    extents = iter_extents(block)
+    used = [n for n, i in enumerate(block.iter_vars) if any(uses(p, i.var) for p in places)]
+    chosen = _index_map(draw, tuple(extents[n] for n in used))
+    draw.schedule.reindex_cache_read(
+        draw.handle(realize), number, draw.choose(SCOPES), lambda *i: chosen(*(i[n] for n in used))
+    )
 
 
 @step
@@ -137,14 +142,21 @@ def transform_layout(draw: Draw) -> None:
     if not _is_allocated(draw, buffer):
         raise NotApplicableError
     index_map = _index_map(draw, _shape(buffer))
-    pad_value = draw.choose((None, 0))
+    pad_value = draw.choose((None, 0.0 if is_float(buffer.dtype) else 0))
     draw.schedule.transform_layout(block, (kind, number), index_map, pad_value=pad_value)
 
 
 @step
 def transform_block_layout(draw: Draw) -> None:
-    realize = draw.realize(is_leaf)
-    index_map = _block_map(draw, realize.block)
+    """Let the loops around a block that has them for itself run over other iterators."""
+    candidates = []
+    for realize in draw.realizes(lambda block: is_leaf(block) and bool(block.iter_vars)):
+        chain = perfect_chain(draw.loops(draw.handle(realize)))
+        bound = tuple(place.loop.var for place in chain)
+        if bound == realize.iter_values and chain[-1].loop.body is realize:
+            candidates.append(realize)
+    realize = draw.pick(candidates)
+    index_map = _index_map(draw, tuple(iter_extents(realize.block)))
     draw.schedule.transform_block_layout(draw.handle(realize), index_map)
 
 
@@ -189,11 +201,10 @@ def annotate_double_buffer(draw: Draw) -> None:
 @step
 def annotate_software_pipeline(draw: Draw) -> None:
     """Overlap the parts of a loop that has several."""
-    block = draw.block()
-    place = draw.pick(p for p in draw.loops(block) if p.is_serial)
-    parts = len(draw.schedule.get_child_blocks(place.handle))
-    if parts < 2:
-        raise NotApplicableError
+    places = draw.loops(draw.block())
+    place = draw.pick(p for p in places if p.is_serial and isinstance(p.loop.body, Seq))
+    assert isinstance(place.loop.body, Seq)
+    parts = len(place.loop.body.stmts)
     stages = sorted(draw.choose((0, 1, 1)) for _ in range(parts))
     draw.schedule.annotate(place.handle, "software_pipeline_stage", stages)
     draw.schedule.annotate(place.handle, "software_pipeline_order", list(range(parts)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import Block
+from compiler.ir.nodes import BinOp, Block, BlockRealize, Load, Store, Var
+from compiler.ir.visit import walk
 from tests.property.random_choice import (
     Draw,
     NotApplicableError,
@@ -29,8 +30,8 @@ def decompose_reduction(draw: Draw) -> None:
 
 @step
 def rfactor(draw: Draw) -> None:
-    realize = draw.realize(lambda block: is_reduction(block) and is_leaf(block))
-    places = draw.loops(draw.handle(realize))
+    realize = draw.realize(lambda block: block.init is not None and is_leaf(block))
+    places = [p for p in draw.loops(draw.handle(realize)) if p.is_serial]
     loop = draw.pick(p.handle for p in places if kinds_of(realize, p.loop.var) == {"reduce"})
     rank = len(realize.block.writes[0].buffer.shape) if realize.block.writes else 0
     draw.schedule.rfactor(loop, draw.choose(range(rank + 1)))
@@ -39,11 +40,11 @@ def rfactor(draw: Draw) -> None:
 @step
 def blockize(draw: Draw) -> None:
     """Make a block of the inner loops of a nest, or of several blocks."""
-    if draw.chance(4):
-        loop = draw.pick(draw.loops(draw.block())).handle
-        draw.schedule.blockize(draw.schedule.get_child_blocks(loop))
-        return
     place = draw.pick(draw.loops(draw.block()))
+    siblings = draw.schedule.get_child_blocks(place.handle)
+    if len(siblings) > 1:
+        draw.schedule.blockize(siblings)
+        return
     if draw.chance(4):
         draw.schedule.blockize(place.handle, preserve_unit_iters=False)
     else:
@@ -73,31 +74,63 @@ def _is_padding(block: Block) -> bool:
 
 @step
 def pad_einsum(draw: Draw) -> None:
-    realize = draw.realize(lambda block: is_leaf(block) and is_reduction(block))
+    realize = draw.realize(lambda block: block.init is not None and _is_einsum(block))
     padding = [draw.choose((1, 2, 4)) for _ in iter_extents(realize.block)]
     draw.schedule.pad_einsum(draw.handle(realize), padding)
 
 
+def _is_einsum(block: Block) -> bool:
+    """Tell whether a block names each element by iterators alone."""
+    loads = [node for node in walk(block.body) if isinstance(node, Load)]
+    return is_leaf(block) and all(isinstance(i, Var) for load in loads for i in load.indices)
+
+
 @step
 def fuse_reduction_epilogue(draw: Draw) -> None:
-    reduction = draw.handle(draw.realize(lambda block: block.init is not None))
-    consumers = draw.schedule.get_consumers(reduction)
-    draw.schedule.fuse_reduction_epilogue(reduction, draw.pick(consumers))
+    """Start a sum from what is added to it afterwards."""
+    pairs = []
+    for realize in draw.realizes(lambda block: block.init is not None):
+        reduction = draw.handle(realize)
+        for consumer in draw.schedule.get_consumers(reduction):
+            found = draw.schedule.get(consumer)
+            if isinstance(found, BlockRealize) and _adds(found.block, realize.block):
+                pairs.append((reduction, consumer))
+    draw.schedule.fuse_reduction_epilogue(*draw.pick(pairs))
+
+
+def _adds(block: Block, reduction: Block) -> bool:
+    match block.body:
+        case Store(_, _, BinOp("+", Load(buffer), _) | BinOp("+", _, Load(buffer))):
+            return buffer == reduction.writes[0].buffer
+        case _:
+            return False
 
 
 @step
 def rolling_buffer(draw: Draw) -> None:
-    """Keep of a window what the next one needs, once the window's producer is next to it."""
-    candidates = []
-    for realize in draw.realizes(is_leaf):
+    """Compute what windows are over next to them, and keep of a window what the next one needs."""
+    pairs = []
+    for realize in draw.realizes(lambda block: isinstance(block.body, Store)):
         block = draw.handle(realize)
         consumers = draw.schedule.get_consumers(block)
-        if not consumers:
-            continue
-        shared = {p.loop.var for p in draw.loops(consumers[0])}
-        if any(p.loop.var in shared for p in draw.loops(block)):
-            candidates.append(block)
-    draw.schedule.rolling_buffer(draw.pick(candidates), 0)
+        found = draw.schedule.get(consumers[0]) if len(consumers) == 1 else None
+        if isinstance(found, BlockRealize) and _has_windows(found.block, realize.block):
+            spatial = [
+                p.handle
+                for p in draw.loops(consumers[0])
+                if p.is_serial and kinds_of(found, p.loop.var) == {"spatial"}
+            ]
+            pairs.append((block, spatial[-1:]))
+    block, loops = draw.pick(pairs)
+    draw.schedule.compute_at(block, draw.pick(loops))
+    draw.schedule.rolling_buffer(block, 0)
+
+
+def _has_windows(block: Block, producer: Block) -> bool:
+    """Tell whether a block reads places of what another one writes that overlap."""
+    buffers = {region.buffer for region in producer.writes}
+    loads = [n for n in walk(block.body) if isinstance(n, Load) and n.buffer in buffers]
+    return any(isinstance(i, BinOp) and i.op == "+" for load in loads for i in load.indices)
 
 
 @step
