@@ -31,16 +31,15 @@ be run (its instructions have no reference here) is refused too: nobody could sa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, overload
 
-from compiler.ir.nodes import TRUE, Block, BlockRealize, Buffer, PrimFunc, Seq, Stmt
+from compiler import te
+from compiler.ir.nodes import PrimFunc
 from compiler.schedule.check_intrinsic import why_not_same
-from compiler.schedule.decompose_reduction import decompose_reduction
-from compiler.schedule.tree import child_blocks, loops_below
-from compiler.te.create_prim_func import create_prim_func
-from compiler.te.value import Tensor
+from compiler.schedule.describe import describe
+from compiler.schedule.shipped_intrinsics import SHIPPED
 
 
 class TensorIntrinError(ValueError):
@@ -59,7 +58,7 @@ class TensorIntrin:
     desc: PrimFunc
     impl: PrimFunc
 
-    _known: ClassVar[dict[str, TensorIntrin | Callable[[], TensorIntrin]]] = {}
+    _known: ClassVar[dict[str, TensorIntrin]] = {}
 
     @classmethod
     def register(
@@ -78,7 +77,7 @@ class TensorIntrin:
         """
         if not name:
             raise TensorIntrinError("an intrinsic needs a name")
-        if name in cls._known and not override:
+        if (name in cls._known or name in SHIPPED) and not override:
             raise TensorIntrinError(
                 f'there is an intrinsic "{name}" already: override=True replaces it'
             )
@@ -106,20 +105,18 @@ class TensorIntrin:
         Raises:
             TensorIntrinError: If there is none.
         """
+        if name in SHIPPED and name not in cls._known:
+            cls._known[name] = cls(*SHIPPED[name]())
         found = cls._known.get(name)
-        if found is None:
-            if allow_missing:
-                return None
-            known = ", ".join(sorted(cls._known)) or "none"
+        if found is None and not allow_missing:
+            known = ", ".join(sorted({*cls._known, *SHIPPED}))
             raise TensorIntrinError(f'there is no intrinsic "{name}"; there are: {known}')
-        if not isinstance(found, TensorIntrin):
-            found = cls._known[name] = found()
         return found
 
     @classmethod
     def declare(
         cls,
-        tensors: Sequence[Tensor],
+        tensors: Sequence[te.Tensor],
         *,
         compute: PrimFunc | None = None,
         reset: PrimFunc | None = None,
@@ -152,22 +149,3 @@ class TensorIntrin:
                 raise TensorIntrinError(f"{tensors[-1].name} is no reduction: it has no {part}")
             made[impl.name] = cls.register(impl.name, desc, impl, override)
         return made
-
-
-def describe(tensors: Sequence[Tensor]) -> dict[str, PrimFunc]:
-    """Return the descriptions of a tensor expression: `compute`, and of a reduction its parts."""
-    whole = create_prim_func(tensors, "compute")
-    found = {"compute": whole}
-    (realize,) = child_blocks(whole.body)
-    if realize.block.init is None:
-        return found
-    outermost = next(loops_below(whole.body))
-    halves, _, _ = decompose_reduction(whole, realize.block.name, outermost.var)
-    init, update = halves.root.body.stmts if isinstance(halves.root.body, Seq) else ()
-    found["reset"] = _with_body("reset", halves.buffers[-1:], init)
-    found["update"] = _with_body("update", halves.buffers, update)
-    return found
-
-
-def _with_body(name: str, params: tuple[Buffer, ...], body: Stmt) -> PrimFunc:
-    return PrimFunc(name, params, BlockRealize((), TRUE, Block("root", (), (), (), body)))
