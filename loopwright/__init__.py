@@ -125,7 +125,6 @@ _HOMES = {
     "compiler.schedule.error": ("ScheduleError",),
     "compiler.schedule.schedule": ("Schedule",),
     "compiler.schedule.tensor_intrin": ("TensorIntrin", "TensorIntrinError"),
-    "compiler.schedule.tensor_intrin": ("TensorIntrin", "TensorIntrinError"),
     "compiler.schedule.trace": ("Trace",),
     "compiler.script": ("ScriptError", "parse", "parse_module"),
     "compiler.target": ("Target", "TargetError"),
