@@ -189,8 +189,8 @@ def _range(r: Range, names: Names) -> str:
     match r:
         case Range(_, IntImm(1)):
             return low
-        case Range(IntImm(minimum), IntImm(extent)):
-            return f"{low}:{minimum + extent}"
+        case Range(IntImm(minimum, dtype), IntImm(extent)):
+            return f"{low}:{_integer(minimum + extent, dtype)}"
         case Range(IntImm(0), extent):
             return f"0:{print_expr(extent, names)}"
         case Range(minimum, extent):

@@ -21,6 +21,8 @@ from compiler.ir.nodes import (
     IntImm,
     Let,
     Load,
+    MatchBuffer,
+    Ramp,
     Range,
     Seq,
     Stmt,
@@ -34,13 +36,14 @@ _ONE = IntImm(1)
 
 
 def access_regions(
-    body: Stmt, init: Stmt | None = None
+    body: Stmt, init: Stmt | None = None, views: tuple[MatchBuffer, ...] = ()
 ) -> tuple[tuple[BufferRegion, ...], tuple[BufferRegion, ...]]:
     """Return the regions read and written, each buffer once, in the order of first access.
 
     What `init` writes is not counted as read: the update reads only what the block itself wrote.
+    An access to a view counts as one to all that it is a view of.
     """
-    found = _Accesses()
+    found = _Accesses(views={view.buffer: view.source for view in views})
     if init is not None:
         found.stmt(init)
     initialised = tuple(found.writes)
@@ -51,7 +54,7 @@ def access_regions(
 
 def with_regions(block: Block) -> Block:
     """Return `block` with its reads and writes computed from its body."""
-    reads, writes = access_regions(block.body, block.init)
+    reads, writes = access_regions(block.body, block.init, block.match_buffers)
     local = set(block.alloc_buffers)
     return Block(
         block.name,
@@ -71,6 +74,8 @@ class _Accesses:
     reads: dict[Buffer, BufferRegion] = field(default_factory=dict)
     writes: dict[Buffer, BufferRegion] = field(default_factory=dict)
     loops: dict[Var, int] = field(default_factory=dict)  # loops inside the block, by extent
+    views: dict[Buffer, BufferRegion] = field(default_factory=dict)
+    unknown: set[Var] = field(default_factory=set)  # what may be anything inside the block
 
     def stmt(self, stmt: Stmt) -> None:  # noqa: C901 - one case a node
         match stmt:
@@ -79,8 +84,9 @@ class _Accesses:
                 self._add(self.writes, _point(buffer, indices))
             case Evaluate(value):
                 self._exprs(value)
-            case Let(_, value, body):
+            case Let(var, value, body):
                 self._exprs(value)
+                self.unknown.add(var)
                 self.stmt(body)
             case Seq(stmts):
                 for s in stmts:
@@ -93,6 +99,8 @@ class _Accesses:
             case For(var, extent, body):
                 if isinstance(extent, IntImm):
                     self.loops[var] = extent.value
+                else:
+                    self.unknown.add(var)
                 self.stmt(body)
             case BlockRealize():
                 self._realize(stmt)
@@ -120,8 +128,13 @@ class _Accesses:
                     self._add(self.reads, _point(node.buffer, node.indices))
 
     def _add(self, kind: dict[Buffer, BufferRegion], region: BufferRegion) -> None:
+        region = self.views.get(region.buffer, region)
         buffer = region.buffer
-        whole = relaxed(region, self.loops)
+        ranges = zip(region.region, buffer.shape, strict=True)
+        known_ends = tuple(
+            Range(IntImm(0), extent) if _has_any(r, self.unknown) else r for r, extent in ranges
+        )
+        whole = relaxed(BufferRegion(buffer, known_ends), self.loops)
         known = kind.get(buffer)
         kind[buffer] = whole if known is None else union(known, whole)
 
@@ -152,8 +165,21 @@ def _mentions(expr: Expr, loops: Mapping[Var, int]) -> bool:
     return any(isinstance(node, Var) and node in loops for node in walk(expr))
 
 
+def _has_any(r: Range, variables: set[Var]) -> bool:
+    return bool(variables) and any(
+        node in variables for end in (r.minimum, r.extent) for node in walk(end)
+    )
+
+
 def _point(buffer: Buffer, indices: tuple[Expr, ...]) -> BufferRegion:
-    return BufferRegion(buffer, tuple(Range(index, _ONE) for index in indices))
+    return BufferRegion(buffer, tuple(_reach(index) for index in indices))
+
+
+def _reach(index: Expr) -> Range:
+    """Return the range of an index; a vector of them covers all between its ends."""
+    if isinstance(index, Ramp):
+        return Range(index.base, IntImm(index.stride * (index.lanes - 1) + 1))
+    return Range(index, _ONE)
 
 
 def union(a: BufferRegion, b: BufferRegion) -> BufferRegion:

@@ -115,7 +115,7 @@ def declare(
         _default_dtype(source) if of is None else dtype(context, of),
         _default_scope(source) if scope is None else string(context, scope, "a scope"),
         _strides(context, arguments.get("strides")),
-        _offset(context, name, arguments.get("elem_offset")),
+        _offset(context, name, arguments.get("elem_offset"), is_named=source is not None),
         0 if factor is None else constant_int(context, factor, "an offset factor").value,
     )
     return context.at(buffer, place)
@@ -148,9 +148,11 @@ def _strides(context: Context, node: ast.expr | None) -> tuple[Expr, ...]:
     return tuple(dimension(context, part) for part in parts)
 
 
-def _offset(context: Context, name: str, node: ast.expr | None) -> Expr | None:
+def _offset(context: Context, name: str, node: ast.expr | None, *, is_named: bool) -> Expr | None:
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
-        return None
+        # The offset of a view is a variable, which `A.elem_offset` stands for.
+        has_name = is_named and name in context.asked_offsets
+        return Var(f"{name}_elem_offset") if has_name else None
     of = declared_dtype(context, node)
     if of is not None:
         return Var(f"{name}_elem_offset", of)  # elem_offset=T.int32()

@@ -79,6 +79,7 @@ class Context:
         self._scopes: list[dict[str, Entity]] = [{}]
         # The types of symbolic variables that the body declares after the signature names them.
         self.symbol_dtypes: dict[str, DType] = {}
+        self.asked_offsets: frozenset[str] = frozenset()  # buffers whose offset the text speaks of
         self.has_vectors = False  # whether a vector was parsed: most programs have none
         self._substituted = 0
         # The nodes are kept with their places, so that no id is given twice.

@@ -99,8 +99,6 @@ def _described(context: Context, node: ast.Attribute, place: ast.expr | None) ->
     if not isinstance(buffer, Buffer):
         raise context.error("expected the name of a buffer", node.value)
     if node.attr == "elem_offset" and place is None:
-        if buffer.elem_offset is None and buffer.offset_factor:
-            raise context.error(f"name the offset of {buffer.name}: elem_offset=T.int32()", node)
         return IntImm(0) if buffer.elem_offset is None else buffer.elem_offset
     parts = {"shape": buffer.shape, "strides": strides_of(buffer)}.get(node.attr)
     if parts is None:

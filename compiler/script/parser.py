@@ -132,6 +132,7 @@ def _is_decorated(node: ast.FunctionDef | ast.ClassDef, names: frozenset[str]) -
 def _function(source: Source, node: ast.FunctionDef, type_variables: frozenset[str]) -> PrimFunc:
     context = Context(source, call)
     find_declarations(context, node.body)
+    context.asked_offsets = _asked_offsets(source, node)
     for name in sorted(type_variables):
         if context.symbol_dtypes.setdefault(name, "int64") == "int64":
             context.define(name, Value(Var(name, "int64")))
@@ -150,6 +151,19 @@ def _function(source: Source, node: ast.FunctionDef, type_variables: frozenset[s
     except VerifyError as error:
         raise context.error(error.message, context.place_of(error.node) or node) from None
     return func
+
+
+def _asked_offsets(source: Source, node: ast.FunctionDef) -> frozenset[str]:
+    """Return the buffers `A` of which a text says `A.elem_offset`."""
+    if not source.mentions(".elem_offset"):
+        return frozenset()
+    return frozenset(
+        part.value.id
+        for part in ast.walk(node)
+        if isinstance(part, ast.Attribute)
+        and part.attr == "elem_offset"
+        and isinstance(part.value, ast.Name)
+    )
 
 
 _Params: TypeAlias = dict[str, Buffer | Var | None]

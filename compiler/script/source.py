@@ -78,6 +78,10 @@ class Source:
         except ValueError as error:
             raise self.error_at(str(error)) from None
 
+    def mentions(self, words: str) -> bool:
+        """Tell whether the text holds these characters."""
+        return words in self._text
+
     def error(self, message: str, node: ast.AST) -> ScriptError:
         """Return an error at a node of the tree."""
         line = getattr(node, "lineno", 1)

@@ -271,6 +271,16 @@ strides=("s0", "s1"), elem_offset=first, offset_factor=4)
     np.testing.assert_array_equal(outputs(func, A=a)["C"], a)
 
 
+def test_the_offset_of_a_view_is_named_by_its_buffer() -> None:
+    func = in_block(
+        "T.evaluate(A_1.elem_offset + A.elem_offset)\nB[vi] = A_1[0]",
+        "A_1 = T.match_buffer(A[vi:vi + 1], (1,), offset_factor=1)\n",
+    )
+    (match,) = block_named(func, "B").match_buffers
+    assert isinstance(match.buffer.elem_offset, Var)
+    assert "T.evaluate(A_1_elem_offset + 0)" in func.script()
+
+
 def test_blocks_may_have_no_iterators_or_opaque_ones() -> None:
     func = round_tripped("""
 @T.prim_func(s_tir=True)
@@ -389,6 +399,22 @@ def test_storage_is_allocated_between_statements(allocation: str) -> None:
     (found,) = (node for node in walk(func.body) if isinstance(node, Allocate))
     assert found.buffer.scope == "local"
     np.testing.assert_array_equal(outputs(func, A=A)["B"], A)
+
+
+def test_regions_of_wide_integers_print_as_tvm_does() -> None:
+    func = round_tripped("""
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer((T.int64(8),), "float32")):
+    with T.sblock("root"):
+        T.reads()
+        T.writes()
+        with T.sblock("A"):
+            T.reads()
+            T.writes(A[T.int64(0):T.int64(8)])
+            for i in range(T.int64(8)):
+                A[i] = T.float32(0.0)
+""")
+    assert "T.writes(A[T.int64(0):T.int64(8)])" in func.script()
 
 
 # Symbolic shapes
