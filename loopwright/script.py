@@ -14,12 +14,14 @@ import sys
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from types import FrameType, FunctionType
-from typing import Any, overload
+from typing import Any, cast, overload
 
+from compiler.ir.dtypes import DTYPES, DType
 from compiler.ir.nodes import IRModule, PrimFunc
 from compiler.ir.printer import script
 from compiler.script import parse, parse_module
 from compiler.script.parser import parse_function
+from compiler.te.value import const
 
 __all__ = ["I", "T", "ir_module", "parse", "parse_module", "script"]
 
@@ -40,6 +42,20 @@ class _Name:
         if name.startswith("__"):
             raise AttributeError(name)
         return self
+
+
+class _Type(_Name):
+    """A type of the dialect; called with a number, as printed traces do, it gives that constant."""
+
+    def __init__(self, dtype: DType) -> None:
+        self._dtype = dtype
+
+    def __call__(self, *values: Any, **_: Any) -> Any:
+        match values:
+            case (int() | float() as number,):
+                return const(number, self._dtype)
+            case _:
+                return self
 
 
 class Dialect:
@@ -74,7 +90,7 @@ class Dialect:
         """Return what stands for a name of the dialect."""
         if name.startswith("__"):
             raise AttributeError(name)
-        return _Name()
+        return _Type(cast("DType", name)) if name in DTYPES else _Name()
 
 
 T = Dialect()

@@ -34,6 +34,7 @@ from compiler.ir.verify import verify
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace import Trace
 from compiler.script import parse
+from loopwright.script import T
 from tests.property.random_choice import STEPS
 from tests.property.random_schedules import (
     Array,
@@ -250,7 +251,7 @@ def _check_texts(func: PrimFunc, schedule: Schedule) -> None:
     assert trace == schedule.trace, "the trace is another one after JSON"
     assert structural_equal(trace.apply_to(func).func, scheduled), "the trace does something else"
     again = Schedule(func)
-    exec(trace.python(), {"sch": again})
+    exec(trace.python(), {"sch": again, "T": T})
     assert structural_equal(again.func, scheduled), "the trace as Python does something else"
     simplified = trace.simplified().apply_to(func).func
     assert structural_equal(simplified, scheduled), "the simplified trace does something else"

@@ -11,6 +11,7 @@ import pytest
 import loopwright as lw
 from compiler.ir.nodes import IRModule, PrimFunc
 from compiler.ir.structural import structural_equal
+from compiler.schedule.schedule import Schedule
 from compiler.script import ScriptError, parse
 from loopwright.script import I, T, ir_module
 
@@ -189,3 +190,13 @@ def test_a_function_without_a_text_is_refused() -> None:
     assert callable(function)
     with pytest.raises(ValueError, match="text of typed_at_a_prompt cannot be read"):
         T.prim_func(function)
+
+
+def test_a_constant_of_a_type_is_one_where_a_schedule_takes_it() -> None:
+    sch = Schedule(parse(MM_RELU.read_text(encoding="utf-8")))
+    sch.transform_layout(
+        "Y", ("write", 0), lambda i, j: (i, j // 3, j % 3), lambda *_: T.float32(0)
+    )
+    again = Schedule(parse(MM_RELU.read_text(encoding="utf-8")))
+    exec(sch.trace.python(), {"sch": again, "T": T})
+    assert structural_equal(again.func, sch.func)
