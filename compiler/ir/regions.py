@@ -119,7 +119,7 @@ class _Accesses:
         }
         for kind, regions in ((self.reads, block.reads), (self.writes, block.writes)):
             for region in regions:
-                self._add(kind, map_region(region, lambda e: substitute(e, mapping)))
+                self._add(kind, map_region(region, lambda e: _replaced(e, mapping)))
 
     def _exprs(self, *exprs: Expr) -> None:
         for expr in exprs:
@@ -155,7 +155,9 @@ def _relax(r: Range, extent: Expr, loops: Mapping[Var, int]) -> Range:
     inner = tuple(term for term in form.terms if _mentions(term[0], loops))
     span = bounds(type(form)(inner, 0).to_expr(), loops)
     if span is None:
-        return whole
+        # Of `(x * 16 + i) // 16`, with `i` below 16, the loop is no part.
+        simple = simplify(r.minimum, loops)
+        return whole if _mentions(simple, loops) else Range(simple, r.extent)
     outer = tuple(term for term in form.terms if term not in inner)
     minimum = type(form)(outer, form.const + span[0], form.dtype).to_expr()
     return Range(minimum, IntImm(span[1] - span[0] + r.extent.value))
@@ -163,6 +165,11 @@ def _relax(r: Range, extent: Expr, loops: Mapping[Var, int]) -> Range:
 
 def _mentions(expr: Expr, loops: Mapping[Var, int]) -> bool:
     return any(isinstance(node, Var) and node in loops for node in walk(expr))
+
+
+def _replaced(expr: Expr, mapping: Mapping[Var, Expr]) -> Expr:
+    new = substitute(expr, mapping)
+    return expr if new is expr else simplify(new)
 
 
 def _has_any(r: Range, variables: set[Var]) -> bool:

@@ -121,6 +121,9 @@ def _atomic(expr: Expr, ranges: Ranges) -> Affine:
             return a.scaled(b.const) if not b.terms else b.scaled(a.const)
         case BinOp("//" | "%" as op, lhs, rhs):
             a, b = recombine(normal(lhs, ranges)), normal(rhs, ranges)
+            if not a.terms and not b.terms and b.const:
+                whole, rest = divmod(a.const, b.const)
+                return Affine((), whole if op == "//" else rest, a.dtype)
             if b.terms or b.const <= 0:
                 return affine(BinOp(op, a.to_expr(), b.to_expr()))
             return _divide(a, b.const, ranges) if op == "//" else _modulo(a, b.const, ranges)

@@ -8,14 +8,14 @@ outside of its values are padding. (TVM answers the same question by its iterato
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from compiler.ir.affine import Affine, affine
 from compiler.ir.nodes import FALSE, BinOp, Compare, Expr, IntImm, Logic, LogicOp, Var, dtype_of
 from compiler.ir.simplify import normal, simplify
 from compiler.ir.visit import walk
-from compiler.schedule.digits import determined
+from compiler.schedule.digits import determined, extent_or_unknown
 from compiler.schedule.index_map import IndexMap, IndexMapError
 
 _Key = tuple[frozenset[tuple[Expr, int]], int]
@@ -34,29 +34,32 @@ class Inverse:
         return self.padding != FALSE
 
 
-def inverse_of(index_map: IndexMap, shape: Sequence[int]) -> Inverse:
-    """Return the inverse of a map on the elements of a shape.
+def inverse_of(index_map: IndexMap, shape: Sequence[int] | Sequence[Expr]) -> Inverse:
+    """Return the inverse of a map on the elements of a shape, which may be symbolic.
 
     Raises:
         IndexMapError: If two elements may go to one place, or the map is not understood.
     """
-    index_map.map_shape(shape)
-    extents = dict(zip(index_map.params, shape, strict=True))
+    sizes = [IntImm(size) if isinstance(size, int) else size for size in shape]
+    index_map.map_shape([extent_or_unknown(size) for size in sizes])
+    extents = dict(zip(index_map.params, sizes, strict=True))
     try:
         return _Inversion(index_map, extents, index_map.results).run()
     except IndexMapError:
         # With what is known of the ranges, more maps are sums of digits; but not fewer digits
         # are padding, so that the form as it was written comes first.
-        known = tuple(simplify(result, extents) for result in index_map.results)
+        ranges = {param: extent_or_unknown(size) for param, size in extents.items()}
+        known = tuple(simplify(result, ranges) for result in index_map.results)
         return _Inversion(index_map, extents, known).run()
 
 
-def is_injective(index_map: IndexMap, shape: Sequence[int]) -> bool:
+def is_injective(index_map: IndexMap, shape: Sequence[int] | Sequence[Expr]) -> bool:
     """Tell whether no two elements of a shape surely go to one place."""
     try:
         inverse_of(index_map, shape)
     except IndexMapError:
-        extents = dict(zip(index_map.params, shape, strict=True))
+        sizes = [size if isinstance(size, int) else extent_or_unknown(size) for size in shape]
+        extents = dict(zip(index_map.params, sizes, strict=True))
         forms = (normal(result, extents) for result in index_map.results)
         return set(index_map.params) <= determined(forms, extents)
     return True
@@ -97,10 +100,11 @@ class _Inversion:
     """One attempt to invert a map, its results given in one of their forms."""
 
     def __init__(
-        self, index_map: IndexMap, extents: Mapping[Var, int], results: Sequence[Expr]
+        self, index_map: IndexMap, sizes: Mapping[Var, Expr], results: Sequence[Expr]
     ) -> None:
         self._map = index_map
-        self._extents = extents
+        self._extents = {param: extent_or_unknown(size) for param, size in sizes.items()}
+        self._symbols = {p: size for p, size in sizes.items() if not isinstance(size, IntImm)}
         self._results = results
         self._sources: dict[_Key, _Source] = {}
         self._ranges: dict[Var, int] = {}
@@ -257,7 +261,9 @@ class _Inversion:
         """Note where the digits make a number that the source does not have."""
         left, right = source.form.const, source.limit
         conditions: list[Expr] = []
-        if source.var is None:
+        if self._is_symbolic(source):
+            conditions.extend(self._symbolic_padding(source, digits))
+        elif source.var is None:
             if left > 0:
                 conditions.append(Compare("<", value, IntImm(left, self._dtype)))
             if right < size:
@@ -273,6 +279,24 @@ class _Inversion:
                 conditions.append(self._in_block(digits, block, right, is_left=False))
         if conditions:
             self._padding[frozenset(source.form.terms), left] = _join("or", conditions)
+
+    def _is_symbolic(self, source: _Source) -> bool:
+        return any(node in self._symbols for atom, _ in source.form.terms for node in walk(atom))
+
+    def _symbolic_padding(self, source: _Source, digits: list[_Digit]) -> Iterator[Expr]:
+        """Yield where the digits of an index of unknown extent go beyond it."""
+        top = max(digits, key=lambda d: d.low)
+        block = top.low * (top.extent if top.has_modulus else 1)
+        if len(digits) == 1 and block == 1:
+            return
+        if source.var is None or source.form.const or top.has_modulus:
+            raise self._error("divides what has no known extent")
+        size = self._symbols[source.var]
+        rest = self._sum([d for d in digits if d.low < block])
+        number, below = IntImm(block, self._dtype), IntImm(-block, self._dtype)
+        has_rest = Compare("<", BinOp("%", size, below), IntImm(0, self._dtype))
+        is_last = Compare("==", self._simplified(top.value), BinOp("//", size, number))
+        yield _join("and", [has_rest, is_last, Compare("<=", BinOp("%", size, number), rest)])
 
     def _in_block(self, digits: list[_Digit], block: int, edge: int, *, is_left: bool) -> Expr:
         """Return the condition that digits lie beyond an edge, in the edge's block.

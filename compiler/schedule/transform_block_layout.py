@@ -22,6 +22,7 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.simplify import simplify
 from compiler.ir.visit import map_region, map_stmt, substitute, transform_expr, walk
+from compiler.schedule.digits import extent_or_unknown
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.index_map import (
     IndexMap,
@@ -32,6 +33,7 @@ from compiler.schedule.index_map import (
 )
 from compiler.schedule.index_map_inverse import inverse_of
 from compiler.schedule.kind import Unknown, is_commutative
+from compiler.schedule.layout_shape import map_extents
 from compiler.schedule.scope import scope_of_block
 from compiler.schedule.site import Site
 from compiler.schedule.tree import replace_at
@@ -60,7 +62,7 @@ def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) 
     refuse = refusal("transform_block_layout", func)
     scope, site = scope_of_block(func, block, refuse)
     loops = _own_loops(site, refuse)
-    extents = _extents(site, refuse)
+    extents = [i.extent for i in site.block.iter_vars]
     try:
         given = as_index_map(index_map, len(extents))
         if extents:
@@ -73,7 +75,7 @@ def transform_block_layout(func: PrimFunc, block: str, index_map: IndexMapLike) 
         reason = f"the map {given} is not bijective: no iterator of block {block} goes where"
         raise refuse(f"{reason} {where}", site.realize)
     _require_any_order(site, given, refuse)
-    new = _new_iterators(site, given, given.map_shape(extents), refuse)
+    new = _new_iterators(site, given, map_extents(given, extents), refuse)
     mapping = dict(
         zip(
             (i.var for i in site.block.iter_vars),
@@ -137,18 +139,8 @@ def _keeps_reduction_order(site: Site, index_map: IndexMap) -> bool:
     return loops == [value for _, value in reduce] and made == [param for param, _ in reduce]
 
 
-def _extents(site: Site, refuse: Refuse) -> list[int]:
-    found: list[int] = []
-    for iter_var in site.block.iter_vars:
-        if not isinstance(iter_var.extent, IntImm):
-            reason = f"iterator {iter_var.var.name} of block {site.name} has a symbolic extent"
-            raise refuse(reason, site.realize)
-        found.append(iter_var.extent.value)
-    return found
-
-
 def _new_iterators(
-    site: Site, index_map: IndexMap, sizes: tuple[int, ...], refuse: Refuse
+    site: Site, index_map: IndexMap, sizes: tuple[Expr, ...], refuse: Refuse
 ) -> tuple[IterVar, ...]:
     kinds: dict[Var, IterKind] = {
         param: i.kind for param, i in zip(index_map.params, site.block.iter_vars, strict=True)
@@ -156,18 +148,18 @@ def _new_iterators(
     new: list[IterVar] = []
     for number, (result, size) in enumerate(zip(index_map.results, sizes, strict=True)):
         used = {kinds[node] for node in walk(result) if isinstance(node, Var)}
-        if size > 1 and len(used) > 1:
+        is_unit = isinstance(size, IntImm) and size.value == 1
+        if not is_unit and len(used) > 1:
             reason = f"the new iterator {show(index_map.params, result)} of block {site.name}"
             raise refuse(f"{reason} is made of iterators of different kinds", site.realize)
-        kind: IterKind = used.pop() if size > 1 else "spatial"
-        dtype = dtype_of(result)
-        new.append(IterVar(Var(f"v{number}", dtype), IntImm(size, dtype), kind))
+        kind: IterKind = "spatial" if is_unit else used.pop()
+        new.append(IterVar(Var(f"v{number}", dtype_of(result)), size, kind))
     return tuple(new)
 
 
 def _in_terms_of(block: Block, mapping: dict[Var, Expr], new: tuple[IterVar, ...]) -> Block:
     """Return a block over new iterators, the places that it touches simplified."""
-    sizes = {i.var: i.extent.value for i in new if isinstance(i.extent, IntImm)}
+    sizes = {i.var: extent_or_unknown(i.extent) for i in new}
 
     def place(expr: Expr) -> Expr:
         return simplify(expr, sizes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
@@ -17,10 +16,9 @@ from compiler.ir.nodes import (
     IntImm,
     PrimFunc,
     Range,
-    Var,
     dtype_of,
-    static_shape,
 )
+from compiler.ir.print_expr import show_expr
 from compiler.ir.regions import access_regions
 from compiler.ir.visit import walk_stmts
 from compiler.schedule.cache import region_buffer
@@ -34,6 +32,7 @@ from compiler.schedule.index_map import (
 )
 from compiler.schedule.index_map_inverse import inverse_of, is_injective
 from compiler.schedule.layout_padding import Padded, write_padding
+from compiler.schedule.layout_shape import map_extents
 from compiler.schedule.pad_value import PadValue
 from compiler.schedule.rewrite_access import AccessRewriter, Indices, Mode
 from compiler.schedule.set_scope import allocation_site
@@ -67,8 +66,8 @@ def transform_layout(
         assume_injective_transform: Leave padding as it is.
 
     Requires:
-        The block has such a read or write, of a parameter or an allocated buffer of a static
-        shape that no view shows part of and whose storage is not handed out. No two elements go
+        The block has such a read or write, of a parameter or an allocated buffer that no view
+        shows part of and whose storage is not handed out. No two elements go
         to one place; new indices start at zero. There is no padding, or a value for it of the
         type of the elements, or `assume_injective_transform` is given. The new buffer is within
         the limits of sizes.
@@ -136,41 +135,28 @@ def _new_layout(
     Raises:
         IndexMapError: If the map does not do.
     """
-    if _is_permutation(index_map):
-        by_param = dict(zip(index_map.params, old.shape, strict=True))
-        sizes = tuple(by_param[r] for r in index_map.results if isinstance(r, Var))
-        return None, replace(old, shape=sizes)
-    if not all(isinstance(size, IntImm) for size in old.shape):
-        raise IndexMapError(f"{old.name} has a symbolic shape: only its axes may change places")
-    shape = static_shape(old)
-    extents = index_map.map_shape(shape)
-    _require_size(old, extents)
-    dtype = _index_dtype(old)
-    new = replace(old, shape=tuple(IntImm(size, dtype) for size in extents))
+    new = replace(old, shape=map_extents(index_map, old.shape))
+    _require_size(new)
     if may_pad and pad_value is None:
-        if not is_injective(index_map, shape):
+        if not is_injective(index_map, old.shape):
             raise IndexMapError(f"the map {index_map} may send two elements to one place")
         return None, new
-    inverse = inverse_of(index_map, shape)
+    inverse = inverse_of(index_map, old.shape)
     if not inverse.has_padding:
         return None, new
     if pad_value is None:
         where = show(inverse.index_map.params, inverse.padding)
-        reason = f"the map {index_map} makes {old.name} of shape {extents}, padded where {where}"
+        shape = ", ".join(show_expr(extent) for extent in new.shape)
+        reason = f"the map {index_map} makes {old.name} of shape ({shape}), padded where {where}"
         raise IndexMapError(f"{reason}: a pad_value is needed")
     return Padded(old, new, inverse, pad_value), new
 
 
-def _is_permutation(index_map: IndexMap) -> bool:
-    return len(index_map.results) == len(index_map.params) and set(index_map.results) == set(
-        index_map.params
-    )
-
-
-def _require_size(old: Buffer, extents: Sequence[int]) -> None:
-    size = math.prod(extents) * size_bytes(old.dtype)
-    if len(extents) > MAX_RANK or size > MAX_BUFFER_BYTES:
-        raise IndexMapError(f"{old.name} would have {len(extents)} dimensions and {size} bytes")
+def _require_size(new: Buffer) -> None:
+    extents = [extent.value for extent in new.shape if isinstance(extent, IntImm)]
+    size = math.prod(extents) * size_bytes(new.dtype)
+    if len(new.shape) > MAX_RANK or size > MAX_BUFFER_BYTES:
+        raise IndexMapError(f"{new.name} would have {len(new.shape)} dimensions and {size} bytes")
 
 
 def _index_dtype(buffer: Buffer) -> DType:

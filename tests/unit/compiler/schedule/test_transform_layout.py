@@ -200,3 +200,53 @@ def test_whoever_calls_can_see_which_parameters_changed() -> None:
     with refused(sch, "parameter A has another layout than the workload's", at="def main"):
         sch.require_own_layouts()
     Schedule(matmul_relu()).require_own_layouts()
+
+
+SYMBOLIC = """
+@T.prim_func
+def main(a: T.handle, c: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 6))
+    C = T.match_buffer(c, (n, 6))
+    B = T.sblock_alloc_buffer((n, 6))
+    for i, j in T.grid(n, 6):
+        with T.sblock("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(A[vi, vj])
+            T.writes(B[vi, vj])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(n, 6):
+        with T.sblock("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(B[vi, vj])
+            T.writes(C[vi, vj])
+            C[vi, vj] = B[vi, vj] + T.float32(1)
+"""
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        lambda i, j: (j, i),
+        lambda i, j: i * 6 + j,
+        lambda i, j: (i // 4, j, i % 4),
+        lambda i, j: (i // 5, j // 4, i % 5, j % 4),
+    ],
+)
+@pytest.mark.parametrize("n", [3, 8, 10])
+def test_layouts_of_symbolic_shapes_hold_for_every_size(layout: Callable[..., Any], n: int) -> None:
+    sch = scheduled(SYMBOLIC)
+    sch.transform_layout("B", "B", layout, pad_value=0.5)
+    after = sch.func.specialize({"n": n})
+    verify(after)
+    computes_the_same(scheduled(SYMBOLIC).func.specialize({"n": n}), after)
+
+
+def test_what_has_no_known_extent_is_not_divided_twice() -> None:
+    sch = scheduled(SYMBOLIC)
+    with refused(sch, "the extent of the index (i * 6 + j) // 5 is not understood", at='"B"'):
+        sch.transform_layout("B", "B", lambda i, j: ((i * 6 + j) // 5, (i * 6 + j) % 5), 0.5)
+    with refused(sch, "divides what has no known extent", at='"B"'):
+        sch.transform_block_layout("B", lambda i, j: ((i + 1) // 4, (i + 1) % 4, j))
+    with refused(sch, "the extent of the index i // 4 * 4 + j is not understood", at='"B"'):
+        sch.transform_layout("B", "B", lambda i, j: (i // 4 * 4 + j, i % 4), 0.5)
