@@ -13,7 +13,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from compiler.ir.dtypes import DType, bits
 from compiler.ir.llvm_calls import LLVM_CALL, llvm_result
@@ -47,6 +47,15 @@ class Var:
 
     name: str
     dtype: DType | Literal["handle"] = "int32"
+
+
+class HasVar(Protocol):
+    """What stands for a variable where programs are written, such as `te.var("n")`."""
+
+    @property
+    def var(self) -> Var:
+        """The variable."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +359,7 @@ class PrimFunc:
         """The parameters that are buffers."""
         return tuple(param for param in self.params if isinstance(param, Buffer))
 
-    def specialize(self, values: Mapping[Var | str, int]) -> PrimFunc:
+    def specialize(self, values: Mapping[Var | HasVar | str, int]) -> PrimFunc:
         """Return the program with symbolic variables replaced by integers.
 
         Args:

@@ -9,6 +9,7 @@ from compiler.ir.nodes import (
     BlockRealize,
     Buffer,
     Expr,
+    HasVar,
     IntImm,
     IterVar,
     PrimFunc,
@@ -42,11 +43,12 @@ def described_by(buffer: Buffer) -> tuple[Expr, ...]:
     return (*buffer.shape, *buffer.strides, *offset)
 
 
-def specialize(func: PrimFunc, values: Mapping[Var | str, int]) -> PrimFunc:
+def specialize(func: PrimFunc, values: Mapping[Var | HasVar | str, int]) -> PrimFunc:
     """Return a program with symbolic variables replaced; see `PrimFunc.specialize`."""
     symbols = symbolic_vars(func)
     mapping: dict[Var, Expr] = {}
-    for key, value in values.items():
+    for given, value in values.items():
+        key = given if isinstance(given, Var | str) else given.var
         name = key if isinstance(key, str) else key.name
         var = next((v for v in symbols if key in (v, v.name)), None)
         if var is None:

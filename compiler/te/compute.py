@@ -1,38 +1,53 @@
-"""Define tensors."""
+"""Declare inputs and symbolic extents, and define tensors element by element."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast, overload
 
-from compiler.ir.dtypes import DTYPES, DType
-from compiler.ir.nodes import AnnotationValue, Var, make_buffer
-from compiler.te.value import (
-    Definition,
-    ReduceAxis,
-    Reduction,
-    Tensor,
-    Value,
-    ValueLike,
-    as_value,
-)
+from compiler.ir.dtypes import DTYPES, DType, is_integer
+from compiler.ir.nodes import AnnotationValue, Buffer, Expr, IntImm, Var, dtype_of
+from compiler.ir.simplify import simplify
+from compiler.te.tensor import Compute, Extent, Reduction, Tensor
+from compiler.te.value import ReduceAxis, Value, ValueLike, Variable, as_value
+
+
+def var(name: str = "tindex", dtype: DType = "int32") -> Variable:
+    """Declare a symbolic integer, such as an extent that `PrimFunc.specialize` fixes later.
+
+    Raises:
+        TypeError: If the type is none of integers.
+    """
+    if dtype not in DTYPES or not is_integer(dtype):
+        raise TypeError(f"a symbolic variable of type {dtype!r}: expected an integer type")
+    return Variable(Var(name, dtype))
+
+
+def size_var(name: str = "size", dtype: DType = "int32") -> Variable:
+    """Declare a symbolic extent; the same as `var`, since every extent is positive.
+
+    Raises:
+        TypeError: If the type is none of integers.
+    """
+    return var(name, dtype)
 
 
 def placeholder(
-    shape: Sequence[int], dtype: DType = "float32", name: str = "placeholder"
+    shape: Sequence[Extent] | Extent, dtype: DType = "float32", name: str = "placeholder"
 ) -> Tensor:
     """Declare an input.
 
     Raises:
         TypeError: If an extent is no integer or there is no such type.
     """
-    extents = _shape(shape)
+    extents = shape_of(shape)
     if dtype not in DTYPES:
         raise TypeError(f"unknown type {dtype!r}: expected one of {', '.join(sorted(DTYPES))}")
-    return Tensor(make_buffer(name, extents, dtype), extents)
+    return Tensor(Buffer(Var(name, "handle"), extents, dtype))
 
 
-def reduce_axis(dom: tuple[int, int], name: str = "rv") -> ReduceAxis:
+def reduce_axis(dom: tuple[Extent, Extent], name: str = "rv") -> ReduceAxis:
     """Declare an axis to reduce over.
 
     Args:
@@ -43,53 +58,111 @@ def reduce_axis(dom: tuple[int, int], name: str = "rv") -> ReduceAxis:
         TypeError: If the ends are no integers.
         ValueError: If the axis is empty.
     """
-    start, stop = _shape(dom)
-    if stop <= start:
-        raise ValueError(f"reduction axis {name} is empty: from {start} to {stop}")
-    return ReduceAxis(Var(name), start, stop - start)
+    start, stop = shape_of(dom)
+    extent = simplify((Value(stop) - Value(start)).expr)
+    if isinstance(extent, IntImm) and extent.value < 1:
+        raise ValueError(f"reduction axis {name} is empty: from {dom[0]} to {dom[1]}")
+    return ReduceAxis(Var(name, dtype_of(extent)), start, extent)
 
 
+@overload
 def compute(
-    shape: Sequence[int],
-    fcompute: Callable[..., Value | Reduction | float],
+    shape: Sequence[Extent] | Extent,
+    fcompute: Callable[..., ValueLike | Reduction],
+    name: str = ...,
+    tag: str = ...,
+    attrs: Mapping[str, AnnotationValue] | None = ...,
+) -> Tensor: ...
+@overload
+def compute(
+    shape: Sequence[Extent] | Extent,
+    fcompute: Callable[..., Sequence[ValueLike]],
+    name: str = ...,
+    tag: str = ...,
+    attrs: Mapping[str, AnnotationValue] | None = ...,
+) -> tuple[Tensor, ...]: ...
+def compute(
+    shape: Sequence[Extent] | Extent,
+    fcompute: Callable[..., ValueLike | Reduction | Sequence[ValueLike]],
     name: str = "compute",
+    tag: str = "",
     attrs: Mapping[str, AnnotationValue] | None = None,
-) -> Tensor:
-    """Define a tensor by what its element at each place is.
+) -> Tensor | tuple[Tensor, ...]:
+    """Define a tensor by what its element at each place is, or several of one shape.
 
     Args:
         shape: The extents of the tensor.
         fcompute: Takes one index a dimension, under names that the program's loops get
-            (`i0, i1, ...` for `lambda *i: ...`), and returns a value, or a reduction made
-            by `te.sum`, `te.prod`, `te.max` or `te.min`.
-        name: What the tensor and its block are called.
+            (`i0, i1, ...` for `lambda *i: ...`), and returns a value, a reduction made by
+            `te.sum` and the like, or several values.
+        name: What the tensor and its block are called; several are called `name_v0, ...`.
+        tag: Not used.
         attrs: Annotations of the block.
+
+    Returns:
+        A tensor, or as many as `fcompute` returns values.
 
     Raises:
         TypeError: If `fcompute` takes another number of indices or returns something else.
     """
-    extents = _shape(shape)
-    indices = tuple(Var(index) for index in _index_names(fcompute, len(extents), name))
+    extents = shape_of(shape)
+    names = _index_names(fcompute, len(extents), name)
+    indices = tuple(Var(n, dtype_of(e)) for n, e in zip(names, extents, strict=True))
     result = fcompute(*(Value(index) for index in indices))
-    value: Value | Reduction = result if isinstance(result, Reduction) else _element(result, name)
-    dtype = (value.value if isinstance(value, Reduction) else value).dtype
-    definition = Definition(indices, value, tuple((attrs or {}).items()))
-    return Tensor(make_buffer(name, extents, dtype), extents, definition)
+    value: Reduction | tuple[Value, ...]
+    if isinstance(result, Reduction):
+        value, dtypes = result, [v.dtype for v in result.values]
+    else:
+        several = result if isinstance(result, tuple | list) else (result,)
+        value = tuple(_element(each, name) for each in several)
+        dtypes = [v.dtype for v in value]
+    if not dtypes:
+        raise TypeError(f"the element of {name} is no value: expected a tensor expression")
+    definition = Compute(name, indices, extents, value, tuple((attrs or {}).items()))
+    definition.outputs = outputs_of(definition, [(extents, dtype) for dtype in dtypes])
+    return definition.outputs if len(dtypes) > 1 else definition.outputs[0]
 
 
-def _element(result: ValueLike, name: str) -> Value:
-    if not isinstance(result, Value | int | float):
+def outputs_of(
+    definition: Any,
+    kinds: Sequence[tuple[tuple[Expr, ...], DType]],
+) -> tuple[Tensor, ...]:
+    """Return the tensors that a definition makes, by shape and type."""
+    base = definition.name
+    names = [base] if len(kinds) == 1 else [f"{base}_v{number}" for number in range(len(kinds))]
+    return tuple(
+        Tensor(Buffer(Var(name, "handle"), shape, dtype), definition)
+        for name, (shape, dtype) in zip(names, kinds, strict=True)
+    )
+
+
+def shape_of(shape: Sequence[Extent] | Extent) -> tuple[Expr, ...]:
+    """Return extents as expressions.
+
+    Raises:
+        TypeError: If one is no integer.
+    """
+    several = [shape] if isinstance(shape, Value) or hasattr(shape, "__index__") else shape
+    try:
+        return tuple(_extent(n) for n in cast("Sequence[Extent]", several))
+    except (AttributeError, TypeError):
+        raise TypeError(f"expected a shape of integers, got {shape!r}") from None
+
+
+def _extent(extent: Extent) -> Expr:
+    if not isinstance(extent, Value):
+        return IntImm(extent.__index__())
+    if not is_integer(extent.dtype):
+        raise TypeError
+    return simplify(extent.expr)
+
+
+def _element(result: object, name: str) -> Value:
+    if not isinstance(result, Value | Var | int | float):
         raise TypeError(
             f"the element of {name} is a {type(result).__name__}: expected a tensor expression"
         )
     return as_value(result)
-
-
-def _shape(shape: Sequence[int]) -> tuple[int, ...]:
-    try:
-        return tuple(n.__index__() for n in shape)
-    except (AttributeError, TypeError):
-        raise TypeError(f"expected a shape of integers, got {shape!r}") from None
 
 
 def _index_names(fcompute: Callable[..., object], ndim: int, name: str) -> list[str]:

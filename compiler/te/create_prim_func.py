@@ -3,83 +3,84 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from compiler.ir.names import identifier, unique
-from compiler.ir.nodes import (
-    TRUE,
-    BinOp,
-    Block,
-    BlockRealize,
-    Buffer,
-    Expr,
-    For,
-    IntImm,
-    IterVar,
-    Load,
-    PrimFunc,
-    Stmt,
-    Store,
-    Var,
-    seq,
-)
-from compiler.ir.regions import with_regions
+from compiler.ir.nodes import TRUE, Block, BlockRealize, Buffer, PrimFunc, Stmt, Var, seq
 from compiler.ir.verify import verify
-from compiler.ir.visit import replace_buffers, substitute
-from compiler.te.value import Definition, Reduction, Tensor
+from compiler.ir.visit import replace_buffers
+from compiler.te.emit import emit
+from compiler.te.tensor import Definition, Scan, Tensor
+from compiler.te.value import Variable
 
 
-def create_prim_func(tensors: Sequence[Tensor], name: str = "main") -> PrimFunc:
-    """Build the program that computes the defined tensors among `tensors` from the others.
+def create_prim_func(ops: Sequence[Tensor | Variable] | Tensor, name: str = "main") -> PrimFunc:
+    """Build the program that computes the defined tensors among `ops` from the others.
 
     Args:
-        tensors: The parameters in their order: inputs and outputs. What else the outputs are
-            computed from is allocated inside.
+        ops: The parameters in their order: inputs and outputs, and symbolic scalars. What else
+            the outputs are computed from is allocated inside.
         name: The name of the function.
 
     Raises:
         ValueError: If an input is not among the parameters, or a tensor is there twice.
         VerifyError: If the program is not legal, for example reads out of bounds.
     """
-    if len({id(t) for t in tensors}) != len(tensors):
+    given = [ops] if isinstance(ops, Tensor) else list(ops)
+    tensors = [op for op in given if isinstance(op, Tensor)]
+    if len({id(op) for op in given}) != len(given):
         raise ValueError("a tensor is given twice as a parameter")
-    stages = _stages(tensors)
-    for tensor in stages:
+    definitions, read = _needed(tensors)
+    for tensor in read:
         if tensor.definition is None and tensor not in tensors:
             raise ValueError(f"input {tensor.name} is not among the parameters")
-
-    computed = [t for t in stages if t.definition is not None]
-    if not computed:
+    if not definitions:
         raise ValueError("nothing to compute: no parameter is made by te.compute")
-    renamed = _rename([*tensors, *(t for t in computed if t not in tensors)])
-    block_names: set[str] = {"root"}
-    nests: list[Stmt] = []
-    for tensor in computed:
-        block_name = unique(identifier(tensor.name), block_names)
-        block_names.add(block_name)
-        nests.append(_nest(tensor, block_name))
+
+    computed = [tensor for definition in definitions for tensor in _made(definition)]
+    inner = [tensor for tensor in computed if tensor not in tensors]
+    renamed = _rename([*tensors, *inner])
+    taken: set[str] = {"root"}
+
+    def naming(wanted: str) -> str:
+        found = unique(identifier(wanted), taken)
+        taken.add(found)
+        return found
+
+    nests: list[Stmt] = [emit(definition, naming) for definition in definitions]
     body = replace_buffers(seq(*nests), renamed)
-    allocated = tuple(renamed[t.buffer] for t in computed if t not in tensors)
-    root = Block("root", (), (), (), body, alloc_buffers=allocated)
-    params = tuple(renamed[t.buffer] for t in tensors)
+    root = Block("root", (), (), (), body, alloc_buffers=tuple(renamed[t.buffer] for t in inner))
+    params = tuple(op.var if isinstance(op, Variable) else renamed[op.buffer] for op in given)
     func = PrimFunc(name, params, BlockRealize((), TRUE, root), (("tir.noalias", True),))
     verify(func)
     return func
 
 
-def _stages(outputs: Sequence[Tensor]) -> list[Tensor]:
-    """Return the tensors and all they are computed from, each after its inputs."""
-    order: dict[Tensor, None] = {}
-    stack = [(tensor, False) for tensor in reversed(outputs)]
+def _needed(tensors: Sequence[Tensor]) -> tuple[list[Definition], list[Tensor]]:
+    """Return what is to be computed, each after its inputs, and all tensors that are read."""
+    order: dict[int, Definition] = {}
+    read: dict[Tensor, None] = {}
+    stack: list[tuple[Tensor, bool]] = [(tensor, False) for tensor in reversed(tensors)]
     while stack:
         tensor, inputs_done = stack.pop()
-        if tensor in order:
-            continue
-        if inputs_done:
-            order[tensor] = None
+        definition = tensor.definition
+        if definition is None or id(definition) in order:
+            read.setdefault(tensor)
+        elif inputs_done:
+            order[id(definition)] = definition
+            read.setdefault(tensor)
         else:
             stack.append((tensor, True))
-            stack.extend((t, False) for t in reversed(tensor.inputs))
-    return list(order)
+            stack.extend((t, False) for t in reversed(definition.inputs))
+    return list(order.values()), list(read)
+
+
+def _made(definition: Definition) -> tuple[Tensor, ...]:
+    """Return the tensors that a definition writes; those inside of a scan's steps first."""
+    if not isinstance(definition, Scan):
+        return definition.outputs
+    inner = (t for step in definition.steps for t in step.outputs if t not in definition.update)
+    return (*inner, *definition.outputs)
 
 
 def _rename(tensors: Sequence[Tensor]) -> dict[Buffer, Buffer]:
@@ -87,55 +88,7 @@ def _rename(tensors: Sequence[Tensor]) -> dict[Buffer, Buffer]:
     taken: set[str] = set()
     renamed: dict[Buffer, Buffer] = {}
     for tensor in tensors:
-        old = tensor.buffer
-        name = unique(identifier(old.name), taken)
+        name = unique(identifier(tensor.name), taken)
         taken.add(name)
-        renamed[old] = Buffer(Var(name, "handle"), old.shape, old.dtype, old.scope)
+        renamed[tensor.buffer] = replace(tensor.buffer, data=Var(name, "handle"))
     return renamed
-
-
-def _nest(tensor: Tensor, block_name: str) -> Stmt:
-    """Build the loops and the block that compute one tensor."""
-    definition = tensor.definition
-    assert definition is not None
-    loops: list[tuple[Var, int]] = []
-    iter_vars: list[IterVar] = []
-    mapping: dict[Var, Expr] = {}
-    for index, extent in zip(definition.indices, tensor.shape, strict=True):
-        iter_vars.append(IterVar(Var(f"v_{index.name}"), IntImm(extent), "spatial"))
-        loops.append((Var(index.name), extent))
-        mapping[index] = iter_vars[-1].var
-    if isinstance(definition.value, Reduction):
-        for axis in definition.value.axes:
-            iter_vars.append(IterVar(Var(f"v_{axis.var.name}"), IntImm(axis.extent), "reduce"))
-            loops.append((Var(axis.var.name), axis.extent))
-            mapping[axis.var] = iter_vars[-1].var
-
-    place = tuple(mapping[index] for index in definition.indices)
-    init, body = _element(tensor.buffer, place, definition)
-    block = with_regions(
-        Block(
-            block_name,
-            tuple(iter_vars),
-            (),
-            (),
-            substitute(body, mapping),
-            None if init is None else substitute(init, mapping),
-            annotations=definition.attrs,
-        )
-    )
-    nest: Stmt = BlockRealize(tuple(var for var, _ in loops), TRUE, block)
-    for var, extent in reversed(loops):
-        nest = For(var, IntImm(extent), nest)
-    return nest
-
-
-def _element(
-    buffer: Buffer, place: tuple[Expr, ...], definition: Definition
-) -> tuple[Stmt | None, Stmt]:
-    """Return the initialisation, if it is a reduction, and the computation of an element."""
-    value = definition.value
-    if not isinstance(value, Reduction):
-        return None, Store(buffer, place, value.expr)
-    update = BinOp(value.combiner, Load(buffer, place), value.value.expr)
-    return Store(buffer, place, value.identity.expr), Store(buffer, place, update)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
-from compiler.ir.dtypes import DType
+from compiler.ir.dtypes import DType, is_float
 from compiler.ir.intrinsics import result_dtype
 from compiler.ir.nodes import Call, Conditional, Expr, Logic, LogicOp, Not, Select
-from compiler.te.value import Value, ValueLike, as_value, same_dtype
+from compiler.te.value import Value, ValueLike, arithmetic, as_value, const, same_dtype
 
 
 def if_then_else(condition: Value, then: ValueLike, otherwise: ValueLike) -> Value:
@@ -53,6 +54,36 @@ def abs(x: ValueLike) -> Value:
     return _call("abs", x)
 
 
+def acos(x: ValueLike) -> Value:
+    """Return the arc cosine."""
+    return _call("acos", x)
+
+
+def acosh(x: ValueLike) -> Value:
+    """Return the inverse hyperbolic cosine."""
+    return _call("acosh", x)
+
+
+def asin(x: ValueLike) -> Value:
+    """Return the arc sine."""
+    return _call("asin", x)
+
+
+def asinh(x: ValueLike) -> Value:
+    """Return the inverse hyperbolic sine."""
+    return _call("asinh", x)
+
+
+def atan(x: ValueLike) -> Value:
+    """Return the arc tangent."""
+    return _call("atan", x)
+
+
+def atanh(x: ValueLike) -> Value:
+    """Return the inverse hyperbolic tangent."""
+    return _call("atanh", x)
+
+
 def ceil(x: ValueLike) -> Value:
     """Round up."""
     return _call("ceil", x)
@@ -61,6 +92,17 @@ def ceil(x: ValueLike) -> Value:
 def cos(x: ValueLike) -> Value:
     """Return the cosine."""
     return _call("cos", x)
+
+
+def cosh(x: ValueLike) -> Value:
+    """Return the hyperbolic cosine."""
+    return _call("cosh", x)
+
+
+def div(x: ValueLike, y: ValueLike) -> Value:
+    """Divide; of integers, the quotient is rounded towards zero, as in C."""
+    a, b = same_dtype(x, y, "te.div")
+    return arithmetic("/", a, b) if is_float(a.dtype) else truncdiv(a, b)
 
 
 def erf(x: ValueLike) -> Value:
@@ -83,14 +125,71 @@ def floor(x: ValueLike) -> Value:
     return _call("floor", x)
 
 
+def floordiv(x: ValueLike, y: ValueLike) -> Value:
+    """Divide integers, rounding down."""
+    return arithmetic("//", x, y)
+
+
+def floormod(x: ValueLike, y: ValueLike) -> Value:
+    """Return the remainder of integers, which has the sign of the divisor."""
+    return arithmetic("%", x, y)
+
+
+def fmod(x: ValueLike, y: ValueLike) -> Value:
+    """Return the remainder of a division that is rounded towards zero."""
+    return _call("fmod", *same_dtype(x, y, "te.fmod"))
+
+
+def indexdiv(x: ValueLike, y: ValueLike) -> Value:
+    """Divide indices, rounding down."""
+    return arithmetic("//", x, y)
+
+
+def indexmod(x: ValueLike, y: ValueLike) -> Value:
+    """Return the remainder of indices."""
+    return arithmetic("%", x, y)
+
+
+def isfinite(x: ValueLike) -> Value:
+    """Tell whether a value is neither infinite nor a NaN."""
+    return all(logical_not(isnan(x)), logical_not(isinf(x)))
+
+
+def isinf(x: ValueLike) -> Value:
+    """Tell whether a value is infinite."""
+    value = as_value(x)
+    return abs(value) == const(math.inf, value.dtype)
+
+
+def isnan(x: ValueLike) -> Value:
+    """Tell whether a value is no number: it alone differs from itself."""
+    value = as_value(x)
+    return value != value  # noqa: PLR0124
+
+
 def log(x: ValueLike) -> Value:
     """Return the natural logarithm."""
     return _call("log", x)
 
 
+def log10(x: ValueLike) -> Value:
+    """Return the logarithm to base 10."""
+    return _call("log10", x)
+
+
 def log2(x: ValueLike) -> Value:
     """Return the logarithm to base 2."""
     return _call("log2", x)
+
+
+def logaddexp(x: ValueLike, y: ValueLike) -> Value:
+    """Return the logarithm of the sum of two exponentials."""
+    return log(exp(x) + exp(y))
+
+
+def nearbyint(x: ValueLike) -> Value:
+    """Round to the nearest integer, halves to the even one."""
+    return _call("round", x)
 
 
 def power(x: ValueLike, y: ValueLike) -> Value:
@@ -118,9 +217,19 @@ def sin(x: ValueLike) -> Value:
     return _call("sin", x)
 
 
+def sinh(x: ValueLike) -> Value:
+    """Return the hyperbolic sine."""
+    return _call("sinh", x)
+
+
 def sqrt(x: ValueLike) -> Value:
     """Return the square root."""
     return _call("sqrt", x)
+
+
+def tan(x: ValueLike) -> Value:
+    """Return the tangent."""
+    return _call("tan", x)
 
 
 def tanh(x: ValueLike) -> Value:
@@ -131,6 +240,21 @@ def tanh(x: ValueLike) -> Value:
 def trunc(x: ValueLike) -> Value:
     """Round towards zero."""
     return _call("trunc", x)
+
+
+def truncdiv(x: ValueLike, y: ValueLike) -> Value:
+    """Divide integers, rounding towards zero, as C does."""
+    a, b = same_dtype(x, y, "te.truncdiv")
+    quotient, left = a // b, a % b
+    # `//` rounds down: where the signs differ and something is left, that is one too low.
+    is_low = all(left != 0, any(all(a < 0, b > 0), all(a > 0, b < 0)))
+    return quotient + select(is_low, const(1, a.dtype), const(0, a.dtype))
+
+
+def truncmod(x: ValueLike, y: ValueLike) -> Value:
+    """Return the remainder of a division that is rounded towards zero, as C does."""
+    a, b = same_dtype(x, y, "te.truncmod")
+    return a - truncdiv(a, b) * b
 
 
 def _call(name: str, *args: ValueLike) -> Value:

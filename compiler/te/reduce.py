@@ -1,111 +1,227 @@
-"""Reductions: sums, products and extremes over reduction axes."""
+"""Reductions: sums, products and extremes over reduction axes, and what a user combines."""
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
-from typing import TypeAlias, overload
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeGuard, overload
 
-import numpy as np
-
-from compiler.ir.dtypes import DType, is_float
-from compiler.ir.nodes import BinOp
+from compiler.ir.dtypes import DType, smallest_and_largest
+from compiler.ir.nodes import BinOp, Var
 from compiler.te.functions import if_then_else
-from compiler.te.value import (
-    Combiner,
-    ReduceAxis,
-    Reduction,
-    Value,
-    ValueLike,
-    as_value,
-    const,
-    same_dtype,
-)
+from compiler.te.tensor import Reduction
+from compiler.te.value import ReduceAxis, Value, ValueLike, as_value, const, same_dtype
 
 Axes: TypeAlias = ReduceAxis | Sequence[ReduceAxis]
+Combine: TypeAlias = Callable[[Value, Value], Value]
 
 
-def sum(value: Value, axis: Axes, where: Value | None = None) -> Reduction:
-    """Add up `value` over the places of `axis` where `where` holds."""
-    return _reduce("+", value, axis, where)
+def sum(
+    expr: Value, axis: Axes, where: Value | None = None, init: ValueLike | None = None
+) -> Reduction:
+    """Add up `expr` over the places of `axis` where `where` holds, from `init` on.
+
+    Raises:
+        TypeError: If it is no number, or an axis is none.
+    """
+    return _fold("sum", lambda a, b: a + b, expr, axis, where=where, init=init)
 
 
-def prod(value: Value, axis: Axes, where: Value | None = None) -> Reduction:
-    """Multiply up `value` over the places of `axis` where `where` holds."""
-    return _reduce("*", value, axis, where)
+def prod(
+    expr: Value, axis: Axes, where: Value | None = None, init: ValueLike | None = None
+) -> Reduction:
+    """Multiply up `expr` over the places of `axis` where `where` holds, from `init` on.
+
+    Raises:
+        TypeError: If it is no number, or an axis is none.
+    """
+    return _fold("prod", lambda a, b: a * b, expr, axis, where=where, init=init)
 
 
 @overload
-def max(value: Value, other: Axes, *, where: Value | None = None) -> Reduction: ...  # type: ignore[overload-overlap]
+def max(  # type: ignore[overload-overlap]  # an axis is a value too, and decides
+    expr: Value, axis: Axes, where: Value | None = ..., init: ValueLike | None = ...
+) -> Reduction: ...
 @overload
-def max(value: ValueLike, other: ValueLike) -> Value: ...
-@overload
-def max(value: Value, *, axis: Axes, where: Value | None = None) -> Reduction: ...
+def max(expr: ValueLike, axis: ValueLike) -> Value: ...
 def max(
-    value: ValueLike,
-    other: ValueLike | Axes | None = None,
-    *,
-    axis: Axes | None = None,
+    expr: ValueLike,
+    axis: ValueLike | Axes,
     where: Value | None = None,
+    init: ValueLike | None = None,
 ) -> Value | Reduction:
-    """Take the larger of two values, or the largest of `value` over the places of `axis`."""
-    return _extreme("max", value, other, axis, where)
+    """Take the larger of two values, or the largest of `expr` over the places of `axis`.
+
+    Raises:
+        TypeError: If the values have no common type, or `expr` is no number.
+    """
+    return _extreme("max", expr, axis, where, init)
 
 
 @overload
-def min(value: Value, other: Axes, *, where: Value | None = None) -> Reduction: ...  # type: ignore[overload-overlap]
+def min(  # type: ignore[overload-overlap]  # an axis is a value too, and decides
+    expr: Value, axis: Axes, where: Value | None = ..., init: ValueLike | None = ...
+) -> Reduction: ...
 @overload
-def min(value: ValueLike, other: ValueLike) -> Value: ...
-@overload
-def min(value: Value, *, axis: Axes, where: Value | None = None) -> Reduction: ...
+def min(expr: ValueLike, axis: ValueLike) -> Value: ...
 def min(
-    value: ValueLike,
-    other: ValueLike | Axes | None = None,
-    *,
-    axis: Axes | None = None,
+    expr: ValueLike,
+    axis: ValueLike | Axes,
     where: Value | None = None,
+    init: ValueLike | None = None,
 ) -> Value | Reduction:
-    """Take the smaller of two values, or the smallest of `value` over the places of `axis`."""
-    return _extreme("min", value, other, axis, where)
+    """Take the smaller of two values, or the smallest of `expr` over the places of `axis`.
+
+    Raises:
+        TypeError: If the values have no common type, or `expr` is no number.
+    """
+    return _extreme("min", expr, axis, where, init)
+
+
+def max_value(dtype: DType) -> Value:
+    """Return the largest value of a type, infinity left out."""
+    return const(smallest_and_largest(dtype)[1], dtype)
+
+
+def min_value(dtype: DType) -> Value:
+    """Return the smallest value of a type, infinity left out."""
+    return const(smallest_and_largest(dtype)[0], dtype)
+
+
+def comm_reducer(
+    fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str = "reduce"
+) -> Callable[..., Any]:
+    """Make a reduction out of an operation that is commutative and associative.
+
+    Args:
+        fcombine: Combines two values to one; or two tuples of values to a tuple.
+        fidentity: Takes the type of the values, one argument each, and returns what leaves them
+            as they are when it is combined with them.
+        name: What the reduction is called in errors.
+
+    Returns:
+        A function of values and an axis (`argmax((k.var, A[i, k]), axis=k)`), which also takes
+        `where` and `init`; of values alone, it combines these.
+    """
+
+    def reducer(
+        expr: ValueLike | Sequence[ValueLike],
+        axis: ValueLike | Axes,
+        *more: ValueLike,
+        where: Value | None = None,
+        init: ValueLike | Sequence[ValueLike] | None = None,
+    ) -> Any:
+        if not _is_axes(axis):
+            return functools.reduce(fcombine, (expr, axis, *more))
+        is_tuple = isinstance(expr, Sequence)
+        values = [as_value(v) for v in (expr if isinstance(expr, Sequence) else (expr,))]
+        identity = _several(fidentity(*(v.dtype for v in values)))
+
+        def combine(lhs: list[Value], rhs: list[Value]) -> list[Value]:
+            if is_tuple:
+                return _several(fcombine(tuple(lhs), tuple(rhs)))
+            return _several(fcombine(lhs[0], rhs[0]))
+
+        start = identity if init is None else _several(init)
+        return _reduction(
+            name,
+            combine,
+            values,
+            axis,
+            where=where,
+            identity=identity,
+            start=start,
+        )
+
+    return reducer
+
+
+def _fold(
+    name: str,
+    combine: Combine,
+    expr: ValueLike,
+    axis: Axes,
+    *,
+    where: Value | None,
+    init: ValueLike | None,
+) -> Reduction:
+    value = as_value(expr)
+    if value.dtype == "bool":
+        raise TypeError(f"te.{name} takes numbers, got bool: convert with astype")
+    identity = [_identity(name, value.dtype)]
+    start = identity if init is None else [as_value(init, value.dtype)]
+    return _reduction(
+        name,
+        lambda a, b: [combine(a[0], b[0])],
+        [value],
+        axis,
+        where=where,
+        identity=identity,
+        start=start,
+    )
 
 
 def _extreme(
-    combiner: Combiner,
-    value: ValueLike,
-    other: ValueLike | Axes | None,
-    axis: Axes | None,
+    name: Any,
+    expr: ValueLike,
+    axis: ValueLike | Axes,
     where: Value | None,
+    init: ValueLike | None,
 ) -> Value | Reduction:
-    if isinstance(other, ReduceAxis | Sequence) and axis is None:
-        axis, other = other, None
-    if axis is not None and other is None:
-        return _reduce(combiner, as_value(value), axis, where)
-    if axis is not None or where is not None or other is None or isinstance(other, Sequence):
-        raise TypeError(f"te.{combiner} takes either two values, or one value and an axis")
-    a, b = same_dtype(value, other, f"te.{combiner}")
-    return Value(BinOp(combiner, a.expr, b.expr), a, b)
+    def larger(lhs: ValueLike, rhs: ValueLike) -> Value:
+        a, b = same_dtype(lhs, rhs, f"te.{name}")
+        return Value(BinOp(name, a.expr, b.expr), a, b)
+
+    if _is_axes(axis):
+        return _fold(name, larger, expr, axis, where=where, init=init)
+    if where is not None or init is not None or isinstance(axis, Sequence):
+        raise TypeError(f"te.{name} takes either two values, or one value and an axis")
+    return larger(expr, axis)
 
 
-def _reduce(combiner: Combiner, value: Value, axis: Axes, where: Value | None) -> Reduction:
+def _is_axes(axis: ValueLike | Axes) -> TypeGuard[Axes]:
+    return isinstance(axis, ReduceAxis | Sequence)
+
+
+def _reduction(  # noqa: PLR0917 - all that a reduction is
+    name: str,
+    combine: Callable[[list[Value], list[Value]], list[Value]],
+    values: list[Value],
+    axis: Axes,
+    where: Value | None,
+    identity: list[Value],
+    start: list[Value],
+) -> Reduction:
     axes = (axis,) if isinstance(axis, ReduceAxis) else tuple(axis)
     if not axes or not builtins.all(isinstance(a, ReduceAxis) for a in axes):
         raise TypeError("a reduction needs one or more axes made by te.reduce_axis")
-    if value.dtype == "bool":
-        raise TypeError("a reduction takes numbers, got bool: convert with astype")
-    identity = _identity(combiner, value.dtype)
+    accumulators = tuple(Var(f"x{n}", v.dtype) for n, v in enumerate(values))
     if where is not None:
-        value = if_then_else(where, value, identity)
-    return Reduction(combiner, value, axes, identity)
+        pairs = zip(values, identity, strict=True)
+        values = [if_then_else(where, value, neutral) for value, neutral in pairs]
+    combined = combine([Value(a) for a in accumulators], values)
+    for what, found in (("combination", combined), ("identity", identity), ("init", start)):
+        if [v.dtype for v in found] != [v.dtype for v in values]:
+            expected = ", ".join(v.dtype for v in values)
+            got = ", ".join(v.dtype for v in found)
+            raise TypeError(f"the {what} of te.{name} has type {got}: expected {expected}")
+    return Reduction(axes, tuple(values), tuple(start), accumulators, tuple(combined))
 
 
-def _identity(combiner: Combiner, dtype: DType) -> Value:
+def _several(given: object) -> list[Value]:
+    several = given if isinstance(given, tuple | list) else (given,)
+    return [as_value(v) for v in several]
+
+
+def _identity(name: str, dtype: DType) -> Value:
     """Return what leaves any value of `dtype` as it is when combined with it."""
-    match combiner:
-        case "+":
+    match name:
+        case "sum":
             return const(0, dtype)
-        case "*":
+        case "prod":
             return const(1, dtype)
-        case "max" | "min":
-            limits = np.finfo(dtype) if is_float(dtype) else np.iinfo(dtype)
-            limit = limits.min if combiner == "max" else limits.max
-            return const(limit.item() if isinstance(limit, np.generic) else limit, dtype)
+        case "max":
+            return min_value(dtype)
+        case _:
+            return max_value(dtype)

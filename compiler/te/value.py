@@ -6,25 +6,27 @@ this thin wrapper can. It also remembers which tensors a value reads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
-from compiler.ir.dtypes import DType, is_float, is_integer
+from compiler.ir.dtypes import DType, bits, is_float, is_integer, is_signed
 from compiler.ir.nodes import (
-    Annotations,
     ArithOp,
     BinOp,
-    Buffer,
     Cast,
     Compare,
     CompareOp,
     Expr,
     FloatImm,
     IntImm,
-    Load,
+    Logic,
+    Not,
     Var,
     dtype_of,
 )
+from compiler.ir.promotion import promoted
+
+if TYPE_CHECKING:
+    from compiler.te.tensor import Tensor
 
 
 class Value:
@@ -89,6 +91,41 @@ class Value:
         # Not `0 - x`, which would lose the sign of a zero.
         return arithmetic("*", self, -1)
 
+    def __and__(self, other: ValueLike) -> Value:
+        return _bits("&", self, other)
+
+    def __rand__(self, other: ValueLike) -> Value:
+        return _bits("&", other, self)
+
+    def __or__(self, other: ValueLike) -> Value:
+        return _bits("|", self, other)
+
+    def __ror__(self, other: ValueLike) -> Value:
+        return _bits("|", other, self)
+
+    def __xor__(self, other: ValueLike) -> Value:
+        return _bits("^", self, other)
+
+    def __rxor__(self, other: ValueLike) -> Value:
+        return _bits("^", other, self)
+
+    def __lshift__(self, other: ValueLike) -> Value:
+        return arithmetic("<<", self, other)
+
+    def __rlshift__(self, other: ValueLike) -> Value:
+        return arithmetic("<<", other, self)
+
+    def __rshift__(self, other: ValueLike) -> Value:
+        return arithmetic(">>", self, other)
+
+    def __rrshift__(self, other: ValueLike) -> Value:
+        return arithmetic(">>", other, self)
+
+    def __invert__(self) -> Value:
+        if self.dtype == "bool":
+            return Value(Not(self.expr), self)
+        return _bits("^", self, -1 if is_signed(self.dtype) else 2 ** bits(self.dtype) - 1)
+
     def __lt__(self, other: ValueLike) -> Value:
         return _comparison("<", self, other)
 
@@ -117,87 +154,41 @@ class Value:
 
 
 ValueLike: TypeAlias = Value | int | float
-Combiner: TypeAlias = Literal["+", "*", "min", "max"]
+
+
+class Variable(Value):
+    """A symbolic integer, such as an extent that is known only later."""
+
+    __slots__ = ("var",)
+
+    def __init__(self, var: Var) -> None:
+        super().__init__(var)
+        self.var = var
+
+    @property
+    def name(self) -> str:
+        """The name, under which `PrimFunc.specialize` knows it too."""
+        return self.var.name
+
+    # A key of the mapping that `specialize` takes: one variable is only itself.
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(self.var)
 
 
 class ReduceAxis(Value):
     """What a reduction runs over: `minimum`, ..., `minimum + extent - 1`."""
 
-    __slots__ = ("extent", "minimum", "var")
+    __slots__ = ("extent", "loop")
 
-    def __init__(self, var: Var, minimum: int, extent: int) -> None:
-        super().__init__(var if minimum == 0 else BinOp("+", var, IntImm(minimum)))
-        self.var = var
-        self.minimum = minimum
+    def __init__(self, loop: Var, minimum: Expr, extent: Expr) -> None:
+        super().__init__(loop if minimum == IntImm(0) else BinOp("+", loop, minimum))
+        self.loop = loop
         self.extent = extent
 
-
-@dataclass(frozen=True, slots=True)
-class Reduction:
-    """The combination of `value` over all places of `axes`; the whole value of an element."""
-
-    combiner: Combiner
-    value: Value
-    axes: tuple[ReduceAxis, ...]
-    identity: Value
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """How a tensor is computed: its element at `indices` is `value`."""
-
-    indices: tuple[Var, ...]
-    value: Value | Reduction
-    attrs: Annotations = ()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Tensor:
-    """A tensor of a static shape; an input has no definition."""
-
-    buffer: Buffer
-    shape: tuple[int, ...]
-    definition: Definition | None = None
-
     @property
-    def name(self) -> str:
-        """The name, which its buffer and its block get."""
-        return self.buffer.name
-
-    @property
-    def dtype(self) -> DType:
-        """The type of an element."""
-        return self.buffer.dtype
-
-    @property
-    def inputs(self) -> tuple[Tensor, ...]:
-        """The tensors that this one is computed from, in the order of first use."""
-        if self.definition is None:
-            return ()
-        value = self.definition.value
-        return (value.value if isinstance(value, Reduction) else value).tensors
-
-    def __getitem__(self, indices: ValueLike | tuple[ValueLike, ...]) -> Value:
-        """Return the element at a place.
-
-        Raises:
-            IndexError: If the number of indices is not the number of dimensions.
-            TypeError: If an index is no integer.
-        """
-        places = [as_value(i) for i in (indices if isinstance(indices, tuple) else (indices,))]
-        if len(places) != len(self.shape):
-            raise IndexError(
-                f"{self.name} has {len(self.shape)} dimension(s), got {len(places)} index(es)"
-            )
-        for place in places:
-            if not is_integer(place.dtype):
-                raise TypeError(f"an index of {self.name} has type {place.dtype}: expected int32")
-        element = Load(self.buffer, tuple(place.expr for place in places))
-        return Value(element, *places, tensors=(self,))
-
-    def __call__(self, *indices: ValueLike) -> Value:
-        """Return the element at a place; the same as subscripting."""
-        return self[indices]
+    def var(self) -> Value:
+        """The place on the axis, as a value."""
+        return Value(self.expr)
 
 
 def const(value: float, dtype: DType) -> Value:
@@ -213,52 +204,70 @@ def const(value: float, dtype: DType) -> Value:
     return Value(IntImm(int(value), dtype))
 
 
-def as_value(value: ValueLike, dtype: DType | None = None) -> Value:
+def as_value(value: ValueLike | Var, dtype: DType | None = None) -> Value:
     """Wrap a Python number as a constant: of `dtype` if given, else int32, float32 or bool."""
     if isinstance(value, Value):
         return value
-    if dtype is not None:
-        return const(value, dtype)
-    match value:
-        case bool():
-            return const(value, "bool")
-        case int():
-            return const(value, "int32")
-        case float():
-            return const(value, "float32")
-        case _:
-            raise TypeError(f"expected a tensor expression or a number, got {value!r}")
+    if isinstance(value, Var):
+        return Value(value)
+    if isinstance(value, int):
+        return const(value, dtype or ("bool" if isinstance(value, bool) else "int32"))
+    if isinstance(value, float):
+        return const(value, dtype if dtype is not None and is_float(dtype) else "float32")
+    raise TypeError(f"expected a tensor expression or a number, got {value!r}")
 
 
 def same_dtype(lhs: ValueLike, rhs: ValueLike, what: str) -> tuple[Value, Value]:
-    """Wrap two operands; a Python number takes the type of the other side.
+    """Wrap two operands in one type: a Python number takes the other's, a narrow one is widened.
 
     Raises:
-        TypeError: If the types differ; `what` names the operation.
+        TypeError: If they have no common type; `what` names the operation.
     """
     a = as_value(lhs, rhs.dtype if isinstance(rhs, Value) else None)
     b = as_value(rhs, a.dtype)
-    if a.dtype != b.dtype:
+    if a.dtype == b.dtype:
+        return a, b
+    left, right = promoted(a.expr, b.expr)
+    if dtype_of(left) != dtype_of(right):
         raise TypeError(
             f"{what} takes operands of one type, got {a.dtype} and {b.dtype}: convert with astype"
         )
-    return a, b
+    return Value(left, a), Value(right, b)
 
 
 def arithmetic(op: ArithOp, lhs: ValueLike, rhs: ValueLike) -> Value:
-    """Build an arithmetic operation.
+    """Build an arithmetic operation; one that changes nothing, such as `x + 0`, is left out.
 
     Raises:
-        TypeError: If the operands have types that differ, or that the operation does not take.
+        TypeError: If the operands have no common type, or one that the operation does not take.
     """
     a, b = same_dtype(lhs, rhs, op)
     if op == "/" and not is_float(a.dtype):
-        raise TypeError(f"/ divides floating-point values, got {a.dtype}: use //")
-    if op in ("//", "%") and not is_integer(a.dtype):
+        raise TypeError(f"/ divides floating-point values, got {a.dtype}: use // or te.div")
+    if op in ("//", "%", "<<", ">>", "&", "|", "^") and not is_integer(a.dtype):
         raise TypeError(f"{op} takes integers, got {a.dtype}")
     if a.dtype == "bool":
         raise TypeError(f"{op} takes numbers, got bool: use te.all, te.any or te.logical_not")
+    if _is_number(b, _NEUTRAL_RIGHT.get(op)):
+        return a
+    if _is_number(a, _NEUTRAL_LEFT.get(op)):
+        return b
     return Value(BinOp(op, a.expr, b.expr), a, b)
+
+
+_NEUTRAL_RIGHT: dict[ArithOp, int] = {"+": 0, "-": 0, "*": 1, "/": 1, "//": 1}
+_NEUTRAL_LEFT: dict[ArithOp, int] = {"+": 0, "*": 1}
+
+
+def _is_number(value: Value, number: int | None) -> bool:
+    return isinstance(value.expr, IntImm | FloatImm) and value.expr.value == number
+
+
+def _bits(op: ArithOp, lhs: ValueLike, rhs: ValueLike) -> Value:
+    a, b = same_dtype(lhs, rhs, op)
+    if a.dtype == "bool" and op in ("&", "|"):
+        return Value(Logic("and" if op == "&" else "or", a.expr, b.expr), a, b)
+    return arithmetic(op, a, b)
 
 
 def _comparison(op: CompareOp, lhs: ValueLike, rhs: ValueLike) -> Value:

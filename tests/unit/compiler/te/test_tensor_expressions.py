@@ -10,6 +10,8 @@ from compiler.ir.structural import structural_equal
 from compiler.ir.verify import VerifyError
 from compiler.script import parse
 
+untyped: Any = te  # for what is wrong on purpose
+
 TODAYS_TVM = """\
 @T.prim_func(s_tir=True)
 def main(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32"), \
@@ -114,6 +116,26 @@ def test_max_takes_two_values_or_an_axis() -> None:
         np.testing.assert_array_equal(interpret(func, {"A": array})["B"], expected)
 
 
+def test_operands_are_widened_to_a_common_type() -> None:
+    A = matrix()
+    text = script(
+        te.create_prim_func([A, te.compute((4, 4), lambda i, j: A[i, j] * i + 1, name="B")])
+    )
+    assert 'A[v_i, v_j] * T.Cast("float32", v_i) + T.float32(1.0)' in text
+
+
+def test_what_changes_nothing_is_left_out() -> None:
+    A = matrix()
+    B = te.compute((4, 4), lambda i, j: (A[i + 0, j * 1] + 0) * 1 - 0, name="B")
+    assert "B[v_i, v_j] = A[v_i, v_j]\n" in script(te.create_prim_func([A, B]))
+
+
+def test_a_tensor_may_be_subscripted_index_by_index() -> None:
+    A: Any = matrix()
+    B = te.compute((4, 4), lambda i, j: A[i][j] * 2, name="B")
+    assert "A[v_i, v_j]" in script(te.create_prim_func([A, B]))
+
+
 def test_operators_and_functions() -> None:
     A = matrix()
     array = random_inputs(te.create_prim_func([A, te.compute((1,), lambda i: A[i, i])]), 0)["A"]
@@ -131,6 +153,18 @@ def test_operators_and_functions() -> None:
         (lambda i, j: te.tanh(A[i, j]) * te.sigmoid(A[i, j]), tanh * sigmoid),
         (lambda i, j: te.power(te.abs(A[i, j]), 3), abs(a) ** 3),
         (lambda i, j: te.floor(A[i, j] * 3) + te.round(A[i, j]), np.floor(a * 3) + np.rint(a)),
+        (lambda i, j: ((i << 2 | j) ^ 3).astype("float32"), (i << 2 | j) ^ 3),
+        (lambda i, j: (~(i & 2) >> 1).astype("float32"), ~(i & 2) >> 1),
+        (lambda i, j: te.select((i < 2) & ~(j < 1), 1.0, 2.0), np.where((i < 2) & (j > 0), 1, 2)),
+        (lambda i, j: te.truncdiv(i - 3, 2) + te.truncmod(i - 3, 2), -((3 - i) // 2 + (3 - i) % 2)),
+        (lambda i, j: te.div(i, 2) + te.div(A[i, j], 2), i // 2 + a / 2),
+        (lambda i, j: te.floordiv(i, 2) + te.floormod(i, 3), i // 2 + i % 3),
+        (lambda i, j: te.atan(A[i, j]) + te.tan(A[i, j]), np.arctan(a) + np.tan(a)),
+        (lambda i, j: te.sinh(A[i, j]) * te.cosh(A[i, j]), np.sinh(a) * np.cosh(a)),
+        (lambda i, j: te.logaddexp(A[i, j], A[j, i]), np.logaddexp(a, a.T)),
+        (lambda i, j: te.select(te.isnan(A[i, j] / 0), 1.0, 2.0), np.full((4, 4), 2)),
+        (lambda i, j: te.select(te.isfinite(A[i, j] / 0), 1.0, 2.0), np.full((4, 4), 2)),
+        (lambda i, j: te.fmod(A[i, j], 0.25), np.fmod(a, 0.25)),
         (lambda i, j: te.const(2, "float32"), np.full((4, 4), 2)),
         (lambda i, j: 2.5, np.full((4, 4), 2.5)),
     ]
@@ -147,22 +181,20 @@ def test_attributes_become_annotations_of_the_block() -> None:
     assert 'T.sblock_attr({"axis": 1})' in script(te.create_prim_func([A, B]))
 
 
-untyped: Any = te  # what follows is wrong on purpose
-
-
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda A, k: A[0], IndexError, "A has 2 dimension(s), got 1 index(es)"),
+        (lambda A, k: A[0] + 1, IndexError, "A has 2 dimension(s), got 1 index(es)"),
+        (lambda A, k: A[0, 0, 0], IndexError, "A has 2 dimension(s), got 3 index(es)"),
         (lambda A, k: A[0.5, 0], TypeError, "an index of A has type float32"),
-        (lambda A, k: A[0, 0] + untyped.const(1, "int32"), TypeError, "and int32"),
+        (
+            lambda A, k: A[0, 0].astype("float16") + A[0, 0].astype("bfloat16"),
+            TypeError,
+            "got float16 and bfloat16: convert",
+        ),
         (lambda A, k: A[0, 0] % 2, TypeError, "% takes integers, got float32"),
         (lambda A, k: untyped.const(1, "int32") / 2, TypeError, "use //"),
-        (
-            lambda A, k: untyped.const(1, "int32") + 0.5,
-            TypeError,
-            "a constant of type int32, got 0.5",
-        ),
+        (lambda A, k: untyped.const(0.5, "int32"), TypeError, "a constant of type int32, got 0.5"),
         (
             lambda A, k: untyped.exp(untyped.const(1, "int32")),
             TypeError,
@@ -172,7 +204,9 @@ untyped: Any = te  # what follows is wrong on purpose
         (lambda A, k: untyped.all(), TypeError, "expected at least one"),
         (lambda A, k: 1 if A[0, 0] < 1 else 0, TypeError, "use te.if_then_else"),
         (lambda A, k: untyped.sum(A[0, k], axis=[]), TypeError, "needs one or more axes"),
-        (lambda A, k: untyped.max(A[0, k], 0, axis=k), TypeError, "either two values, or one"),
+        (lambda A, k: untyped.max(A[0, k], 0, init=k), TypeError, "either two values, or one"),
+        (lambda A, k: untyped.var("n", "float32"), TypeError, "expected an integer type"),
+        (lambda A, k: untyped.sum(A[0, k], axis=k, init=A), TypeError, "expected a tensor expr"),
         (lambda A, k: untyped.sum(A[0, k] > 0, axis=k), TypeError, "takes numbers, got bool"),
         (lambda A, k: untyped.sum(A[0, k], axis=k) + 1, TypeError, "unsupported operand"),
         (lambda A, k: untyped.compute((4,), lambda i, j: A[i, j]), TypeError, "takes 2 index(es)"),

@@ -1,0 +1,93 @@
+"""Tensors that a piece of program computes, as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from compiler.ir.dtypes import DType
+from compiler.ir.nodes import AnnotationValue, Buffer, PrimFunc, Stmt
+from compiler.ir.visit import is_stmt
+from compiler.te.compute import outputs_of, shape_of
+from compiler.te.tensor import Extent, Extern, Tensor
+
+
+def extern(  # noqa: PLR0917 - TVM's arguments
+    shape: Sequence[Extent] | Sequence[Sequence[Extent]],
+    inputs: Sequence[Tensor],
+    fcompute: Callable[[list[Buffer], list[Buffer]], Stmt | PrimFunc],
+    name: str = "extern",
+    dtype: DType | Sequence[DType] | None = None,
+    attrs: Mapping[str, AnnotationValue] | None = None,
+) -> Any:
+    """Define tensors by a piece of program that writes them.
+
+    Args:
+        shape: The shape of the tensor, or several.
+        inputs: What the program reads.
+        fcompute: Takes the buffers of the inputs and of the outputs, and returns statements on
+            them, or a function whose parameters stand for them in this order.
+        name: What the tensor and its block are called; several are called `name_v0, ...`.
+        dtype: The type of the tensor, or of each; that of the inputs unless it is given.
+        attrs: Annotations of the block.
+
+    Returns:
+        The tensor, or a list of as many as there are shapes.
+
+    Raises:
+        TypeError: If `fcompute` returns no program.
+        ValueError: If no type is given and the inputs have several, or the function has other
+            parameters.
+    """
+    shapes = list(shape) if any(isinstance(s, Sequence) for s in shape) else [shape]
+    if dtype is None:
+        found = {tensor.dtype for tensor in inputs}
+        if len(found) != 1:
+            raise ValueError(f"the inputs of {name} have {len(found)} types: give its dtype")
+        dtype = found.pop()
+    dtypes = [dtype] * len(shapes) if isinstance(dtype, str) else list(dtype)
+    kinds = [(shape_of(s), d) for s, d in zip(shapes, dtypes, strict=True)]  # type: ignore[arg-type]
+    given = tuple(inputs)
+    definition = Extern(name, given, PrimFunc, tuple((attrs or {}).items()))  # type: ignore[arg-type]
+    definition.outputs = outputs_of(definition, kinds)
+    body = fcompute([t.buffer for t in given], [t.buffer for t in definition.outputs])
+    if not (isinstance(body, PrimFunc) or is_stmt(body)):
+        raise TypeError(
+            f"the function that computes {name} returns a {type(body).__name__}: expected "
+            "statements or a PrimFunc"
+        )
+    definition.body = body
+    _check_params(definition)
+    return list(definition.outputs) if len(kinds) > 1 else definition.outputs[0]
+
+
+def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc, name: str = "") -> Any:
+    """Define tensors by a function: those of its parameters that come after the inputs.
+
+    Raises:
+        ValueError: If the function has no such parameters, or symbolic ones.
+    """
+    outputs = primfunc.params[len(input_tensors) :]
+    kinds = [(out.shape, out.dtype) for out in outputs if isinstance(out, Buffer)]
+    if not kinds or len(kinds) < len(outputs):
+        raise ValueError(
+            f"{primfunc.name} has {len(primfunc.params)} parameter(s), {len(input_tensors)} of "
+            "them inputs: expected buffers for outputs after them"
+        )
+    definition = Extern(name or primfunc.name, tuple(input_tensors), primfunc)
+    definition.outputs = outputs_of(definition, kinds)
+    _check_params(definition)
+    return list(definition.outputs) if len(kinds) > 1 else definition.outputs[0]
+
+
+def _check_params(extern: Extern) -> None:
+    """Refuse a function whose parameters are not the tensors."""
+    if not isinstance(extern.body, PrimFunc):
+        return
+    tensors = (*extern.inputs, *extern.outputs)
+    wanted = [(t.buffer.shape, t.dtype) for t in tensors]
+    found = [(b.shape, b.dtype) for b in extern.body.buffers]
+    if wanted != found or len(extern.body.params) != len(found):
+        raise ValueError(
+            f"the parameters of {extern.body.name} are not the inputs and outputs of {extern.name}"
+        )
