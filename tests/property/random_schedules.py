@@ -109,17 +109,15 @@ def is_exact(func: PrimFunc) -> bool:
     )
 
 
-# What a step is named after, where that is not the primitive alone.
+# Steps that try a primitive in another way than the step of its name.
 PRIMITIVES = {
-    name: name.removesuffix("_reduction")
-    .removesuffix("_double_buffer")
-    .removesuffix("_software_pipeline")
-    if name != "decompose_reduction"
-    else name
-    for name in STEPS
+    **dict.fromkeys(STEPS),
+    "annotate_double_buffer": "annotate",
+    "annotate_software_pipeline": "annotate",
+    "bind_reduction": "bind",
 }
 for _name, _primitive in PRIMITIVES.items():
-    if not hasattr(Schedule, _primitive):
+    if not hasattr(Schedule, _primitive or _name):
         del STEPS[_name]
 
 CONCURRENT = ("parallel", "vectorized", "thread_binding")

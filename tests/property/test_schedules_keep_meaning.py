@@ -17,10 +17,34 @@ from compiler.schedule.schedule import Schedule
 from tests.property.fuzz import check_schedule, explain, run_in_parallel, shrink
 from tests.property.odd_programs import odd_program
 from tests.property.random_choice import STEPS
-from tests.property.random_schedules import RandomTrace, reverse_concurrent_loops
+from tests.property.random_schedules import PRIMITIVES, RandomTrace, reverse_concurrent_loops
 from tests.property.random_workloads import PROGRAMS
 
 NUM_PAIRS = 2000
+# What finds, shows, remembers or copies, and changes no program.
+NOT_TRANSFORMATIONS = {
+    "can_decompose_padding",
+    "copy",
+    "enter_postproc",
+    "fork_seed",
+    "func",
+    "func_working_on",
+    "get",
+    "get_block",
+    "get_child_blocks",
+    "get_consumers",
+    "get_loops",
+    "get_output_blocks",
+    "get_producers",
+    "get_sblock",
+    "mod",
+    "remove_rv",
+    "require_own_layouts",
+    "seed",
+    "show",
+    "trace",
+    "work_on",
+}
 
 
 @pytest.mark.slow
@@ -34,6 +58,12 @@ def test_a_legal_trace_computes_what_the_program_computes() -> None:
     assert counts.unbuilt <= 0.05 * NUM_PAIRS
     for name in STEPS:
         assert counts.accepted[name] >= 20, f"{name}: {counts.refused[name]} refused"
+
+
+def test_every_primitive_has_its_turn() -> None:
+    done = {of or name for name, of in PRIMITIVES.items()}
+    known = {name for name in dir(Schedule) if not name.startswith("_")}
+    assert done == known - NOT_TRANSFORMATIONS
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
