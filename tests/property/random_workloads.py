@@ -109,6 +109,16 @@ def two_outputs(choose: Choose) -> PrimFunc:
     return te.create_prim_func([A, S, D])
 
 
+def recurrence(choose: Choose) -> PrimFunc:
+    n, m = choose((4, 5)), choose((4, 6))
+    X, state = te.placeholder((n, m), name="X"), te.placeholder((n, m), name="state")
+    first = te.compute((1, m), lambda _, i: X[0, i] * 2.0, "first")
+    update = te.compute((n, m), lambda t, i: state[t - 1, i] + X[t, i], "update")
+    S = te.scan(first, update, state, inputs=[X], name="S")
+    D = te.compute((n, m), lambda t, i: te.max(S[t, i], 0.0), "D")
+    return te.create_prim_func([X, D])
+
+
 def one_of(operator: Callable[..., PrimFunc], *shapes: tuple[int, ...], **options: Any) -> Make:
     """Return what makes an operator of one of some shapes."""
     return lambda choose: operator(*choose(shapes), **options)
@@ -148,6 +158,7 @@ PROGRAMS: dict[str, Make] = {
         rows,
         pooling,
         two_outputs,
+        recurrence,
     )
 }
 

@@ -59,6 +59,7 @@ def intrinsics() -> Iterator[None]:
         compute=lw.parse(GEMM8X8),
         reset=lw.parse(FILL_ZERO),
         update=lw.parse(FUSE_GEMM8X8_ADD),
+        override=True,  # the library has intrinsics of these names too
     )
     yield
     TensorIntrin._known.clear()
