@@ -19,6 +19,7 @@ _INTRINSICS = {
     "floor": "floor",
     "ceil": "ceil",
     "trunc": "trunc",
+    "nearbyint": "roundeven",
     "round": "roundeven",
     "abs": "fabs",
     "pow": "pow",

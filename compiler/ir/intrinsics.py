@@ -70,6 +70,7 @@ INTRINSICS: dict[str, Intrinsic] = {
         Intrinsic("log10", 1, np.log10),
         Intrinsic("log1p", 1, np.log1p),
         Intrinsic("log2", 1, np.log2),
+        Intrinsic("nearbyint", 1, np.rint),
         Intrinsic("pow", 2, np.power),
         Intrinsic("round", 1, np.rint),
         Intrinsic("rsqrt", 1, _rsqrt),

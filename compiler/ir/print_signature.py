@@ -49,8 +49,8 @@ def _in_signature(func: PrimFunc, names: Names, spelling: Spelling) -> _Parts:
     # A name in a text is an int32; TVM says so once more for those in shapes.
     others = (var for buffer in func.buffers for var in symbols_of(described_by(buffer)))
     declared = [v for v in dict.fromkeys(others) if v in shapes or v.dtype != "int32"]
-    symbols = [_symbol(v, names, spelling) for v in declared if v not in scalars and v not in wide]
-    return above, tuple(params), tuple(symbols), ()
+    declared = [v for v in declared if v not in scalars and v not in wide]
+    return above, tuple(params), _declarations(declared, names, spelling), ()
 
 
 def _in_body(func: PrimFunc, names: Names, spelling: Spelling) -> _Parts:
@@ -67,13 +67,13 @@ def _in_body(func: PrimFunc, names: Names, spelling: Spelling) -> _Parts:
         else:
             params.append(_parameter(param, names, spelling))
     symbols = dict.fromkeys(var for _, b in matched for var in symbols_of(described_by(b)))
-    declared = [_symbol(var, names, spelling) for var in symbols if var not in func.params]
+    declared = _declarations([v for v in symbols if v not in func.params], names, spelling)
     matches = []
     for handle, buffer in matched:
         arguments = print_buffer(buffer, names)
         name = names.bind(buffer.data)
         matches.append(f"{name} = T.match_buffer({handle}, {arguments})")
-    return (), tuple(params), tuple(declared), tuple(matches)
+    return (), tuple(params), declared, tuple(matches)
 
 
 def _needs_matching(buffer: Buffer, spelling: Spelling) -> bool:
@@ -95,5 +95,10 @@ def _parameter(buffer: Buffer, names: Names, spelling: Spelling) -> str:
     return f"{name}: {spelling.buffer.format(arguments=arguments)}"
 
 
-def _symbol(var: Var, names: Names, spelling: Spelling) -> str:
-    return f"{names[var]} = {spelling.symbol.format(dtype=var.dtype)}"
+def _declarations(variables: list[Var], names: Names, spelling: Spelling) -> tuple[str, ...]:
+    """Return the line that declares variables; none if there are none."""
+    if not variables:
+        return ()
+    left = ", ".join([names[var] for var in variables])
+    right = ", ".join([spelling.symbol.format(dtype=var.dtype) for var in variables])
+    return (f"{left} = {right}",)

@@ -85,7 +85,7 @@ _STATEMENTS = (
     "where",
     "writes",
 )
-_ALIASES = {"fabs": "abs", "power": "pow", "nearbyint": "round"}
+_ALIASES = {"fabs": "abs", "power": "pow"}
 _BINARY: dict[str, ArithOp] = {
     "max": "max",
     "min": "min",
