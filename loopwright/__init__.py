@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from compiler.runtime.peak import fma_peak_gflops
     from compiler.runtime.timing import Timing, time_evaluator
     from compiler.schedule.error import ScheduleError
+    from compiler.schedule.index_map import IndexMap
     from compiler.schedule.schedule import Schedule
     from compiler.schedule.tensor_intrin import TensorIntrin, TensorIntrinError
     from compiler.schedule.trace import Trace
@@ -64,6 +65,7 @@ __all__ = [
     "ConflictError",
     "FallbackWarning",
     "IRModule",
+    "IndexMap",
     "InvalidAddressError",
     "InvalidRequestError",
     "JobFailedError",
@@ -123,6 +125,7 @@ _HOMES = {
     "compiler.runtime.peak": ("fma_peak_gflops",),
     "compiler.runtime.timing": ("Timing", "time_evaluator"),
     "compiler.schedule.error": ("ScheduleError",),
+    "compiler.schedule.index_map": ("IndexMap",),
     "compiler.schedule.schedule": ("Schedule",),
     "compiler.schedule.tensor_intrin": ("TensorIntrin", "TensorIntrinError"),
     "compiler.schedule.trace": ("Trace",),

@@ -20,6 +20,7 @@ NAMES = [
     "ConflictError",
     "FallbackWarning",
     "IRModule",
+    "IndexMap",
     "InvalidAddressError",
     "InvalidRequestError",
     "JobFailedError",

@@ -66,6 +66,17 @@ def test_a_trace_of_another_program_is_a_build_error() -> None:
     assert found.error == ErrorKind.BUILD_ERROR
 
 
+def test_a_trace_that_changes_how_the_kernel_is_called_is_a_build_error() -> None:
+    func = from_spec("matmul:16,16,16:float32")
+    schedule = Schedule(func)
+    (block,) = schedule.get_child_blocks(schedule.get_block("root"))
+    # The shape stays the same: only the layout tells.
+    schedule.transform_layout(block, ("read", 0), lambda i, j: (j, i))
+    found = measure(script(func), json.dumps(schedule.trace.to_json()))
+    assert found.error == ErrorKind.BUILD_ERROR
+    assert "has another layout than the workload's" in found.message
+
+
 def test_code_for_another_machine_is_a_device_error() -> None:
     found = measure(COPY, target="cpu -mcpu=neoverse-n1 -num-cores=1")
     assert found.error == ErrorKind.DEVICE_ERROR
