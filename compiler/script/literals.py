@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from compiler.ir.dtypes import DType, bits, is_float
+from compiler.ir.dtypes import DType, bits, is_float, wrapped
 from compiler.ir.nodes import Broadcast, Expr, FloatImm, IntImm, dtype_of, lanes_of
 from compiler.ir.promotion import common_type, converted, promoted
 from compiler.script.context import Context
@@ -41,8 +41,8 @@ def number(context: Context, value: float, dtype: DType, node: ast.expr) -> Expr
         return FloatImm(float(value), dtype)
     if not isinstance(value, int) and not value.is_integer():
         raise context.error(f"expected a value of type {dtype}, got {value}", node)
-    limits = np.iinfo("uint8" if dtype == "bool" else dtype)
-    if not limits.min <= value <= (1 if dtype == "bool" else limits.max):
+    fits = value in (0, 1) if dtype == "bool" else wrapped(int(value), dtype) == value
+    if not fits:
         wider = ": write T.int64(...)" if dtype == "int32" and abs(value) < 2**63 else ""
         raise context.error(f"the number does not fit into {dtype}{wider}", node)
     return IntImm(int(value), dtype)
