@@ -15,7 +15,7 @@ from compiler.ir.nodes import (
     dtype_of,
 )
 from compiler.ir.regions import with_regions
-from compiler.ir.visit import map_stmt, substitute, transform
+from compiler.ir.visit import map_stmt, substitute, transform, walk_stmts
 from compiler.schedule.coverage import covers_reads, writes_whole
 from compiler.schedule.error import refusal
 from compiler.schedule.kind import Unknown
@@ -30,7 +30,7 @@ def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     Requires:
         The block is complete, the only writer of one buffer, which is no output, and stores once,
         at its own iterators. It has consumers, which stand after it and read only what it
-        computed. What it reads is finished before it.
+        computed, under no other name. What it reads is finished before it.
 
     Rewrites:
         for i in range(n):             for i in range(n):
@@ -54,11 +54,11 @@ def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     for consumer in consumers:
         if scope.position(consumer) < scope.position(site):
             raise refuse(f"block {consumer.name} stands before block {block}", consumer.realize)
-        if not is_whole and not covers_reads(
-            site, consumer, store.buffer, is_certain=True
-        ):
+        if not is_whole and not covers_reads(site, consumer, store.buffer, is_certain=True):
             reason = f"block {block} is not proved to compute all that block {consumer.name} reads"
             raise refuse(reason, consumer.realize)
+
+        _require_no_views(scope, consumer, store.buffer)
 
     func = replace_at(func, scope.whole_path(site), None)
     for consumer in consumers:
@@ -86,6 +86,16 @@ def require_elementwise_store(scope: Scope, site: Site) -> Store:
         reason = f"block {site.name} writes {store.buffer.name} at other indices than its iterators"
         raise scope.refuse(reason, site.realize)
     return store
+
+
+def _require_no_views(scope: Scope, consumer: Site, buffer: Buffer) -> None:
+    """Refuse if a block reads the buffer by another name."""
+    for realize in walk_stmts(consumer.realize):
+        if not isinstance(realize, BlockRealize) or not realize.block.match_buffers:
+            continue
+        if any(region.buffer == buffer for region in realize.block.reads):
+            reason = f"block {realize.block.name} has views, through which it may read"
+            raise scope.refuse(f"{reason} {buffer.name}", realize)
 
 
 def _inline_into(func: PrimFunc, name: str, site: Site, store: Store) -> PrimFunc:

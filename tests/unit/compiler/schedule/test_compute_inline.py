@@ -16,6 +16,25 @@ from tests.unit.compiler.schedule.refusals import (
 )
 
 
+VIEW = """
+@T.prim_func
+def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
+    B = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi] * 2.0
+    for i in range(2):
+        with T.block("C"):
+            vi = T.axis.spatial(2, i)
+            T.reads(B[vi * 4 : vi * 4 + 4])
+            T.writes(C[vi * 4 : vi * 4 + 4])
+            view = T.match_buffer(B[vi * 4 : vi * 4 + 4], (4,))
+            for j in range(4):
+                C[vi * 4 + j] = view[j]
+"""
+
+
 def test_compute_inline_refuses_a_reduction() -> None:
     sch = Schedule(matmul_relu())
     with refused(sch, "block Y is a reduction", at='"Y"'):
@@ -134,3 +153,9 @@ def test_a_block_around_the_consumer_says_no_more_that_it_reads_what_is_gone() -
         assert isinstance(realize, BlockRealize)
         assert [region.buffer.name for region in realize.block.reads] == ["A"]
     verify(sch.func)
+
+
+def test_compute_inline_refuses_a_consumer_that_reads_through_a_view() -> None:
+    sch = scheduled(VIEW)
+    with refused(sch, "block C has views, through which it may read B", at='"C"'):
+        sch.compute_inline("B")
