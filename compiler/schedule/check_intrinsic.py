@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from compiler.ir.dtypes import is_float
+from compiler.ir.dtypes import DType, is_float
 from compiler.ir.evaluate import Array, EvaluationError, evaluate
 from compiler.ir.llvm_calls import LlvmCallProblem
 from compiler.ir.nodes import (
@@ -35,7 +35,10 @@ from compiler.schedule.tree import children
 
 Run: TypeAlias = Callable[[PrimFunc, Mapping[str, Array]], dict[str, Array]]
 
-_TRIALS = 4
+Kind: TypeAlias = Literal["small", "any", "extreme"]
+"""Of values: small whole numbers, whatever a type holds, its least and greatest numbers."""
+
+_TRIALS: tuple[Kind, ...] = ("small", "any", "extreme", "small", "any", "extreme")
 # Up to so many stores each trial is done one scalar at a time, in the middle of larger buffers; up
 # to so many the first one is. The oracle does the others: it is fast, but knows nothing of how a
 # view lies in memory.
@@ -48,7 +51,7 @@ def why_not_same(desc: PrimFunc, impl: PrimFunc) -> str | None:
     problem = _why_not_alike(desc, impl) or _why_not_whole(desc)
     if problem is not None:
         return problem
-    hosts = _hosted(desc, desc), _hosted(impl, desc)
+    hosts = _hosted(desc, impl), _hosted(impl, impl)
     for what, host in zip(("description", "implementation"), hosts, strict=True):
         try:
             verify(host)
@@ -57,11 +60,11 @@ def why_not_same(desc: PrimFunc, impl: PrimFunc) -> str | None:
     allowed = tolerance(desc)
     work = max(_num_stores(desc.body), _num_stores(impl.body))
     try:
-        for seed in range(_TRIALS):
+        for seed, kind in enumerate(_TRIALS):
             if work <= _FEW or (work <= _SOME and seed == 0):
-                problem = _why_not_equal(impl, hosts, evaluate, seed, allowed)
+                problem = _why_not_equal(impl, hosts, evaluate, (seed, kind), allowed)
             else:
-                problem = _why_not_equal(impl, (desc, impl), interpret, seed, allowed)
+                problem = _why_not_equal(impl, (desc, impl), interpret, (seed, kind), allowed)
             if problem is not None:
                 return problem
     except (EvaluationError, LlvmCallProblem, OracleError) as error:
@@ -70,19 +73,22 @@ def why_not_same(desc: PrimFunc, impl: PrimFunc) -> str | None:
 
 
 def _why_not_equal(
-    impl: PrimFunc, pair: tuple[PrimFunc, PrimFunc], run: Run, seed: int, allowed: float
+    impl: PrimFunc,
+    pair: tuple[PrimFunc, PrimFunc],
+    run: Run,
+    trial: tuple[int, Kind],
+    allowed: float,
 ) -> str | None:
     """Run two programs on the same values and compare what they make of them."""
-    # Whole numbers add up without rounding: then the order of a sum does not count.
-    is_whole = seed % 2 == 0
-    inputs = _values(pair[0], seed, small=is_whole)
+    inputs = _values(pair[0], *trial)
     results: list[list[Array]] = []
     for func in pair:
         named = {buffer.name: array for buffer, array in zip(func.buffers, inputs, strict=True)}
         made = run(func, named)
         results.append([made.get(name, array) for name, array in named.items()])
     for buffer, wanted, found in zip(impl.buffers, *results, strict=True):
-        problem = _difference(buffer, wanted, found, 0.0 if is_whole else allowed)
+        # Whole numbers add up without rounding: then the order of a sum does not count.
+        problem = _difference(buffer, wanted, found, allowed if trial[1] == "any" else 0.0)
         if problem is not None:
             return problem
     return None
@@ -139,17 +145,18 @@ def _is_whole(region: BufferRegion, shape: tuple[int, ...]) -> bool:
     )
 
 
-def _hosted(func: PrimFunc, desc: PrimFunc) -> PrimFunc:
-    """Return a program that runs another one on boxes in the middle of larger buffers."""
+def _hosted(func: PrimFunc, impl: PrimFunc) -> PrimFunc:
+    """Return a program that runs another one on boxes in the middle of larger buffers.
+
+    The boxes are such as the implementation wants them.
+    """
     large: list[Buffer] = []
     boxes: list[BufferRegion] = []
-    for buffer, named in zip(func.buffers, desc.buffers, strict=True):
+    for buffer, wanted in zip(func.buffers, impl.buffers, strict=True):
         shape = static_shape(buffer)
-        margins = _margins(buffer)
-        sizes = tuple(-(-(n + 2 * m) // m) * m for n, m in zip(shape, margins, strict=True))
-        host = make_buffer(named.name, sizes, buffer.dtype, buffer.scope)
-        corner = zip(margins, shape, strict=True)
-        box = tuple(Range(IntImm(margin), IntImm(n)) for margin, n in corner)
+        sizes, corner = _surroundings(wanted)
+        host = make_buffer(wanted.name, sizes, buffer.dtype, buffer.scope)
+        box = tuple(Range(IntImm(low), IntImm(n)) for low, n in zip(corner, shape, strict=True))
         large.append(host)
         boxes.append(BufferRegion(host, box))
     root = func.root
@@ -167,31 +174,51 @@ def _hosted(func: PrimFunc, desc: PrimFunc) -> PrimFunc:
     return PrimFunc(func.name, tuple(large), BlockRealize((), TRUE, outer))
 
 
-def _margins(buffer: Buffer) -> list[int]:
-    """Return how far into a larger buffer a view begins: it may promise a multiple of something."""
-    margins = [1] * len(buffer.shape)
-    if margins:
-        margins[-1] = max(1, buffer.offset_factor)
-    return margins
+def _surroundings(buffer: Buffer) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shape of a larger buffer, and where a view of it begins.
+
+    It begins at a multiple of what the view promises; fixed strides leave it less room, or none.
+    """
+    sizes: list[int] = []
+    corner: list[int] = []
+    stride = 1
+    for place, n in reversed(list(enumerate(static_shape(buffer)))):
+        step = max(1, buffer.offset_factor) if not sizes else 1
+        size = -(-(n + 2 * step) // step) * step
+        outer = buffer.strides[place - 1] if buffer.strides and place else None
+        if isinstance(outer, IntImm):
+            size = max(n, outer.value // stride)
+        sizes.append(size)
+        corner.append(step if size >= n + step else 0)
+        stride *= size
+    return tuple(reversed(sizes)), tuple(reversed(corner))
 
 
-def _values(func: PrimFunc, seed: int, *, small: bool) -> list[Array]:
-    """Return values for all buffers: small whole numbers, or all that a type can hold."""
+def _values(func: PrimFunc, seed: int, kind: Kind) -> list[Array]:
+    """Return values for all buffers."""
     rng = np.random.default_rng(seed)
     found: list[Array] = []
     for buffer in func.buffers:
         shape, dtype = static_shape(buffer), buffer.dtype
-        if dtype == "bool":
-            values: Array = rng.integers(0, 2, shape)
-        elif small:
-            values = rng.integers(-4 if dtype[0] != "u" else 0, 5, shape)
+        low, high = _limits(dtype)
+        if kind == "small":
+            values: Array = rng.integers(max(low, -4), min(high, 4) + 1, shape)
+        elif kind == "extreme":
+            values = rng.choice([low, high], shape)
         elif is_float(dtype):
             values = rng.standard_normal(shape)
         else:
-            kind = np.iinfo(dtype)
-            values = rng.integers(max(kind.min, -(2**20)), min(kind.max, 2**20) + 1, shape)
+            values = rng.integers(low, high + 1, shape)
         found.append(np.asarray(values).astype(dtype))
     return found
+
+
+def _limits(dtype: DType) -> tuple[int, int]:
+    """Return numbers that programs of a type may be given without losing digits of a sum."""
+    if is_float(dtype) or dtype == "bool":
+        return (0, 1) if dtype == "bool" else (-2, 2)
+    kind = np.iinfo(dtype)
+    return max(int(kind.min), -(2**20)), min(int(kind.max), 2**20)
 
 
 def _difference(buffer: Buffer, wanted: Array, found: Array, error: float) -> str | None:
