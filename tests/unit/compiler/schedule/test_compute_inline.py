@@ -15,7 +15,6 @@ from tests.unit.compiler.schedule.refusals import (
     scheduled,
 )
 
-
 VIEW = """
 @T.prim_func
 def main(A: T.Buffer((8,)), C: T.Buffer((8,))):
