@@ -240,6 +240,10 @@ def variables(expr: Expr) -> set[Var]:
     """Return the variables of an expression."""
     if isinstance(expr, Var):
         return {expr}
+    if isinstance(expr, IntImm):
+        return set()
+    if isinstance(expr, BinOp):
+        return variables(expr.lhs) | variables(expr.rhs)
     return {node for node in walk(expr) if isinstance(node, Var)}
 
 

@@ -9,7 +9,7 @@ of the kind, it stays as it stands. (TVM's iterator maps write the same form.)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from compiler.ir.affine import Affine, affine
@@ -30,6 +30,9 @@ class _Digit:
     low: int
     extent: int
     scale: int = 1
+
+    def of_scale(self, scale: int) -> _Digit:
+        return _Digit(self.source, self.limit, self.low, self.extent, scale)
 
     def to_expr(self) -> Expr:
         dtype = dtype_of(self.source)
@@ -66,7 +69,7 @@ class _Sum:
     def scaled(self, factor: int) -> _Sum:
         if factor == 0:
             return _Sum((), self.base.scaled(0))
-        digits = tuple(replace(d, scale=d.scale * factor) for d in self.digits)
+        digits = tuple(d.of_scale(d.scale * factor) for d in self.digits)
         return _Sum(digits, self.base.scaled(factor))
 
 
@@ -99,6 +102,9 @@ class _Reader:
 
     def whole(self, expr: Expr) -> _Sum:
         """Read a value whose digits leave no gaps."""
+        if isinstance(expr, Var) and self._extents.get(expr, 1) > 1:
+            extent = self._extents[expr]
+            return _Sum((_Digit(expr, extent, 1, extent),), Affine((), 0, dtype_of(expr)))
         found = self._read(expr)
         if len(found.digits) > 1:
             return _Sum(_joined(self._ordered(found.digits)), found.base)
@@ -112,9 +118,9 @@ class _Reader:
             if extent == 1 and not self._keep_units:
                 return _Sum((), Affine((), 0, dtype_of(expr)))
             return _Sum((_Digit(expr, extent, 1, extent),), Affine((), 0, dtype_of(expr)))
-        if not any(var in self._extents for var in variables(expr)):
-            return _Sum((), normal(expr))
         match expr:
+            case IntImm() | Var():
+                return _Sum((), affine(expr))
             case BinOp("+", lhs, rhs):
                 return _add(self._read(lhs), self._read(rhs))
             case BinOp("-", lhs, rhs):
@@ -125,6 +131,8 @@ class _Reader:
                 return self._divide(self._read(lhs), divisor)
             case BinOp("%", lhs, IntImm(divisor)) if divisor > 0:
                 return self._modulo(self._read(lhs), divisor)
+            case _ if not any(var in self._extents for var in variables(expr)):
+                return _Sum((), normal(expr))
             case _:
                 raise _NoFormError
 
@@ -133,7 +141,7 @@ class _Reader:
         if divisor == 1 or digit is None:
             return _Sum(dividend.digits, base) if digit else _Sum((), _floor(base, divisor))
         if digit.scale % divisor == 0 and _divides(divisor, base):
-            return _Sum((replace(digit, scale=digit.scale // divisor),), _floor(base, divisor))
+            return _Sum((digit.of_scale(digit.scale // divisor),), _floor(base, divisor))
         if divisor % digit.scale or not _divides(digit.scale, base):
             raise _NoFormError
         base, divisor = _floor(base, digit.scale), divisor // digit.scale
@@ -158,7 +166,8 @@ class _Reader:
             return _Sum((digit,), base.scaled(0))
         if digit.extent % kept and digit.low * digit.extent < digit.limit:
             raise _NoFormError
-        return _Sum((replace(digit, extent=kept),), base.scaled(0))
+        part = _Digit(digit.source, digit.limit, digit.low, kept, digit.scale)
+        return _Sum((part,), base.scaled(0))
 
     def _single(self, total: _Sum) -> tuple[_Digit | None, Affine]:
         """Return the one digit that a sum is, or the sum of loops as the source of one."""
@@ -170,7 +179,7 @@ class _Reader:
             return total.digits[0], total.base
         digits = self._ordered(total.digits)
         scale = digits[-1].scale
-        plain = tuple(replace(d, scale=d.scale // scale) for d in digits)
+        plain = tuple(d.of_scale(d.scale // scale) for d in digits)
         source = _Sum(plain, Affine((), 0, total.base.dtype)).to_expr()
         limit = plain[0].scale * plain[0].extent
         known = self._bounds.get(frozenset(affine(source).terms))
@@ -202,7 +211,7 @@ class _Reader:
             inside, scale = _scaled_by(digits, terms)
             if scale < 1:
                 continue
-            plain = tuple(replace(d, scale=d.scale // scale) for d in inside)
+            plain = tuple(d.of_scale(d.scale // scale) for d in inside)
             ordered = tuple(sorted(plain, key=lambda d: -d.scale))
             limit = min(bound, 1 + sum(d.scale * (d.extent - 1) for d in plain))
             source = _Sum(ordered, Affine((), 0, dtype_of(plain[0].source))).to_expr()
@@ -230,8 +239,8 @@ def _scaled_by(
 ) -> tuple[tuple[_Digit, ...], int]:
     """Return the digits that are some terms times a scale, and the scale; zero if they are not."""
     factors = dict(terms)
-    inside = tuple(d for d in digits if replace(d, scale=1).to_expr() in factors)
-    scales = {d.scale / factors[replace(d, scale=1).to_expr()] for d in inside}
+    inside = tuple(d for d in digits if d.of_scale(1).to_expr() in factors)
+    scales = {d.scale / factors[d.of_scale(1).to_expr()] for d in inside}
     if len(inside) < len(terms) or len(scales) != 1:
         return (), 0
     scale = scales.pop()
@@ -242,8 +251,8 @@ def _add(a: _Sum, b: _Sum) -> _Sum:
     digits = list(a.digits)
     for new in b.digits:
         for place, old in enumerate(digits):
-            if replace(old, scale=new.scale) == new:
-                digits[place] = replace(old, scale=old.scale + new.scale)
+            if old.of_scale(new.scale) == new:
+                digits[place] = old.of_scale(old.scale + new.scale)
                 break
         else:
             digits.append(new)

@@ -104,6 +104,8 @@ def _elements(block: Block, facts: Facts) -> str | None:
 
 def _elements_of(block: Block, accesses: tuple[Access, ...], extents: Extents) -> str | None:
     """Check that no two spatial points of a block touch the same element of one buffer."""
+    if _is_plain(block, accesses):
+        return None
     known = dict(extents)
     for access in accesses:
         known.update(access.inner)
@@ -121,6 +123,16 @@ def _elements_of(block: Block, accesses: tuple[Access, ...], extents: Extents) -
                 return f"touches {accesses[0].buffer.name} at more than one element in a run"
             return f"does not write a different element for each {iter_var.var.name}"
     return None
+
+
+def _is_plain(block: Block, accesses: tuple[Access, ...]) -> bool:
+    """Tell whether a block touches a buffer at its spatial iterators: the usual case."""
+    indices = accesses[0].indices
+    if any(access.indices != indices for access in accesses[1:]):
+        return False
+    spatial = {i.var for i in block.iter_vars if i.kind == "spatial"}
+    named = {index for index in indices if isinstance(index, Var)}
+    return len(named) == len(indices) and named == spatial
 
 
 def _reads_old(block: Block, facts: Facts, read: Access) -> bool:

@@ -15,6 +15,7 @@ from compiler.ir.nodes import (
     Expr,
     For,
     If,
+    IntImm,
     Let,
     Load,
     Stmt,
@@ -98,9 +99,18 @@ class Site:
 
     def indices(self, access: Access) -> tuple[Affine, ...]:
         """Return the indices of an access in terms of loops, in linear normal form."""
+        return tuple(self._index(index, access) for index in access.indices)
+
+    def _index(self, index: Expr, access: Access) -> Affine:
+        if isinstance(index, Var) and index in self._values_of:
+            return self._values_of[index]
         extents = {**self.extents, **access.inner} if access.inner else self.extents
-        bound = (substitute(index, self.bindings) for index in access.indices)
-        return tuple(recombine(normal(index, extents)) for index in bound)
+        return recombine(normal(substitute(index, self.bindings), extents))
+
+    @cached_property
+    def _values_of(self) -> dict[Var, Affine]:
+        iterators = (iter_var.var for iter_var in self.block.iter_vars)
+        return dict(zip(iterators, self.values, strict=True))
 
     def reads(self, buffer: Buffer) -> bool:
         """Tell whether the block loads from a buffer."""
@@ -149,7 +159,7 @@ def _require_in_blocks(stmt: Stmt, refuse: Refuse) -> None:
             exprs = (value,)
         case If(condition, _, _):
             exprs = (condition,)
-        case For(_, extent, _):
+        case For(_, extent, _) if not isinstance(extent, IntImm):
             exprs = (extent,)
         case _:
             pass

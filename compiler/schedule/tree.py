@@ -84,16 +84,23 @@ def find_block(func: PrimFunc, name: str) -> Path | None:
 
 
 def _search(root: Stmt, is_wanted: Callable[[Stmt], bool]) -> Path | None:
+    """Return the path to the first statement that is wanted, in program order."""
     path: list[Stmt] = []
-
-    def visit(stmt: Stmt) -> bool:
+    waiting: list[tuple[Stmt, int]] = [(root, 0)]
+    while waiting:
+        stmt, depth = waiting.pop()
+        del path[depth:]
         path.append(stmt)
-        if is_wanted(stmt) or any(visit(child) for child in children(stmt)):
-            return True
-        path.pop()
-        return False
-
-    return tuple(path) if visit(root) else None
+        while not is_wanted(stmt):
+            if not isinstance(stmt, For):
+                below = children(stmt)
+                waiting.extend((child, len(path)) for child in reversed(below))
+                break
+            stmt = stmt.body
+            path.append(stmt)
+        else:
+            return tuple(path)
+    return None
 
 
 def loop_path(func: PrimFunc, var: Var, refuse: Refuse) -> Path:
