@@ -31,11 +31,7 @@ class BlockMethods(Queries):
         Raises:
             ScheduleError: If a requirement does not hold.
         """
-        handle, func, name = self._find("compute_at", block)
-        var = self._loop_in("compute_at", func, loop)
-        func = compute_at(func, name, var, preserve_unit_loops=preserve_unit_loops, index=index)
-        self._commit(func)
-        self._record("compute_at", _placement(handle, loop, preserve_unit_loops, index))
+        self._place("compute_at", block, loop, preserve_unit_loops, index)
 
     def reverse_compute_at(
         self,
@@ -49,13 +45,28 @@ class BlockMethods(Queries):
         Raises:
             ScheduleError: If a requirement does not hold.
         """
-        handle, func, name = self._find("reverse_compute_at", block)
-        var = self._loop_in("reverse_compute_at", func, loop)
-        func = reverse_compute_at(
-            func, name, var, preserve_unit_loops=preserve_unit_loops, index=index
-        )
-        self._commit(func)
-        self._record("reverse_compute_at", _placement(handle, loop, preserve_unit_loops, index))
+        self._place("reverse_compute_at", block, loop, preserve_unit_loops, index)
+
+    def _place(
+        self, primitive: str, block: BlockRV | str, loop: LoopRV, keep: bool, index: int
+    ) -> None:
+        handle, func, name = self._find(primitive, block)
+        is_reverse = primitive == "reverse_compute_at"
+        self._require_alive(primitive, loop)
+        at = self._places.get(loop)
+        match at:
+            case "inline":
+                self._commit((reverse_compute_inline if is_reverse else compute_inline)(func, name))
+            case "root":
+                pass
+            case None:
+                var = self._loop_in(primitive, func, loop)
+                place = reverse_compute_at if is_reverse else compute_at
+                self._commit(place(func, name, var, preserve_unit_loops=keep, index=index))
+        arguments: dict[str, object] = {"block": handle, "loop": loop}
+        self._record(primitive, {**arguments, "preserve_unit_loops": keep, "index": index})
+        if at == "inline":
+            self._kill(primitive, [handle])
 
     def compute_inline(self, block: BlockRV | str) -> None:
         """Inline a block into its consumers; see `compiler.schedule.compute_inline`.
@@ -142,13 +153,3 @@ class BlockMethods(Queries):
         self._commit(unannotate(func, at, ann_key))
         self._record("unannotate", {"block_or_loop": handle, "ann_key": ann_key})
 
-
-def _placement(
-    block: BlockRV, loop: LoopRV, preserve_unit_loops: bool, index: int
-) -> dict[str, object]:
-    arguments: dict[str, object] = {"block": block, "loop": loop}
-    if preserve_unit_loops:
-        arguments["preserve_unit_loops"] = True
-    if index != -1:
-        arguments["index"] = index
-    return arguments

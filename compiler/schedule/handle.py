@@ -6,7 +6,7 @@ Arithmetic on integers that sampling chose gives terms, which stand for what com
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from compiler.schedule.instruction import TermOp
 
@@ -78,4 +78,7 @@ class TermRV(_Value):
 
 
 Operand: TypeAlias = int | _Value
+Place: TypeAlias = Literal["inline", "root"]
+"""Where a block may be computed if not under a loop: in its consumers, or where it is."""
+
 Handle: TypeAlias = BlockRV | LoopRV | ExprRV

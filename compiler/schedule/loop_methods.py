@@ -68,14 +68,14 @@ class LoopMethods(Queries):
 
         Args:
             factors: How many iterations each part has; one may be None, and is the rest.
-            preserve_unit_iters: Whether loops of a single iteration appear in iterators' values.
+            preserve_unit_iters: Taken for the sake of TVM's users, without an effect.
 
         Raises:
             ScheduleError: If a requirement does not hold.
         """
         func, var = self._loop("loop_partition", loop)
         sizes = self._factors("loop_partition", factors)
-        func, new = loop_partition(func, var, sizes, preserve_unit_iters=preserve_unit_iters)
+        func, new = loop_partition(func, var, sizes)
         self._commit(func)
         loops = [self._new_loop(func, v) for v in new]
         arguments: dict[str, object] = {

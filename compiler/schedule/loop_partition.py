@@ -11,17 +11,19 @@ from compiler.ir.nodes import (
     BinOp,
     Block,
     BlockRealize,
+    BufferRegion,
     Expr,
     For,
     IntImm,
     PrimFunc,
+    Range,
     Stmt,
     Var,
     dtype_of,
     seq,
 )
-from compiler.ir.regions import with_regions
-from compiler.ir.visit import map_stmt
+from compiler.ir.visit import map_stmt, substitute
+from compiler.schedule.access import facts_of
 from compiler.schedule.digits import variables_of
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.plain_loop import literal_extent, require_plain
@@ -43,18 +45,18 @@ def loop_partition(
     func: PrimFunc,
     loop: Var,
     factors: Sequence[int | None],
-    *,
-    preserve_unit_iters: bool = True,
 ) -> tuple[PrimFunc, tuple[Var, ...]]:
     """Cut a loop into several that run one after another, each in a block of its own.
 
     The loops are called `i0, i1, ...`. Blocks around them hold the parts: `C_i_common` all of
-    them, `C_i0_partition` one; the blocks of a part are copies, called `C_i0`.
+    them, `C_i0_partition` one; the blocks of a part are copies, called `C_i0`. Those around name no
+    regions: what is read and written is said by the copies. An iterator that takes its value from
+    the loop alone has the part as its range, and the regions of its block are all that the part
+    touches, as TVM has it.
 
     Args:
         factors: How many iterations each loop has; one of them may be None, and is the rest. If
             none is, one more loop has the rest.
-        preserve_unit_iters: Whether loops of a single iteration appear in iterators' values.
 
     Requires:
         The loop is without annotations and thread, of a literal extent, and binds spatial
@@ -88,9 +90,9 @@ def loop_partition(
     start = 0
     for number, size in enumerate(sizes):
         var = Var(f"{loop.name}{number}", dtype)
-        value: Expr = BinOp("+", var, IntImm(start, dtype)) if start else var
-        copy = _with_suffix(renewed(old.body), var.name, taken)
-        body = rebind(copy, {loop: value}, {**around, var: size}, keep_units=preserve_unit_iters)
+        value = _shifted(var, start)
+        copy = _with_suffix(_cut(renewed(old.body), loop, var, start, size), var.name, taken)
+        body = rebind(copy, {loop: value}, {**around, var: size})
         part = For(var, IntImm(size, dtype), body)
         parts.append(_holder(f"{first.block.name}_{var.name}_partition", part, taken))
         new.append(var)
@@ -128,6 +130,62 @@ def _require_spatial(scope: Scope, loop: For) -> None:
                 raise scope.refuse(reason, site.realize)
 
 
+def _shifted(var: Var, start: int) -> Expr:
+    return BinOp("+", var, IntImm(start, dtype_of(var))) if start else var
+
+
+def _cut(stmt: Stmt, loop: Var, part: Var, start: int, size: int) -> Stmt:
+    """Cut the range of the iterators that take their values from a loop down to a part of it.
+
+    The loop of the part counts from zero, and so do they.
+    """
+
+    def visit(node: Stmt) -> Stmt:
+        node = map_stmt(node, visit, lambda expr: expr)
+        if not isinstance(node, BlockRealize) or loop not in node.iter_values:
+            return node
+        place = node.iter_values.index(loop)
+        iter_var = node.block.iter_vars[place]
+        if iter_var.kind != "spatial":
+            return node
+        iter_vars = list(node.block.iter_vars)
+        iter_vars[place] = replace(iter_var, extent=IntImm(size, dtype_of(iter_var.var)))
+        values = list(node.iter_values)
+        values[place] = part
+        block = _with_boxes(replace(node.block, iter_vars=tuple(iter_vars)), iter_var.var, start)
+        shift = {iter_var.var: _shifted(iter_var.var, start)} if start else {}
+        shifted = substitute(replace(node, iter_values=tuple(values), block=block), shift)
+        assert isinstance(shifted, BlockRealize), "substitution keeps the kind of a statement"
+        return shifted
+
+    return visit(stmt)
+
+
+def _with_boxes(block: Block, cut: Var, start: int) -> Block:
+    """Return a block whose regions are all that it touches of buffers that iterators index.
+
+    Args:
+        cut: The iterator whose range begins at `start`.
+    """
+    ranges = {
+        i.var: Range(IntImm(start if i.var is cut else 0, dtype_of(i.var)), i.extent)
+        for i in block.iter_vars
+    }
+    facts = facts_of(block)
+
+    def boxed(region: BufferRegion) -> BufferRegion:
+        found = {access.indices for access in facts.accesses(region.buffer)}
+        if len(found) != 1:
+            return region
+        (indices,) = found
+        own = [ranges[index] for index in indices if isinstance(index, Var) and index in ranges]
+        return replace(region, region=tuple(own)) if len(own) == len(indices) else region
+
+    return replace(
+        block, reads=tuple(map(boxed, block.reads)), writes=tuple(map(boxed, block.writes))
+    )
+
+
 def _with_suffix(stmt: Stmt, suffix: str, taken: set[str]) -> Stmt:
     """Give the blocks of a part names of their own."""
 
@@ -150,4 +208,4 @@ def _holder(name: str, body: Stmt, taken: set[str]) -> BlockRealize:
     """Return a block without iterators around a statement."""
     fresh = unique(name, taken)
     taken.add(fresh)
-    return BlockRealize((), TRUE, with_regions(Block(fresh, (), (), (), body)))
+    return BlockRealize((), TRUE, Block(fresh, (), (), (), body))

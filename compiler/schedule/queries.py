@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import PrimFunc, Var
+from collections.abc import Iterator
+
+from compiler.ir.nodes import BlockRealize, PrimFunc, Var
 from compiler.schedule.error import refusal
 from compiler.schedule.handle import BlockRV, LoopRV
-from compiler.schedule.scope import Scope, scope_of_block
+from compiler.schedule.scope import scope_of_block
 from compiler.schedule.state import State
 from compiler.schedule.tree import (
     block_path,
@@ -13,6 +15,7 @@ from compiler.schedule.tree import (
     child_blocks,
     loop_path,
     loops_on,
+    realize_at,
     scope_path,
 )
 
@@ -91,19 +94,14 @@ class Queries(State):
         return self._related("get_consumers", block)
 
     def get_output_blocks(self, scope_block: BlockRV | str) -> list[BlockRV]:
-        """Return the blocks right below a block that write what is seen outside it.
+        """Return the blocks in a block that write what their own scope does not allocate.
 
         Raises:
             ScheduleError: If there is no such block.
         """
         handle, func, name = self._find("get_output_blocks", scope_block)
-        refuse = refusal("get_output_blocks", func)
-        scope = Scope(func, block_path(func, name, refuse), refuse)
-        found = [
-            self._new_block(func, site.name)
-            for site in scope.sites
-            if any(not scope.is_local(buffer) for buffer in site.facts.written_buffers())
-        ]
+        scope = realize_at(block_path(func, name, refusal("get_output_blocks", func)))
+        found = [self._new_block(func, output) for output in _outputs(scope)]
         self._record("get_output_blocks", {"scope_block": handle}, found)
         return found
 
@@ -138,3 +136,12 @@ class Queries(State):
             block = self.get_sblock(block)
         func, name = self._block(primitive, block)
         return block, func, name
+
+
+def _outputs(scope: BlockRealize) -> Iterator[str]:
+    """Yield the names of the blocks in a scope, at any depth, that write what lives around it."""
+    own = scope.block.alloc_buffers
+    for child in child_blocks(scope):
+        if any(region.buffer not in own for region in child.block.writes):
+            yield child.block.name
+        yield from _outputs(child)

@@ -15,12 +15,68 @@ def num_tiles(extent: int, n: int, max_innermost_factor: int) -> int:
 
 
 def sample_tile(rng: Random, extent: int, n: int, max_innermost_factor: int) -> tuple[int, ...]:
-    """Draw `n` factors whose product is `extent`, each way as likely as any other."""
-    lasts = _last_factors(extent, n, max_innermost_factor)
+    """Draw `n` factors whose product is `extent`, each way as likely as any other.
+
+    Args:
+        max_innermost_factor: The greatest that the last of several may be, -1 for any.
+    """
+    return _sample(rng, extent, n, _last_factors(extent, n, max_innermost_factor))
+
+
+def sample_partitioned(
+    rng: Random, extent: int, n: int, position: int, multiple_of: int
+) -> tuple[int, ...]:
+    """Draw `n` factors whose product is `extent`, each way as likely as any other.
+
+    Args:
+        position: Where the inner factors begin.
+        multiple_of: What divides the product of the inner factors; it divides the extent.
+    """
+    inner = [d for d in divisors(extent) if d % multiple_of == 0]
+    ways = [_num_products(extent // d, position) * _num_products(d, n - position) for d in inner]
+    product = rng.choices(inner, ways)[0]
+    outer = _sample(rng, extent // product, position, divisors(extent // product))
+    return outer + _sample(rng, product, n - position, divisors(product))
+
+
+def fitted(extent: int, factors: Sequence[int]) -> tuple[int, ...]:
+    """Return factors whose product is `extent`, as many of the given ones as fit.
+
+    From the last on, a factor is kept while it divides what is left, and is else all of that. The
+    first one is the rest.
+    """
+    fit: list[int] = []
+    rest = extent
+    for factor in reversed(factors[1:]):
+        fit.append(factor if factor > 0 and rest % factor == 0 else rest)
+        rest //= fit[-1]
+    return (rest, *reversed(fit))
+
+
+def fitted_partitioned(
+    extent: int, factors: Sequence[int], position: int, multiple_of: int
+) -> tuple[int, ...]:
+    """Return factors whose product is `extent`, the inner ones a multiple of a number.
+
+    Args:
+        position: Where the inner factors begin.
+        multiple_of: What divides the product of the inner factors; it divides the extent.
+    """
+    if math.prod(factors[position:]) % multiple_of == 0:
+        # What does not fit becomes all that is left: the product stays a multiple.
+        return fitted(extent, factors)
+    plain = [1] * len(factors)
+    plain[0] = extent // multiple_of
+    plain[position] *= multiple_of
+    return tuple(plain)
+
+
+def _sample(rng: Random, extent: int, n: int, lasts: Sequence[int]) -> tuple[int, ...]:
+    """Draw `n` factors whose product is `extent`, the last of them one of `lasts`."""
     factors: list[int] = []
     rest = extent
     for left in range(n - 1, -1, -1):
-        choices = lasts if not factors else divisors(rest)
+        choices = divisors(rest) if factors else lasts
         weights = [_num_products(rest // choice, left) for choice in choices]
         factor = rng.choices(choices, weights)[0]
         factors.append(factor)
@@ -43,7 +99,9 @@ def divisors(extent: int) -> tuple[int, ...]:
 
 def _last_factors(extent: int, n: int, most: int) -> tuple[int, ...]:
     """Return what the last of `n` factors may be; a single factor has no choice."""
-    return (extent,) if n == 1 else tuple(d for d in divisors(extent) if d <= most)
+    if n == 1:
+        return (extent,)
+    return divisors(extent) if most == -1 else tuple(d for d in divisors(extent) if d <= most)
 
 
 @lru_cache(maxsize=65536)

@@ -58,7 +58,8 @@ def split(
     extents = {**around, **dict(zip(new, map(extent_or_unknown, sizes), strict=True))}
     index = mixed_radix(new, sizes)
     inside = Compare("<", index, old.extent)
-    guard = None if prove(inside, extents) else inside
+    is_exact = [size for size in sizes if size != IntImm(1, dtype)] == [old.extent]
+    guard = None if is_exact or prove(inside, extents) else inside
     if guard is not None and disable_predication:
         reason = f"the factors {_shown(factors)} make more iterations than loop {loop.name} has"
         raise refuse(f"{reason}: without a predicate they would be run too", old)

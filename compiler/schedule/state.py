@@ -19,7 +19,7 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.visit import map_stmt
 from compiler.schedule.error import Detail, ScheduleError, refusal
-from compiler.schedule.handle import BlockRV, ExprRV, Handle, LoopRV, TermRV
+from compiler.schedule.handle import BlockRV, ExprRV, Handle, LoopRV, Place, TermRV
 from compiler.schedule.instruction import Argument, Decision, Instruction, NoteDict, Ref, Term
 from compiler.schedule.tree import block_path, loops_on, realize_at, statements, with_block
 
@@ -39,6 +39,7 @@ class State:
         self._blocks: dict[BlockRV, tuple[str, str]] = {}
         self._loops: dict[LoopRV, tuple[str, Var]] = {}
         self._values: dict[ExprRV, int] = {}
+        self._places: dict[LoopRV, Place] = {}
         self._detail: Detail = "detail"
         self._dead: dict[Handle, str] = {}
         # The maps by which parameters got other layouts, by function and parameter.
@@ -92,6 +93,11 @@ class State:
         self._loops[handle] = (func.name, var)
         return handle
 
+    def _new_place(self, place: Place) -> LoopRV:
+        handle = LoopRV(self._new_name("l"))
+        self._places[handle] = place
+        return handle
+
     def _new_value(self, value: int) -> ExprRV:
         handle = ExprRV(self._new_name("v"))
         self._values[handle] = value
@@ -107,6 +113,9 @@ class State:
     def _loop(self, primitive: str, loop: LoopRV) -> tuple[PrimFunc, Var]:
         """Return the function and the variable of a loop."""
         self._require_alive(primitive, loop)
+        if loop in self._places:
+            place = self._places[loop]
+            raise self._fail(primitive, f"handle {loop.name} stands for the {place}, no loop")
         if loop not in self._loops:
             raise self._fail(primitive, f"{_shown(loop)} is no loop of this schedule")
         name, var = self._loops[loop]
@@ -160,7 +169,7 @@ class State:
         """Mark handles as consumed, and all others that stand for the same things."""
         for handle in handles:
             self._dead[handle] = primitive
-            if isinstance(handle, LoopRV):
+            if isinstance(handle, LoopRV) and handle in self._loops:
                 same = self._loops[handle]
                 self._dead.update((h, primitive) for h, at in self._loops.items() if at == same)
             elif isinstance(handle, BlockRV):
@@ -197,7 +206,8 @@ class State:
             ScheduleError: If the handle is dead, or of another schedule.
         """
         self._require_alive("remove_rv", rand_var)
-        if not any(rand_var in known for known in (self._blocks, self._loops, self._values)):
+        known = (self._blocks, self._loops, self._values, self._places)
+        if not any(rand_var in handles for handles in known):
             raise self._fail("remove_rv", f"{_shown(rand_var)} is of no use to this schedule")
         self._dead[rand_var] = "remove_rv"
 

@@ -140,8 +140,8 @@ def check_decision(instruction: Instruction, decision: object, where: str) -> De
         return decision
     n = arguments["n"]
     items = decision if isinstance(decision, list | tuple) else ()
-    # The outermost factor of a loop of unknown extent is -1.
-    known = items[1:] if instruction.outputs[:1] == ("_",) and items[:1] in ([-1], (-1,)) else items
+    # The outermost factor is -1 where none is known.
+    known = items[1:] if items[:1] in ([-1], (-1,)) else items
     if len(items) != n or not all(_is_int(item) and 1 <= item <= MAX_INT for item in known):
         raise TraceError(where, f"expected {n} positive integers, got {_shown(decision)}")
     return tuple(items)

@@ -15,10 +15,10 @@ Names = Mapping[str, str]
 def numbered(instructions: Iterable[Instruction]) -> dict[str, str]:
     """Return names for handles that count them in the order in which they are given."""
     names: dict[str, str] = {"_": "_"}
-    for instruction in instructions:
-        for output in instruction.outputs:
-            if output != "_":
-                names[output] = f"{output[0]}{len(names) - 1}"
+    outputs = (output for instruction in instructions for output in instruction.outputs)
+    for number, output in enumerate(outputs):
+        if output != "_":
+            names[output] = f"{output[0]}{number}"
     return names
 
 

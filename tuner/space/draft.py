@@ -96,7 +96,7 @@ class Draft:
         factors = self.schedule.sample_perfect_tile(
             loop, parts, max_innermost_factor=max_innermost, decision=placeholder
         )
-        return list(factors), column
+        return [factor for factor in factors if factor is not None], column
 
     def loops(self, block: BlockRV | str) -> list[LoopRV]:
         """Return the loops around a block, the outermost first."""

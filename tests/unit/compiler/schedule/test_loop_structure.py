@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from compiler.ir.nodes import BlockRealize, For
+from compiler.ir.nodes import BlockRealize, For, IntImm
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.refusals import (
     INPUT_OVERWRITTEN,
@@ -168,28 +168,28 @@ PARTS = """
 def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
     B = T.sblock_alloc_buffer((16, 16))
     with T.sblock("B_i_common"):
-        T.reads(A[0:16, 0:16])
-        T.writes(B[0:16, 0:16])
+        T.reads()
+        T.writes()
         with T.sblock("B_i0_partition"):
-            T.reads(A[0:5, 0:16])
-            T.writes(B[0:5, 0:16])
+            T.reads()
+            T.writes()
             for i0, j in T.grid(5, 16):
                 with T.sblock("B_i0"):
-                    v_i = T.axis.spatial(16, i0)
+                    v_i = T.axis.spatial(5, i0)
                     v_j = T.axis.spatial(16, j)
-                    T.reads(A[v_i, v_j])
-                    T.writes(B[v_i, v_j])
+                    T.reads(A[0:5, 0:16])
+                    T.writes(B[0:5, 0:16])
                     B[v_i, v_j] = A[v_i, v_j] * T.float32(2)
         with T.sblock("B_i1_partition"):
-            T.reads(A[5:16, 0:16])
-            T.writes(B[5:16, 0:16])
+            T.reads()
+            T.writes()
             for i1, j in T.grid(11, 16):
                 with T.sblock("B_i1"):
-                    v_i = T.axis.spatial(16, i1 + 5)
+                    v_i = T.axis.spatial(11, i1)
                     v_j = T.axis.spatial(16, j)
-                    T.reads(A[v_i, v_j])
-                    T.writes(B[v_i, v_j])
-                    B[v_i, v_j] = A[v_i, v_j] * T.float32(2)
+                    T.reads(A[5:16, 0:16])
+                    T.writes(B[5:16, 0:16])
+                    B[v_i + 5, v_j] = A[v_i + 5, v_j] * T.float32(2)
     for i, j in T.grid(16, 16):
         with T.sblock("C"):
             v_i, v_j = T.axis.remap("SS", [i, j])
@@ -204,6 +204,24 @@ def test_loop_partition_makes_a_block_of_each_part() -> None:
     i, _ = sch.get_loops("B")
     assert len(sch.loop_partition(i, [5, None])) == 2
     becomes(sch, PARTS)
+    computes_the_same(elementwise(), sch.func)
+
+
+def test_loop_partition_keeps_regions_that_are_not_of_iterators_alone() -> None:
+    sch = scheduled(SHIFTED)
+    (i,) = sch.get_loops("C")
+    sch.loop_partition(i, [3, None])
+    assert isinstance(part := sch.get(sch.get_block("C_i1")), BlockRealize)
+    assert [r.extent for region in part.block.reads for r in region.region] == [IntImm(1)]
+    assert [r.extent for region in part.block.writes for r in region.region] == [IntImm(13)]
+    computes_the_same(scheduled(SHIFTED).func, sch.func)
+
+
+def test_loop_partition_of_a_fused_loop_keeps_the_ranges_of_iterators() -> None:
+    sch = Schedule(elementwise())
+    sch.loop_partition(sch.fuse(*sch.get_loops("B")), [100, None])
+    assert isinstance(part := sch.get(sch.get_block("B_i_j_fused1")), BlockRealize)
+    assert [i.extent for i in part.block.iter_vars] == [IntImm(16), IntImm(16)]
     computes_the_same(elementwise(), sch.func)
 
 

@@ -178,13 +178,6 @@ def test_a_block_by_name_is_refused_by_the_primitive() -> None:
         sch.compute_inline("X")
 
 
-def test_tiles_need_positive_numbers() -> None:
-    sch = Schedule(elementwise())
-    i, _ = sch.get_loops("B")
-    with refused(sch, "n = 0 and max_innermost_factor = 4 must be positive", at="for i"):
-        sch.sample_perfect_tile(i, 0, 4)
-
-
 @pytest.mark.parametrize("mod", [3, "matmul:4,4,4", None])
 def test_what_is_no_program_is_refused(mod: Any) -> None:
     with pytest.raises(TypeError, match="expected a PrimFunc or an IRModule to schedule, got"):

@@ -95,26 +95,6 @@ def test_replay_refuses_too_few_decisions() -> None:
         tiled().trace.apply_to(matmul_relu(), decisions=[(4, 4)])
 
 
-@pytest.mark.parametrize("decision", [[2, 4], [1, 16], [16, 0], [-4, -4], [4, 2, 2]])
-def test_a_decision_that_does_not_fit_the_loop_is_refused(decision: list[int]) -> None:
-    sch = Schedule(elementwise())
-    i, _ = sch.get_loops("B")
-    with pytest.raises(ScheduleError, match="decision"):
-        sch.sample_perfect_tile(i, 2, max_innermost_factor=8, decision=decision)
-
-
-@pytest.mark.parametrize(
-    ("candidates", "probs", "decision"),
-    [([], [], None), ([1], [0.5, 0.5], None), ([1], [0.0], None), ([1], [-1.0], None),
-     ([1, 2], [0.5, 0.5], 2), ([1, 2], [0.5, float("nan")], None)],
-)  # fmt: skip
-def test_a_choice_that_is_none_is_refused(
-    candidates: list[int], probs: list[float], decision: int | None
-) -> None:
-    with pytest.raises(ScheduleError, match="sample_categorical"):
-        Schedule(elementwise()).sample_categorical(candidates, probs, decision)
-
-
 def test_simplification_drops_what_gives_nothing_used() -> None:
     sch = Schedule(elementwise())
     sch.get_loops("C")
