@@ -54,11 +54,15 @@ from compiler.ir.opaque import OPAQUE
 __all__ = ["Array", "EvaluationError", "evaluate", "poisoned"]
 
 
-def evaluate(func: PrimFunc, inputs: Mapping[str, Array]) -> dict[str, Array]:
+def evaluate(
+    func: PrimFunc, inputs: Mapping[str, Array], *, backwards: bool = False
+) -> dict[str, Array]:
     """Run a program on copies of its inputs, and return all its parameters by name.
 
     Parameters that are not among the inputs start out as NaN, or as a strange integer, and so does
-    every buffer that the program allocates: what is read before it was written shows.
+    every buffer that the program allocates: what is read before it was written shows. With
+    `backwards`, the last thread comes first in each statement: where that makes a difference,
+    threads race.
 
     Raises:
         EvaluationError: If an access is out of bounds, if loops bound to one thread axis differ
@@ -69,7 +73,7 @@ def evaluate(func: PrimFunc, inputs: Mapping[str, Array]) -> dict[str, Array]:
         given = inputs.get(buffer.name)
         memory[buffer] = poisoned(buffer) if given is None else given.copy()
     with np.errstate(all="ignore"):
-        _Evaluator(memory, find_kernels(func)).run(func.body, [Thread()])
+        _Evaluator(memory, find_kernels(func), backwards=backwards).run(func.body, [Thread()])
     return {buffer.name: memory[buffer] for buffer in func.buffers}
 
 
@@ -81,9 +85,12 @@ def poisoned(buffer: Buffer) -> Array:
 class _Evaluator(ExpressionEvaluator):
     """Runs statements for several threads at once."""
 
-    def __init__(self, memory: dict[Buffer, Array], kernels: Mapping[int, Kernel]) -> None:
+    def __init__(
+        self, memory: dict[Buffer, Array], kernels: Mapping[int, Kernel], *, backwards: bool
+    ) -> None:
         self.memory = memory
         self.kernels = kernels
+        self.backwards = backwards
         # In a kernel: what is known of it, its threads, and the axes whose loops are entered.
         self.kernel: Kernel | None = None
         self.all_threads: list[Thread] = []
@@ -177,6 +184,8 @@ class _Evaluator(ExpressionEvaluator):
             Thread(dict(host.env), dict(zip(axes, place, strict=True)), dict(host.views))
             for place in product(*map(range, axes.values()))
         ]
+        if self.backwards:
+            self.all_threads.reverse()
         for buffer in kernel.private:
             self._make_private(buffer)
         self._loop(loop, self.all_threads)

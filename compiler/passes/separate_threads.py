@@ -20,14 +20,18 @@ from compiler.ir.nodes import (
     Buffer,
     Expr,
     For,
+    If,
     IntImm,
+    Let,
     Load,
     Stmt,
     Store,
     Var,
+    dtype_of,
+    seq,
     static_int,
 )
-from compiler.ir.visit import map_expr, map_stmt, substitute
+from compiler.ir.visit import map_expr, map_stmt, substitute, walk
 from compiler.passes.compact_buffers import (
     Access,
     collect_accesses,
@@ -138,14 +142,24 @@ class _Separator:
     """Rewrites accesses; `place` holds what the axes of threads stand for at a place."""
 
     def __init__(self, apart: Mapping[Buffer, Axes]) -> None:
-        self._axes = apart
-        self.wide = {
-            buffer: replace(
-                buffer,
-                data=Var(buffer.name, "handle"),
-                shape=(*map(IntImm, axes.values()), *buffer.shape),
-            )
-            for buffer, axes in apart.items()
+        self._axes: dict[Buffer, Axes] = {}
+        self.wide: dict[Buffer, Buffer] = {}
+        for buffer, axes in apart.items():
+            self._keep_apart(buffer, axes)
+
+    def _keep_apart(self, buffer: Buffer, axes: Axes) -> None:
+        self._axes[buffer] = axes
+        shape = (*map(IntImm, axes.values()), *buffer.shape)
+        self.wide[buffer] = replace(buffer, data=Var(buffer.name, "handle"), shape=shape)
+
+    def _absent(self, expr: Expr, place: Mapping[str, Expr]) -> Axes:
+        """Return the axes, outside of whose loops an expression reads what each thread has."""
+        return {
+            axis: extent
+            for node in walk(expr)
+            if isinstance(node, Load)
+            for axis, extent in self._axes.get(node.buffer, {}).items()
+            if axis not in place
         }
 
     def stmt(self, stmt: Stmt, place: Mapping[str, Expr]) -> Stmt:
@@ -168,6 +182,18 @@ class _Separator:
                 return new
             case Allocate(buffer, body) if buffer in self._axes:
                 return Allocate(self.wide[buffer], self.stmt(body, place))
+            case Let(var, value, body) if self._absent(value, place):
+                # The name stands for a value of each thread: it is kept in local memory, too.
+                kept = Buffer(Var(var.name, "handle"), (), dtype_of(value), "local")
+                self._keep_apart(kept, self._absent(value, place))
+                rest = substitute(body, {var: Load(kept, ())})
+                first, second = (self.stmt(s, place) for s in (Store(kept, (), value), rest))
+                return Allocate(self.wide[kept], seq(first, second))
+            case If(condition, _, _) if absent := self._absent(condition, place):
+                raise LoweringError(
+                    "a condition reads local memory, of which each thread has its own, outside of "
+                    f"the loops over {', '.join(absent)}"
+                )
             case _:
                 return map_stmt(stmt, lambda s: self.stmt(s, place), lambda e: self.expr(e, place))
 

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from compiler import te
 from compiler.ir.dtypes import DType
+from compiler.ir.intrinsics import INTRINSICS
 from compiler.ir.nodes import (
     TRUE,
     BinOp,
     Block,
     BlockRealize,
+    Call,
     Compare,
     Conditional,
     FloatImm,
@@ -252,3 +254,21 @@ def test_no_divisor_and_no_shift_is_too_much(op: str, dtype: DType, kind: Any) -
     got = run(func, x, y)
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(got, BINARY[op](x, y))
+
+
+@pytest.mark.parametrize("kind", ["serial", "vectorized"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
+@pytest.mark.parametrize("name", sorted(INTRINSICS))
+def test_every_function_compiles(name: str, dtype: DType, kind: Any) -> None:
+    function = INTRINSICS[name]
+    low = 1.0 if name == "acosh" else 0.1
+    args = [RNG.uniform(low, low + 0.8, N).astype(dtype) for _ in range(function.arity)]
+    buffers = [make_buffer(letter, (N,), dtype) for letter in "ABC"[: function.arity + 1]]
+    i = Var("i")
+    value = Call(name, tuple(Load(b, (i,)) for b in buffers[:-1]), dtype)
+    loop = For(i, IntImm(N), Store(buffers[-1], (i,), value), kind)
+    root = Block("root", (), (), (), loop)
+    got = run(PrimFunc("main", tuple(buffers), BlockRealize((), TRUE, root)), *args)
+    expected = function.reference(*(a.astype(np.float64) for a in args))
+    rtol = {"bfloat16": 2**-8, "float16": 2**-10, "float32": 2e-6, "float64": 1e-12}[dtype]
+    np.testing.assert_allclose(got.astype(np.float64), expected, rtol=rtol, atol=rtol)
