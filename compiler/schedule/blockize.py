@@ -11,13 +11,14 @@ from compiler.ir.nodes import (
     BlockRealize,
     BufferRegion,
     For,
+    IntImm,
     PrimFunc,
     Seq,
     Stmt,
     Var,
     seq,
 )
-from compiler.ir.regions import union
+from compiler.ir.regions import relaxed, union
 from compiler.schedule.cache import body_of, common_path
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.init_nest import init_nest
@@ -116,7 +117,13 @@ def _outer(scope: Scope, site: Site, parts: Blockized, loops: Sequence[For], nam
         inner = realize.block
         reads = (*inner.writes, *inner.reads) if _reduces(old) else inner.reads
         realize = replace(realize, block=replace(inner, init=None, reads=reads))
-    block = Block(name, parts.outer_iters, parts.reads, parts.writes, _nest(realize, loops), init)
+    # A block that names loops from outside, as those of loop_partition do, names them there too.
+    around = {loop.var: loop.extent.value for loop in loops if isinstance(loop.extent, IntImm)}
+    reads, writes = (
+        tuple(relaxed(region, around) for region in regions)
+        for regions in (parts.reads, parts.writes)
+    )
+    block = Block(name, parts.outer_iters, reads, writes, _nest(realize, loops), init)
     values = tuple(part.value for part in parts.division.outer)
     return BlockRealize(values, parts.division.outer_predicate, block)
 

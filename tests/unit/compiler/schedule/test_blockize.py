@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.ir.nodes import BlockRealize
+from compiler.ir.nodes import BlockRealize, IntImm
 from compiler.ir.verify import verify
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
@@ -287,6 +287,27 @@ def main(
 """)
     with refused(schedule, "block C is a reduction with an init", at='"C"'):
         schedule.blockize(["C", "D"])
+
+
+def test_blockize_of_a_block_that_names_its_loops_says_what_they_reach() -> None:
+    schedule = scheduled("""
+@T.prim_func
+def main(A: T.Buffer((8, 4), "float32"), B: T.Buffer((8, 4), "float32")):
+    for i in range(8):
+        with T.sblock("row"):
+            T.reads(A[i, 0:4])
+            T.writes(B[i, 0:4])
+            for j in range(4):
+                with T.sblock("B"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    B[vi, vj] = A[vi, vj] * T.float32(2)
+""")
+    before = schedule.func
+    outer = schedule.get(schedule.blockize(schedule.get_loops("row")[0]))
+    assert isinstance(outer, BlockRealize)
+    assert [r.extent for r in outer.block.writes[0].region] == [IntImm(8), IntImm(4)]
+    verify(schedule.func)
+    computes_the_same(before, schedule.func)
 
 
 def test_blockize_refuses_outer_loops_that_reduce() -> None:
