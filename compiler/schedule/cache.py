@@ -17,11 +17,13 @@ from compiler.ir.nodes import (
     BufferRegion,
     Expr,
     For,
+    Load,
     PrimFunc,
     Seq,
     Stmt,
     Var,
 )
+from compiler.ir.visit import walk
 from compiler.schedule.access import Access
 from compiler.schedule.coverage import covers_reads, read_box
 from compiler.schedule.error import Refuse
@@ -112,8 +114,16 @@ def only_writer(scope: Scope, buffer: Buffer) -> Site | None:
 
 
 def require_no_pointer(scope: Scope, buffer: Buffer) -> None:
-    """Refuse if a block hands out the storage of a buffer without naming it in its regions."""
+    """Refuse if a block touches a buffer in ways that its facts do not tell.
+
+    That is: if it hands out the storage without naming it in its regions, or if the values of its
+    iterators depend on the buffer.
+    """
     for site in scope.sites:
+        for expr in (*site.realize.iter_values, site.realize.predicate):
+            if any(isinstance(n, Load) and n.buffer == buffer for n in walk(expr)):
+                reason = f"what block {site.name} is run for depends on {buffer.name}"
+                raise scope.refuse(reason, site.realize)
         if buffer.name in site.facts.hidden:
             reason = f"block {site.name} hands out the storage of {buffer.name}"
             raise scope.refuse(f"{reason}, nobody knows what is touched", site.realize)

@@ -93,9 +93,10 @@ def parts_inside(body: Body, box: Box, refuse: Refuse) -> tuple[Part, ...]:
         interval = affine_bounds(part.low, extents)
         end = extent_or_unknown(part.extent)
         is_inside = part.extent == size or (
-            interval is not None
+            isinstance(size, IntImm)
+            and interval is not None
             and interval[0] >= 0
-            and interval[1] + end <= extent_or_unknown(size)
+            and interval[1] + end <= size.value
         )
         if not is_inside:
             reason = f"what is touched of {body.buffer.name} under loop {body.loop.var.name}"

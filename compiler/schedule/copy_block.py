@@ -134,7 +134,8 @@ def _guards(part: Part, place: Expr, size: Expr, around: Extents) -> list[Expr]:
     guards: list[Expr] = []
     if interval is None or interval[0] < 0:
         guards.append(Compare(">=", place, IntImm(0, dtype)))
-    if interval is None or interval[1] + extent_or_unknown(part.extent) > extent_or_unknown(size):
+    limit = size.value if isinstance(size, IntImm) else 0
+    if interval is None or interval[1] + extent_or_unknown(part.extent) > limit:
         guards.append(Compare("<", place, size))
     return guards
 

@@ -167,5 +167,8 @@ def _constant(number: float, dtype: DType) -> Value:
 
 
 def _quoted(node: ast.expr) -> str:
-    text = ast.unparse(node)
+    try:
+        text = ast.unparse(node)
+    except RecursionError:
+        text = type(node).__name__
     return repr(text if len(text) <= 60 else f"{text[:57]}...")

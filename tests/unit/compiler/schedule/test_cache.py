@@ -67,6 +67,33 @@ def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
                 C[vi] = B[vi]
 """
 
+CHOSEN = """
+@T.prim_func
+def main(N: T.Buffer((16,), "int32"), A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.sblock("C"):
+            vi = T.axis.spatial(16, i)
+            vj = T.axis.opaque(16, T.max(T.min(N[i], 15), 0))
+            T.reads(N[vi], A[vj])
+            T.writes(C[vi])
+            C[vi] = T.if_then_else(N[vi] > 0, A[vj], T.float32(0))
+"""
+
+HANDED_OUT = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.sblock("C"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(C[vi])
+            C[vi] = A[vi]
+            with T.sblock("peek"):
+                T.reads()
+                T.writes()
+                T.evaluate(T.tvm_storage_sync("shared", A.data))
+"""
+
 READ_LATER = """
 @T.prim_func
 def main(
@@ -125,6 +152,18 @@ def test_cache_read_refuses_what_the_writer_may_not_have_written() -> None:
     sch = scheduled(HALF_OVERWRITTEN)
     with refused(sch, "block A is not proved to write all that block C reads of A", at='"C"'):
         sch.cache_read("C", 0, "local")
+
+
+def test_copies_refuse_buffers_that_iterators_depend_on() -> None:
+    sch = scheduled(CHOSEN)
+    with refused(sch, "what block C is run for depends on N", at='"C"'):
+        sch.cache_read("C", "N", "local")
+
+
+def test_copies_refuse_buffers_that_are_handed_out_unseen() -> None:
+    sch = scheduled(HANDED_OUT)
+    with refused(sch, "block C hands out the storage of A", at='"C"'):
+        sch.cache_read("C", "A", "local")
 
 
 def test_cache_read_refuses_a_place_under_one_condition() -> None:

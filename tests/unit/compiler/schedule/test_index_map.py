@@ -70,6 +70,8 @@ def test_a_function_and_its_text_are_one_map() -> None:
         "lambda i: open('f')",
         "lambda i:",
         "lambda i: " + "-" * 500 + "i",
+        "lambda i: " + "[" * 90 + "]" * 90,
+        "lambda i: " + "i[" * 90 + "0" + "]" * 90,
         "lambda i: (" + "i, " * 40 + ")",
         "lambda i: " + "i + " * 400 + "i",
     ],
