@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from compiler.ir.dtypes import is_float
 from compiler.ir.nodes import (
     BlockRealize,
     Buffer,
     Expr,
+    FloatImm,
     HasVar,
     IntImm,
     IterVar,
@@ -58,8 +60,14 @@ def specialize(func: PrimFunc, values: Mapping[Var | HasVar | str, int]) -> Prim
             )
         if isinstance(value, bool) or value < 1:
             raise ValueError(f"{name} can't be {value!r}: expected a positive integer")
-        mapping[var] = IntImm(value, var.dtype)  # type: ignore[arg-type]
+        mapping[var] = _literal(value, var)
     return _Specializer(mapping).func(func)
+
+
+def _literal(value: int, var: Var) -> IntImm | FloatImm:
+    assert var.dtype != "handle"
+    is_fraction = is_float(var.dtype)
+    return FloatImm(float(value), var.dtype) if is_fraction else IntImm(value, var.dtype)
 
 
 class _Specializer:
