@@ -189,10 +189,10 @@ class _Separator:
                 rest = substitute(body, {var: Load(kept, ())})
                 first, second = (self.stmt(s, place) for s in (Store(kept, (), value), rest))
                 return Allocate(self.wide[kept], seq(first, second))
-            case If(condition, _, _) if absent := self._absent(condition, place):
+            case If(condition, _, _) if outside := self._absent(condition, place):
                 raise LoweringError(
                     "a condition reads local memory, of which each thread has its own, outside of "
-                    f"the loops over {', '.join(absent)}"
+                    f"the loops over {', '.join(outside)}"
                 )
             case _:
                 return map_stmt(stmt, lambda s: self.stmt(s, place), lambda e: self.expr(e, place))
