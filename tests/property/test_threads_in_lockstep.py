@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from hypothesis import assume, event, given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
@@ -143,7 +143,7 @@ def programs(draw: DrawFn) -> PrimFunc:
     return PrimFunc("main", (A, G), BlockRealize((), TRUE, root))
 
 
-@settings(max_examples=80)
+@settings(max_examples=120)
 @given(func=programs())
 def test_threads_compute_what_they_do_in_lockstep(func: PrimFunc) -> None:
     inputs = {"A": np.arange(16, dtype=np.int32) * 7 % 11, "G": np.arange(16, dtype=np.int32)}
@@ -151,15 +151,15 @@ def test_threads_compute_what_they_do_in_lockstep(func: PrimFunc) -> None:
         module = build(func, "cpu -num-cores=1")
     except BuildError as error:
         event(f"refused: {str(error)[:40]}")
-        assume(False)
+        return
     try:
         expected = evaluate(func, inputs)["G"]
         has_race = bool((evaluate(func, inputs, backwards=True)["G"] != expected).any())
     except EvaluationError:
         event("not all threads come to a barrier")
-        assume(False)
+        return
     event("race" if has_race else "no race")
-    assume(not has_race)
     module(inputs["A"], inputs["G"])
     module.close()
-    np.testing.assert_array_equal(inputs["G"], expected)
+    if not has_race:
+        np.testing.assert_array_equal(inputs["G"], expected)
