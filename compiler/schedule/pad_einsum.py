@@ -42,6 +42,7 @@ from compiler.schedule.reducer import Reduction, reduction_of
 from compiler.schedule.scope import Scope, scope_of_block
 from compiler.schedule.site import Site
 from compiler.schedule.tree import (
+    Path,
     allocate_in,
     block_path,
     child_blocks,
@@ -87,7 +88,7 @@ def pad_einsum(func: PrimFunc, block: str, padding: Sequence[int]) -> PrimFunc:
         return func
     _require_own_loops(site, padded, refuse)
     _require_vanishing(site, padded, refuse)
-    top = _require_alone(scope, site)
+    path = (*scope.path[:-1], *_require_alone(scope, site))
 
     copies = [_Copy.of(func, region, padded) for region in (*site.block.reads, *site.block.writes)]
     copies = [copy for copy in copies if copy.is_needed]
@@ -99,7 +100,6 @@ def pad_einsum(func: PrimFunc, block: str, padding: Sequence[int]) -> PrimFunc:
     body = replace_buffers(
         _with_extents(site, padded), {copy.buffer: copy.padded for copy in copies}
     )
-    path = (*scope.path, *site.path[1 : site.path.index(top) + 1])
     func = replace_at(func, path, seq(*before, body, *after))
     for copy in copies:
         func = allocate_in(func, block_path(func, scope.realize.block.name, refuse), copy.padded)
@@ -207,21 +207,22 @@ def _vanishes(value: Expr, var: Var) -> bool:
             return False
 
 
-def _require_alone(scope: Scope, site: Site) -> Stmt:
-    """Return the statement of the scope that holds a block, if it holds no other and all loops."""
-    for depth, stmt in enumerate(site.path[1:-1]):
-        if not isinstance(stmt, For) and not (isinstance(stmt, Seq) and depth == 0):
+def _require_alone(scope: Scope, site: Site) -> Path:
+    """Return the path to the outermost loop of a block, or to itself, if only loops are around."""
+    depth = next(n for n, stmt in enumerate(site.path) if n and not isinstance(stmt, Seq))
+    top = site.path[depth]
+    others = [realize.block.name for realize in child_blocks(top)]
+    if isinstance(top, For) and len(others) > 1:
+        names = ", ".join(others)
+        raise scope.refuse(f"block {site.name} shares its loops with others: {names}", top)
+    for stmt in site.path[depth:-1]:
+        if not isinstance(stmt, For):
             raise scope.refuse(f"more than loops stands around block {site.name}", stmt)
-    below = [stmt for stmt in site.path[1:] if isinstance(stmt, For | BlockRealize)]
-    top = below[0]
-    others = [b.block.name for b in child_blocks(top)] if isinstance(top, For) else []
-    if len(others) > 1:
-        raise scope.refuse(f"block {site.name} shares its loops with others: {others}", top)
     for buffer in site.facts.written_buffers():
         if not _runs_all(site) and not writes_whole(site, buffer):
             reason = f"block {site.name} is not proved to write all of {buffer.name}"
             raise scope.refuse(reason, site.realize)
-    return top
+    return site.path[: depth + 1]
 
 
 def _runs_all(site: Site) -> bool:
