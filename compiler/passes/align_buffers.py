@@ -21,7 +21,7 @@ Alignment = Mapping[int, tuple[int, int]]
 
 
 def alignments_of(body: Stmt) -> dict[Buffer, dict[int, tuple[int, int]]]:
-    """Return the alignments that the blocks of a program ask for; what is malformed asks nothing."""
+    """Return the alignments that the blocks of a program ask for, those that make sense."""
     found: dict[Buffer, dict[int, tuple[int, int]]] = {}
     for stmt in walk_stmts(body):
         if isinstance(stmt, BlockRealize):
