@@ -143,7 +143,7 @@ def programs(draw: DrawFn) -> PrimFunc:
     return PrimFunc("main", (A, G), BlockRealize((), TRUE, root))
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(func=programs())
 def test_threads_compute_what_they_do_in_lockstep(func: PrimFunc) -> None:
     inputs = {"A": np.arange(16, dtype=np.int32) * 7 % 11, "G": np.arange(16, dtype=np.int32)}

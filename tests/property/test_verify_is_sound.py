@@ -11,6 +11,7 @@ from compiler.ir.nodes import (
     BinOp,
     Block,
     BlockRealize,
+    Broadcast,
     Compare,
     Conditional,
     Expr,
@@ -18,10 +19,13 @@ from compiler.ir.nodes import (
     For,
     If,
     IntImm,
+    Let,
     Load,
     Logic,
     Not,
     PrimFunc,
+    Ramp,
+    Select,
     Stmt,
     Store,
     Var,
@@ -31,6 +35,7 @@ from compiler.ir.verify import VerifyError, verify
 
 A, B = make_buffer("A", (7,)), make_buffer("B", (7,))
 N = make_buffer("N", (4,), "int32")
+NUMBERS = st.one_of(st.integers(-2, 9), st.sampled_from([2**31 - 1, -(2**31), 2**30]))
 VARIABLES = (Var("i"), Var("j"), Var("k"))
 
 
@@ -43,7 +48,11 @@ def indices(draw: DrawFn, depth: int = 3) -> Expr:
         if draw(st.integers(0, 9)) == 0:
             leaf = Load(N, (IntImm(draw(st.integers(0, 3))),))
         return leaf
-    op = draw(st.sampled_from(["+", "-", "*", "//", "%", "min", "max"]))
+    op = draw(st.sampled_from(["+", "-", "*", "//", "%", "min", "max", "select"]))
+    if op == "select":
+        sides = draw(indices(depth - 1)), draw(indices(depth - 1))
+        test = Compare("<", draw(indices(1)), draw(indices(1)))
+        return Select(test, *sides) if draw(st.booleans()) else Conditional(test, *sides)
     lhs = draw(indices(depth - 1))
     rhs = IntImm(draw(st.integers(1, 5))) if op in ("//", "%") else draw(indices(depth - 1))
     return BinOp(op, lhs, rhs)  # type: ignore[arg-type]
@@ -73,19 +82,36 @@ def guarded(draw: DrawFn) -> PrimFunc:
         load = Conditional(draw(conditions(index)), *sides)
     place = draw(indices(1))
     body: Stmt = Store(B, (place,), load)
+    if draw(st.integers(0, 3)) == 0:
+        lanes = draw(st.integers(2, 4))
+        vector = Ramp(place, draw(st.integers(-2, 2)), lanes)
+        body = Store(B, (vector,), Broadcast(load, lanes))
     if draw(st.booleans()):
         inside = Logic("and", Compare(">=", place, IntImm(0)), Compare("<", place, IntImm(7)))
         body = If(inside, body)
     if draw(st.booleans()):
         body = If(draw(conditions(index)), body)
-    for var in VARIABLES:
-        body = For(var, IntImm(draw(st.integers(1, 6))), body)
+    if draw(st.booleans()):
+        # A name may stand for anything: here for what comes out of a buffer, cut off or not.
+        value = draw(indices(2))
+        if draw(st.booleans()):
+            value = BinOp("max", BinOp("min", value, IntImm(6)), IntImm(0))
+        body = Let(VARIABLES[2], value, body)
+        names: tuple[Var, ...] = VARIABLES[:2]
+    else:
+        names = VARIABLES
+    for var in reversed(names):
+        extent: Expr = IntImm(draw(st.integers(1, 6)))
+        if var is not names[0] and draw(st.integers(0, 2)) == 0:
+            # How often an inner loop runs may depend on the loops around it.
+            extent = BinOp(draw(st.sampled_from(["+", "-", "min"])), names[0], extent)
+        body = For(var, extent, body)
     root = Block("root", (), (), (), body)
     return PrimFunc("main", (A, B, N), BlockRealize((), TRUE, root))
 
 
 @settings(max_examples=300)
-@given(func=guarded(), numbers=st.lists(st.integers(-2, 9), min_size=4, max_size=4))
+@given(func=guarded(), numbers=st.lists(NUMBERS, min_size=4, max_size=4))
 def test_accepted_programs_stay_in_bounds(func: PrimFunc, numbers: list[int]) -> None:
     try:
         verify(func)
