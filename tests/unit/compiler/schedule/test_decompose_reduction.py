@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
+from compiler.ir.nodes import BlockRealize
+from compiler.ir.verify import verify
 from compiler.schedule.schedule import Schedule
+from compiler.script.parser import parse
 from tests.unit.compiler.schedule.refusals import (
+    computes_the_same,
     matmul_relu,
     refused,
     scheduled,
@@ -32,12 +38,71 @@ def test_decompose_reduction_refuses_a_reduction_loop_outside() -> None:
         sch.decompose_reduction("Y", j)
 
 
-def test_decompose_reduction_refuses_a_loop_of_both_kinds() -> None:
+def test_decompose_reduction_of_a_loop_of_both_kinds_runs_it_twice() -> None:
+    for order in ((0, 1), (1, 0)):
+        sch = Schedule(matmul_relu(4))
+        loops = sch.get_loops("Y")[1:]
+        sch.reorder(*(loops[n] for n in order))
+        both = sch.fuse(*(loops[n] for n in order))
+        sch.decompose_reduction("Y", both)
+        verify(sch.func)
+        computes_the_same(matmul_relu(4), sch.func)
+
+
+def test_decompose_reduction_refuses_a_loop_of_both_kinds_in_the_predicate() -> None:
     sch = Schedule(matmul_relu())
     _, j, k = sch.get_loops("Y")
     jk = sch.fuse(j, k)
-    with refused(sch, "loop j_k_fused binds both spatial and reduction iterators", at='"Y"'):
-        sch.decompose_reduction("Y", jk)
+    _, inner = sch.split(jk, [None, 100])
+    outer = sch.get_loops("Y")[1]
+    with refused(sch, "binds both spatial and reduction iterators", at='"Y"'):
+        sch.decompose_reduction("Y", outer)
+    assert sch.get(inner)
+
+
+@pytest.mark.parametrize("depth", range(4))
+def test_decompose_reduction_of_tiles(depth: int) -> None:
+    sch = Schedule(matmul_relu())
+    sizes = zip(sch.get_loops("Y"), (5, 4, 3), strict=True)
+    pairs = [sch.split(loop, [None, size]) for loop, size in sizes]
+    (i_0, i_1), (j_0, j_1), (k_0, k_1) = pairs
+    sch.reorder(i_0, j_0, k_0, i_1, j_1, k_1)
+    block = sch.get_block("Y")
+    sch.annotate(block, "note", 1)
+    if depth == 3:
+        with refused(sch, "loop k_0, outside loop i_1, binds a reduction iterator", at="for k_0"):
+            sch.decompose_reduction(block, i_1)
+        return
+    init = sch.decompose_reduction(block, [i_0, j_0, k_0][depth])
+    verify(sch.func)
+    computes_the_same(matmul_relu(), sch.func)
+    for handle, name in ((init, "Y_init"), (block, "Y_update")):
+        realize = sch.get(handle)
+        assert isinstance(realize, BlockRealize)
+        assert (realize.block.name, realize.block.annotations) == (name, (("note", 1),))
+
+
+def test_decompose_reduction_of_a_tuple() -> None:
+    text = """
+@T.prim_func
+def main(
+    A: T.Buffer((4, 8), "float32"), S: T.Buffer((4,), "float32"), Q: T.Buffer((4,), "float32")
+):
+    for i, k in T.grid(4, 8):
+        with T.sblock("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = T.float32(0)
+                Q[vi] = T.float32(1)
+            v_s: T.let = S[vi] + A[vi, vk]
+            v_q: T.let = Q[vi] * T.float32(2) + S[vi]
+            S[vi] = v_s
+            Q[vi] = v_q
+"""
+    sch = scheduled(text)
+    sch.decompose_reduction("S", sch.get_loops("S")[1])
+    verify(sch.func)
+    computes_the_same(parse(text), sch.func)
 
 
 def test_decompose_reduction_refuses_repeated_runs() -> None:

@@ -10,6 +10,7 @@ from compiler.ir.verify import verify
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
 from tests.unit.compiler.schedule.refusals import (
+    becomes,
     computes_the_same,
     matmul_relu,
     refused,
@@ -90,6 +91,33 @@ def test_rfactor_of_a_loop_that_does_not_divide(factor: int) -> None:
         loops = schedule.split(k, [None, factor])
         schedule.rfactor(loops[number], 0)
         check(func, schedule)
+
+
+def test_rfactor_makes_two_blocks() -> None:
+    schedule = Schedule(reduction("C[vi] + A[vi, vk]", "T.float32(0)", "float32"))
+    _, k = schedule.get_loops("C")
+    _, k_1 = schedule.split(k, [None, 4])
+    schedule.rfactor(k_1, 0)
+    becomes(
+        schedule,
+        """
+@T.prim_func
+def main(A: T.Buffer((4, 12), "float32"), C: T.Buffer((4,), "float32")):
+    C_rf = T.sblock_alloc_buffer((4, 4))
+    for i, k_0, k_1 in T.grid(4, 3, 4):
+        with T.sblock("C_rf"):
+            vk_1, vi, vk_0 = T.axis.remap("SSR", [k_1, i, k_0])
+            with T.init():
+                C_rf[vk_1, vi] = T.float32(0)
+            C_rf[vk_1, vi] = C_rf[vk_1, vi] + A[vi, vk_0 * 4 + vk_1]
+    for i, k_1 in T.grid(4, 4):
+        with T.sblock("C"):
+            vk_1, vi = T.axis.remap("RS", [k_1, i])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + C_rf[vk_1, vi]
+""",
+    )
 
 
 def test_rfactor_of_a_whole_reduction_stores_its_terms() -> None:
