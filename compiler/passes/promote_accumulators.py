@@ -33,13 +33,8 @@ from compiler.ir.nodes import (
     seq,
 )
 from compiler.ir.visit import map_expr, map_stmt, substitute, walk, walk_stmts
-from compiler.passes.compact_buffers import (
-    collect_accesses,
-    loop_extents,
-    ramp_form,
-    relative_index,
-    split_form,
-)
+from compiler.passes.accesses import collect_accesses, loop_extents, ramp_form, split_form
+from compiler.passes.compact_buffers import relative_index
 
 _EXPANDED = ("unrolled", "vectorized")
 

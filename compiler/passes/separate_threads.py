@@ -32,13 +32,8 @@ from compiler.ir.nodes import (
     static_int,
 )
 from compiler.ir.visit import map_expr, map_stmt, substitute, walk
-from compiler.passes.compact_buffers import (
-    Access,
-    collect_accesses,
-    is_written_first,
-    loop_extents,
-    private_buffers,
-)
+from compiler.passes.accesses import Access, collect_accesses, loop_extents
+from compiler.passes.compact_buffers import is_written_first, private_buffers
 from compiler.passes.dependence import Touch, agree_on
 from compiler.passes.error import LoweringError
 from compiler.passes.realize_blocks import Realized
