@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from compiler.ir.nodes import (
+    Block,
     BlockRealize,
     Buffer,
     Expr,
-    IntImm,
     Load,
     PrimFunc,
     Stmt,
     Store,
-    Var,
-    dtype_of,
 )
 from compiler.ir.regions import with_regions
-from compiler.ir.visit import map_stmt, substitute, transform, walk_stmts
+from compiler.ir.visit import map_stmt, substitute, transform, walk, walk_stmts
 from compiler.schedule.coverage import covers_reads, writes_whole
+from compiler.schedule.digits import Extents
 from compiler.schedule.error import refusal
-from compiler.schedule.kind import Unknown
+from compiler.schedule.kind import Unknown, extents_of_iterators
 from compiler.schedule.scope import Scope, scope_of_block
 from compiler.schedule.site import Site
+from compiler.schedule.solve import iterators_at
 from compiler.schedule.tree import drop_buffer, find_block, realize_at, replace_at, with_block
 
 
@@ -29,8 +29,8 @@ def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
 
     Requires:
         The block is complete, the only writer of one buffer, which is no output, and stores once,
-        at its own iterators. It has consumers, which stand after it and read only what it
-        computed, under no other name. What it reads is finished before it.
+        at indices that tell its iterators. It has consumers, which stand after it and read only
+        what it computed, under no other name. What it reads is finished before it.
 
     Rewrites:
         for i in range(n):             for i in range(n):
@@ -43,7 +43,7 @@ def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     """
     refuse = refusal("compute_inline", func)
     scope, site = scope_of_block(func, block, refuse)
-    store = require_elementwise_store(scope, site)
+    store = require_single_store(scope, site)
     scope.require_local(site)
     scope.require_only_writer(site)
     scope.require_inputs_settled(site)
@@ -54,10 +54,10 @@ def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     for consumer in consumers:
         if scope.position(consumer) < scope.position(site):
             raise refuse(f"block {consumer.name} stands before block {block}", consumer.realize)
+        _require_inverse(scope, consumer, site, store)
         if not is_whole and not covers_reads(site, consumer, store.buffer, is_certain=True):
             reason = f"block {block} is not proved to compute all that block {consumer.name} reads"
             raise refuse(reason, consumer.realize)
-
         _require_no_views(scope, consumer, store.buffer)
 
     func = replace_at(func, scope.whole_path(site), None)
@@ -66,8 +66,8 @@ def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     return drop_buffer(func, scope.realize.block.name, store.buffer)
 
 
-def require_elementwise_store(scope: Scope, site: Site) -> Store:
-    """Return the one store of a complete block that writes at its own iterators, or refuse."""
+def require_single_store(scope: Scope, site: Site) -> Store:
+    """Return the one store of a complete block, or refuse."""
     kind = site.kind
     if isinstance(kind, Unknown):
         raise scope.refuse(kind.reason, site.realize)
@@ -82,10 +82,18 @@ def require_elementwise_store(scope: Scope, site: Site) -> Store:
     store = site.block.body
     if not isinstance(store, Store):
         raise scope.refuse(f"block {site.name} stores more than once", site.realize)
-    if not all(isinstance(index, Var) for index in store.indices):
-        reason = f"block {site.name} writes {store.buffer.name} at other indices than its iterators"
-        raise scope.refuse(reason, site.realize)
     return store
+
+
+def _require_inverse(scope: Scope, consumer: Site, site: Site, store: Store) -> None:
+    """Refuse if it is not known at which of its points a block makes what another one reads."""
+    for access in consumer.facts.reads:
+        if access.buffer != store.buffer:
+            continue
+        extents = {**extents_of_iterators(consumer.block), **access.inner}
+        if iterators_at(site.block, store.indices, access.indices, extents) is None:
+            reason = f"block {site.name} writes {store.buffer.name} at indices that do not tell its"
+            raise scope.refuse(f"{reason} iterators", site.realize)
 
 
 def _require_no_views(scope: Scope, consumer: Site, buffer: Buffer) -> None:
@@ -96,13 +104,17 @@ def _require_no_views(scope: Scope, consumer: Site, buffer: Buffer) -> None:
         if any(region.buffer == buffer for region in realize.block.reads):
             reason = f"block {realize.block.name} has views, through which it may read"
             raise scope.refuse(f"{reason} {buffer.name}", realize)
+    if any(node is buffer.data for node in walk(consumer.realize)):
+        reason = f"block {consumer.name} hands out {buffer.name}, of which nothing would be left"
+        raise scope.refuse(reason, consumer.realize)
 
 
 def _inline_into(func: PrimFunc, name: str, site: Site, store: Store) -> PrimFunc:
     path = find_block(func, name)
     assert path is not None, "the consumers are in the program"
     realize = realize_at(path)
-    new = transform(realize, on_expr=lambda expr: _value(expr, store.buffer, site, store))
+    extents = extents_of_iterators(realize.block)
+    new = transform(realize, on_expr=lambda expr: _value(expr, site.block, store, extents))
     return replace_at(func, path, _with_new_regions(new, store.buffer))
 
 
@@ -114,12 +126,10 @@ def _with_new_regions(stmt: Stmt, buffer: Buffer) -> Stmt:
     return stmt
 
 
-def _value(expr: Expr, buffer: Buffer, site: Site, store: Store) -> Expr | None:
+def _value(expr: Expr, block: Block, store: Store, extents: Extents) -> Expr | None:
     """Return what an element of the buffer is computed as, if `expr` loads one."""
-    if not isinstance(expr, Load) or expr.buffer != buffer:
+    if not isinstance(expr, Load) or expr.buffer != store.buffer:
         return None
-    values: dict[Var, Expr] = {i.var: IntImm(0, dtype_of(i.var)) for i in site.block.iter_vars}
-    for iterator, index in zip(store.indices, expr.indices, strict=True):
-        assert isinstance(iterator, Var), "the block writes at its own iterators"
-        values[iterator] = index
+    values = iterators_at(block, store.indices, expr.indices, extents)
+    assert values is not None, "this was tried before"
     return substitute(store.value, values)

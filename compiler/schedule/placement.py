@@ -26,8 +26,10 @@ from compiler.schedule.kind import Unknown
 from compiler.schedule.range_guard import guards_of
 from compiler.schedule.reduction import is_whole_reduction
 from compiler.schedule.region import Span, hull
+from compiler.schedule.same_threads import require_no_shared_work
 from compiler.schedule.scope import Scope
 from compiler.schedule.site import Site
+from compiler.schedule.solve import without_units
 from compiler.schedule.tree import Path, find_loop, insert_in, loop_at, loop_path, replace_at
 
 
@@ -88,7 +90,7 @@ def find_target(scope: Scope, site: Site, loop: Var) -> Target:
 
     Raises:
         ScheduleError: If the loop is in another scope, is around the block, or can't hold a block
-            because it, or a loop around it, is vectorized.
+            because it, or a loop around it, is vectorized, or its work shared among threads.
     """
     refuse = scope.refuse
     path = loop_path(scope.func, loop, refuse)
@@ -99,6 +101,7 @@ def find_target(scope: Scope, site: Site, loop: Var) -> Target:
     if site.is_under(path[-1]):
         raise refuse(f"loop {loop.name} is around block {site.name} already", path[-1])
     require_no_vector_around(path, refuse)
+    require_no_shared_work(path, refuse)
     return Target(path, scope)
 
 
@@ -148,7 +151,7 @@ def make_nest(
     guards: list[Expr] = []
     extents = dict(around)
     for iter_var, given in zip(block.iter_vars, spans, strict=True):
-        span = _without_units(given, around)
+        span = Span(without_units(given.low, around), given.extent)
         value = span.low
         dtype = dtype_of(iter_var.var)
         if span.extent > 1 or keep_unit_loops:
@@ -163,16 +166,6 @@ def make_nest(
     for var, extent in reversed(new):
         body = For(var, extent, body)
     return body
-
-
-def _without_units(span: Span, around: Extents) -> Span:
-    """Return a span without the loops of a single iteration: they are always at zero."""
-    terms = tuple(
-        (atom, scale)
-        for atom, scale in span.low.terms
-        if not (isinstance(atom, Var) and around.get(atom) == 1)
-    )
-    return Span(Affine(terms, span.low.const, span.low.dtype), span.extent)
 
 
 def insert_position(index: int, first: int, last: int, refuse: Refuse, at: For) -> int:

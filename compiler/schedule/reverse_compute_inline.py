@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from compiler.ir.nodes import Expr, Load, PrimFunc, Store, Var
+from compiler.ir.bounds import affine_bounds
+from compiler.ir.nodes import BlockRealize, Expr, IntImm, Load, PrimFunc, Store, Var
 from compiler.ir.regions import with_regions
+from compiler.ir.simplify import normal, recombine
 from compiler.ir.visit import substitute, transform_expr
-from compiler.schedule.compute_inline import require_elementwise_store
+from compiler.schedule.compute_inline import require_single_store
 from compiler.schedule.coverage import runs_whole_domain, writes_whole
 from compiler.schedule.error import ScheduleError, refusal
+from compiler.schedule.guard import conjunction, conjuncts
+from compiler.schedule.kind import extents_of_iterators
+from compiler.schedule.range_guard import guards_of
+from compiler.schedule.region import Span
 from compiler.schedule.scope import Scope, scope_of_block
 from compiler.schedule.site import Site
-from compiler.schedule.tree import drop_buffer, find_block, realize_at, replace_at, with_block
+from compiler.schedule.solve import iterators_at
+from compiler.schedule.tree import drop_buffer, find_block, replace_at
 
 
 def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     """Let the producer of a block compute what the block makes of it, and remove the block.
 
     Requires:
-        The block and its producer are complete, store once, at their own iterators, and are the
-        only writers of what they write. The block runs for the whole of its iterators' ranges,
-        the producer writes all of its buffer. The block reads that buffer at its own iterators,
-        all of them, each for the whole of its dimension; nobody else reads it, and it is no
-        output. Nothing touches what the block writes before it. What else the block reads is
-        finished before the producer.
+        The block and its producer are complete, store once, and are the only writers of what they
+        write. The block runs for the whole of its iterators' ranges, the producer writes all of
+        its buffer. The block reads one element of that buffer, at indices that are in bounds at
+        each of its points and tell its iterators; nobody else reads it, and it is no output.
+        Nothing touches what the block writes before it. What else the block reads is finished
+        before the producer.
 
     Rewrites:
         for i in range(n):             for i in range(n):
@@ -37,10 +45,10 @@ def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     """
     refuse = refusal("reverse_compute_inline", func)
     scope, site = scope_of_block(func, block, refuse)
-    store = require_elementwise_store(scope, site)
+    store = require_single_store(scope, site)
     scope.require_only_writer(site)
     producer = _only_producer(scope, site)
-    inner = require_elementwise_store(scope, producer)
+    inner = require_single_store(scope, producer)
     scope.require_local(producer)
     scope.require_only_writer(producer)
     if not runs_whole_domain(site):
@@ -49,8 +57,7 @@ def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     if not writes_whole(producer, inner.buffer):
         reason = f"block {producer.name} is not proved to write all of {inner.buffer.name}"
         raise refuse(reason, producer.realize)
-    iterators = _iterators(scope, site, inner)
-    values: dict[Var, Expr] = dict(zip(iterators, inner.indices, strict=True))
+    values = _iterators(scope, site, producer, inner)
 
     def value(expr: Expr) -> Expr | None:
         is_inner = isinstance(expr, Load) and expr.buffer == inner.buffer
@@ -65,15 +72,30 @@ def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     path = find_block(func, producer.name)
     assert path is not None, "the producer is in the program"
     fused = with_regions(replace(producer.block, body=body))
-    func = replace_at(func, path, with_block(realize_at(path), fused))
+    guards = _guards(site, producer, values)
+    known = conjuncts(producer.realize.predicate)
+    predicate = conjunction((*known, *(guard for guard in guards if guard not in known)))
+    new = BlockRealize(producer.realize.iter_values, predicate, fused)
+    func = replace_at(func, path, new)
     func = drop_buffer(func, scope.realize.block.name, inner.buffer)
 
     def refuse_merged(reason: str, _: object) -> ScheduleError:
         return refuse(reason, site.realize)
 
-    new_scope, new = scope_of_block(func, producer.name, refuse_merged)
-    new_scope.require_inputs_settled(new)
+    new_scope, merged = scope_of_block(func, producer.name, refuse_merged)
+    new_scope.require_inputs_settled(merged)
     return func
+
+
+def _guards(site: Site, producer: Site, values: Mapping[Var, Expr]) -> list[Expr]:
+    """Return the conditions on the producer's loops under which a point of the block is made."""
+    guards: list[Expr] = []
+    for iter_var in site.block.iter_vars:
+        bound = substitute(values[iter_var.var], producer.bindings)
+        value = recombine(normal(bound, producer.extents))
+        span = Span(value, 1)
+        guards += guards_of(value, span, iter_var.extent, producer.extents, producer.loops)
+    return guards
 
 
 def _only_producer(scope: Scope, site: Site) -> Site:
@@ -99,16 +121,25 @@ def _only_producer(scope: Scope, site: Site) -> Site:
     return producer
 
 
-def _iterators(scope: Scope, site: Site, inner: Store) -> tuple[Var, ...]:
-    """Return the block's iterators at which it reads the producer's buffer, by dimension."""
-    extents = {i.var: i.extent for i in site.block.iter_vars}
-    found: set[tuple[Var, ...]] = set()
-    for access in site.facts.reads:
-        if access.buffer == inner.buffer:
-            found.add(tuple(i for i in access.indices if isinstance(i, Var)))
-    iterators = found.pop()
-    sizes = tuple(extents.get(var) for var in iterators)
-    if found or len(set(iterators)) < len(extents) or sizes != inner.buffer.shape:
-        reason = f"block {site.name} does not read {inner.buffer.name} once for each point of its"
-        raise scope.refuse(f"{reason} iterators", site.realize)
-    return iterators
+def _iterators(scope: Scope, site: Site, producer: Site, inner: Store) -> dict[Var, Expr]:
+    """Return the block's iterators at the point at which it reads what the producer stores."""
+    name = inner.buffer.name
+    found = {a.indices for a in site.facts.reads if a.buffer == inner.buffer}
+    sizes = extents_of_iterators(site.block)
+    indices = found.pop()
+    values = iterators_at(site.block, indices, inner.indices, extents_of_iterators(producer.block))
+    if found or values is None:
+        reason = f"block {site.name} does not read {name} once for each point of its iterators"
+        raise scope.refuse(reason, site.realize)
+    for index, size in zip(indices, inner.buffer.shape, strict=True):
+        interval = affine_bounds(normal(index, sizes), sizes)
+        is_whole = any(i.var is index and i.extent == size for i in site.block.iter_vars)
+        is_inside = (
+            interval is not None
+            and isinstance(size, IntImm)
+            and 0 <= interval[0] <= interval[1] < size.value
+        )
+        if not is_whole and not is_inside:
+            reason = f"block {site.name} may read {name} where block {producer.name} does not write"
+            raise scope.refuse(f"{reason} it", site.realize)
+    return values

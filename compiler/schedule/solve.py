@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.ir.affine import Affine
-from compiler.ir.nodes import Var
-from compiler.schedule.digits import Extents, digit_of
+from compiler.ir.nodes import Block, Expr, IntImm, Var, dtype_of
+from compiler.ir.simplify import normal
+from compiler.ir.visit import substitute
+from compiler.schedule.digits import Extents, digit_of, extent_or_unknown
 from compiler.schedule.region import Span, quotient, remainder
 
 
@@ -23,15 +25,16 @@ def solve_sum(
         extents: The extents of what the span names.
         width: How many integers from the sum on have to be looked at.
     """
+    if form.terms and all(scale < 0 for _, scale in form.terms) and width == 1:
+        # A sum lies in a span just where its opposite lies in the mirror image.
+        low = span.low.scaled(-1) + Affine((), 1 - span.extent, span.low.dtype)
+        form, span = form.scaled(-1), Span(low, span.extent)
     terms = sorted(form.terms, key=lambda term: -term[1])
     iterators = [atom for atom, _ in terms if isinstance(atom, Var) and atom in sizes]
     unknown: dict[Var, Span | None] = dict.fromkeys(iterators)
     if len(iterators) < len(terms) or not terms:
         return unknown
     span = Span(span.low + Affine((), -form.const, span.low.dtype), span.extent)
-    if len(terms) == 1 and terms[0][1] == -1 and width == 1:
-        # c - v lies in a span just where v lies in its mirror image.
-        return {iterators[0]: Span(span.low.scaled(-1) + Affine((), 1 - span.extent), span.extent)}
     place = terms[-1][1]
     if place < width:
         return unknown
@@ -100,3 +103,61 @@ def _joined(pieces: Sequence[_Piece], size: int) -> Span | None:
             extent = piece.span.extent
         place = piece.place
     return Span(low, extent * place)
+
+
+def without_units(form: Affine, extents: Extents) -> Affine:
+    """Return a form without the variables that take one value: that is zero."""
+    kept = tuple(
+        (atom, scale)
+        for atom, scale in form.terms
+        if not (isinstance(atom, Var) and extents.get(atom) == 1)
+    )
+    return Affine(kept, form.const, form.dtype)
+
+
+def iterators_at(
+    block: Block, indices: Sequence[Expr], point: Sequence[Expr], extents: Extents
+) -> dict[Var, Expr] | None:
+    """Return the values of a block's iterators at which some indices are a point.
+
+    None if the indices do not tell the iterators. The values may leave the iterators' ranges.
+
+    Args:
+        indices: Indices in terms of the iterators, one a dimension.
+        point: What they shall be.
+        extents: The extents of what the point names.
+    """
+    sizes = {i.var: extent_or_unknown(i.extent) for i in block.iter_vars}
+    found: dict[Var, Expr] = {v: IntImm(0, dtype_of(v)) for v, n in sizes.items() if n == 1}
+    units = dict(found)
+    digits: list[tuple[Affine, Span]] = []
+    for index, wanted in zip(indices, point, strict=True):
+        if isinstance(index, Var) and index in sizes:
+            if index in found and index not in units:
+                return None  # a diagonal
+            found[index] = wanted
+            continue
+        form = normal(substitute(index, units), sizes)
+        span = Span(without_units(normal(wanted, extents), extents), 1)
+        if not form.terms:
+            # The point may lie elsewhere; only in a dimension of a single index it can't.
+            if (span.low - form).terms or span.low.const != form.const:
+                return None
+            continue
+        solved = solve_sum(form, span, sizes, extents)
+        has_gaps = all(abs(scale) > 1 for _, scale in form.terms)
+        if has_gaps or not solved or any(part is None for part in solved.values()):
+            digits.append((form, span))
+            continue
+        if not units.keys() >= found.keys() & solved.keys():
+            return None
+        found.update((v, part.low.to_expr()) for v, part in solved.items() if part is not None)
+    joined = solve_digits(digits, sizes) if digits else {}
+    if joined is None or any(part.extent != 1 for part in joined.values()):
+        return None
+    if not units.keys() >= found.keys() & joined.keys():
+        return None
+    for var, part in joined.items():
+        fine_first = Affine(part.low.terms[::-1], part.low.const, part.low.dtype)
+        found[var] = fine_first.to_expr()
+    return found if found.keys() == sizes.keys() else None

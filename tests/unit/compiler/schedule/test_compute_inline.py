@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from compiler.ir.nodes import BlockRealize
 from compiler.ir.verify import verify
 from compiler.schedule.schedule import Schedule
@@ -9,6 +11,7 @@ from tests.unit.compiler.schedule.refusals import (
     HALF,
     INPUT_OVERWRITTEN,
     TWO_WRITERS,
+    computes_the_same,
     elementwise,
     matmul_relu,
     refused,
@@ -58,14 +61,59 @@ def test_compute_inline_refuses_inputs_that_are_written_in_between() -> None:
         sch.compute_inline("B")
 
 
-def test_compute_inline_refuses_writes_at_other_places_than_iterators() -> None:
-    sch = scheduled(
-        HALF.replace("T.writes(B[vi])", "T.writes(B[15 - vi])").replace(
-            "B[vi] = A", "B[15 - vi] = A"
-        )
-    )
-    with refused(sch, "block B writes B at other indices than its iterators", at='"B"'):
+def test_compute_inline_refuses_writes_that_do_not_tell_the_iterators() -> None:
+    sch = scheduled(INDICES.format(shape="32,", write="vi * 8 + vj * 2", i=4, j=4, read="v * 2"))
+    with refused(sch, "block B writes B at indices that do not tell its iterators", at='"B"'):
         sch.compute_inline("B")
+
+
+@pytest.mark.parametrize(
+    ("shape", "write", "read"),
+    [
+        ("16,", "vi * 4 + vj", "v"),
+        ("16,", "15 - (vi * 4 + vj)", "15 - v"),
+        ("4, 4", "vj, vi", "v // 4, v % 4"),
+        ("1, 16", "0, vi * 4 + vj", "0, v"),
+    ],
+)
+def test_inlining_follows_indices_both_ways(shape: str, write: str, read: str) -> None:
+    text = INDICES.format(shape=shape, write=write, i=4, j=4, read=read)
+    before = scheduled(text).func
+    for name, block in (("compute_inline", "B"), ("reverse_compute_inline", "C")):
+        sch = scheduled(text)
+        getattr(sch, name)(block)
+        assert not sch.func.root.alloc_buffers
+        verify(sch.func)
+        computes_the_same(before, sch.func)
+
+
+def test_reverse_compute_inline_of_a_part_adds_a_predicate() -> None:
+    text = INDICES.format(shape="20,", write="vi * 4 + vj", i=5, j=4, read="v + 3")
+    sch = scheduled(text)
+    before = sch.func
+    sch.reverse_compute_inline("C")
+    assert "T.where(3 <= i * 4 + j and i * 4 + j < 19)" in sch.func.script()
+    verify(sch.func)
+    computes_the_same(before, sch.func)
+
+
+INDICES = """
+@T.prim_func
+def main(A: T.Buffer(({i}, {j}), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.sblock_alloc_buffer(({shape}))
+    for i, j in T.grid({i}, {j}):
+        with T.sblock("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(A[vi, vj])
+            T.writes(B[{write}])
+            B[{write}] = A[vi, vj] * T.float32(2)
+    for i in range(16):
+        with T.sblock("C"):
+            v = T.axis.spatial(16, i)
+            T.reads(B[{read}])
+            T.writes(C[v])
+            C[v] = B[{read}] + T.float32(1)
+"""
 
 
 def test_compute_inline_refuses_to_compute_what_was_not_computed() -> None:
