@@ -97,6 +97,11 @@ def _require_separable(scope: Scope, site: Site, inner: tuple[For, ...]) -> None
             name = outside[0].var.name
             where = f"loop {name}, outside loop {inner[0].var.name}, binds a reduction iterator of"
             raise refuse(f"{where} block {site.name}", outside[0])
+        beyond = variables_of(value) - moving - {loop.var for loop in site.loops}
+        if iter_var.kind != "spatial" and beyond:
+            name = min(var.name for var in beyond)
+            where = f"{name}, from outside the block around, moves a reduction iterator of"
+            raise refuse(f"{where} block {site.name}", site.realize)
     reason = why_not_once(site, moving, moving - _own_digits(site))
     if reason is not None:
         raise refuse(reason, site.realize)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from compiler.ir.affine import Affine
@@ -26,7 +27,7 @@ from compiler.ir.nodes import (
     dtype_of,
 )
 from compiler.ir.regions import access_regions
-from compiler.ir.visit import map_stmt, transform_expr
+from compiler.ir.visit import map_stmt, transform_expr, walk_stmts
 from compiler.schedule.access import Access, facts_of
 from compiler.schedule.cache import common_path, region_buffer
 from compiler.schedule.coverage import covers_reads
@@ -54,8 +55,8 @@ def rolling_buffer(func: PrimFunc, block: str, write_index: int) -> PrimFunc:
         tile of the buffer: the block writes there all that is read, and comes first. The tiles
         begin at multiples of loops, along each dimension of another one (or at a half, a third,
         ... of a loop), and overlap along one at least; where they do, an iterator is the index.
-        The loops around are serial. The predicate is on iterators by themselves. What the block
-        reads is the same at whatever time it is made.
+        The loops around are serial, and so are those that move what is in the ring. The predicate
+        is on iterators by themselves. What the block reads is the same at whatever time it is made.
 
     Rewrites:
         for i in range(n):                          for i in range(n):
@@ -88,12 +89,32 @@ def rolling_buffer(func: PrimFunc, block: str, write_index: int) -> PrimFunc:
     _require_lasting(scope, site, rolling)
 
     axis = next(n for n, tile in enumerate(tiles) if tile.loop is rolling.var)
+    concurrent = _concurrent(scope)
+    _require_in_order(scope, buffer, axis, concurrent)
     conditions_ = (*conjuncts(site.realize.predicate), *_is_new(site, tiles))
     new = replace(site.realize, predicate=conjunction(conditions_))
     func = replace_at(func, scope.whole_path(site), new)
     scope, _ = scope_of_block(func, block, refuse)
-    ring = _Ring.of(buffer, axis, tiles[axis].extent)
+    ring = _Ring.of(buffer, axis, tiles[axis].extent, concurrent)
     return replace_at(func, scope.path, ring.scope(scope.realize))
+
+
+def _concurrent(scope: Scope) -> frozenset[Var]:
+    """Return the loops of a scope whose iterations run in no order."""
+    loops = (stmt for stmt in walk_stmts(scope.realize) if isinstance(stmt, For))
+    return frozenset(loop.var for loop in loops if loop.kind not in ("serial", "unrolled"))
+
+
+def _require_in_order(
+    scope: Scope, buffer: Buffer, axis: int, concurrent: AbstractSet[Var]
+) -> None:
+    for site in scope.sites:
+        values = site.realize.iter_values
+        if site.touches(buffer) and axis < len(values):
+            for var in variables(values[axis]) & concurrent:
+                reason = f"iterator {axis} of block {site.name} takes its value from loop"
+                reason = f"{reason} {var.name}, which runs in no order"
+                raise scope.refuse(f"{reason}: it can't follow the ring", site.realize)
 
 
 @dataclass(frozen=True)
@@ -235,14 +256,15 @@ class _Ring:
     new: Buffer
     axis: int
     extent: int
+    concurrent: frozenset[Var]
 
     @classmethod
-    def of(cls, buffer: Buffer, axis: int, extent: int) -> _Ring:
+    def of(cls, buffer: Buffer, axis: int, extent: int, concurrent: frozenset[Var]) -> _Ring:
         """Return the ring of a buffer."""
         size = IntImm(extent, dtype_of(buffer.shape[axis]))
         shape = (*buffer.shape[:axis], size, *buffer.shape[axis + 1 :])
         data = Var(buffer.name, buffer.data.dtype)
-        return cls(buffer, replace(buffer, data=data, shape=shape), axis, extent)
+        return cls(buffer, replace(buffer, data=data, shape=shape), axis, extent, concurrent)
 
     def scope(self, realize: BlockRealize) -> BlockRealize:
         """Return the scope with the ring instead of the buffer."""
@@ -255,8 +277,10 @@ class _Ring:
         match new:
             case Store(buffer, indices, value) if buffer == self.old:
                 return Store(self.new, self._indices(indices), value)
-            case BlockRealize(block=block):
-                return replace(new, block=self._block(block))
+            case BlockRealize(values, _, block):
+                moved_by = [variables(value) for value in values[self.axis : self.axis + 1]]
+                in_order = all(found.isdisjoint(self.concurrent) for found in moved_by)
+                return replace(new, block=self._block(block, in_order=in_order))
             case _:
                 return new
 
@@ -270,10 +294,10 @@ class _Ring:
         ring = BinOp("%", index, IntImm(self.extent, dtype_of(index)))
         return (*indices[: self.axis], ring, *indices[self.axis + 1 :])
 
-    def _block(self, block: Block) -> Block:
-        """Return a block whose iterator along the axis runs in order, its regions made anew."""
+    def _block(self, block: Block, *, in_order: bool) -> Block:
+        """Return a block whose iterator along the axis may run in order, its regions made anew."""
         iter_vars = list(block.iter_vars)
-        if self.axis < len(iter_vars) and iter_vars[self.axis].kind == "spatial":
+        if in_order and self.axis < len(iter_vars) and iter_vars[self.axis].kind == "spatial":
             iter_vars[self.axis] = replace(iter_vars[self.axis], kind="opaque")
         facts = facts_of(block)
         reads, writes = access_regions(block.body, block.init)

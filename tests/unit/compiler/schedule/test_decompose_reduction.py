@@ -23,6 +23,22 @@ def test_decompose_reduction_refuses_a_block_that_is_none() -> None:
         sch.decompose_reduction("C", i)
 
 
+OUTSIDE = """
+@T.prim_func
+def main(A: T.Buffer((8, 4)), C: T.Buffer((4,))):
+    for k in range(8):
+        with T.sblock("outer"):
+            T.reads(A[k, 0:4])
+            T.writes(C[0:4])
+            for j in range(4):
+                with T.sblock("C"):
+                    vk, vj = T.axis.remap("RS", [k, j])
+                    with T.init():
+                        C[vj] = T.float32(0)
+                    C[vj] = C[vj] + A[vk, vj]
+"""
+
+
 def test_decompose_reduction_refuses_a_loop_elsewhere() -> None:
     sch = Schedule(matmul_relu())
     i, _ = sch.get_loops("C")
@@ -219,3 +235,9 @@ def main(
     with refused(sch, "block D may touch C under loop i before block C has made it", at='"D"'):
         sch.decompose_reduction("C", i)
     sch.decompose_reduction("C", k)
+
+
+def test_decompose_reduction_refuses_a_reduction_that_goes_on_outside_the_block_around() -> None:
+    sch = scheduled(OUTSIDE)
+    with refused(sch, "k, from outside the block around, moves a reduction iterator", at='"C"'):
+        sch.decompose_reduction("C", sch.get_loops("C")[0])

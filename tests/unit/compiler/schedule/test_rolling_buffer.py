@@ -278,3 +278,25 @@ def main(A: T.Buffer((10,), "float32"), C: T.Buffer((8,), "float32")):
 """)
     with refused(schedule, "block next changes under loop i what block B reads", at='"next"'):
         schedule.rolling_buffer("B", 0)
+
+
+def test_rolling_buffer_refuses_tiles_whose_elements_are_made_in_no_order() -> None:
+    schedule = windows(0)
+    schedule.parallel(schedule.get_loops("B")[1])
+    with refused(schedule, "loop ax0, which runs in no order: it can't follow the ring", at='"B"'):
+        schedule.rolling_buffer("B", 0)
+
+
+def test_rolling_buffer_leaves_blocks_alone_that_run_in_no_order() -> None:
+    more = "    for i, j in T.grid(10, 8):\n" + WINDOW.split("    for i, j in T.grid(12, 10):\n")[1]
+    more = (
+        more.split("    for i, j, r, s")[0].replace('"B"', '"D"').replace("B[vi, vj]", "D[vi, vj]")
+    )
+    more = more.replace("D[vi, vj] = A[vi, vj]", "D[vi, vj] = C[vi, vj]")
+    text = WINDOW.replace("C: T.Buffer", 'D: T.Buffer((10, 8), "float32"), C: T.Buffer') + more
+    schedule = scheduled(text)
+    schedule.compute_at("B", schedule.get_loops("C")[0])
+    schedule.parallel(schedule.get_loops("D")[0])
+    schedule.rolling_buffer("B", 0)
+    verify(schedule.func)
+    computes_the_same(parse(text), schedule.func)
