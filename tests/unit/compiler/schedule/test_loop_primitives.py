@@ -293,9 +293,9 @@ def test_bind_refuses_an_unknown_thread_axis() -> None:
 def test_bind_refuses_an_axis_that_is_taken() -> None:
     sch = Schedule(elementwise())
     i, j = sch.get_loops("B")
-    sch.bind(i, "threadIdx.x")
-    with refused(sch, "loop i is already bound to threadIdx.x", at="for i in T.thread_binding"):
-        sch.bind(j, "threadIdx.x")
+    sch.bind(i, "blockIdx.x")
+    with refused(sch, "loop i is already bound to blockIdx.x", at="for i in T.thread_binding"):
+        sch.bind(j, "blockIdx.x")
 
 
 def test_bind_refuses_a_reduction_loop() -> None:
