@@ -128,36 +128,33 @@ def iterators_at(
         extents: The extents of what the point names.
     """
     sizes = {i.var: extent_or_unknown(i.extent) for i in block.iter_vars}
-    found: dict[Var, Expr] = {v: IntImm(0, dtype_of(v)) for v, n in sizes.items() if n == 1}
-    units = dict(found)
+    units: dict[Var, Expr] = {v: IntImm(0, dtype_of(v)) for v, n in sizes.items() if n == 1}
+    told: list[tuple[Var, Expr]] = []
     digits: list[tuple[Affine, Span]] = []
     for index, wanted in zip(indices, point, strict=True):
         if isinstance(index, Var) and index in sizes:
-            if index in found and index not in units:
-                return None  # a diagonal
-            found[index] = wanted
+            told.append((index, wanted))
             continue
         form = normal(substitute(index, units), sizes)
         span = Span(without_units(normal(wanted, extents), extents), 1)
+        solved = solve_sum(form, span, sizes, extents)
+        has_gaps = all(abs(scale) > 1 for _, scale in form.terms)
         if not form.terms:
             # The point may lie elsewhere; only in a dimension of a single index it can't.
             if (span.low - form).terms or span.low.const != form.const:
                 return None
-            continue
-        solved = solve_sum(form, span, sizes, extents)
-        has_gaps = all(abs(scale) > 1 for _, scale in form.terms)
-        if has_gaps or not solved or any(part is None for part in solved.values()):
+        elif has_gaps or any(part is None for part in solved.values()) or not solved:
             digits.append((form, span))
-            continue
-        if not units.keys() >= found.keys() & solved.keys():
-            return None
-        found.update((v, part.low.to_expr()) for v, part in solved.items() if part is not None)
+        else:
+            told += ((v, part.low.to_expr()) for v, part in solved.items() if part is not None)
     joined = solve_digits(digits, sizes) if digits else {}
     if joined is None or any(part.extent != 1 for part in joined.values()):
         return None
-    if not units.keys() >= found.keys() & joined.keys():
-        return None
     for var, part in joined.items():
         fine_first = Affine(part.low.terms[::-1], part.low.const, part.low.dtype)
-        found[var] = fine_first.to_expr()
-    return found if found.keys() == sizes.keys() else None
+        told.append((var, fine_first.to_expr()))
+    # What tells an iterator twice need not agree with itself.
+    names = [var for var, _ in told if var not in units]
+    if len(set(names)) < len(names) or not sizes.keys() <= units.keys() | set(names):
+        return None
+    return {**units, **dict(told)}
