@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from compiler.ir.dtypes import DTYPES, DType
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from compiler.ir.dtypes import DTYPES, DType, is_float, is_integer
 
 MAX_EXTENT = 2**31 - 1
+MAX_RANK = 8
+
+Numbers: TypeAlias = int | Sequence[int]
+"""One number for all dimensions, or one each."""
 
 
 class OperatorError(ValueError):
@@ -35,15 +42,114 @@ def check_range(operator: str, minimum: int, **numbers: int) -> None:
             )
 
 
-def check_dtype(operator: str, dtype: DType, *, needs_float: bool = False) -> None:
+def check_shape(operator: str, shape: Numbers, name: str = "d") -> tuple[int, ...]:
+    """Refuse a shape with an extent out of range, or of too many dimensions; return it.
+
+    Raises:
+        OperatorError: Naming the extent.
+    """
+    if isinstance(shape, int):
+        shape = (shape,)
+    if not isinstance(shape, tuple | list):
+        raise OperatorError(f"{operator}: {name} is {shape!r}: expected a shape")
+    if not 1 <= len(shape) <= MAX_RANK:
+        raise OperatorError(
+            f"{operator}: a shape of {len(shape)} dimension(s): expected 1 to {MAX_RANK}"
+        )
+    check_extents(operator, **{f"{name}{axis}": extent for axis, extent in enumerate(shape)})
+    return tuple(shape)
+
+
+def check_dtype(
+    operator: str, dtype: DType, *, needs_float: bool = False, needs_integer: bool = False
+) -> None:
     """Refuse types that do not exist or that the operator can't compute in.
 
     Raises:
         OperatorError: Naming the type.
     """
-    kinds = ("float",) if needs_float else ("float", "int", "uint")
-    allowed = sorted(d for d in DTYPES if d.startswith(kinds))
+    allowed = [
+        d
+        for d in sorted(DTYPES)
+        if (is_float(d) and not needs_integer) or (is_integer(d) and not needs_float)  # type: ignore[arg-type]
+    ]
     if dtype not in allowed:
         raise OperatorError(
             f"{operator}: type {dtype!r} is not supported: expected one of {', '.join(allowed)}"
         )
+
+
+def check_choice(operator: str, name: str, value: object, choices: Sequence[str]) -> None:
+    """Refuse a word that is none of the choices.
+
+    Raises:
+        OperatorError: Naming the choices.
+    """
+    if value not in choices:
+        raise OperatorError(
+            f"{operator}: {name} is {value!r}: expected one of {', '.join(choices)}"
+        )
+
+
+def check_flags(operator: str, **flags: bool) -> None:
+    """Refuse what is neither true nor false.
+
+    Raises:
+        OperatorError: Naming the argument.
+    """
+    for name, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise OperatorError(f"{operator}: {name} is {flag!r}: expected true or false")
+
+
+def check_number(operator: str, **numbers: object) -> None:
+    """Refuse what is no finite number.
+
+    Raises:
+        OperatorError: Naming the argument.
+    """
+    for name, number in numbers.items():
+        if isinstance(number, bool) or not isinstance(number, int | float) or abs(number) > 3e38:
+            raise OperatorError(f"{operator}: {name} is {number!r}: expected a number")
+
+
+def spread(operator: str, name: str, value: Numbers, count: int, minimum: int) -> tuple[int, ...]:
+    """Return one number for each of `count` dimensions.
+
+    Raises:
+        OperatorError: If there are as many neither as one nor as dimensions, or one is too small.
+    """
+    numbers = tuple(value) if isinstance(value, Sequence) else (value,) * count
+    if len(numbers) != count or isinstance(value, str):
+        raise OperatorError(f"{operator}: {name} is {value!r}: expected 1 or {count} numbers")
+    for number in numbers:
+        check_range(operator, minimum, **{name: number})
+    return numbers
+
+
+def check_axis(operator: str, axis: int, ndim: int) -> int:
+    """Return an axis counted from the first; negative ones are counted from the last.
+
+    Raises:
+        OperatorError: If there is no such axis.
+    """
+    if isinstance(axis, bool) or not isinstance(axis, int):
+        raise OperatorError(f"{operator}: axis is {axis!r}: expected an integer")
+    if not -ndim <= axis < ndim:
+        raise OperatorError(f"{operator}: axis is {axis}: expected {-ndim} to {ndim - 1}")
+    return axis % ndim
+
+
+def check_axes(operator: str, axis: Numbers | None, ndim: int) -> tuple[int, ...]:
+    """Return axes in ascending order, counted from the first; all of them for None.
+
+    Raises:
+        OperatorError: If there is no such axis, or one is given twice.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    given = axis if isinstance(axis, Sequence) and not isinstance(axis, str) else (axis,)
+    axes = sorted(check_axis(operator, a, ndim) for a in given)
+    if len(set(axes)) < len(axes) or not axes:
+        raise OperatorError(f"{operator}: axis is {axis!r}: expected different axes")
+    return tuple(axes)

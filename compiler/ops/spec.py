@@ -1,42 +1,111 @@
 """Operators by a line of text.
 
-Grammar: `NAME:INTEGER,INTEGER,...[:DTYPE]`, for example `matmul:512,512,512:float32` or
-`conv2d:1,64,56,56,64,3,1,1`. The integers are the operator's arguments in their order; trailing
-ones that have a default may be left out. The type is float32 unless it is given.
+Grammar: `NAME:ARGUMENT,ARGUMENT,...[:DTYPE]`, for example `matmul:512,512,512:float32`,
+`conv2d:1,64,56,56,64,3,1,1` or `conv2d:1,8,32,32,16,3x5,stride=2,activation=relu`. The integers are
+the operator's arguments in their order; trailing ones that have a default may be left out. Several
+numbers for one argument are written `3x5`. Options are given by their names. The type is float32
+unless it is given.
 """
 
 from __future__ import annotations
 
+import builtins
 import difflib
 import inspect
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from compiler.ir.nodes import PrimFunc
-from compiler.ops.convolution import conv2d, depthwise_conv2d
-from compiler.ops.elementwise import add, relu
+from compiler.ops.attention import attention
+from compiler.ops.convolution import conv1d, conv2d, conv2d_transpose, conv3d, depthwise_conv2d
+from compiler.ops.elementwise import (
+    abs,
+    add,
+    cast,
+    ceil,
+    clip,
+    cos,
+    divide,
+    erf,
+    exp,
+    floor,
+    gelu,
+    leaky_relu,
+    log,
+    maximum,
+    minimum,
+    multiply,
+    negative,
+    power,
+    relu,
+    round,
+    rsqrt,
+    sigmoid,
+    silu,
+    sin,
+    sqrt,
+    subtract,
+    tan,
+    tanh,
+    trunc,
+)
 from compiler.ops.error import OperatorError
-from compiler.ops.linear import batch_matmul, dense, matmul, matmul_bias_relu, mm_relu
-from compiler.ops.normalization import layer_norm, softmax
-from compiler.ops.shape import row_sum, transpose
+from compiler.ops.indexing import cumsum, embedding, gather, take
+from compiler.ops.linear import (
+    batch_matmul,
+    dense,
+    linear_relu,
+    matmul,
+    matmul_bias_relu,
+    mm_relu,
+)
+from compiler.ops.normalization import batch_norm, layer_norm, log_softmax, rms_norm, softmax
+from compiler.ops.pooling import avg_pool2d, max_pool2d
+from compiler.ops.reductions import argmax, argmin, max, mean, min, prod, row_sum, sum
+from compiler.ops.shape import concat, pad, transpose
 
+_ALL: tuple[Callable[..., PrimFunc], ...] = (
+    *(abs, add, cast, ceil, clip, cos, divide, erf, exp, floor, gelu, leaky_relu, log, maximum),
+    *(minimum, multiply, negative, power, relu, round, rsqrt, sigmoid, silu, sin, sqrt, subtract),
+    *(tan, tanh, trunc),
+    *(attention, conv1d, conv2d, conv2d_transpose, conv3d, depthwise_conv2d),
+    *(cumsum, embedding, gather, take),
+    *(batch_matmul, dense, linear_relu, matmul, matmul_bias_relu, mm_relu),
+    *(batch_norm, layer_norm, log_softmax, rms_norm, softmax),
+    *(avg_pool2d, max_pool2d),
+    *(argmax, argmin, max, mean, min, prod, row_sum, sum),
+    *(concat, pad, transpose),
+)
 OPERATORS: dict[str, Callable[..., PrimFunc]] = {
-    "add": add,
-    "batch_matmul": batch_matmul,
-    "conv2d": conv2d,
-    "dense": dense,
-    "depthwise_conv2d": depthwise_conv2d,
-    "layer_norm": layer_norm,
-    "matmul": matmul,
-    "matmul_bias_relu": matmul_bias_relu,
-    "mm_relu": mm_relu,
-    "relu": relu,
-    "row_sum": row_sum,
-    "softmax": softmax,
-    "transpose": transpose,
+    operator.__name__: operator for operator in sorted(_ALL, key=lambda o: o.__name__)
 }
 
 _MAX_CHARS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """An operator with its arguments."""
+
+    name: str
+    args: tuple[Any, ...]
+    options: dict[str, Any]
+
+    def build(self) -> PrimFunc:
+        """Return the program.
+
+        Raises:
+            OperatorError: If the operator does not take these arguments.
+        """
+        return OPERATORS[self.name](*self.args, **self.options)
+
+    def bound(self) -> dict[str, Any]:
+        """Return all arguments by their names, the defaults among them."""
+        found = inspect.signature(OPERATORS[self.name]).bind(*self.args, **self.options)
+        found.apply_defaults()
+        return found.arguments
 
 
 def from_spec(spec: str) -> PrimFunc:
@@ -45,60 +114,110 @@ def from_spec(spec: str) -> PrimFunc:
     Raises:
         OperatorError: If there is no such operator, or it does not take these arguments.
     """
+    return parse_spec(spec).build()
+
+
+def parse_spec(spec: str) -> Spec:
+    """Read an operator's name and arguments.
+
+    Raises:
+        OperatorError: If there is no such operator, or it does not take these arguments.
+    """
     if len(spec) > _MAX_CHARS:
         raise OperatorError(f"an operator of {len(spec)} characters: expected {_MAX_CHARS} at most")
     name, *rest = spec.strip().split(":")
-    operator = OPERATORS.get(name)
-    if operator is None:
-        raise OperatorError(f"unknown operator {name!r}{_hint(name)}")
+    check_name(name)
     if len(rest) > 2:
         raise OperatorError(f"{spec!r}: expected {signature(name)}")
-    numbers = _integers(name, rest[0]) if rest else []
-    _check_count(name, operator, len(numbers))
-    dtype = {"dtype": rest[1].strip()} if len(rest) == 2 else {}
-    return operator(*numbers, **dtype)
+    words = [word.strip() for word in rest[0].split(",")] if rest and rest[0].strip() else []
+    named = [word for word in words if "=" in word]
+    numbers = [_number(name, word) for word in words if "=" not in word]
+    options = dict(_option(name, word) for word in named)
+    _check_count(name, len(numbers), options)
+    if len(rest) == 2:
+        options["dtype"] = rest[1].strip()
+    return Spec(name, tuple(numbers), options)
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that no operator has.
+
+    Raises:
+        OperatorError: With the names that are near.
+    """
+    if name not in OPERATORS:
+        near = difflib.get_close_matches(name, OPERATORS, n=3)
+        known = f"known operators: {', '.join(OPERATORS)}"
+        hint = f": did you mean {' or '.join(near)}? ({known})" if near else f"; {known}"
+        raise OperatorError(f"unknown operator {name!r}{hint}")
 
 
 def signature(name: str) -> str:
     """Return how the operator is written, for example `matmul:m,n,k[:dtype]`."""
     words = []
-    for parameter in _numbers(OPERATORS[name]):
+    for parameter in _numbers(name):
         if parameter.kind is parameter.VAR_POSITIONAL:
             words.append("d0[,d1,...]")
         elif parameter.default is parameter.empty:
             words.append(parameter.name)
         else:
             words.append(f"{parameter.name}={parameter.default}")
-    return f"{name}:{','.join(words)}[:dtype]"
+    options = [p.name for p in _parameters(name) if p.kind is p.KEYWORD_ONLY]
+    more = f" (options: {', '.join(options)})" if options else ""
+    return f"{name}:{','.join(words)}[:dtype]{more}"
 
 
-def _hint(name: str) -> str:
-    near = difflib.get_close_matches(name, OPERATORS, n=3)
-    known = f"known operators: {', '.join(OPERATORS)}"
-    return f": did you mean {' or '.join(near)}? ({known})" if near else f"; {known}"
+def _number(name: str, word: str) -> int | tuple[int, ...]:
+    if not re.fullmatch(r"[+-]?[0-9]{1,18}(x[0-9]{1,18})*", word):
+        raise OperatorError(f"{name}: {word!r} is no integer: expected {signature(name)}")
+    numbers = tuple(int(part) for part in word.split("x"))
+    return numbers if len(numbers) > 1 else numbers[0]
 
 
-def _integers(name: str, text: str) -> list[int]:
-    words = [word.strip() for word in text.split(",")] if text.strip() else []
-    for word in words:
-        if not re.fullmatch(r"[+-]?[0-9]{1,18}", word):
-            raise OperatorError(f"{name}: {word!r} is no integer: expected {signature(name)}")
-    return [int(word) for word in words]
+def _option(name: str, word: str) -> tuple[str, Any]:
+    key, text = (part.strip() for part in word.split("=", maxsplit=1))
+    named = [p.name for p in _parameters(name) if p.kind is not p.VAR_POSITIONAL]
+    if key not in named:
+        near = difflib.get_close_matches(key, named, n=1)
+        hint = f": did you mean {near[0]}?" if near else ""
+        raise OperatorError(f"{name} has no option {key!r}{hint} expected {signature(name)}")
+    return key, _value(name, key, text)
 
 
-def _check_count(name: str, operator: Callable[..., PrimFunc], count: int) -> None:
-    parameters = _numbers(operator)
+def _value(name: str, key: str, text: str) -> Any:
+    if text.lower() in ("true", "false", "none"):
+        return {"true": True, "false": False, "none": None}[text.lower()]
+    if re.fullmatch(r"[+-]?[0-9]{1,18}(x[+-]?[0-9]{1,18})*", text):
+        numbers = tuple(int(part) for part in text.split("x"))
+        return numbers if len(numbers) > 1 else numbers[0]
+    if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", text):
+        return float(text)
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
+        return text
+    raise OperatorError(f"{name}: {key}={text!r} is no number and no word")
+
+
+def _check_count(name: str, count: int, options: dict[str, Any]) -> None:
+    parameters = _numbers(name)
+    needed = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    fewest = builtins.sum(p.default is p.empty and p.name not in options for p in needed)
+    most = len(needed)
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        fewest, most = 1, 8
-    else:
-        fewest = sum(p.default is p.empty for p in parameters)
-        most = len(parameters)
+        fewest, most = fewest + 1, most + 8
     if not fewest <= count <= most:
         expected = str(fewest) if fewest == most else f"{fewest} to {most}"
         raise OperatorError(
             f"{name} takes {expected} numbers, got {count}: expected {signature(name)}"
         )
+    twice = [p.name for p in needed[:count] if p.name in options]
+    if twice:
+        raise OperatorError(f"{name}: {twice[0]} is given twice")
 
 
-def _numbers(operator: Callable[..., PrimFunc]) -> list[inspect.Parameter]:
-    return [p for p in inspect.signature(operator).parameters.values() if p.name != "dtype"]
+def _numbers(name: str) -> list[inspect.Parameter]:
+    return [p for p in _parameters(name) if p.kind is not p.KEYWORD_ONLY]
+
+
+def _parameters(name: str) -> list[inspect.Parameter]:
+    parameters = inspect.signature(OPERATORS[name]).parameters.values()
+    return [p for p in parameters if p.name != "dtype"]

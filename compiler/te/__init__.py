@@ -1,6 +1,6 @@
 """Tensor expressions: say what each element of a tensor is, and get a program of blocks."""
 
-from compiler.te.compute import compute, placeholder, reduce_axis, size_var, var
+from compiler.te.compute import ElementFunction, compute, placeholder, reduce_axis, size_var, var
 from compiler.te.create_prim_func import create_prim_func
 from compiler.te.extern import extern, extern_primfunc
 from compiler.te.functions import (
@@ -54,9 +54,11 @@ from compiler.te.functions import (
 from compiler.te.reduce import comm_reducer, max, max_value, min, min_value, prod, sum
 from compiler.te.scan import scan
 from compiler.te.tensor import Reduction, Tensor
-from compiler.te.value import Value, const
+from compiler.te.value import ReduceAxis, Value, const
 
 __all__ = [
+    "ElementFunction",
+    "ReduceAxis",
     "Reduction",
     "Tensor",
     "Value",

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast, overload
+from typing import Any, TypeAlias, cast, overload
 
 from compiler.ir.dtypes import DTYPES, DType, is_integer
 from compiler.ir.nodes import AnnotationValue, Buffer, Expr, IntImm, Var, dtype_of
 from compiler.ir.simplify import simplify
 from compiler.te.tensor import Compute, Extent, Reduction, Tensor
 from compiler.te.value import ReduceAxis, Value, ValueLike, Variable, as_value
+
+ElementFunction: TypeAlias = Callable[..., ValueLike | Reduction]
+"""Takes the indices of an element and returns its value."""
 
 
 def var(name: str = "tindex", dtype: DType = "int32") -> Variable:
@@ -68,10 +71,11 @@ def reduce_axis(dom: tuple[Extent, Extent], name: str = "rv") -> ReduceAxis:
 @overload
 def compute(
     shape: Sequence[Extent] | Extent,
-    fcompute: Callable[..., ValueLike | Reduction],
+    fcompute: ElementFunction,
     name: str = ...,
     tag: str = ...,
     attrs: Mapping[str, AnnotationValue] | None = ...,
+    varargs_names: Sequence[str] | None = ...,
 ) -> Tensor: ...
 @overload
 def compute(
@@ -80,13 +84,15 @@ def compute(
     name: str = ...,
     tag: str = ...,
     attrs: Mapping[str, AnnotationValue] | None = ...,
+    varargs_names: Sequence[str] | None = ...,
 ) -> tuple[Tensor, ...]: ...
-def compute(
+def compute(  # noqa: PLR0917 - TVM's arguments
     shape: Sequence[Extent] | Extent,
     fcompute: Callable[..., ValueLike | Reduction | Sequence[ValueLike]],
     name: str = "compute",
     tag: str = "",
     attrs: Mapping[str, AnnotationValue] | None = None,
+    varargs_names: Sequence[str] | None = None,
 ) -> Tensor | tuple[Tensor, ...]:
     """Define a tensor by what its element at each place is, or several of one shape.
 
@@ -98,6 +104,7 @@ def compute(
         name: What the tensor and its block are called; several are called `name_v0, ...`.
         tag: Not used.
         attrs: Annotations of the block.
+        varargs_names: Names of the indices, where `fcompute` takes them as `*i`.
 
     Returns:
         A tensor, or as many as `fcompute` returns values.
@@ -106,7 +113,9 @@ def compute(
         TypeError: If `fcompute` takes another number of indices or returns something else.
     """
     extents = shape_of(shape)
-    names = _index_names(fcompute, len(extents), name)
+    names = list(varargs_names or _index_names(fcompute, len(extents), name))
+    if len(names) != len(extents):
+        raise TypeError(f"{name} has {len(extents)} dimension(s), got {len(names)} names")
     indices = tuple(Var(n, dtype_of(e)) for n, e in zip(names, extents, strict=True))
     result = fcompute(*(Value(index) for index in indices))
     value: Reduction | tuple[Value, ...]
