@@ -21,7 +21,15 @@ from compiler.schedule.kind import Unknown, extents_of_iterators
 from compiler.schedule.scope import Scope, scope_of_block
 from compiler.schedule.site import Site
 from compiler.schedule.solve import iterators_at
-from compiler.schedule.tree import drop_buffer, find_block, realize_at, replace_at, with_block
+from compiler.schedule.tree import (
+    drop_buffer,
+    extents_of,
+    find_block,
+    loops_below,
+    realize_at,
+    replace_at,
+    with_block,
+)
 
 
 def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
@@ -113,7 +121,7 @@ def _inline_into(func: PrimFunc, name: str, site: Site, store: Store) -> PrimFun
     path = find_block(func, name)
     assert path is not None, "the consumers are in the program"
     realize = realize_at(path)
-    extents = extents_of_iterators(realize.block)
+    extents = {**extents_of_iterators(realize.block), **extents_of(loops_below(realize))}
     new = transform(realize, on_expr=lambda expr: _value(expr, site.block, store, extents))
     return replace_at(func, path, _with_new_regions(new, store.buffer))
 

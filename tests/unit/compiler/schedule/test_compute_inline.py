@@ -206,3 +206,15 @@ def test_compute_inline_refuses_a_consumer_that_reads_through_a_view() -> None:
     sch = scheduled(VIEW)
     with refused(sch, "block C has views, through which it may read B", at='"C"'):
         sch.compute_inline("B")
+
+
+def test_a_block_is_inlined_into_loops_inside_its_consumer() -> None:
+    sch = Schedule(elementwise())
+    before = sch.func
+    block = sch.get_block("C")
+    _, inner = sch.loop_partition(sch.get_loops(block)[0], [1, None])
+    (part,) = [b for b in sch.get_child_blocks(inner)]
+    sch.write_at(sch.get_loops(part)[-1], part, 0, "shared")
+    sch.compute_inline(part)
+    verify(sch.func)
+    computes_the_same(before, sch.func)
