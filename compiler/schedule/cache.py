@@ -26,6 +26,7 @@ from compiler.ir.nodes import (
 from compiler.ir.visit import walk
 from compiler.schedule.access import Access
 from compiler.schedule.coverage import covers_reads, read_box
+from compiler.schedule.digits import extent_or_unknown
 from compiler.schedule.error import Refuse
 from compiler.schedule.guard import dense_box
 from compiler.schedule.placement import require_no_vector_around
@@ -224,6 +225,10 @@ def hull_of(boxes: Sequence[Box]) -> Box:
 
 def is_all_written(site: Site, buffer: Buffer, box: Box, fixed: set[Var]) -> bool:
     """Tell whether a block surely writes each element of a box while `fixed` stand."""
+    for span, size in zip(box, buffer.shape, strict=True):
+        # Of such a box all of the dimension is copied, even what lies before its beginning.
+        if span is not None and span.low.terms and span.extent >= extent_or_unknown(size):
+            return False
     return any(
         access.buffer == buffer
         and access.is_certain

@@ -52,12 +52,12 @@ def _part(size: Expr, span: Span | None) -> Part:
     dtype = dtype_of(size)
     limit = extent_or_unknown(size)
     whole = Part(Affine((), 0, dtype), size)
-    if span is None or span.extent >= limit:
+    if span is None or (span.extent >= limit and span.low.terms):
         return whole
     low, extent = span.low, span.extent
     if not low.terms:
         start, stop = max(low.const, 0), min(low.const + extent, limit)
-        if start >= stop:
+        if start >= stop or (start, stop) == (0, limit):
             return whole
         low, extent = Affine((), start), stop - start
     return Part(Affine(low.terms, low.const, dtype), IntImm(extent, dtype))

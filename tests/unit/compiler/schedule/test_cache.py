@@ -15,6 +15,7 @@ from tests.unit.compiler.schedule.refusals import (
     SHARED_LOOP,
     TWO_WRITERS,
     computes_the_same,
+    elementwise,
     matmul_relu,
     refused,
     scheduled,
@@ -272,4 +273,14 @@ def test_copies_compute_the_same_on_any_shape(n: int, factor: int, is_fused: boo
     sch.cache_write("Y", 0, "local", consumer_blocks=[])
     sch.cache_write("C", 0, "global")
     verify(sch.func)
+    computes_the_same(func, sch.func)
+
+
+def test_cache_write_of_a_part_copies_that_part() -> None:
+    func = elementwise()
+    sch = Schedule(func)
+    loop = sch.loop_partition(sch.get_loops("C")[0], [3, None])[1]
+    sch.split(loop, [None, 2, 10])
+    sch.cache_write("C_i1", 0, "local")
+    assert "C[3 + v0, v1] = C_local[v0, v1]" in sch.func.script()
     computes_the_same(func, sch.func)
