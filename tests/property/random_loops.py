@@ -14,12 +14,6 @@ from tests.property.random_choice import (
 )
 
 
-def takes(m):
-    import inspect
-
-    return "preserve_unit_iters" in inspect.signature(m).parameters
-
-
 def _plain_loop(draw: Draw) -> Place:
     """Choose a serial loop of more than one iteration."""
     return draw.pick(p for p in draw.loops(draw.block()) if p.is_serial and p.extent > 1)
@@ -33,10 +27,7 @@ def split(draw: Draw) -> None:
     factors: list[int | None] = draw.choose(
         ([None, inner], [None, inner], [inner, None], [None, middle, inner], [inner, None, middle])
     )
-    if draw.chance(4) and takes(draw.schedule.split):
-        draw.schedule.split(place.handle, factors, preserve_unit_iters=False)
-    else:
-        draw.schedule.split(place.handle, factors)
+    draw.schedule.split(place.handle, factors, preserve_unit_iters=not draw.chance(4))
 
 
 @step
@@ -47,10 +38,7 @@ def fuse(draw: Draw) -> None:
     start = draw.choose(range(len(chain) - 1))
     stop = draw.choose(range(start + 2, len(chain) + 1))
     loops = [p.handle for p in chain[start:stop]]
-    if draw.chance(4) and takes(draw.schedule.fuse):
-        draw.schedule.fuse(*loops, preserve_unit_iters=False)
-    else:
-        draw.schedule.fuse(*loops)
+    draw.schedule.fuse(*loops, preserve_unit_iters=not draw.chance(4))
 
 
 @step

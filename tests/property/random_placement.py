@@ -33,10 +33,8 @@ def _loop_of(draw: Draw, blocks: list[BlockRV], block: BlockRV) -> LoopRV:
 def compute_at(draw: Draw) -> None:
     block = _producer(draw)
     loop = _loop_of(draw, draw.schedule.get_consumers(block), block)
-    if draw.chance(3):
-        draw.schedule.compute_at(block, loop, preserve_unit_loops=True)
-    else:
-        draw.schedule.compute_at(block, loop, index=draw.choose((-1, -1, -2, 0)))
+    index = draw.choose((-1, -1, -2, 0))
+    draw.schedule.compute_at(block, loop, preserve_unit_loops=draw.chance(3), index=index)
 
 
 @step
@@ -44,10 +42,8 @@ def reverse_compute_at(draw: Draw) -> None:
     realize = draw.pick(r for r in draw.realizes() if _has_producers(draw, r))
     block = draw.handle(realize)
     loop = _loop_of(draw, draw.schedule.get_producers(block), block)
-    if draw.chance(3):
-        draw.schedule.reverse_compute_at(block, loop, preserve_unit_loops=True)
-    else:
-        draw.schedule.reverse_compute_at(block, loop, index=draw.choose((-1, -1, -2)))
+    index = draw.choose((-1, -1, -2))
+    draw.schedule.reverse_compute_at(block, loop, preserve_unit_loops=draw.chance(3), index=index)
 
 
 @step

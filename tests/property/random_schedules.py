@@ -111,14 +111,11 @@ def is_exact(func: PrimFunc) -> bool:
 
 # Steps that try a primitive in another way than the step of its name.
 PRIMITIVES = {
-    **dict.fromkeys(STEPS),
+    **{name: name for name in STEPS},
     "annotate_double_buffer": "annotate",
     "annotate_software_pipeline": "annotate",
     "bind_reduction": "bind",
 }
-for _name, _primitive in PRIMITIVES.items():
-    if not hasattr(Schedule, _primitive or _name):
-        del STEPS[_name]
 
 CONCURRENT = ("parallel", "vectorized", "thread_binding")
 

@@ -45,10 +45,7 @@ def blockize(draw: Draw) -> None:
     if len(siblings) > 1:
         draw.schedule.blockize(siblings)
         return
-    if draw.chance(4):
-        draw.schedule.blockize(place.handle, preserve_unit_iters=False)
-    else:
-        draw.schedule.blockize(place.handle)
+    draw.schedule.blockize(place.handle, preserve_unit_iters=not draw.chance(4))
 
 
 @step

@@ -14,11 +14,10 @@ from compiler.driver import build
 from compiler.ir.evaluate import evaluate
 from compiler.ir.nodes import static_shape
 from compiler.schedule.schedule import Schedule
-from tests.property.fuzz import check_schedule, explain, run_in_parallel, shrink
+from tests.property.fuzz import explain, run_in_parallel, shrink
 from tests.property.odd_programs import odd_program
 from tests.property.random_choice import STEPS
 from tests.property.random_schedules import PRIMITIVES, RandomTrace, reverse_concurrent_loops
-from tests.property.random_workloads import PROGRAMS
 
 NUM_PAIRS = 2000
 # What finds, shows, remembers or copies, and changes no program.
@@ -61,22 +60,8 @@ def test_a_legal_trace_computes_what_the_program_computes() -> None:
 
 
 def test_every_primitive_has_its_turn() -> None:
-    done = {of or name for name, of in PRIMITIVES.items()}
     known = {name for name in dir(Schedule) if not name.startswith("_")}
-    assert done == known - NOT_TRANSFORMATIONS
-
-
-@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
-@given(data=st.data())
-def test_a_trace_that_keeps_the_meaning_also_keeps_its_texts(data: st.DataObject) -> None:
-    def choose(options: Sequence[Any]) -> Any:
-        return data.draw(st.sampled_from(list(options)))
-
-    func = PROGRAMS[choose(list(PROGRAMS))](choose)
-    steps = RandomTrace(Schedule(func, seed=0), choose)
-    for _ in range(data.draw(st.integers(1, 12))):
-        steps.step()
-    check_schedule(func, steps.schedule, thoroughly=True)
+    assert set(PRIMITIVES.values()) == known - NOT_TRANSFORMATIONS
 
 
 @settings(max_examples=100, suppress_health_check=list(HealthCheck))
