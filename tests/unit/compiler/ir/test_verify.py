@@ -38,6 +38,7 @@ from compiler.ir.nodes import (
 from compiler.ir.regions import with_regions
 from compiler.ir.verify import VerifyError, verify
 from compiler.ir.visit import walk
+from tests.unit.compiler.ops.specs import SPECS
 
 A, B, N = make_buffer("A", (8,)), make_buffer("B", (8,)), make_buffer("N", (8,), "int32")
 i, j = Var("i"), Var("j")
@@ -72,12 +73,9 @@ def refusal(func: PrimFunc) -> VerifyError:
     return caught.value
 
 
-@pytest.mark.parametrize("name", sorted(ops.OPERATORS))
-def test_operators_are_legal(name: str) -> None:
-    arguments = {"conv2d": (1, 4, 6, 6, 4, 3), "depthwise_conv2d": (1, 4, 6, 6, 3)}
-    arguments["batch_matmul"] = (2, 3, 4, 5)
-    count = 2 if name in ("layer_norm", "softmax", "transpose", "row_sum") else 3
-    verify(ops.OPERATORS[name](*arguments.get(name, (2, 3, 4)[:count])))
+@pytest.mark.parametrize("spec", SPECS)
+def test_operators_are_legal(spec: str) -> None:
+    verify(ops.from_spec(spec))
 
 
 @pytest.mark.parametrize(
