@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.ir.coverage import written_whole
-from compiler.ir.dtypes import DType, is_float, is_signed
+from compiler.ir.dtypes import bits, is_float, is_integer, is_signed
 from compiler.ir.nodes import (
     Allocate,
+    BinOp,
     BlockRealize,
     Buffer,
     Call,
@@ -24,12 +25,17 @@ from compiler.ir.nodes import (
     Seq,
     Stmt,
     Store,
+    Var,
+    dtype_of,
     static_shape,
 )
-from compiler.ir.visit import walk
+from compiler.ir.visit import children, walk, walk_stmts
 
-# Functions that have no value for negative arguments.
-_NEED_POSITIVE = frozenset({"log", "log2", "pow", "rsqrt", "sqrt"})
+# Functions that have no value for negative arguments, and those that have none below one.
+_NEED_POSITIVE = frozenset({"acosh", "log", "log10", "log2", "pow", "rsqrt", "sqrt"})
+_NEED_ONE = frozenset({"acosh"})
+# What integers hold if nothing is said of them.
+_SMALL = (-8, 8)
 
 
 class Roles(NamedTuple):
@@ -55,31 +61,63 @@ def random_inputs(func: PrimFunc, seed: int) -> dict[str, NDArray[Any]]:
 
     Floating-point values have magnitudes from 0.25 to 1, so that divisions and sums are tame, and
     random signs, unless the program calls a function that has no value for negative arguments.
-    Integers are small. The same seed gives the same values.
+    Integers are small; those that choose places of a buffer cover it, and those that divide are
+    positive. The same seed gives the same values.
     """
     rng = np.random.default_rng(seed)
-    signed = not any(
-        isinstance(node, Call) and node.name in _NEED_POSITIVE for node in walk(func.body)
-    )
+    called = {node.name for node in walk(func.body) if isinstance(node, Call)}
+    ranges = _Ranges(func).found
     inputs = param_roles(func).inputs
-    return {
-        buffer.name: _values(rng, static_shape(buffer), buffer.dtype, signed=signed)
-        for buffer in func.buffers
-        if buffer.name in inputs
-    }
+    values: dict[str, NDArray[Any]] = {}
+    for buffer in func.buffers:
+        if buffer.name not in inputs:
+            continue
+        shape, dtype = static_shape(buffer), buffer.dtype
+        if is_float(dtype):
+            magnitudes = rng.uniform(0.25, 1.0, shape) + (not called.isdisjoint(_NEED_ONE))
+            if called.isdisjoint(_NEED_POSITIVE):
+                magnitudes *= rng.choice((-1.0, 1.0), shape)
+            values[buffer.name] = magnitudes.astype(dtype)
+        else:
+            low, high = ranges.get(buffer, (0, 1) if dtype == "bool" else _SMALL)
+            low = low if is_signed(dtype) else max(low, 0)
+            values[buffer.name] = rng.integers(low, high + 1, shape).astype(dtype)
+    return values
 
 
-def _values(
-    rng: np.random.Generator, shape: tuple[int, ...], dtype: DType, *, signed: bool
-) -> NDArray[Any]:
-    if dtype == "bool":
-        return rng.integers(0, 2, shape).astype(dtype)
-    if not is_float(dtype):
-        return rng.integers(-8 if is_signed(dtype) else 0, 9, shape).astype(dtype)
-    values = rng.uniform(0.25, 1.0, shape)
-    if signed:
-        values *= rng.choice((-1.0, 1.0), shape)
-    return values.astype(dtype)
+class _Ranges:
+    """What the elements of integer parameters should hold for a program to make sense of them."""
+
+    def __init__(self, func: PrimFunc) -> None:
+        self.found: dict[Buffer, tuple[int, int]] = {}
+        self._params = {b for b in func.buffers if is_integer(b.dtype)}
+        self._named = {s.var: s.value for s in walk_stmts(func.body) if isinstance(s, Let)}
+        for node in walk(func.body):
+            match node:
+                case Load(buffer, indices) | Store(buffer, indices, _):
+                    for index, extent in zip(indices, static_shape(buffer), strict=True):
+                        self._limit(index, 0, extent - 1)
+                case BinOp("//" | "%", _, rhs):
+                    self._limit(rhs, 1, _SMALL[1])
+                case BinOp("<<" | ">>", _, rhs):
+                    self._limit(rhs, 0, bits(dtype_of(rhs)) - 1)
+                case _:
+                    pass
+
+    def _limit(self, expr: Expr, low: int, high: int) -> None:
+        """Note a range for the elements that an expression is made of."""
+        match expr:
+            case Load(buffer, _):
+                if buffer in self._params:
+                    known = self.found.get(buffer, (low, high))
+                    both = max(low, known[0]), min(high, known[1])
+                    self.found[buffer] = both if both[0] <= both[1] else known
+            case Var():
+                if expr in self._named:
+                    self._limit(self._named[expr], low, high)
+            case _:
+                for child in children(expr):
+                    self._limit(child, low, high)  # type: ignore[arg-type]
 
 
 class _Accesses:
