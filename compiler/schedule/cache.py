@@ -226,8 +226,10 @@ def hull_of(boxes: Sequence[Box]) -> Box:
 def is_all_written(site: Site, buffer: Buffer, box: Box, fixed: set[Var]) -> bool:
     """Tell whether a block surely writes each element of a box while `fixed` stand."""
     for span, size in zip(box, buffer.shape, strict=True):
-        # Of such a box all of the dimension is copied, even what lies before its beginning.
-        if span is not None and span.low.terms and span.extent >= extent_or_unknown(size):
+        # Of such a box all of the dimension is copied, even what lies before its beginning: one
+        # that may reach over the end, or that begins beyond it, since it never comes to be.
+        limit = extent_or_unknown(size)
+        if span is not None and (span.extent if span.low.terms else span.low.const) >= limit:
             return False
     return any(
         access.buffer == buffer

@@ -62,7 +62,8 @@ def write_at(
         if child_position(top, site) >= position:
             reason = f"block {site.name} reads {buffer.name} after it is written under loop"
             raise refuse(f"{reason} {loop.name}", site.realize)
-        _require_own_values(site, writers, buffer, refuse)
+        before = [w for w in writers if body.scope.position(w) < body.scope.position(site)]
+        _require_own_values(site, before, buffer, refuse)
     place = body.place(position)
     box = hull_of([box_of_writes(site, buffer, place.standing(site)) for site in writers])
     if not any(is_all_written(site, buffer, box, place.standing(site)) for site in writers):
@@ -76,11 +77,10 @@ def write_at(
     return redirect(func, [site.name for site in body.sites], buffer, cache), name
 
 
-def _require_own_values(site: Site, writers: list[Site], buffer: Buffer, refuse: Refuse) -> None:
-    """Refuse if a block may read of a buffer what was not written under the same loop."""
-    if not site.reads(buffer) or (site in writers and site.kind == "reduction"):
+def _require_own_values(site: Site, before: list[Site], buffer: Buffer, refuse: Refuse) -> None:
+    """Refuse if a block may read of a buffer what was not written before under the same loop."""
+    if not site.reads(buffer) or (site.writes(buffer) and site.kind == "reduction"):
         return
-    before = writers[: writers.index(site)] if site in writers else writers
     if not any(covers_reads(writer, site, buffer) for writer in before):
         reason = f"block {site.name} may read what {buffer.name} held before the loop"
         raise refuse(reason, site.realize)

@@ -115,6 +115,17 @@ def main(
 """An iteration reads what the one before wrote."""
 
 
+NEVER = """
+@T.prim_func
+def main(A: T.Buffer((4,)), C: T.Buffer((4,))):
+    for i in range(4):
+        with T.sblock("C"):
+            T.where(i + 4 < 4)
+            vi = T.axis.spatial(4, i + 4)
+            C[vi] = A[vi]
+"""
+
+
 def test_cache_read_refuses_a_read_that_is_not_there() -> None:
     sch = Schedule(matmul_relu())
     with refused(sch, "block Y has no read 2; it has 0: A, 1: B", at='"Y"'):
@@ -284,3 +295,9 @@ def test_cache_write_of_a_part_copies_that_part() -> None:
     sch.cache_write("C_i1", 0, "local")
     assert "C[3 + v0, v1] = C_local[v0, v1]" in sch.func.script()
     computes_the_same(func, sch.func)
+
+
+def test_cache_write_refuses_a_block_that_never_runs() -> None:
+    sch = scheduled(NEVER)
+    with refused(sch, "block C is not proved to write a box of C", at='"C"'):
+        sch.cache_write("C", 0, "local")

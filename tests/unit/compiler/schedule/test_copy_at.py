@@ -135,3 +135,11 @@ def test_write_at_refuses_what_may_not_be_written() -> None:
     reason = "no block is proved to write all of a box of C in one iteration of loop i"
     with refused(sch, reason, at="for i"):
         sch.write_at(i, "C", 0, "shared")
+
+
+def test_write_at_refuses_values_from_before_the_loop_that_are_read_first() -> None:
+    sch = scheduled(IN_PLACE)
+    sch.cache_inplace("A", 0, "shared")
+    copy = sch.get_block("A_shared_1")
+    with refused(sch, "block A_shared may read what A held before the loop", at='"A_shared"'):
+        sch.write_at(sch.get_loops(copy)[0], copy, 0, "shared")
