@@ -336,7 +336,7 @@ class _Run:
         combine = _REDUCTIONS[reduction.op]
         total = target
         for partial in self._partials(reduction, frame, steps):
-            total = combine(total, partial.reshape(target.shape))
+            total = combine(total, partial.reshape(partial.shape[: target.ndim]))
         self._accumulate(update, at, total)
         return True
 
