@@ -74,7 +74,7 @@ def decompose_padding(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc, 
     name = fresh_block_name(func, f"{block}_pad_const")
     constant = _constant_nest(site, padding, target, name)
     inner = _single_loops(site, target)
-    path = loop_path(func, inner[0].var, refuse)
+    path = loop_path(func, inner[0].var, refuse) if inner else scope.whole_path(site)
     func = replace_at(func, path, _inside_nest(site, padding, inner))
     path = loop_path(func, loop, refuse)
     return replace_at(func, path, seq(constant, path[-1])), name

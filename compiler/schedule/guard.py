@@ -64,6 +64,16 @@ def upper_bound(condition: Expr, extents: Extents) -> tuple[Terms, int] | None:
     return terms_of(form), bound - form.const
 
 
+def bounds_of(conditions: tuple[Expr, ...], extents: Extents) -> dict[Terms, int]:
+    """Return what conditions say of sums of loops: upper bounds."""
+    found: dict[Terms, int] = {}
+    for condition in conditions:
+        bound = upper_bound(condition, extents)
+        if bound is not None:
+            found[bound[0]] = min(bound[1], found.get(bound[0], bound[1]))
+    return found
+
+
 def is_implied(condition: Expr, by: tuple[Expr, ...], extents: Extents) -> bool:
     """Tell whether `x < b` follows from one of some conditions, by `c * x + rest < d`."""
     wanted = upper_bound(condition, extents)
@@ -104,17 +114,24 @@ def dense_box(
     Args:
         is_final: Whether all of the reduction must be run for each of the elements.
     """
-    forms = list(site.indices(access))
-    limits = list(access.buffer.shape)
-    for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
-        if is_final and iter_var.kind != "spatial":
-            forms.append(value)
-            limits.append(iter_var.extent)
-    spans = _dense(site, forms, limits, fixed, access.inner)
-    rank = len(access.indices)
-    if spans is None or not all(map(covers_range, spans[rank:], limits[rank:])):
+    forms = site.indices(access)
+    limits = access.buffer.shape
+    reduced = [
+        (value, iter_var.extent)
+        for iter_var, value in zip(site.block.iter_vars, site.values, strict=True)
+        if is_final and iter_var.kind != "spatial"
+    ]
+    everything = (*forms, *(value for value, _ in reduced))
+    whole = _dense(site, everything, (*limits, *(n for _, n in reduced)), fixed, access.inner)
+    rank = len(forms)
+    if whole is not None and all(
+        covers_range(span, n) for span, (_, n) in zip(whole[rank:], reduced, strict=True)
+    ):
+        return whole[:rank]
+    # A predicate may take points of the reduction away, if what is left of it all runs here.
+    if site.realize.predicate == TRUE or any(variables_of(v) & fixed for v, _ in reduced):
         return None
-    return spans[:rank]
+    return _dense(site, forms, limits, fixed, access.inner)
 
 
 def covers_range(span: Span, extent: Expr) -> bool:
@@ -161,13 +178,21 @@ def _dense(
         return None
     told = {var for form in forms for var in variables_of(form)}
     for guard in guards.items():
-        if guard[0] in used or _is_harmless(guard, forms, limits, extents):
-            continue
-        # A guard on other loops is passed in their first iterations.
-        inside = {var for atom, _ in guard[0] for var in variables(atom)}
-        if guard[1] < 1 or inside & (told | fixed) or any(c < 0 for _, c in guard[0]):
+        is_idle = guard[0] in used or _is_harmless(guard, forms, limits, extents)
+        if not is_idle and not _lets_begin(guard, told, fixed, extents):
             return None
     return tuple(spans)
+
+
+def _lets_begin(
+    guard: tuple[Terms, int], told: AbstractSet[Var], fixed: AbstractSet[Var], extents: Extents
+) -> bool:
+    """Tell whether a guard is passed in the first iterations of the loops that tell no form."""
+    terms, bound = guard
+    if any(variables(atom) & fixed or scale < 0 for atom, scale in terms):
+        return False
+    most = affine_bounds(Affine(tuple(t for t in terms if variables(t[0]) & told), 0), extents)
+    return most is not None and most[1] < bound
 
 
 def _cutting_guards(

@@ -104,6 +104,27 @@ def test_the_constants_may_be_filled_in_before_a_loop_of_consumers() -> None:
         computes_the_same(parse(CONVOLUTION), again.func)
 
 
+def test_decompose_padding_of_a_block_beside_its_consumer() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), C: T.Buffer((10,), "float32")):
+    P = T.sblock_alloc_buffer((10,))
+    for i in range(10):
+        with T.sblock("P"):
+            v = T.axis.spatial(10, i)
+            T.reads(A[v - 1])
+            T.writes(P[v])
+            P[v] = T.if_then_else(1 <= v and v < 9, A[v - 1], T.float32(0))
+        with T.sblock("C"):
+            v = T.axis.spatial(10, i)
+            C[v] = P[v] * T.float32(2)
+"""
+    schedule = scheduled(text)
+    schedule.decompose_padding("P", schedule.get_loops("P")[0])
+    verify(schedule.func)
+    computes_the_same(parse(text), schedule.func)
+
+
 # Requirements
 
 
