@@ -1,0 +1,59 @@
+"""The oracle against plain evaluation: random programs, and random schedules of operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from compiler.ir.evaluate import evaluate
+from compiler.ir.inputs import param_roles, random_inputs
+from compiler.ir.nodes import Call, For, PrimFunc
+from compiler.ir.oracle import compare, interpret
+from compiler.ir.visit import walk
+from tests.property.fuzz import Counts, make_pair
+from tests.property.odd_programs import odd_program
+
+
+def agree(func: PrimFunc) -> None:
+    inputs = random_inputs(func, 0)
+    computed = interpret(func, inputs)
+    assert tuple(computed) == param_roles(func).outputs
+    plain = evaluate(func, inputs)
+    for name, array in computed.items():
+        # What is read before it was written has no value to agree on.
+        if np.issubdtype(array.dtype, np.floating):
+            array[np.isnan(plain[name])] = 0
+            plain[name] = np.nan_to_num(plain[name])
+    assert compare(func, plain, computed) < 1e-3
+
+
+def is_sequential(func: PrimFunc) -> bool:
+    """Tell whether a program has no threads: the oracle runs them one after another."""
+    return not any(
+        (isinstance(node, For) and node.thread is not None)
+        or (isinstance(node, Call) and node.name in ("tvm_storage_sync", "undef"))
+        for node in walk(func.body)
+    )
+
+
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_odd_programs(data: st.DataObject) -> None:
+    def choose(options: Sequence[Any]) -> Any:
+        return data.draw(st.sampled_from(list(options)))
+
+    func = odd_program(choose)
+    if func is not None:
+        agree(func)
+
+
+@pytest.mark.parametrize("number", range(120))
+def test_scheduled_programs(number: int) -> None:
+    _, schedule = make_pair(3, number, Counts())
+    if is_sequential(schedule.func):
+        agree(schedule.func)
