@@ -92,7 +92,8 @@ def parts_inside(body: Body, box: Box, refuse: Refuse) -> tuple[Part, ...]:
     for part, size in zip(parts, body.buffer.shape, strict=True):
         interval = affine_bounds(part.low, extents)
         end = extent_or_unknown(part.extent)
-        is_inside = part.extent == size or (
+        is_whole = part.extent == size and not part.low.terms and part.low.const == 0
+        is_inside = is_whole or (
             isinstance(size, IntImm)
             and interval is not None
             and interval[0] >= 0

@@ -143,3 +143,11 @@ def test_write_at_refuses_values_from_before_the_loop_that_are_read_first() -> N
     copy = sch.get_block("A_shared_1")
     with refused(sch, "block A_shared may read what A held before the loop", at='"A_shared"'):
         sch.write_at(sch.get_loops(copy)[0], copy, 0, "shared")
+
+
+def test_read_at_refuses_a_box_as_long_as_the_buffer_that_begins_inside() -> None:
+    sch = Schedule(elementwise(3))
+    i, _ = sch.get_loops("B")
+    outer, _ = sch.split(i, [4, 3])
+    with refused(sch, "what is touched of A under loop i_0 is not proved to lie in", at="for i_0"):
+        sch.read_at(outer, "B", 0, "local")
