@@ -188,6 +188,9 @@ def _modulo(a: Affine, divisor: int, ranges: Ranges) -> Affine:
     match rest.terms, rest.const:
         case (((BinOp("%", inner, IntImm(first)), 1),), 0) if first > 0 and first % divisor == 0:
             return _modulo(affine(inner), divisor, ranges)
+        case (((BinOp("//", inner, IntImm(first)), 1),), 0) if first > 0:
+            # The remainder is taken first: x // 4 % 8 is x % 32 // 4.
+            return _divide(_modulo(affine(inner), first * divisor, ranges), first, ranges)
         case _:
             pass
     return affine(BinOp("%", rest.to_expr(), IntImm(divisor, a.dtype)))
@@ -224,7 +227,8 @@ def _extremum(is_min: bool, a: Affine, b: Affine, ranges: Ranges) -> Affine:
 def recombine(form: Affine) -> Affine:
     """Undo splits of one value, wholly or in part.
 
-    k*c * (x // c) + k * (x % c) == k * x, and k*c * (x // c % n) + k * (x % c) == k * (x % (c*n)).
+    k*c * (x // c) + k * (x % c) == k * x, and k*c * (x // c % n) + k * (x % c) == k * (x % (c*n)),
+    which x % (c*n) // c gives as well.
     """
     for atom, k in form.terms:
         if not (isinstance(atom, BinOp) and atom.op == "%" and isinstance(atom.rhs, IntImm)):
@@ -252,6 +256,10 @@ def _joined(quotient: Expr, other: Expr, value: Expr, period: int) -> Affine | N
             lhs == quotient and wrapped(period * count, dtype) == period * count
         ):
             return affine(BinOp("%", value, IntImm(period * count, dtype)))
+        case BinOp("//", BinOp("%", lhs, IntImm(modulus)) as rest, IntImm(divisor)) if (
+            lhs == value and divisor == period and modulus > 0 and modulus % period == 0
+        ):
+            return affine(rest)
         case _:
             return None
 
