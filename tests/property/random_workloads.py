@@ -124,9 +124,13 @@ def one_of(operator: Callable[..., PrimFunc], *shapes: tuple[int, ...], **option
     return lambda choose: operator(*choose(shapes), **options)
 
 
-OPERATORS: dict[str, Make] = {
-    "add": one_of(ops.add, (12,), (3, 5), (2, 3, 4)),
+_SHAPES = ((12,), (3, 5), (2, 3, 4))
+_SHAPED: dict[str, Make] = {
+    "attention": one_of(ops.attention, (1, 2, 3, 4, 2), causal=True),
+    "avg_pool2d": one_of(ops.avg_pool2d, (1, 2, 6, 6, 3, 2, 1), (1, 1, 5, 5, 2)),
     "batch_matmul": one_of(ops.batch_matmul, (2, 3, 4, 5), (2, 4, 4, 4)),
+    "batch_norm": one_of(ops.batch_norm, (2, 3, 4), (2, 3)),
+    "conv1d": one_of(ops.conv1d, (1, 2, 9, 3, 3, 1, 1), (1, 2, 11, 2, 3, 2, 1)),
     "conv2d": one_of(
         ops.conv2d,
         (1, 2, 5, 5, 2, 3, 1, 1),
@@ -134,16 +138,23 @@ OPERATORS: dict[str, Make] = {
         (1, 1, 7, 7, 2, 3, 1, 0, 2),
         (1, 4, 4, 4, 4, 3, 1, 1, 1, 2),
     ),
+    "conv2d_transpose": one_of(ops.conv2d_transpose, (1, 2, 3, 3, 2, 3, 2, 1)),
+    "conv3d": one_of(ops.conv3d, (1, 1, 4, 4, 4, 2, 2, 1)),
     "dense": one_of(ops.dense, (4, 6, 5), (3, 8, 4)),
     "depthwise_conv2d": one_of(ops.depthwise_conv2d, (1, 2, 6, 6, 3, 1, 1), (1, 3, 7, 7, 3, 2, 1)),
-    "layer_norm": one_of(ops.layer_norm, (3, 8), (4, 5)),
+    "embedding": one_of(ops.embedding, (6, 4, 5), (5, 3, 2, 3)),
+    "linear_relu": one_of(ops.linear_relu, (1, 6, 8), (2, 4, 5)),
     "matmul": one_of(ops.matmul, (4, 6, 5), (8, 8, 8), (7, 3, 4)),
     "matmul_bias_relu": one_of(ops.matmul_bias_relu, (4, 6, 5), (5, 3, 4)),
+    "max_pool2d": one_of(ops.max_pool2d, (1, 2, 6, 6, 3, 2, 1), (1, 1, 5, 5, 2)),
     "mm_relu": one_of(ops.mm_relu, (4, 6, 5), (8, 4, 4)),
-    "relu": one_of(ops.relu, (12,), (3, 5), (2, 3, 4)),
     "row_sum": one_of(ops.row_sum, (4, 12), (3, 7)),
-    "softmax": one_of(ops.softmax, (3, 8), (4, 5)),
     "transpose": one_of(ops.transpose, (4, 6), (5, 3)),
+}
+# All others take the extents of a tensor.
+OPERATORS: dict[str, Make] = {
+    name: _SHAPED.get(name) or one_of(operator, *_SHAPES)
+    for name, operator in ops.OPERATORS.items()
 }
 
 PROGRAMS: dict[str, Make] = {
