@@ -245,9 +245,9 @@ def _form(expr: Expr, ranges: Mapping[Var, Interval]) -> Affine:
             case BinOp("//", BinOp("%", value, IntImm(period)), IntImm(size)) if (
                 0 < size < period and period % size == 0
             ):
-                parts = IntImm(period // size, form.dtype)
-                part = BinOp("%", BinOp("//", value, IntImm(size, form.dtype)), parts)
-                total += normal(part, ranges).scaled(coefficient)
+                whole = normal(BinOp("//", value, IntImm(size, form.dtype)), ranges).to_expr()
+                part = BinOp("%", whole, IntImm(period // size, form.dtype))
+                total += Affine(((part, coefficient),), 0, form.dtype)
             case _:
                 total += Affine(((atom, coefficient),), 0, form.dtype)
     return recombine(total)
@@ -278,7 +278,7 @@ def _without_quotient(
                 if coefficient > 0:
                     least -= Affine((), divisor - 1, form.dtype)
                 slack = Affine((), divisor - 1, form.dtype)
-                return rest.scaled(divisor) + least.scaled(coefficient) + slack
+                return recombine(rest.scaled(divisor) + least.scaled(coefficient) + slack)
             case _:
                 pass
     return None
