@@ -11,6 +11,7 @@ from compiler.ir.nodes import IntImm, IRModule, PrimFunc, Stmt, Store, static_sh
 from compiler.ir.specialize import symbolic_vars
 from compiler.ir.visit import walk
 from compiler.passes.align_buffers import alignments_of
+from compiler.passes.check_indices import check_indices
 from compiler.passes.compact_buffers import compact_buffers, private_buffers
 from compiler.passes.error import LoweringError
 from compiler.passes.insert_barriers import insert_barriers
@@ -51,7 +52,7 @@ def lower(func: PrimFunc, target: Target) -> Stmt:
         LoweringError: If there is no such program: variables are open, or threads can't run so.
     """
     _check_parameters(func)
-    body = mark_pipelines(resolve_views(func).body)
+    body = mark_pipelines(resolve_views(check_indices(func.body)))
     stmt = _lower_threads(body) if has_threads(body) else _lower_loops(body)
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
     return promote_accumulators(stmt, register_file_bytes)

@@ -18,6 +18,7 @@ from typing import assert_never
 
 import numpy as np
 
+from compiler.ir.checked_indices import loaded_names
 from compiler.ir.dtypes import is_float
 from compiler.ir.evaluate_expr import (
     Array,
@@ -73,7 +74,9 @@ def evaluate(
         given = inputs.get(buffer.name)
         memory[buffer] = poisoned(buffer) if given is None else given.copy()
     with np.errstate(all="ignore"):
-        _Evaluator(memory, find_kernels(func), backwards=backwards).run(func.body, [Thread()])
+        evaluator = _Evaluator(memory, find_kernels(func), backwards=backwards)
+        evaluator.names = loaded_names(func.body)
+        evaluator.run(func.body, [Thread()])
     return {buffer.name: memory[buffer] for buffer in func.buffers}
 
 
@@ -297,6 +300,8 @@ class _Evaluator(ExpressionEvaluator):
             array = self.storage(buffer, thread)
             for lane, number in enumerate(numbers):
                 place = self.element(buffer, indices, thread, lane)
+                if not all(0 <= i < n for i, n in zip(place, array.shape, strict=True)):
+                    continue  # a loaded index leads out: nothing is stored
                 array[place] = number if is_float(buffer.dtype) else converted(number, buffer.dtype)
 
     def _writers(self, buffer: Buffer, threads: list[Thread]) -> list[Thread]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.ir.checked_indices import is_loaded
 from compiler.ir.dtypes import DType, bits, is_float, is_integer
 from compiler.ir.intrinsics import INTRINSICS
 from compiler.ir.llvm_calls import LLVM_CALL, llvm_function
@@ -54,30 +56,35 @@ class Thread:
 
 
 class ExpressionEvaluator(ABC):
-    """Evaluates expressions as a thread sees them."""
+    """Evaluates expressions as a thread sees them; `names` stand for values that are loaded."""
+
+    names: Container[Var] = frozenset()
 
     @abstractmethod
     def storage(self, buffer: Buffer, thread: Thread) -> Array:
         """Return the elements of a buffer that a thread sees."""
 
     def load(self, buffer: Buffer, indices: tuple[Expr, ...], thread: Thread, lane: int) -> Number:
-        """Return an element."""
+        """Return an element; where an index that was loaded itself leads out, the nearest one."""
         array = self.storage(buffer, thread)
-        number: Number = array[self.element(buffer, indices, thread, lane)].item()
+        place = self.element(buffer, indices, thread, lane)
+        inside = tuple(min(max(i, 0), n - 1) for i, n in zip(place, array.shape, strict=True))
+        number: Number = array[inside].item()
         return number
 
     def element(
         self, buffer: Buffer, indices: tuple[Expr, ...], thread: Thread, lane: int
     ) -> tuple[int, ...]:
-        """Return where an access goes.
+        """Return where an access goes; outside of the buffer only if an index is a loaded one.
 
         Raises:
-            EvaluationError: If that is outside of the buffer.
+            EvaluationError: If another index leads out.
         """
         place = tuple(int(self.value(i, thread, lane)) for i in indices)
         shape = static_shape(buffer)
         if len(place) != len(shape) or any(
-            not 0 <= i < n for i, n in zip(place, shape, strict=True)
+            not (0 <= i < n or is_loaded(index, self.names))
+            for i, n, index in zip(place, shape, indices, strict=True)
         ):
             raise EvaluationError(f"{buffer.name}{list(place)} is outside of {list(shape)}")
         return place

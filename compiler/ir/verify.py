@@ -2,7 +2,8 @@
 
 Variables and buffers are defined before use, blocks have names of their own and bind all their
 iterators, types agree, sizes are within limits, and every access is proved to be in bounds: what
-can't be proved is refused, so that no kernel of ours reads or writes what it was not given.
+can't be proved is refused, so that no kernel of ours reads or writes what it was not given. Only
+indices that come out of buffers may go anywhere: they are checked when the program runs.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 
 from compiler.ir.bounds import limits_of, reach
 from compiler.ir.check_types import TypeProblem, check_types
+from compiler.ir.checked_indices import is_loaded
 from compiler.ir.dtypes import is_integer, size_bytes
 from compiler.ir.facts import Facts
 from compiler.ir.limits import (
@@ -46,6 +48,7 @@ from compiler.ir.nodes import (
     Store,
     Var,
     dtype_of,
+    lanes_of,
 )
 from compiler.ir.overflow import OverflowProblem, check_overflow
 from compiler.ir.print_expr import show_expr
@@ -80,6 +83,7 @@ class _Verifier:
         self._sources: dict[Var, Buffer] = {}  # of views, what they view
         self._layouts = Layouts()
         self._body: Stmt = Evaluate(IntImm(0))
+        self._loaded: set[Var] = set()  # names of values that come out of buffers
         self._stored: set[Buffer] | None = None  # found when a condition asks for it
         self._read: dict[Buffer, object] = {}
         self._written: set[Buffer] = set()
@@ -162,6 +166,8 @@ class _Verifier:
         """Return the facts with a variable that stands for a value."""
         if facts.knows(var):
             raise VerifyError(f"variable {var.name} is defined twice", node)
+        if is_loaded(value, self._loaded):
+            self._loaded.add(var)
         if not is_integer(dtype_of(value)):
             return facts.with_unknown(var)
         interval = facts.bounds(value)
@@ -341,7 +347,8 @@ class _Verifier:
             if not isinstance(extent, IntImm):
                 continue  # a symbolic program: its bounds are proved when it is specialised
             for end in ends(index) or (index,):
-                if not self._prover.within(facts, end, 0, extent.value - 1):
+                is_proved = self._prover.within(facts, end, 0, extent.value - 1)
+                if not (is_proved or self._is_checked_when_run(node, index)):
                     access = show_expr(Load(buffer, indices))
                     raise VerifyError(
                         f"can't prove that {access} is in bounds: {show_expr(end)} "
@@ -350,6 +357,12 @@ class _Verifier:
                     )
         if self._blocks:
             self._check_declared(node, buffer, indices, facts)
+
+    def _is_checked_when_run(self, node: Load | Store, index: Expr) -> bool:
+        """Tell whether an index is one that code checks, since it comes out of a buffer."""
+        if isinstance(node, Store) and lanes_of(index) > 1:
+            return False
+        return is_loaded(index, self._loaded)
 
     def _check_declared(
         self, node: Load | Store, buffer: Buffer, indices: tuple[Expr, ...], facts: Facts

@@ -22,7 +22,6 @@ from compiler.ir.nodes import (
     IntImm,
     Load,
     MatchBuffer,
-    PrimFunc,
     Range,
     Stmt,
     Store,
@@ -43,14 +42,12 @@ class _View:
     corner: tuple[Expr, ...]
 
 
-def resolve_views(func: PrimFunc) -> PrimFunc:
-    """Return the program without views."""
-    blocks = (stmt.block for stmt in walk_stmts(func.body) if isinstance(stmt, BlockRealize))
+def resolve_views(body: Stmt) -> Stmt:
+    """Return the body of a program without views."""
+    blocks = (stmt.block for stmt in walk_stmts(body) if isinstance(stmt, BlockRealize))
     if not any(block.match_buffers for block in blocks):
-        return func
-    body = _Resolver({}, {}).stmt(func.body)
-    assert isinstance(body, BlockRealize)
-    return replace(func, body=body)
+        return body
+    return _Resolver({}, {}).stmt(body)
 
 
 class _Resolver:

@@ -1,0 +1,106 @@
+"""Keep indices that come out of buffers inside of what they index, when the program runs.
+
+B[i] = A[N[i]]      ->      B[i] = A[max(min(N[i], 15), 0)]
+C[N[i]] = x         ->      if 0 <= N[i] and N[i] < 16:
+C[N[i]] = x
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+
+from compiler.ir.bounds import reach
+from compiler.ir.checked_indices import is_loaded, loaded_names
+from compiler.ir.nodes import (
+    BinOp,
+    BlockRealize,
+    Broadcast,
+    Buffer,
+    Compare,
+    Expr,
+    For,
+    If,
+    IntImm,
+    Load,
+    Logic,
+    Stmt,
+    Store,
+    Var,
+    dtype_of,
+    lanes_of,
+    static_shape,
+)
+from compiler.ir.visit import map_expr, map_stmt, walk
+
+
+def check_indices(body: Stmt) -> Stmt:
+    """Return the body of a program with its loaded indices checked."""
+    indexed = (node for node in walk(body) if isinstance(node, Load | Store))
+    names = loaded_names(body)
+    if not any(is_loaded(index, names) for access in indexed for index in access.indices):
+        return body
+    return _visit(body, {}, names)
+
+
+def _visit(stmt: Stmt, ranges: Mapping[Var, int], names: Container[Var]) -> Stmt:
+    if isinstance(stmt, For) and isinstance(stmt.extent, IntImm):
+        ranges = {**ranges, stmt.var: stmt.extent.value}
+    if isinstance(stmt, BlockRealize):
+        extents = {
+            i.var: i.extent.value for i in stmt.block.iter_vars if isinstance(i.extent, IntImm)
+        }
+        ranges = {**ranges, **extents}
+
+    def on_expr(expr: Expr) -> Expr:
+        new = map_expr(expr, on_expr)
+        if isinstance(new, Load):
+            moved = tuple(
+                _clamped(index, size, ranges) if outside else index
+                for index, size, outside in _loose(new.buffer, new.indices, ranges, names)
+            )
+            return new if moved == new.indices else Load(new.buffer, moved)
+        return new
+
+    new = map_stmt(stmt, lambda child: _visit(child, ranges, names), on_expr)
+    if isinstance(new, Store):
+        guard: Expr | None = None
+        for index, size, outside in _loose(new.buffer, new.indices, ranges, names):
+            if outside:
+                inside = _inside(index, size)
+                guard = inside if guard is None else Logic("and", guard, inside)
+        return new if guard is None else If(guard, new)
+    return new
+
+
+def _loose(
+    buffer: Buffer, indices: tuple[Expr, ...], ranges: Mapping[Var, int], names: Container[Var]
+) -> list[tuple[Expr, int, bool]]:
+    """Return each index, the extent of its dimension, and whether it may lie outside."""
+    found = []
+    for index, size in zip(indices, static_shape(buffer), strict=True):
+        low, high = reach(index, ranges)
+        outside = is_loaded(index, names) and not 0 <= low <= high < size
+        found.append((index, size, outside))
+    return found
+
+
+def _clamped(index: Expr, size: int, ranges: Mapping[Var, int]) -> Expr:
+    dtype, lanes = dtype_of(index), lanes_of(index)
+
+    def limit(value: int) -> Expr:
+        number = IntImm(value, dtype)
+        return number if lanes == 1 else Broadcast(number, lanes)
+
+    low, high = reach(index, ranges)
+    if high >= size:
+        index = BinOp("min", index, limit(size - 1))
+    return BinOp("max", index, limit(0)) if low < 0 else index
+
+
+def _inside(index: Expr, size: int) -> Expr:
+    dtype = dtype_of(index)
+    return Logic(
+        "and",
+        Compare(">=", index, IntImm(0, dtype)),
+        Compare("<=", index, IntImm(size - 1, dtype)),
+    )
