@@ -66,14 +66,16 @@ def test_rfactor(drawn: tuple[PrimFunc, Schedule], data: st.DataObject) -> None:
 
 
 @settings(max_examples=60)
-@given(drawn=tiled(), data=st.data())
-def test_blockize_and_what_follows(drawn: tuple[PrimFunc, Schedule], data: st.DataObject) -> None:
+@given(drawn=tiled(), keep=st.booleans(), decomposes=st.booleans(), data=st.data())
+def test_blockize_and_what_follows(
+    drawn: tuple[PrimFunc, Schedule], keep: bool, decomposes: bool, data: st.DataObject
+) -> None:
     func, schedule = drawn
     loop = data.draw(st.sampled_from(schedule.get_loops("C")))
     try:
-        outer = schedule.blockize(loop, preserve_unit_iters=data.draw(st.booleans()))
+        outer = schedule.blockize(loop, preserve_unit_iters=keep)
         around = schedule.get_loops(outer)
-        if around and data.draw(st.booleans()):
+        if around and decomposes:
             schedule.decompose_reduction(outer, data.draw(st.sampled_from(around)))
     except ScheduleError:
         pass

@@ -7,7 +7,7 @@ import pytest
 
 from compiler import te
 from compiler.driver import build
-from compiler.ir.nodes import BlockRealize, PrimFunc
+from compiler.ir.nodes import BlockRealize, PrimFunc, static_shape
 from compiler.ir.verify import verify
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.tensor_intrin import TensorIntrin
@@ -50,7 +50,7 @@ def runs(func: PrimFunc, schedule: Schedule) -> None:
     verify(schedule.func)
     computes_the_same(func, schedule.func)
     rng = np.random.default_rng(0)
-    shapes = [[int(extent.value) for extent in b.shape] for b in func.buffers]  # type: ignore[union-attr]
+    shapes = [static_shape(buffer) for buffer in func.buffers]
     A, B = (rng.integers(-3, 4, shape).astype("float32") for shape in shapes[:2])
     got, expected = (np.zeros(shapes[2], "float32") for _ in range(2))
     build(schedule.func, "cpu")(A, B, got)
