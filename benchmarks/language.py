@@ -21,7 +21,8 @@ TARGET = lw.Target("cpu -num-cores=1")
 HOSTILE = """
 import resource, sys, time
 import loopwright as lw
-HEAD = '@T.prim_func\\ndef main(A: T.Buffer((64,), "float32")):\\n    for i in range(64):\\n        '
+HEAD = '@T.prim_func\\ndef main(A: T.Buffer((64,), "float32")):\\n    for i in range(64):\\n'
+HEAD += " " * 8
 def sized(line, total=1 << 20):
     return HEAD + line * ((total - len(HEAD)) // len(line))
 TEXTS = {

@@ -1,4 +1,4 @@
-"""The slides' tensor intrinsic: declared as an expression, with a reset and an update of its own."""
+"""The slides' tensor intrinsic: declared as an expression, with its own reset and update."""
 
 from __future__ import annotations
 
