@@ -5,7 +5,7 @@ from __future__ import annotations
 from compiler.ir.nodes import Block, Expr, Stmt
 from compiler.ir.visit import children
 
-MAX_RANK = 8
+MAX_RANK = 16
 MAX_EXTENT = 2**31 - 1
 MAX_BUFFER_BYTES = 4 << 30
 MAX_TOTAL_BYTES = 16 << 30

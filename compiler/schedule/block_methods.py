@@ -152,4 +152,3 @@ class BlockMethods(Queries):
         handle, func, at = self._block_or_loop("unannotate", block_or_loop)
         self._commit(unannotate(func, at, ann_key))
         self._record("unannotate", {"block_or_loop": handle, "ann_key": ann_key})
-

@@ -36,6 +36,7 @@ NOT_TRANSFORMATIONS = {
     "get_output_blocks",
     "get_producers",
     "get_sblock",
+    "layouts",
     "mod",
     "remove_rv",
     "require_own_layouts",

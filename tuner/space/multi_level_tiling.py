@@ -52,6 +52,8 @@ def _tiled(draft: Draft, name: str) -> list[Draft]:
             return [fused]
     direct, cached = draft.fork("direct"), draft.fork("cached", "cached_write")
     _tile(direct, block, None)
+    if all(axis.is_reduction for axis in block.axes):
+        return [direct]  # a single element: there is no tile of it to keep apart
     copy = cached.schedule.cache_write(cached.schedule.get_block(name), 0, "local")
     _tile(cached, block, copy)
     cached.scheduled.add(cached.block_name(copy))

@@ -213,7 +213,7 @@ def test_a_block_is_inlined_into_loops_inside_its_consumer() -> None:
     before = sch.func
     block = sch.get_block("C")
     _, inner = sch.loop_partition(sch.get_loops(block)[0], [1, None])
-    (part,) = [b for b in sch.get_child_blocks(inner)]
+    (part,) = list(sch.get_child_blocks(inner))
     sch.write_at(sch.get_loops(part)[-1], part, 0, "shared")
     sch.compute_inline(part)
     verify(sch.func)
