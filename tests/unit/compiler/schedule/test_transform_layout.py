@@ -61,7 +61,7 @@ def test_transform_layout_refuses_what_is_no_read_or_write() -> None:
         (lambda i, j: "x", "gives 'x': expected an index"),
         ("lambda i, j: open('f')", "can't be called in a lambda"),
         (3, "expected an index map"),
-        (lambda i, j: tuple(i // 2**n % 2 for n in range(9)), "dimensions"),
+        (lambda i, j: tuple(i // 2**n % 2 for n in range(17)), "dimensions"),
     ],
 )
 def test_transform_layout_refuses_what_is_no_layout(index_map: Any, reason: str) -> None:
