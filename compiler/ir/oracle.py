@@ -53,8 +53,9 @@ from compiler.ir.nodes import (
     static_shape,
 )
 from compiler.ir.oracle_plan import Plan
+from compiler.ir.scalar_code import Action, ScalarCode
 from compiler.ir.tolerance import Mismatch, compare, tolerance
-from compiler.ir.visit import walk
+from compiler.ir.visit import walk, walk_stmts
 
 __all__ = [
     "Mismatch",
@@ -152,6 +153,17 @@ class _Run:
             is_input = buffer in func.buffers and buffer.name in self._roles.inputs
             self._memory[buffer] = _given(buffer, inputs) if is_input else _unwritten(buffer)
         self._wide: dict[Buffer, Array] = {}  # accumulators whose elements are not rounded yet
+        self._actions: dict[int, tuple[Action, dict[Buffer, Array]]] = {}  # of loops, by identity
+        # Memory that comes and goes makes what is built on it of no further use.
+        self._has_own_memory = any(
+            isinstance(s, Allocate)
+            or (
+                isinstance(s, BlockRealize)
+                and s is not func.body
+                and (s.block.alloc_buffers or s.block.match_buffers)
+            )
+            for s in walk_stmts(func.body)
+        )
 
     def program(self, body: Stmt) -> None:
         """Run the whole program, one nest of loops after another."""
@@ -207,6 +219,9 @@ class _Run:
     def _loop(self, loop: For, frame: _Frame) -> None:
         is_outermost = not frame.box.extents
         if is_outermost:
+            if self._plan.is_scalar(loop):
+                self._scalars(loop, frame.names)
+                return
             nest = self._plan.nest(loop)
             if nest is not None and self._nest(nest, frame):
                 return
@@ -218,6 +233,18 @@ class _Run:
         else:
             for index in range(extent):
                 self._stmt(loop.body, frame.named({loop.var: np.asarray(index)}))
+
+    def _scalars(self, loop: For, names: Names) -> None:
+        """Run a loop one scalar at a time."""
+        known = self._actions.get(id(loop))
+        if known is None:
+            kept: dict[Buffer, Array] = {}
+            known = ScalarCode(self._memory, kept).action(loop), kept
+            if not self._has_own_memory:
+                self._actions[id(loop)] = known
+        action, kept = known
+        action({var: value.item() for var, value in names.items()})
+        self._wide.update(kept)
 
     def _realize(self, realize: BlockRealize, frame: _Frame) -> None:
         reached = frame.where(self._value(realize.predicate, frame))

@@ -20,6 +20,7 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
 )
+from compiler.ir.scalar_code import can_run
 from compiler.ir.visit import children, walk
 
 # What a node costs: once for an array, and for each of its elements; and a nest, to begin with.
@@ -27,6 +28,8 @@ _SECS_PER_NODE = 2e-6
 _SECS_PER_ELEMENT = 2e-9
 _SECS_PER_PRODUCT = 1e-9
 _SECS_PER_NEST = 2e-4
+# One node at one point, where scalars are run one after another.
+_SECS_PER_SCALAR = 2.5e-7
 # A loop whose extent is known only when it runs is taken for one of as many iterations.
 _UNKNOWN_EXTENT = 64
 # A nest inside a loop that has as much to do is better run once an iteration of the loop: the
@@ -48,6 +51,16 @@ class Plan:
         self._lanes: dict[int, bool] = {}
         self._points: dict[int, int] = {}
         self._nodes: dict[int, int] = {}
+        self._scalar: dict[int, bool] = {}
+        self._scalar_secs: dict[int, float] = {}
+
+    def is_scalar(self, loop: For) -> bool:
+        """Tell whether a loop is best run one scalar at a time."""
+        key = id(loop)
+        if key not in self._scalar:
+            secs = self._one_by_one(loop)
+            self._scalar[key] = secs < self._side_by_side(loop, 0) and can_run(loop)
+        return self._scalar[key]
 
     def nest(self, loop: For) -> Nest | None:
         """Return the nest that begins at a loop, if it can be run at once."""
@@ -96,6 +109,27 @@ class Plan:
                 assert_never(stmt)
 
     def _loop(self, loop: For, lanes: int) -> float:
+        if not lanes and self.is_scalar(loop):
+            return self._one_by_one(loop)
+        return self._side_by_side(loop, lanes)
+
+    def _one_by_one(self, stmt: Stmt) -> float:
+        """Estimate how long a statement takes, scalar by scalar."""
+        key = id(stmt)
+        if key not in self._scalar_secs:
+            if isinstance(stmt, For):
+                inner = _extent(stmt) * (_SECS_PER_SCALAR + self._one_by_one(stmt.body))
+            elif isinstance(stmt, Store | Evaluate):
+                inner = self._num_nodes(stmt) * _SECS_PER_SCALAR
+            else:
+                parts = children(stmt.block if isinstance(stmt, BlockRealize) else stmt)
+                inner = 4 * _SECS_PER_SCALAR + sum(
+                    self._one_by_one(part) for part in parts if isinstance(part, Stmt)
+                )
+            self._scalar_secs[key] = inner
+        return self._scalar_secs[key]
+
+    def _side_by_side(self, loop: For, lanes: int) -> float:
         nest = None if lanes else self.nest(loop)
         if nest is not None:
             return _SECS_PER_NEST + self._nest(nest)

@@ -11,9 +11,21 @@ from compiler.ir.evaluate import evaluate
 from compiler.ir.inputs import param_roles, random_inputs
 from compiler.ir.nodes import For, PrimFunc
 from compiler.ir.oracle import OracleError, compare, interpret
+from compiler.ir.oracle_plan import Plan
+from compiler.ir.scalar_code import can_run
 from compiler.script import parse
 
 Array = NDArray[Any]
+
+
+@pytest.fixture(autouse=True, params=["arrays", "scalars", "as planned"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run programs as arrays and one scalar at a time: what is planned depends on their size."""
+    if request.param == "arrays":
+        monkeypatch.setattr(Plan, "is_scalar", lambda *_: False)
+    if request.param == "scalars":
+        monkeypatch.setattr(Plan, "is_scalar", lambda _, loop: can_run(loop))
+
 
 SPECS = [
     "matmul:5,6,7",
@@ -72,7 +84,7 @@ def test_small_chunks_give_the_same_result(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_sums_are_added_up_in_float64() -> None:
-    n = 1 << 20
+    n = 1 << 17
     func = ops.row_sum(1, n)
     rows = np.full((1, n), 0.1, np.float32)
     assert interpret(func, {"A": rows})["B"][0] == np.float32(np.float64(np.float32(0.1)) * n)
