@@ -97,7 +97,13 @@ T = Dialect()
 
 
 def ir_module(namespace: type) -> IRModule:
-    """Make a module of the programs in a class body."""
+    """Make a module of the programs in a class body.
+
+    Raises:
+        TypeError: If it is no class.
+    """
+    if not isinstance(namespace, type):
+        raise TypeError(f"expected a class of programs, got a {type(namespace).__name__}")
     return IRModule(tuple(f for f in vars(namespace).values() if isinstance(f, PrimFunc)))
 
 

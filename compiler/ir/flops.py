@@ -32,7 +32,12 @@ def flops(func: PrimFunc) -> int:
     An arithmetic operation, a minimum or maximum, and a call of a function count one each;
     comparisons, conversions, arithmetic on indices and initialisations count nothing. Of a choice
     the dearer side counts, and predicates are taken to hold.
+
+    Raises:
+        TypeError: If it is no function.
     """
+    if not isinstance(func, PrimFunc):
+        raise TypeError(f"expected a PrimFunc, got a {type(func).__name__}")
     return _stmt(func.body)
 
 

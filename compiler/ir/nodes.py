@@ -366,7 +366,9 @@ class PrimFunc:
             values: Variables, or their names, with the values that they take.
 
         Raises:
-            ValueError: If a variable is not one of the program's, or its value not positive.
+            TypeError: If `values` is no mapping of variables or names to integers.
+            ValueError: If a variable is not one of the program's, or its value not positive, or
+                too large for its type.
         """
         from compiler.ir import specialize  # noqa: PLC0415 (it imports the nodes)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from compiler.ir.dtypes import is_float
+from compiler.ir.dtypes import is_float, is_integer, smallest_and_largest
 from compiler.ir.nodes import (
     BlockRealize,
     Buffer,
@@ -47,10 +47,14 @@ def described_by(buffer: Buffer) -> tuple[Expr, ...]:
 
 def specialize(func: PrimFunc, values: Mapping[Var | HasVar | str, int]) -> PrimFunc:
     """Return a program with symbolic variables replaced; see `PrimFunc.specialize`."""
+    if not isinstance(values, Mapping):
+        raise TypeError(f"expected a mapping of variables to integers, got {values!r}")
     symbols = symbolic_vars(func)
     mapping: dict[Var, Expr] = {}
     for given, value in values.items():
-        key = given if isinstance(given, Var | str) else given.var
+        key = given if isinstance(given, Var | str) else getattr(given, "var", None)
+        if not isinstance(key, Var | str):
+            raise TypeError(f"expected a variable or its name, got {given!r}")
         name = key if isinstance(key, str) else key.name
         var = next((v for v in symbols if key in (v, v.name)), None)
         if var is None:
@@ -58,16 +62,27 @@ def specialize(func: PrimFunc, values: Mapping[Var | HasVar | str, int]) -> Prim
             raise ValueError(
                 f"{name} is no symbolic variable of {func.name}; its variables are: {names}"
             )
-        if isinstance(value, bool) or value < 1:
-            raise ValueError(f"{name} can't be {value!r}: expected a positive integer")
-        mapping[var] = _literal(value, var)
+        mapping[var] = _literal(value, name, var)
     return _Specializer(mapping).func(func)
 
 
-def _literal(value: int, var: Var) -> IntImm | FloatImm:
+def _literal(value: object, name: str, var: Var) -> IntImm | FloatImm:
+    """Return the value of a variable, a number of Python or of NumPy, as a literal."""
     assert var.dtype != "handle"
-    is_fraction = is_float(var.dtype)
-    return FloatImm(float(value), var.dtype) if is_fraction else IntImm(value, var.dtype)
+    expected = f"expected a positive {'number' if is_float(var.dtype) else 'integer'}"
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        if not (is_float(var.dtype) and isinstance(value, float)):
+            raise TypeError(f"{name} can't be {value!r}: {expected}")
+        number: float = value
+    else:
+        number = value.__index__()
+    if number < 1:
+        raise ValueError(f"{name} can't be {number}: {expected}")
+    if is_float(var.dtype):
+        return FloatImm(float(number), var.dtype)
+    if is_integer(var.dtype) and number > smallest_and_largest(var.dtype)[1]:
+        raise ValueError(f"{name} can't be {number}: that does not fit into {var.dtype}")
+    return IntImm(int(number), var.dtype)
 
 
 class _Specializer:

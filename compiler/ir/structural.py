@@ -59,6 +59,9 @@ def structural_equal(
     """Tell whether two programs are the same up to the names of variables and blocks.
 
     A variable that is bound outside what is compared must be the very same one on both sides.
+
+    Raises:
+        TypeError: If one is no program, or part of one.
     """
     return _encode(a) == _encode(b)
 
@@ -67,8 +70,11 @@ def structural_hash(func: PrimFunc) -> str:
     """Return the sha256, in hexadecimal, of what `structural_equal` compares and blocks' names.
 
     Raises:
+        TypeError: If it is no function.
         ValueError: If the function uses a variable that it does not bind.
     """
+    if not isinstance(func, PrimFunc):
+        raise TypeError(f"expected a PrimFunc, got a {type(func).__name__}")
     encoder = _Encoder(with_block_names=True)
     encoder.func(func)
     if encoder.free:
@@ -87,8 +93,10 @@ def _encode(node: PrimFunc | IRModule | Stmt | Expr) -> list[str]:
                 encoder.func(func)
         case Store() | Evaluate() | Let() | Seq() | If() | For() | BlockRealize() | Allocate():
             encoder.stmt(node)
-        case _:
+        case _ if isinstance(node, Expr):
             encoder.expr(node)
+        case _:
+            raise TypeError(f"expected a PrimFunc or an IRModule, got a {type(node).__name__}")
     return encoder.words
 
 

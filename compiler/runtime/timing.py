@@ -41,8 +41,11 @@ def time_evaluator(
 
     Raises:
         ArgumentError: If the arrays do not fit the module.
+        TypeError: If `module` is none.
         ValueError: If `samples` is less than 1.
     """
+    if not isinstance(module, Module):
+        raise TypeError(f"expected a Module, as build returns it, got a {type(module).__name__}")
     if samples < 1:
         raise ValueError(f"samples is {samples}: expected 1 or more")
     run = module.bind(*arrays)

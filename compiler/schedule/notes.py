@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from compiler.ir.nodes import AnnotationDict, AnnotationValue, FloatImm, IntImm, StringImm
 from compiler.schedule.handle import ExprRV, TermRV
+from compiler.te.value import Value
 
 MAX_DEPTH = 16
 
@@ -34,6 +35,8 @@ def checked_note(given: object, depth: int = 0) -> Note:
             return given
         case IntImm(value) | FloatImm(value) | StringImm(value):
             return checked_note(value, depth)
+        case Value(expr=IntImm() | FloatImm() as literal):
+            return checked_note(literal, depth)
         case list() | tuple():
             return tuple(checked_note(item, depth + 1) for item in given)
         case AnnotationDict(items):

@@ -16,10 +16,11 @@ from typing import Any, get_args
 from compiler.ir.nodes import IRModule, PrimFunc
 from compiler.ir.printer import script
 from compiler.schedule.block_methods import BlockMethods
+from compiler.schedule.check_arguments import argument_check
 from compiler.schedule.error import Detail, ScheduleError
 from compiler.schedule.loop_methods import LoopMethods
 from compiler.schedule.sampling_methods import SamplingMethods
-from compiler.schedule.specs import SPECS
+from compiler.schedule.specs import OLD_NAMES, SPECS
 from compiler.schedule.storage_methods import StorageMethods
 from compiler.schedule.tensor_methods import TensorMethods
 from compiler.schedule.trace import Trace
@@ -110,13 +111,20 @@ class Schedule(LoopMethods, BlockMethods, StorageMethods, SamplingMethods, Tenso
         sys.stdout.write(script(self.mod if len(self._functions) > 1 else self.func))
 
 
-def _undone_if_refused(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a refused primitive leave no instruction behind, and its error say as much as asked."""
+def _undone_if_refused(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a refused primitive leave no instruction behind, and its error say as much as asked.
+
+    Arguments of a wrong type are refused before the primitive sees them.
+    """
+    problem_of = argument_check(method, SPECS[name])
 
     @wraps(method)
     def primitive(self: Schedule, *args: Any, **kwargs: Any) -> Any:
         done = len(self._instructions)
         try:
+            problem = problem_of(*args, **kwargs)
+            if problem is not None:
+                raise self._fail(name, problem)
             return method(self, *args, **kwargs)
         except ScheduleError as error:
             del self._instructions[done:]
@@ -126,6 +134,7 @@ def _undone_if_refused(method: Callable[..., Any]) -> Callable[..., Any]:
     return primitive
 
 
-for _name in (*SPECS, "get_block"):
+for _name in (*SPECS, *OLD_NAMES):
     if hasattr(Schedule, _name):
-        setattr(Schedule, _name, _undone_if_refused(getattr(Schedule, _name)))
+        _spec = OLD_NAMES.get(_name, _name)
+        setattr(Schedule, _name, _undone_if_refused(_spec, getattr(Schedule, _name)))

@@ -58,11 +58,11 @@ class State:
         """All functions, as they are now."""
         return IRModule(tuple(self._functions.values()))
 
-    def _function(self, primitive: str, name: str | None) -> PrimFunc:
+    def _function(self, primitive: str, name: object) -> PrimFunc:
         """Return a function by its name; None is the one being worked on."""
         if name is None:
             return self.func
-        if name not in self._functions:
+        if not isinstance(name, str) or name not in self._functions:
             known = ", ".join(self._functions)
             reason = f'there is no function "{name}"; the functions are: {known}'
             raise self._fail(primitive, reason)

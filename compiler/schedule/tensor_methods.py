@@ -130,8 +130,9 @@ class TensorMethods(Queries):
             ScheduleError: If a requirement does not hold.
         """
         handle, func, name = self._find("pad_einsum", block)
-        self._commit(pad_einsum(func, name, padding))
-        self._record("pad_einsum", {"block": handle, "padding": tuple(padding)})
+        multiples = tuple(self._value("pad_einsum", multiple) for multiple in padding)
+        self._commit(pad_einsum(func, name, multiples))
+        self._record("pad_einsum", {"block": handle, "padding": multiples})
 
     def fuse_reduction_epilogue(
         self, reduction_block: BlockRV | str, epilogue_block: BlockRV | str
@@ -177,6 +178,7 @@ class TensorMethods(Queries):
             ScheduleError: If a requirement does not hold.
         """
         handle, func, name = self._find("rolling_buffer", block)
-        self._commit(rolling_buffer(func, name, write_buffer_index))
-        arguments = {"block": handle, "write_buffer_index": write_buffer_index}
+        index = self._value("rolling_buffer", write_buffer_index)
+        self._commit(rolling_buffer(func, name, index))
+        arguments = {"block": handle, "write_buffer_index": index}
         self._record("rolling_buffer", arguments)

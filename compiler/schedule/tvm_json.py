@@ -116,26 +116,35 @@ def _arguments(
             number, mode = rest.pop(0), rest.pop(0)
             found[parameter.name] = [_MODES[mode] if mode in (0, 1) else mode, number]
         else:
-            value = _read(rest.pop(0), parameter)
+            value = _read(rest.pop(0), parameter, where)
             if not (parameter.is_optional and value in ([], None)):
                 found[parameter.name] = value
     return found
 
 
-def _read(value: object, parameter: Parameter) -> object:
+def _read(value: object, parameter: Parameter, where: str) -> object:
     if parameter.kind == "bool" and value in (0, 1):
         return bool(value)
     if parameter.kind == "note":
-        return _read_note(value)
+        return _read_note(value, where)
+    if parameter.kind == "index_map" and isinstance(value, str) and value.startswith('"'):
+        return _unquoted(value, where)
     return value
 
 
-def _read_note(value: object) -> object:
+def _read_note(value: object, where: str) -> object:
     """Read the value of an annotation: a quoted string is a string, another a handle."""
     if isinstance(value, list):
-        return [_read_note(item) for item in value]
+        return [_read_note(item, where) for item in value]
     if isinstance(value, dict):
-        return {"dict": {key: _read_note(item) for key, item in value.items()}}
+        return {"dict": {key: _read_note(item, where) for key, item in value.items()}}
     if isinstance(value, str):
-        return json.loads(value) if value.startswith('"') else {"rv": value}
+        return _unquoted(value, where) if value.startswith('"') else {"rv": value}
     return value
+
+
+def _unquoted(text: str, where: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise TraceError(where, f"{text!r} is no quoted string") from None

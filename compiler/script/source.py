@@ -29,6 +29,8 @@ class Source:
     """A script's text and its name in messages."""
 
     def __init__(self, text: str, filename: str, *, is_indented: bool = False) -> None:
+        if not isinstance(text, str):
+            raise TypeError(f"expected the text of a script, got a {type(text).__name__}")
         text = text.removeprefix("\ufeff")  # the mark that some editors begin a file with
         self._lines = re.split(r"\r\n|\r|\n", text)
         # How far the lines that are parsed stand left of those that are quoted.

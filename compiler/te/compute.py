@@ -6,11 +6,11 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast, overload
 
-from compiler.ir.dtypes import DTYPES, DType, is_integer
+from compiler.ir.dtypes import DType, is_integer
 from compiler.ir.nodes import AnnotationValue, Buffer, Expr, IntImm, Var, dtype_of
 from compiler.ir.simplify import simplify
 from compiler.te.tensor import Compute, Extent, Reduction, Tensor
-from compiler.te.value import ReduceAxis, Value, ValueLike, Variable, as_value
+from compiler.te.value import ReduceAxis, Value, ValueLike, Variable, as_value, require_dtype
 
 ElementFunction: TypeAlias = Callable[..., ValueLike | Reduction]
 """Takes the indices of an element and returns its value."""
@@ -22,9 +22,10 @@ def var(name: str = "tindex", dtype: DType = "int32") -> Variable:
     Raises:
         TypeError: If the type is none of integers.
     """
-    if dtype not in DTYPES or not is_integer(dtype):
+    require_dtype(dtype)
+    if not is_integer(dtype):
         raise TypeError(f"a symbolic variable of type {dtype!r}: expected an integer type")
-    return Variable(Var(name, dtype))
+    return Variable(Var(_name(name), dtype))
 
 
 def size_var(name: str = "size", dtype: DType = "int32") -> Variable:
@@ -45,9 +46,8 @@ def placeholder(
         TypeError: If an extent is no integer or there is no such type.
     """
     extents = shape_of(shape)
-    if dtype not in DTYPES:
-        raise TypeError(f"unknown type {dtype!r}: expected one of {', '.join(sorted(DTYPES))}")
-    return Tensor(Buffer(Var(name, "handle"), extents, dtype))
+    require_dtype(dtype)
+    return Tensor(Buffer(Var(_name(name), "handle"), extents, dtype))
 
 
 def reduce_axis(dom: tuple[Extent, Extent], name: str = "rv") -> ReduceAxis:
@@ -65,7 +65,7 @@ def reduce_axis(dom: tuple[Extent, Extent], name: str = "rv") -> ReduceAxis:
     extent = simplify((Value(stop) - Value(start)).expr)
     if isinstance(extent, IntImm) and extent.value < 1:
         raise ValueError(f"reduction axis {name} is empty: from {dom[0]} to {dom[1]}")
-    return ReduceAxis(Var(name, dtype_of(extent)), start, extent)
+    return ReduceAxis(Var(_name(name), dtype_of(extent)), start, extent)
 
 
 @overload
@@ -127,7 +127,7 @@ def compute(  # noqa: PLR0917 - TVM's arguments
         dtypes = [v.dtype for v in value]
     if not dtypes:
         raise TypeError(f"the element of {name} is no value: expected a tensor expression")
-    definition = Compute(name, indices, extents, value, tuple((attrs or {}).items()))
+    definition = Compute(_name(name), indices, extents, value, tuple((attrs or {}).items()))
     definition.outputs = outputs_of(definition, [(extents, dtype) for dtype in dtypes])
     return definition.outputs if len(dtypes) > 1 else definition.outputs[0]
 
@@ -156,6 +156,12 @@ def shape_of(shape: Sequence[Extent] | Extent) -> tuple[Expr, ...]:
         return tuple(_extent(n) for n in cast("Sequence[Extent]", several))
     except (AttributeError, TypeError):
         raise TypeError(f"expected a shape of integers, got {shape!r}") from None
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str):
+        raise TypeError(f"expected a name, got {name!r}")
+    return name
 
 
 def _extent(extent: Extent) -> Expr:

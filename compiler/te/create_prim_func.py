@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from compiler.ir.limits import size_problem
 from compiler.ir.names import identifier, unique
 from compiler.ir.nodes import TRUE, Block, BlockRealize, Buffer, PrimFunc, Stmt, Var, seq
 from compiler.ir.verify import verify
+from compiler.ir.verify_error import VerifyError
 from compiler.ir.visit import replace_buffers
 from compiler.te.emit import emit
-from compiler.te.tensor import Definition, Scan, Tensor
+from compiler.te.tensor import Compute, Definition, Scan, Tensor
 from compiler.te.value import Variable
 
 
@@ -47,6 +49,7 @@ def create_prim_func(ops: Sequence[Tensor | Variable] | Tensor, name: str = "mai
         taken.add(found)
         return found
 
+    _require_size(definitions)
     nests: list[Stmt] = [emit(definition, naming) for definition in definitions]
     body = replace_buffers(seq(*nests), renamed)
     root = Block("root", (), (), (), body, alloc_buffers=tuple(renamed[t.buffer] for t in inner))
@@ -54,6 +57,23 @@ def create_prim_func(ops: Sequence[Tensor | Variable] | Tensor, name: str = "mai
     func = PrimFunc(name, params, BlockRealize((), TRUE, root), (("tir.noalias", True),))
     verify(func)
     return func
+
+
+def _require_size(definitions: Sequence[Definition]) -> None:
+    """Refuse expressions that recursive passes could not walk through.
+
+    Raises:
+        VerifyError: If one is too large.
+    """
+    for definition in definitions:
+        steps = definition.steps if isinstance(definition, Scan) else (definition,)
+        for step in steps:
+            values = step.values if isinstance(step, Compute) else ()
+            for value in values:
+                problem = size_problem(value.expr)
+                if problem is not None:
+                    what = f"an element of {step.name} is too large: {problem}"
+                    raise VerifyError(what, value.expr)
 
 
 def _needed(tensors: Sequence[Tensor]) -> tuple[list[Definition], list[Tensor]]:

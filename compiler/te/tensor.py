@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from compiler.ir.dtypes import DType, is_integer
 from compiler.ir.nodes import Annotations, Buffer, Expr, IntImm, Load, PrimFunc, Stmt, Var
 from compiler.te.value import ReduceAxis, Value, ValueLike, as_value
 
 Extent: TypeAlias = int | Value
+
+_NOT_ITERABLE = "{} can't be iterated over: its elements are what an index gives, in te.compute"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,6 +149,10 @@ class Tensor:
         """
         return _element(self, (), indices)
 
+    def __iter__(self) -> NoReturn:
+        # Without this, Python would count indices up for ever.
+        raise TypeError(_NOT_ITERABLE.format(self.name))
+
 
 class TensorSlice(Value):
     """A tensor with some of its first indices: `A[i]`, which takes the others as `A[i][j]`."""
@@ -171,6 +177,9 @@ class TensorSlice(Value):
             TypeError: If an index is no integer.
         """
         return _element(self._tensor, self._places, indices)
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(_NOT_ITERABLE.format(self._tensor.name))
 
 
 def _element(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
-from compiler.ir.dtypes import DType, bits, is_float, is_integer, is_signed
+from compiler.ir.dtypes import DTYPES, DType, bits, is_float, is_integer, is_signed
+from compiler.ir.limits import MAX_DEPTH
 from compiler.ir.nodes import (
     ArithOp,
     BinOp,
@@ -30,9 +31,13 @@ if TYPE_CHECKING:
 
 
 class Value:
-    """A scalar that depends on the place in a tensor: an index, an element, a term."""
+    """A scalar that depends on the place in a tensor: an index, an element, a term.
 
-    __slots__ = ("expr", "tensors")
+    Raises:
+        ValueError: If it is nested too deep for a program.
+    """
+
+    __slots__ = ("depth", "expr", "tensors")
 
     def __init__(self, expr: Expr, *operands: Value, tensors: tuple[Tensor, ...] = ()) -> None:
         self.expr = expr
@@ -41,6 +46,12 @@ class Value:
         for operand in operands:
             read.update(dict.fromkeys(operand.tensors))
         self.tensors: tuple[Tensor, ...] = tuple(read)
+        self.depth: int = 1 + max((operand.depth for operand in operands), default=0)
+        if self.depth > MAX_DEPTH:
+            raise ValueError(
+                f"the expression is nested deeper than {MAX_DEPTH} levels: add up by te.sum, or"
+                " define a part as a tensor of its own by te.compute"
+            )
 
     @property
     def dtype(self) -> DType:
@@ -48,7 +59,12 @@ class Value:
         return dtype_of(self.expr)
 
     def astype(self, dtype: DType) -> Value:
-        """Convert to another type."""
+        """Convert to another type.
+
+        Raises:
+            TypeError: If there is no such type.
+        """
+        require_dtype(dtype)
         return self if dtype == self.dtype else Value(Cast(dtype, self.expr), self)
 
     def __add__(self, other: ValueLike) -> Value:
@@ -195,13 +211,28 @@ def const(value: float, dtype: DType) -> Value:
     """Return a constant of a type.
 
     Raises:
-        TypeError: If a number with a fraction is asked for as an integer.
+        TypeError: If there is no such type, the value is no number, or one with a fraction is asked
+            for as an integer.
     """
+    require_dtype(dtype)
+    if not hasattr(value, "__float__"):
+        raise TypeError(f"expected a number to make a constant of, got {value!r}")
     if is_float(dtype):
         return Value(FloatImm(float(value), dtype))
     if int(value) != value:
         raise TypeError(f"expected a constant of type {dtype}, got {value}")
     return Value(IntImm(int(value), dtype))
+
+
+def require_dtype(dtype: object) -> None:
+    """Refuse what is no type of the language.
+
+    Raises:
+        TypeError: If it is none.
+    """
+    if not isinstance(dtype, str) or dtype not in DTYPES:
+        known = ", ".join(sorted(DTYPES))
+        raise TypeError(f"unknown type {dtype!r}: expected one of {known}")
 
 
 def as_value(value: ValueLike | Var, dtype: DType | None = None) -> Value:

@@ -200,3 +200,13 @@ def test_a_constant_of_a_type_is_one_where_a_schedule_takes_it() -> None:
     again = Schedule(parse(MM_RELU.read_text(encoding="utf-8")))
     exec(sch.trace.python(), {"sch": again, "T": T})
     assert structural_equal(again.func, sch.func)
+
+
+def test_a_module_is_made_of_a_class() -> None:
+    with pytest.raises(TypeError, match="expected a class of programs, got a function"):
+        ir_module(lambda: None)  # type: ignore[arg-type]
+
+
+def test_what_is_no_text_is_not_parsed() -> None:
+    with pytest.raises(TypeError, match="expected the text of a script, got a NoneType"):
+        parse(None)  # type: ignore[arg-type]

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -143,3 +144,10 @@ def test_loops_over_other_variables_differ() -> None:
     straight = For(i, IntImm(4), For(j, IntImm(4), Store(a, (i, j), zero)))
     crossed = For(i, IntImm(4), For(j, IntImm(4), Store(a, (j, i), zero)))
     assert not structural_equal(straight, crossed)
+
+
+def test_what_is_no_program_is_not_compared() -> None:
+    untyped: Any = None
+    for use in (lambda: structural_equal(untyped, untyped), lambda: structural_hash(untyped)):
+        with pytest.raises(TypeError, match="expected a PrimFunc"):
+            use()

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
+from compiler import te
 from compiler.ir.nodes import AnnotationDict, BlockRealize
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace import Trace
 from tests.unit.compiler.schedule.refusals import (
     elementwise,
+    matmul_relu,
     refused,
 )
 
@@ -65,3 +67,11 @@ def test_unannotate_refuses_a_key_that_is_not_there() -> None:
     i, _ = sch.get_loops("B")
     with refused(sch, 'there is no annotation "key"; there are: none', at="for i"):
         sch.unannotate(i, "key")
+
+
+def test_a_constant_of_a_type_is_a_number() -> None:
+    sch = Schedule(matmul_relu())
+    note: Any = {"a": te.const(4, "int64"), "b": [te.const(0.5, "float32")]}
+    sch.annotate("Y", "ann", note)
+    again = sch.trace.apply_to(matmul_relu())
+    assert '{"a": 4, "b": [0.5]}' in again.func.script()

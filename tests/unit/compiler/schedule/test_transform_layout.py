@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,9 @@ from compiler import te
 from compiler.driver import build
 from compiler.ir.evaluate import evaluate
 from compiler.ir.nodes import PrimFunc, static_shape
+from compiler.ir.structural import structural_equal
 from compiler.ir.verify import verify
+from compiler.schedule.error import TraceError
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace import Trace
 from tests.unit.compiler.schedule.refusals import (
@@ -250,3 +253,21 @@ def test_what_has_no_known_extent_is_not_divided_twice() -> None:
         sch.transform_block_layout("B", lambda i, j: ((i + 1) // 4, (i + 1) % 4, j))
     with refused(sch, "the extent of the index i // 4 * 4 + j is not understood", at='"B"'):
         sch.transform_layout("B", "B", lambda i, j: (i // 4 * 4 + j, i % 4), 0.5)
+
+
+def test_layouts_come_back_from_the_json_of_tvm() -> None:
+    sch = Schedule(matmul_relu())
+    sch.transform_layout("Y", ("write", 0), lambda i, j: (j, i))
+    sch.transform_block_layout("C", lambda i, j: (i * 16 + j,))
+    fresh = Schedule(matmul_relu())
+    Trace.apply_json_to_schedule(json.loads(json.dumps(sch.trace.as_json())), fresh)
+    assert structural_equal(fresh.func, sch.func)
+
+
+def test_a_damaged_quotation_in_the_json_of_tvm_is_refused() -> None:
+    sch = Schedule(matmul_relu())
+    sch.transform_block_layout("C", lambda i, j: (j, i))
+    damaged: Any = json.loads(json.dumps(sch.trace.as_json()))
+    damaged[0][-1][1][1] = '"lambda'
+    with pytest.raises(TraceError, match="is no quoted string"):
+        Trace.apply_json_to_schedule(damaged, Schedule(matmul_relu()))

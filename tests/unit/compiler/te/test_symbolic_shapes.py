@@ -1,5 +1,7 @@
 """Programs whose extents are fixed later."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -54,3 +56,31 @@ def test_what_is_symbolic_is_not_run() -> None:
     func = te.create_prim_func([A, te.compute((n,), lambda i: A[i], name="B")])
     with pytest.raises((OracleError, ValueError), match="symbolic"):
         interpret(func, {})
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"n": 1.5}, "n can't be 1.5: expected a positive integer"),
+        ({"n": "x"}, "n can't be 'x': expected a positive integer"),
+        ({"n": 0}, "n can't be 0: expected a positive integer"),
+        ({"n": 2**40}, "n can't be 1099511627776: that does not fit into int32"),
+        ({3: 3}, "expected a variable or its name, got 3"),
+        (None, "expected a mapping of variables to integers, got None"),
+    ],
+)
+def test_a_value_that_an_extent_can_not_have_is_refused(values: Any, message: str) -> None:
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    func = te.create_prim_func([A, te.compute((n,), lambda i: A[i] + 1, name="B")])
+    with pytest.raises((TypeError, ValueError)) as caught:
+        func.specialize(values)
+    assert message in str(caught.value)
+
+
+def test_an_extent_may_be_an_integer_of_numpy() -> None:
+    n = te.var("n")
+    A = te.placeholder((n,), name="A")
+    func = te.create_prim_func([A, te.compute((n,), lambda i: A[i] + 1, name="B")])
+    of_numpy: Any = np.int64(5)
+    assert func.specialize({n: of_numpy}).script() == func.specialize({n: 5}).script()

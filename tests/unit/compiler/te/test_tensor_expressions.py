@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -246,3 +247,63 @@ def test_an_axis_that_is_not_reduced_over_is_refused() -> None:
     B = te.compute((4,), lambda i: te.sum(A[i, r], axis=k), name="B")
     with pytest.raises(VerifyError, match="variable r is not defined here"):
         te.create_prim_func([A, B])
+
+
+def test_a_tensor_is_no_iterable() -> None:
+    A = te.placeholder((4, 4), name="A")
+    for elements in (A, A[0]):
+        with pytest.raises(TypeError, match="A can't be iterated over"):
+            list(elements)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("dtype", ["float31", None, [], 1])
+def test_an_unknown_type_is_refused_where_it_is_given(dtype: Any) -> None:
+    A = te.placeholder((4,), name="A")
+    uses: list[Callable[[], object]] = [
+        lambda: A[0].astype(dtype),
+        lambda: te.const(1, dtype),
+        lambda: te.var("n", dtype),
+        lambda: te.placeholder((4,), dtype),
+    ]
+    for use in uses:
+        with pytest.raises(TypeError, match="unknown type"):
+            use()
+
+
+@pytest.mark.parametrize("name", [None, 3])
+def test_a_name_is_a_string(name: Any) -> None:
+    uses: list[Callable[[], object]] = [
+        lambda: te.placeholder((4,), name=name),
+        lambda: te.compute((4,), lambda i: i, name=name),
+        lambda: te.reduce_axis((0, 4), name),
+        lambda: te.var(name),
+    ]
+    for use in uses:
+        with pytest.raises(TypeError, match="expected a name"):
+            use()
+
+
+def test_an_expression_that_is_nested_too_deep_is_refused() -> None:
+    A = te.placeholder((4,), name="A")
+
+    def element(i: te.Value) -> te.Value:
+        total = A[i]
+        for _ in range(5000):
+            total = total + A[i]
+        return total
+
+    with pytest.raises(ValueError, match=r"nested deeper than 128 levels: add up by te\.sum"):
+        te.compute((4,), element)
+
+
+def test_an_element_that_is_nested_too_deep_is_refused() -> None:
+    A = te.placeholder((4,), name="A")
+
+    def element(i: te.Value) -> te.Value:
+        value = A[i]
+        for _ in range(30):
+            value = te.sigmoid(value) * te.tanh(value)
+        return value
+
+    with pytest.raises(VerifyError, match="an element of B is too large: "):
+        te.create_prim_func([A, te.compute((4,), element, name="B")])
