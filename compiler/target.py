@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 import platform
 import re
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 
 import llvmlite.binding as llvm
+
+from compiler.cores import available_cores
 
 MAX_CORES = 1024
 
@@ -175,11 +176,6 @@ def host_cpu() -> str:
 def host_features() -> str:
     """Return this host's CPU features as LLVM writes them, `+avx2,-sse4a,...`."""
     return str(llvm.get_host_cpu_features().flatten())
-
-
-def available_cores() -> int:
-    """Return how many cores this process may run on."""
-    return len(os.sched_getaffinity(0))
 
 
 @lru_cache(maxsize=256)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compiler.cores import available_cores
 from compiler.ir.flops import flops
 from compiler.ir.nodes import PrimFunc
 from compiler.ir.printer import script
@@ -11,7 +12,7 @@ from compiler.ops.error import OperatorError
 from compiler.ops.spec import from_spec
 from compiler.script.error import ScriptError
 from compiler.script.parser import parse
-from compiler.target import Target, TargetError, available_cores
+from compiler.target import Target, TargetError
 from loopwright.models import Workload
 from service.errors import Flaw, InvalidRequestError
 from service.store.workloads import NewWorkload

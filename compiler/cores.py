@@ -1,0 +1,54 @@
+"""How many cores this process may keep busy: what its affinity and its control groups grant.
+
+A quota of a control group is CPU time, not cores: more threads than it covers run in turns and are
+stopped in turns, which hurts a loop whose threads wait for each other.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+_MEMBERSHIP = Path("/proc/self/cgroup")
+_ROOT = Path("/sys/fs/cgroup")
+
+
+def available_cores() -> int:
+    """Return how many cores this process may keep busy; at least 1."""
+    granted = min(len(os.sched_getaffinity(0)), quota_cores(_MEMBERSHIP, _ROOT))
+    return max(1, int(granted))
+
+
+def quota_cores(membership: Path, root: Path) -> float:
+    """Return how many cores' time the control groups of a process grant; infinity without a limit.
+
+    A group has what all groups around it have, so the least quota on the way up counts.
+
+    Args:
+        membership: The groups of the process, as `/proc/PID/cgroup` lists them.
+        root: Where control groups are mounted: version 2 here, or version 1 in a folder `cpu`.
+    """
+    least = math.inf
+    with suppress(OSError):
+        for line in membership.read_text().splitlines():
+            _, controllers, path = line.split(":", 2)
+            if controllers and "cpu" not in controllers.split(","):
+                continue
+            base = root / "cpu" if controllers else root
+            group = PurePosixPath(path)
+            for each in (group, *group.parents):
+                least = min(least, _quota(base / str(each).lstrip("/")))
+    return least
+
+
+def _quota(group: Path) -> float:
+    """Return the quota of one group, in cores; infinity if it has none, or says none."""
+    with suppress(OSError, ValueError):
+        quota, period = (group / "cpu.max").read_text().split()
+        return math.inf if quota == "max" else int(quota) / int(period)
+    with suppress(OSError, ValueError):
+        micros = int((group / "cpu.cfs_quota_us").read_text())
+        return math.inf if micros < 0 else micros / int((group / "cpu.cfs_period_us").read_text())
+    return math.inf
