@@ -154,10 +154,6 @@ def _divide(a: Affine, divisor: int, ranges: Ranges) -> Affine:
             tuple((t, c // common) for t, c in rest.terms), rest.const // common, a.dtype
         )
         return quotient + _divide(shrunk, divisor // common, ranges)
-    parts = _coarse_and_fine(rest, divisor, ranges)
-    if parts is not None:
-        coarse, _, step = parts
-        return quotient + _divide(coarse, divisor // step, ranges)
     match rest.terms, rest.const:
         case (((BinOp("//", inner, IntImm(first)), 1),), 0) if first > 0:
             return quotient + _divide(affine(inner), first * divisor, ranges)
@@ -181,10 +177,6 @@ def _modulo(a: Affine, divisor: int, ranges: Ranges) -> Affine:
         )
         offset = Affine((), rest.const % common, a.dtype)
         return _modulo(shrunk, divisor // common, ranges).scaled(common) + offset
-    parts = _coarse_and_fine(rest, divisor, ranges)
-    if parts is not None:
-        coarse, fine, step = parts
-        return _modulo(coarse, divisor // step, ranges).scaled(step) + fine
     match rest.terms, rest.const:
         case (((BinOp("%", inner, IntImm(first)), 1),), 0) if first > 0 and first % divisor == 0:
             return _modulo(affine(inner), divisor, ranges)
@@ -194,24 +186,6 @@ def _modulo(a: Affine, divisor: int, ranges: Ranges) -> Affine:
         case _:
             pass
     return affine(BinOp("%", rest.to_expr(), IntImm(divisor, a.dtype)))
-
-
-def _coarse_and_fine(
-    form: Affine, divisor: int, ranges: Ranges
-) -> tuple[Affine, Affine, int] | None:
-    """Return `a`, `r` and `g` where a form is g * a + r, r is in 0, ..., g - 1, and g divides.
-
-    Then (g * a + r) // (g * m) is a // m, and (g * a + r) % (g * m) is g * (a % m) + r.
-    """
-    for step in sorted({math.gcd(divisor, c) for _, c in form.terms}, reverse=True):
-        if step == 1:
-            break
-        fine = Affine(tuple(t for t in form.terms if t[1] % step), form.const % step, form.dtype)
-        interval = affine_bounds(fine, ranges)
-        if interval is not None and interval[0] >= 0 and interval[1] < step:
-            coarse = tuple((a, c // step) for a, c in form.terms if c % step == 0)
-            return Affine(coarse, form.const // step, form.dtype), fine, step
-    return None
 
 
 def _extremum(is_min: bool, a: Affine, b: Affine, ranges: Ranges) -> Affine:

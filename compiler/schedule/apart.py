@@ -9,7 +9,9 @@ from collections.abc import Set as AbstractSet
 from compiler.ir.affine import Affine
 from compiler.ir.bounds import affine_bounds
 from compiler.ir.nodes import Var
-from compiler.schedule.digits import Extents, determined, variables
+from compiler.schedule.digits import Extents, Guards, determined, variables
+
+_NOTHING: Guards = {}
 
 
 def tells_apart(
@@ -17,6 +19,7 @@ def tells_apart(
     moving: AbstractSet[Var],
     standing: AbstractSet[Var],
     extents: Extents,
+    guards: Guards = _NOTHING,
 ) -> bool:
     """Tell whether accesses under different values of some variables never meet.
 
@@ -28,9 +31,10 @@ def tells_apart(
         moving: The variables.
         standing: Variables that are the same for all accesses; all others move freely.
         extents: How many values each variable takes.
+        guards: What holds wherever an access happens.
     """
     parts = common_parts(accesses, moving, standing, extents)
-    return moving <= determined(parts, extents, standing)
+    return moving <= determined(parts, extents, standing, guards)
 
 
 def common_parts(
@@ -55,7 +59,7 @@ def _common_part(
     fixed = [_select(form, lambda v: v <= outer) for form in forms]
     part = parts[0]
     interval = affine_bounds(part, extents)
-    if not part.terms or interval is None:
+    if not part.terms:
         return None
     if any((p - part).terms for p in parts) or any((f - fixed[0]).terms for f in fixed):
         return None
@@ -66,7 +70,7 @@ def _common_part(
     width = _width([_fine(rest, greatest) for rest in rests], extents)
     if width is None or width >= math.gcd(*(scale for _, scale in part.terms)):
         return None
-    if coarse and interval[1] - interval[0] + width >= math.gcd(*coarse):
+    if coarse and (interval is None or interval[1] - interval[0] + width >= math.gcd(*coarse)):
         return None
     return part
 

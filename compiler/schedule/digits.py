@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from compiler.ir.affine import Affine, affine
 from compiler.ir.nodes import BinOp, Expr, IntImm, Var
+from compiler.ir.simplify import normal, recombine
 from compiler.ir.visit import walk
 
 Terms: TypeAlias = frozenset[tuple[Expr, int]]
@@ -51,17 +52,59 @@ def extent_or_unknown(extent: Expr) -> int:
     return extent.value if isinstance(extent, IntImm) else UNKNOWN
 
 
+def canonical(expr: Expr, extents: Extents) -> Affine:
+    """Return the linear normal form of an index, in which a digit is `x // low % extent`.
+
+    Never `x % (low * extent) // low`: what is equal shall look the same.
+    """
+    form = normal(expr, extents)
+    total = Affine((), form.const, form.dtype)
+    for atom, scale in form.terms:
+        match atom:
+            case BinOp("//", BinOp("%", value, IntImm(period)), IntImm(low)) if (
+                low > 0 and period % low == 0
+            ):
+                count = IntImm(period // low, form.dtype)
+                digit = BinOp("%", BinOp("//", value, IntImm(low, form.dtype)), count)
+                total += normal(digit, extents).scaled(scale)
+            case _:
+                total += Affine(((atom, scale),), 0, form.dtype)
+    return recombine(total)
+
+
+def as_written(form: Affine) -> Affine:
+    """Return a form in which digits are written as `x % (low * extent) // low`."""
+    terms: list[tuple[Expr, int]] = []
+    for atom, scale in form.terms:
+        match atom:
+            case BinOp("%", BinOp("//", value, IntImm(low)), IntImm(extent)) if low > 0:
+                period = IntImm(low * extent, form.dtype)
+                digit = BinOp("//", BinOp("%", value, period), IntImm(low, form.dtype))
+                terms.append((digit, scale))
+            case _:
+                terms.append((atom, scale))
+    return Affine(tuple(terms), form.const, form.dtype)
+
+
 def determined(
-    forms: Iterable[Affine], extents: Extents, known: Iterable[Var] = ()
+    forms: Iterable[Affine],
+    extents: Extents,
+    known: Iterable[Var] = (),
+    guards: Guards = _NO_GUARDS,
 ) -> frozenset[Var]:
-    """Return the variables that the values of some forms determine, given the `known` ones."""
+    """Return the variables that the values of some forms determine, given the `known` ones.
+
+    Args:
+        guards: What holds wherever the forms are looked at.
+    """
     found = set(known) | {var for var, extent in extents.items() if extent == 1}
     pending = list(forms)
+    pending += _divided(pending)
     digits: dict[Source, set[tuple[int, int]]] = {}
     while True:
         before = (len(found), sum(map(len, digits.values())), len(pending))
         for form in pending:
-            for digit in _separated(_without(form, found), extents):
+            for digit in _separated(_without(form, found), extents, guards):
                 digits.setdefault(digit.source, set()).add((digit.low, digit.extent))
                 if _is_complete(digits[digit.source], digit.limit):
                     if isinstance(digit.source, Var):
@@ -70,6 +113,16 @@ def determined(
                         pending.append(Affine(tuple(digit.source), 0))
         if before == (len(found), sum(map(len, digits.values())), len(pending)):
             return frozenset(found)
+
+
+def _divided(forms: Iterable[Affine]) -> list[Affine]:
+    """Return each `x` of which some forms are the quotient and the remainder by one number."""
+    seen: dict[tuple[Expr, Expr], set[str]] = {}
+    for form in forms:
+        atom = form.terms[0][0] if len(form.terms) == 1 else None
+        if isinstance(atom, BinOp) and atom.op in ("//", "%"):
+            seen.setdefault((atom.lhs, atom.rhs), set()).add(atom.op)
+    return [affine(lhs) for (lhs, _), ops in seen.items() if len(ops) == 2]
 
 
 def reach(
@@ -135,9 +188,9 @@ def _are_independent(digits: Sequence[Place]) -> bool:
     return greatest < digits[0][2]
 
 
-def _separated(form: Affine, extents: Extents) -> list[Digit]:
+def _separated(form: Affine, extents: Extents, guards: Guards) -> list[Digit]:
     """Return the digits of a form if its value tells each of them, else none."""
-    digits = _digits(form, extents, _NO_GUARDS)
+    digits = _digits(form, extents, guards)
     if digits is None:
         return []
     span = 1
@@ -182,29 +235,31 @@ def count_of(atom: Expr, extents: Extents) -> int | None:
 
 
 def _digit(atom: Expr, scale: int, extents: Extents, guards: Guards) -> Digit | None:
-    inner, extent = _operation(atom, "%")
-    inner, low = _operation(inner, "//")
-    base, modulus = _operation(inner, "%")
-    if low is not None and modulus is not None:
-        # x % a // low is x // low % (a // low) where low divides a.
-        if extent is not None or modulus % low:
+    low, extent = 1, None
+    inner = atom
+    while isinstance(inner, BinOp) and isinstance(inner.rhs, IntImm) and inner.rhs.value > 0:
+        number = inner.rhs.value
+        if inner.op == "//":
+            low *= number
+        elif inner.op != "%":
+            break
+        elif number % low == 0 and _fits(extent, number // low):
+            # x % a // low is x // low % (a // low) where low divides a.
+            extent = min(number // low, extent or number)
+        else:
             return None
-        inner, extent = base, modulus // low
+        inner = inner.lhs
     found = _source(inner, extents, guards)
     if found is None:
         return None
     source, limit = found
-    most = -(-limit // (low or 1))
-    return Digit(source, limit, low or 1, most if extent is None else min(extent, most), scale)
+    most = -(-limit // low)
+    return Digit(source, limit, low, most if extent is None else min(extent, most), scale)
 
 
-def _operation(expr: Expr, op: str) -> tuple[Expr, int | None]:
-    """Return `x` and `c` where `expr` is `x op c` for a positive `c`, else `expr` and None."""
-    match expr:
-        case BinOp(found, lhs, IntImm(value)) if found == op and value > 0:
-            return lhs, value
-        case _:
-            return expr, None
+def _fits(extent: int | None, period: int) -> bool:
+    """Tell whether a remainder by `period`, and then by `extent`, is one by the lesser of them."""
+    return extent is None or extent >= period or period % extent == 0
 
 
 def _source(expr: Expr, extents: Extents, guards: Guards) -> tuple[Source, int] | None:

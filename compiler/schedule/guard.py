@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from compiler.ir.affine import Affine
@@ -10,11 +10,14 @@ from compiler.ir.bounds import affine_bounds
 from compiler.ir.dtypes import is_integer
 from compiler.ir.nodes import TRUE, BinOp, Compare, Expr, For, IntImm, Logic, Var, dtype_of
 from compiler.ir.simplify import equal, normal
+from compiler.ir.visit import walk
 from compiler.schedule.access import Access
 from compiler.schedule.digits import (
     UNKNOWN,
     Extents,
+    Guards,
     Terms,
+    canonical,
     extent_or_unknown,
     reach,
     terms_of,
@@ -22,10 +25,11 @@ from compiler.schedule.digits import (
     variables_of,
 )
 from compiler.schedule.range_guard import simplest_bound
-from compiler.schedule.region import Span, span_of
+from compiler.schedule.region import Span, separated, span_of
 from compiler.schedule.site import Site, conditions
 
 _NOTHING: Extents = {}
+_MAX_DERIVED = 64
 
 
 def conjuncts(predicate: Expr) -> tuple[Expr, ...]:
@@ -74,25 +78,34 @@ def bounds_of(conditions: tuple[Expr, ...], extents: Extents) -> dict[Terms, int
     return found
 
 
-def is_implied(condition: Expr, by: tuple[Expr, ...], extents: Extents) -> bool:
-    """Tell whether `x < b` follows from one of some conditions, by `c * x + rest < d`."""
-    wanted = upper_bound(condition, extents)
-    if wanted is None or not wanted[0]:
-        return False
-    terms, bound = dict(wanted[0]), wanted[1]
-    for other in by:
-        given = upper_bound(other, extents)
-        if given is None:
-            continue
-        others = dict(given[0])
-        atom, scale = next(iter(terms.items()))
-        factor = others.get(atom, 0) // scale
-        rest = tuple((a, c) for a, c in others.items() if a not in terms)
-        least = affine_bounds(Affine(rest, 0), extents)
-        matches = all(others.get(a) == factor * c for a, c in terms.items())
-        if matches and factor > 0 and least and (given[1] - 1 - least[0]) // factor < bound:
-            return True
-    return False
+def derived(guards: Guards, forms: Iterable[Affine], extents: Extents) -> dict[Terms, int]:
+    """Return guards and what they say of the quotients of sums that occur in some forms.
+
+    Where `x < 288`, `x // 16` is below 18. In the forms it is written as simplification writes it.
+    """
+    found = dict(guards)
+    if not guards:
+        return found
+    divisors = {
+        node.rhs.value
+        for form in forms
+        for atom, _ in form.terms
+        for node in walk(atom)
+        if isinstance(node, BinOp) and node.op in ("//", "%") and isinstance(node.rhs, IntImm)
+    }
+    pending = list(guards.items())
+    while pending and len(found) < _MAX_DERIVED:
+        terms, bound = pending.pop()
+        total = Affine(tuple(terms), 0).to_expr()
+        for divisor in divisors:
+            if divisor < 2 or bound % divisor:
+                continue
+            part = canonical(BinOp("//", total, IntImm(divisor, dtype_of(total))), extents)
+            limit = bound // divisor
+            if part.terms and not part.const and limit < found.get(terms_of(part), UNKNOWN):
+                found[terms_of(part)] = limit
+                pending.append((terms_of(part), limit))
+    return found
 
 
 def dense_spans(site: Site, fixed: AbstractSet[Var]) -> tuple[Span, ...] | None:
@@ -151,6 +164,7 @@ def _dense(
     if conditions(site):
         return None
     extents = {**site.extents, **inner} if inner else site.extents
+    forms = [separated(form, fixed, extents) for form in forms]
     guards = _cutting_guards(site, forms, limits, extents)
     if guards is None:
         return None
@@ -173,12 +187,13 @@ def _dense(
         parts.append(Affine(tuple(moving), 0, form.dtype))
         sizes.append(size)
 
-    used = reach(parts, sizes, extents, guards)
+    used = reach(parts, sizes, extents, derived(guards, parts, extents))
     if used is None:
         return None
     told = {var for form in forms for var in variables_of(form)}
     for guard in guards.items():
-        is_idle = guard[0] in used or _is_harmless(guard, forms, limits, extents)
+        is_used = not used.isdisjoint(derived(dict([guard]), parts, extents))
+        is_idle = is_used or _is_harmless(guard, forms, limits, extents)
         if not is_idle and not _lets_begin(guard, told, fixed, extents):
             return None
     return tuple(spans)

@@ -20,7 +20,8 @@ from compiler.ir.affine import Affine
 from compiler.ir.nodes import Buffer, For, Var
 from compiler.schedule.apart import tells_apart
 from compiler.schedule.coverage import covers_reads
-from compiler.schedule.digits import variables_of
+from compiler.schedule.digits import Guards, Terms, variables_of
+from compiler.schedule.guard import bounds_of, conjuncts, derived
 from compiler.schedule.kind import Unknown, is_commutative
 from compiler.schedule.reduction import why_not_once
 from compiler.schedule.scope import Scope
@@ -62,16 +63,40 @@ class Nest:
 
 def is_apart(nest: Nest, buffer: Buffer) -> bool:
     """Tell whether different iterations of a nest touch different elements of a buffer."""
-    forms: list[tuple[Affine, ...]] = []
+    sites = [site for site in nest.sites if site.touches(buffer)]
+    accesses = [(site, access) for site in sites for access in site.facts.accesses(buffer)]
     extents: dict[Var, int] = {}
-    outer: frozenset[Var] = frozenset()
-    for site in nest.sites:
-        outer = nest.outer(site)
-        for access in site.facts.accesses(buffer):
-            forms.append(site.indices(access))
-            extents.update(site.extents)
-            extents.update(access.inner)
-    return tells_apart(forms, nest.moving, outer, extents)
+    guards: dict[Terms, int] | None = None
+    for site in sites:
+        extents.update(site.extents)
+        own = bounds_of(conjuncts(site.realize.predicate), site.extents)
+        guards = _common_guards(guards, own)
+    for _, access in accesses:
+        extents.update(access.inner)
+    for terms, bound in (guards or {}).items():
+        if all(scale > 0 for _, scale in terms):
+            # Where i * 8 + j is below 20, i is below 3.
+            for atom, scale in terms:
+                if isinstance(atom, Var) and atom in extents:
+                    extents[atom] = min(extents[atom], max(-(-bound // scale), 1))
+
+    def is_told(forms: Sequence[tuple[Affine, ...]], known: Guards) -> bool:
+        return tells_apart(forms, nest.moving, nest.outer(sites[0]), extents, known)
+
+    forms = [site.indices(access) for site, access in accesses]
+    flat = [form for indices in forms for form in indices]
+    if is_told(forms, derived(guards or {}, flat, extents)):
+        return True
+    # Simplifying takes digits of one number apart: they may tell more as they are.
+    plain = [site.indices_as_they_are(access) for site, access in accesses]
+    return is_told(plain, guards or {})
+
+
+def _common_guards(known: dict[Terms, int] | None, more: Guards) -> dict[Terms, int]:
+    """Return what holds in several blocks, given the guards of each."""
+    if known is None:
+        return dict(more)
+    return {terms: max(known[terms], more[terms]) for terms in known.keys() & more.keys()}
 
 
 def is_own(nest: Nest, buffer: Buffer) -> bool:

@@ -8,17 +8,13 @@ of the kind, it stays as it stands. (TVM's iterator maps write the same form.)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from compiler.ir.affine import Affine, affine
 from compiler.ir.nodes import BinOp, Expr, IntImm, Var, dtype_of
 from compiler.ir.simplify import normal
-from compiler.schedule.digits import Extents, variables
-
-Bounds: TypeAlias = Mapping[frozenset[tuple[Expr, int]], int]
-"""Known upper bounds of sums of loops, by their terms."""
+from compiler.schedule.digits import Extents, Guards, variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +74,7 @@ class _NoFormError(Exception):
 
 
 def in_iter_form(
-    values: Sequence[Expr], extents: Extents, bounds: Bounds, *, keep_units: bool
+    values: Sequence[Expr], extents: Extents, bounds: Guards, *, keep_units: bool
 ) -> tuple[Expr, ...] | None:
     """Return the values of a block's iterators as sums of digits, None if one is nothing such.
 
@@ -95,7 +91,7 @@ def in_iter_form(
 
 
 class _Reader:
-    def __init__(self, extents: Extents, bounds: Bounds, *, keep_units: bool) -> None:
+    def __init__(self, extents: Extents, bounds: Guards, *, keep_units: bool) -> None:
         self._extents = extents
         self._bounds = bounds
         self._keep_units = keep_units

@@ -19,7 +19,7 @@ from compiler.ir.nodes import (
     Var,
     dtype_of,
 )
-from compiler.schedule.digits import UNKNOWN, Extents, extent_or_unknown
+from compiler.schedule.digits import UNKNOWN, Extents, as_written, extent_or_unknown
 from compiler.schedule.error import Refuse
 from compiler.schedule.guard import conjunction
 from compiler.schedule.kind import Unknown
@@ -151,7 +151,7 @@ def make_nest(
     guards: list[Expr] = []
     extents = dict(around)
     for iter_var, given in zip(block.iter_vars, spans, strict=True):
-        span = Span(without_units(given.low, around), given.extent)
+        span = Span(as_written(without_units(given.low, around)), given.extent)
         value = span.low
         dtype = dtype_of(iter_var.var)
         if span.extent > 1 or keep_unit_loops:

@@ -21,8 +21,8 @@ from compiler.ir.nodes import (
 from compiler.ir.visit import substitute, transform
 from compiler.schedule.access import facts_of
 from compiler.schedule.digits import Extents, extent_or_unknown
-from compiler.schedule.guard import conjunction, conjuncts, upper_bound
-from compiler.schedule.iter_form import Bounds, in_iter_form
+from compiler.schedule.guard import bounds_of, conjunction, conjuncts
+from compiler.schedule.iter_form import in_iter_form
 
 
 def rebind(
@@ -73,16 +73,6 @@ def rebind(
         case _:
             new = substitute(stmt, values)
             return new if guard is None else If(guard, new)
-
-
-def bounds_of(conditions: tuple[Expr, ...], extents: Extents) -> Bounds:
-    """Return what conditions say of sums of loops."""
-    found: dict[frozenset[tuple[Expr, int]], int] = {}
-    for condition in conditions:
-        bound = upper_bound(condition, extents)
-        if bound is not None:
-            found[bound[0]] = min(bound[1], found.get(bound[0], bound[1]))
-    return found
 
 
 def _block(block: Block, values: Mapping[Var, Expr]) -> Block:

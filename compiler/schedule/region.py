@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -11,7 +12,7 @@ from compiler.ir.affine import Affine, affine
 from compiler.ir.bounds import Interval, affine_bounds
 from compiler.ir.nodes import BinOp, Expr, IntImm, Var
 from compiler.ir.simplify import normal
-from compiler.schedule.digits import Extents, variables
+from compiler.schedule.digits import UNKNOWN, Extents, canonical, variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ def span_of(form: Affine, fixed: Iterable[Var], extents: Extents) -> Span | None
         width = scale * (part.extent - 1)
         low += part.low.scaled(scale)
         least, most = least + min(width, 0), most + max(width, 0)
-    return Span(low + Affine((), least, form.dtype), most - least + 1)
+    return Span(low + Affine((), least, form.dtype), min(most - least + 1, UNKNOWN))
 
 
 def _atom_span(atom: Expr, standing: set[Var], extents: Extents) -> Span | None:
@@ -84,6 +85,41 @@ def _periods(span: Span, divisor: int) -> int:
 
 def _constant(interval: Interval) -> Span:
     return Span(Affine((), interval[0]), interval[1] - interval[0] + 1)
+
+
+def separated(form: Affine, fixed: AbstractSet[Var], extents: Extents) -> Affine:
+    """Return a form whose quotients and remainders mix what is fixed with what moves no more.
+
+    Where r runs over 0, ..., g - 1, (g * a + r) // (g * m) is a // m, and (g * a + r) % (g * m) is
+    g * (a % m) + r.
+    """
+    total = Affine((), form.const, form.dtype)
+    for atom, scale in form.terms:
+        names = variables(atom)
+        part = Affine(((atom, 1),), 0, form.dtype)
+        if names & fixed and not names <= fixed:
+            part = _separated(atom, fixed, extents) or part
+        total += part.scaled(scale)
+    return total
+
+
+def _separated(atom: Expr, fixed: AbstractSet[Var], extents: Extents) -> Affine | None:
+    match atom:
+        case BinOp("//" | "%" as op, value, IntImm(divisor)) if divisor > 0:
+            inner = affine(value)
+        case _:
+            return None
+    coarse = tuple((a, c) for a, c in inner.terms if variables(a) <= fixed)
+    step = math.gcd(divisor, *(c for _, c in coarse))
+    moving = tuple(term for term in inner.terms if term not in coarse)
+    fine = Affine(moving, inner.const % step, inner.dtype)
+    interval = affine_bounds(fine, extents)
+    if not coarse or interval is None or interval[0] < 0 or interval[1] >= step:
+        return None
+    whole = Affine(tuple((a, c // step) for a, c in coarse), inner.const // step, inner.dtype)
+    rest = IntImm(divisor // step, inner.dtype)
+    divided = canonical(BinOp(op, whole.to_expr(), rest), extents)
+    return divided if op == "//" else divided.scaled(step) + fine
 
 
 def hull(a: Span | None, b: Span | None) -> Span | None:

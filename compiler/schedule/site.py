@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from compiler.ir.affine import Affine
+from compiler.ir.affine import Affine, affine
 from compiler.ir.nodes import (
     Block,
     BlockRealize,
@@ -22,10 +22,9 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.simplify import normal, recombine
 from compiler.ir.visit import substitute, walk
 from compiler.schedule.access import Access, Facts, facts_of
-from compiler.schedule.digits import Extents
+from compiler.schedule.digits import Extents, canonical
 from compiler.schedule.error import Refuse
 from compiler.schedule.kind import BlockKind, Unknown, extents_of_iterators, kind_of
 from compiler.schedule.tree import Path, children, extents_of, realize_at
@@ -86,7 +85,7 @@ class Site:
     @cached_property
     def values(self) -> tuple[Affine, ...]:
         """The iterators' values in linear normal form."""
-        return tuple(recombine(normal(v, self.extents)) for v in self.realize.iter_values)
+        return tuple(canonical(value, self.extents) for value in self.realize.iter_values)
 
     def is_under(self, stmt: Stmt) -> bool:
         """Tell whether the block lies below a statement."""
@@ -105,7 +104,11 @@ class Site:
         if isinstance(index, Var) and index in self._values_of:
             return self._values_of[index]
         extents = {**self.extents, **access.inner} if access.inner else self.extents
-        return recombine(normal(substitute(index, self.bindings), extents))
+        return canonical(substitute(index, self.bindings), extents)
+
+    def indices_as_they_are(self, access: Access) -> tuple[Affine, ...]:
+        """Return the indices of an access in terms of loops, quotients and remainders untouched."""
+        return tuple(affine(substitute(index, self.bindings)) for index in access.indices)
 
     @cached_property
     def _values_of(self) -> dict[Var, Affine]:
