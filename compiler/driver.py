@@ -14,6 +14,7 @@ from compiler.passes.align_buffers import alignments_of
 from compiler.passes.check_indices import check_indices
 from compiler.passes.compact_buffers import compact_buffers, private_buffers
 from compiler.passes.error import LoweringError
+from compiler.passes.hoist_loads import hoist_loads
 from compiler.passes.insert_barriers import insert_barriers
 from compiler.passes.layout import strides_of
 from compiler.passes.mark_pipelines import mark_pipelines
@@ -55,7 +56,7 @@ def lower(func: PrimFunc, target: Target) -> Stmt:
     body = mark_pipelines(resolve_views(check_indices(func.body)))
     stmt = _lower_threads(body) if has_threads(body) else _lower_loops(body)
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
-    return promote_accumulators(stmt, register_file_bytes)
+    return hoist_loads(promote_accumulators(stmt, register_file_bytes))
 
 
 def _lower_loops(body: Stmt) -> Stmt:
