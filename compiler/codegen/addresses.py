@@ -16,7 +16,7 @@ from compiler.ir.affine import Affine
 from compiler.ir.bounds import bounds
 from compiler.ir.dtypes import size_bytes
 from compiler.ir.nodes import Buffer, Expr, IntImm, Var
-from compiler.ir.simplify import normal
+from compiler.ir.simplify import normal, recombine
 from compiler.ir.vectors import as_ramp
 from compiler.ir.visit import substitute, walk
 from compiler.passes.layout import strides_of
@@ -121,7 +121,7 @@ class AddressEmitter(InstructionEmitter, ABC):
             base = base + normal(part.base, self.extents).scaled(stride)
             step += part.stride * stride
             lanes = max(lanes, part.lanes)
-        return _Form(base, step, lanes)
+        return _Form(recombine(base), step, lanes)
 
     def _scattered(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Address:
         """Return an address whose lanes lie wherever a vector of offsets says."""

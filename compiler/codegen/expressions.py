@@ -8,8 +8,10 @@ reassociation, no assumption about NaN or infinity.
 from __future__ import annotations
 
 from compiler.codegen.addresses import Address, AddressEmitter, Lane
+from compiler.codegen.conditions import Conditions
 from compiler.codegen.instructions import Value
 from compiler.codegen.math_functions import LIBRARY_FUNCTIONS, expand
+from compiler.codegen.strided_loads import is_strided, strided_load
 from compiler.codegen.types import (
     element_alignment,
     is_narrow,
@@ -55,6 +57,10 @@ _INDEX: DType = "int64"
 
 class ExpressionEmitter(AddressEmitter):
     """Emits expressions under the current bindings, and under the mask of a vector condition."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conditions = Conditions()
 
     def integer(self, expr: Expr) -> Value:
         """Emit an index expression as a 64-bit integer or a vector of them."""
@@ -207,7 +213,10 @@ class ExpressionEmitter(AddressEmitter):
 
     def _conditional(self, expr: Conditional) -> Value:
         """Evaluate one side only: by branches, or where lanes differ by masking their loads."""
-        condition = self.value(expr.condition)
+        known = self.conditions.known(expr.condition, self.env, self.extents)
+        if isinstance(known, IntImm):
+            return self.value(expr.then if known.value else expr.otherwise)
+        condition = self.value(known)
         if condition.lanes > 1:
             then = self._masked(condition, expr.then)
             inverse = self.binary("xor", "i1", condition, Value("true", 0))
@@ -340,6 +349,16 @@ class ExpressionEmitter(AddressEmitter):
             self.externals.add(f"declare {kind} {name}(ptr, <{lanes} x i1>, {kind})")
             pointer = f"ptr align {align} {address.pointer.name}"
             return self.emit(f"call {kind} {name}({pointer}, {test}, {kind} {zero})")
+        if address.stride is not None and is_strided(address.stride, lanes):
+            return strided_load(
+                self,
+                address.pointer.name,
+                scalar,
+                lanes=lanes,
+                stride=address.stride,
+                align=align,
+                mask=None if mask is None else self.widen(mask, "i1", lanes).name,
+            )
         pointers = self.pointers(dtype, address, lanes)
         name = f"@llvm.masked.gather.{suffix}.v{lanes}p0"
         self.externals.add(f"declare {kind} {name}(<{lanes} x ptr>, <{lanes} x i1>, {kind})")
