@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias, assert_never
 
-from compiler.codegen.addresses import Address, Lane
+from compiler.codegen.addresses import Lane
 from compiler.codegen.error import CodegenError
-from compiler.codegen.expressions import ExpressionEmitter
 from compiler.codegen.instructions import Value
-from compiler.codegen.types import (
-    element_alignment,
-    is_narrow,
-    memory_type,
-    type_suffix,
-    vector,
-)
+from compiler.codegen.stores import MAX_EXPANDED_STORES, StoreEmitter
+from compiler.codegen.types import memory_type
 from compiler.ir.bounds import bounds
 from compiler.ir.dtypes import bits, is_integer, size_bytes
 from compiler.ir.nodes import (
@@ -48,7 +42,6 @@ Action: TypeAlias = Callable[[], None]
 CACHE_LINE_BYTES = 64
 MAX_STACK_BYTES = 16 << 10
 MAX_REGISTER_BYTES = 64 << 10
-MAX_EXPANDED_STORES = 8192
 MAX_EXPANDED_CHUNKS = 16
 
 
@@ -60,7 +53,7 @@ class Workspace:
     peak_bytes: int = 0
 
 
-class StatementEmitter(ExpressionEmitter):
+class StatementEmitter(StoreEmitter):
     """Emits the statements of one function."""
 
     def __init__(self, vector_bits: int) -> None:
@@ -69,7 +62,6 @@ class StatementEmitter(ExpressionEmitter):
         self.workspace = Workspace()
         self.allocas: list[str] = []
         self.registers: set[Buffer] = set()
-        self._stores = 0
         self._lanes_of: dict[int, int] = {}
         self._kept: list[For] = []
 
@@ -77,7 +69,7 @@ class StatementEmitter(ExpressionEmitter):
         """Emit a statement at the end of the current level."""
         match stmt:
             case Store():
-                self._store(stmt)
+                self.store(stmt)
             case Seq(stmts):
                 for each in stmts:
                     self.run(each)
@@ -116,12 +108,12 @@ class StatementEmitter(ExpressionEmitter):
             return self._dynamic(loop, extent)
         if extent.value <= 0:
             return None
-        if self.extents.get(loop.var, extent.value) != extent.value:
-            self._forms.clear()  # they are simplified by the extents
-        self.extents[loop.var] = extent.value
+        self._know(loop.var, extent.value)
         if extent.value == 1:
             return self._bound(loop, 0)
         match loop.kind:
+            case "unrolled" if self._transposed(loop, extent.value):
+                return None
             case "unrolled" if extent.value <= MAX_EXPANDED_STORES:
                 for index in range(extent.value):
                     self._bound(loop, index)
@@ -132,6 +124,11 @@ class StatementEmitter(ExpressionEmitter):
                 return self.parallel(loop, extent.value)
             case _:
                 return self._serial(loop, extent.value)
+
+    def _know(self, var: Var, extent: int) -> None:
+        if self.extents.get(var, extent) != extent:
+            self._forms.clear()  # they are simplified by the extents
+        self.extents[var] = extent
 
     def _bound(self, loop: For, binding: Lane | Value | int) -> None:
         self.env[loop.var] = binding
@@ -175,16 +172,31 @@ class StatementEmitter(ExpressionEmitter):
     def _vectorized(self, loop: For, extent: int) -> None:
         """Run a loop as vectors of the machine's width, the rest as shorter ones."""
         lanes = self._vector_lanes(loop)
-        whole = extent // lanes
-        if whole > MAX_EXPANDED_CHUNKS:
+        if extent // lanes > MAX_EXPANDED_CHUNKS:
             self._strip_mine(loop, extent, lanes)
             return
-        offset = 0
-        while offset < extent:
-            while lanes > extent - offset:
-                lanes //= 2
-            self._bound(loop, offset if lanes == 1 else Lane(offset, lanes))
-            offset += lanes
+        for lane in _chunks(extent, lanes):
+            self._bound(loop, lane.offset if lane.width == 1 else lane)
+
+    def _transposed(self, loop: For, extent: int) -> bool:
+        """Run an unrolled loop around a vectorized one in tiles, if what they store lies across."""
+        inner = loop.body
+        if not isinstance(inner, For) or inner.kind != "vectorized":
+            return False
+        length = simplify(inner.extent, self.extents)
+        store = inner.body
+        if not isinstance(store, Store) or not isinstance(length, IntImm) or length.value < 2:
+            return False
+        self._know(inner.var, length.value)
+        lanes = self._vector_lanes(inner)
+        is_short = lanes > 1 and length.value // lanes <= MAX_EXPANDED_CHUNKS
+        if not is_short or not self.is_transposed(loop, inner, store):
+            return False
+        for along in _chunks(length.value, lanes):
+            for first in range(0, extent, along.width):
+                down = Lane(first, min(along.width, extent - first))
+                self.store_tile(loop, inner, store, (down, along))
+        return True
 
     def _strip_mine(self, loop: For, extent: int, lanes: int) -> None:
         outer, inner = Var(f"{loop.var.name}_o"), Var(f"{loop.var.name}_i")
@@ -270,53 +282,6 @@ class StatementEmitter(ExpressionEmitter):
         ]
         self.current.label = end_label
 
-    def _store(self, stmt: Store) -> None:
-        self._stores += 1
-        if self._stores > MAX_EXPANDED_STORES:
-            raise CodegenError(
-                f"the program expands to more than {MAX_EXPANDED_STORES} stores: unroll less"
-            )
-        buffer = stmt.buffer
-        value = self.value(stmt.value)
-        address = self.address(buffer, stmt.indices)
-        self.forget_loads(buffer)
-        lanes = self.access_lanes(address)
-        if lanes == 1 and value.lanes > 1:
-            raise CodegenError(f"a vector is stored to one element of {buffer.name}")
-        stored = value
-        if buffer.dtype == "bool":
-            stored = self.cast("zext", "i1", "i8", value)
-        elif is_narrow(buffer.dtype):
-            stored = self.to_bits(value, buffer.dtype)
-        stored = self.widen(stored, memory_type(buffer.dtype), lanes)
-        self._store_lanes(buffer, address, stored)
-        if self.mask is None and stored.name.startswith("%") and buffer.dtype != "bool":
-            # What was stored is what the next load of the same place finds.
-            assert dtype_of(stmt.value) == buffer.dtype, f"{buffer.name} holds {buffer.dtype}"
-            self.current.loads[buffer, address, lanes, None] = stored.name
-
-    def _store_lanes(self, buffer: Buffer, address: Address, value: Value) -> None:
-        scalar = memory_type(buffer.dtype)
-        lanes, align = value.lanes, element_alignment(buffer.dtype)
-        kind = vector(scalar, lanes)
-        mask = self.mask if lanes > 1 else None
-        if lanes == 1 or (address.stride == 1 and mask is None):
-            self.do(f"store {kind} {value.name}, ptr {address.pointer.name}, align {align}")
-            return
-        test = "splat (i1 true)" if mask is None else self.widen(mask, "i1", lanes).name
-        suffix, bools = type_suffix(scalar, lanes), f"<{lanes} x i1>"
-        if address.stride == 1:
-            name = f"@llvm.masked.store.{suffix}.p0"
-            self.externals.add(f"declare void {name}({kind}, ptr, {bools})")
-            pointer = f"ptr align {align} {address.pointer.name}"
-            self.do(f"call void {name}({kind} {value.name}, {pointer}, {bools} {test})")
-            return
-        pointers = self.pointers(buffer.dtype, address, lanes)
-        name = f"@llvm.masked.scatter.{suffix}.v{lanes}p0"
-        self.externals.add(f"declare void {name}({kind}, <{lanes} x ptr>, {bools})")
-        operand = f"<{lanes} x ptr> align {align} {pointers}"
-        self.do(f"call void {name}({kind} {value.name}, {operand}, {bools} {test})")
-
     def _allocate(self, buffer: Buffer, body: Stmt) -> None:
         size = prod(static_shape(buffer)) * size_bytes(buffer.dtype)
         rounded = -(-size // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
@@ -338,3 +303,13 @@ class StatementEmitter(ExpressionEmitter):
         space.peak_bytes = max(space.peak_bytes, space.used_bytes)
         self.run(body)
         space.used_bytes -= rounded
+
+
+def _chunks(extent: int, lanes: int) -> Iterator[Lane]:
+    """Cut a range into vectors, and what is left into shorter ones, halving."""
+    offset = 0
+    while offset < extent:
+        while lanes > extent - offset:
+            lanes //= 2
+        yield Lane(offset, lanes)
+        offset += lanes

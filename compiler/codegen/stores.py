@@ -1,0 +1,138 @@
+"""Stores, of scalars and of vectors, and of tiles of vectors whose lanes lie apart."""
+
+from __future__ import annotations
+
+from compiler.codegen.addresses import Address, Lane
+from compiler.codegen.error import CodegenError
+from compiler.codegen.expressions import ExpressionEmitter
+from compiler.codegen.instructions import Value
+from compiler.codegen.transposes import transpose
+from compiler.codegen.types import (
+    element_alignment,
+    is_narrow,
+    memory_type,
+    scalar_type,
+    type_suffix,
+    vector,
+)
+from compiler.ir.dtypes import bits
+from compiler.ir.nodes import Buffer, For, Load, Store, dtype_of
+from compiler.ir.visit import walk
+
+MAX_EXPANDED_STORES = 8192
+
+
+class StoreEmitter(ExpressionEmitter):
+    """Emits stores under the current bindings and mask."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stores = 0
+
+    def store(self, stmt: Store) -> None:
+        """Emit a store."""
+        self._count()
+        buffer = stmt.buffer
+        value = self.value(stmt.value)
+        address = self.address(buffer, stmt.indices)
+        self.forget_loads(buffer)
+        lanes = self.access_lanes(address)
+        if lanes == 1 and value.lanes > 1:
+            raise CodegenError(f"a vector is stored to one element of {buffer.name}")
+        stored = value
+        if buffer.dtype == "bool":
+            stored = self.cast("zext", "i1", "i8", value)
+        elif is_narrow(buffer.dtype):
+            stored = self.to_bits(value, buffer.dtype)
+        stored = self.widen(stored, memory_type(buffer.dtype), lanes)
+        self._store_lanes(buffer, address, stored)
+        if self.mask is None and stored.name.startswith("%") and buffer.dtype != "bool":
+            # What was stored is what the next load of the same place finds.
+            assert dtype_of(stmt.value) == buffer.dtype, f"{buffer.name} holds {buffer.dtype}"
+            self.current.loads[buffer, address, lanes, None] = stored.name
+
+    def _count(self) -> None:
+        self._stores += 1
+        if self._stores > MAX_EXPANDED_STORES:
+            raise CodegenError(
+                f"the program expands to more than {MAX_EXPANDED_STORES} stores: unroll less"
+            )
+
+    def _store_lanes(self, buffer: Buffer, address: Address, value: Value) -> None:
+        scalar = memory_type(buffer.dtype)
+        lanes, align = value.lanes, element_alignment(buffer.dtype)
+        kind = vector(scalar, lanes)
+        mask = self.mask if lanes > 1 else None
+        if lanes == 1 or (address.stride == 1 and mask is None):
+            self.do(f"store {kind} {value.name}, ptr {address.pointer.name}, align {align}")
+            return
+        test = "splat (i1 true)" if mask is None else self.widen(mask, "i1", lanes).name
+        suffix, bools = type_suffix(scalar, lanes), f"<{lanes} x i1>"
+        if address.stride == 1:
+            name = f"@llvm.masked.store.{suffix}.p0"
+            self.externals.add(f"declare void {name}({kind}, ptr, {bools})")
+            pointer = f"ptr align {align} {address.pointer.name}"
+            self.do(f"call void {name}({kind} {value.name}, {pointer}, {bools} {test})")
+            return
+        pointers = self.pointers(buffer.dtype, address, lanes)
+        name = f"@llvm.masked.scatter.{suffix}.v{lanes}p0"
+        self.externals.add(f"declare void {name}({kind}, <{lanes} x ptr>, {bools})")
+        operand = f"<{lanes} x ptr> align {align} {pointers}"
+        self.do(f"call void {name}({kind} {value.name}, {operand}, {bools} {test})")
+
+    # --- tiles --------------------------------------------------------------------------------
+
+    def is_transposed(self, rows: For, columns: For, store: Store) -> bool:
+        """Tell whether a store's lanes along `columns` lie apart, and `rows` fill the gaps.
+
+        The extents of both loops are known by now. What is stored must not be loaded there: all of
+        it is computed before any is written.
+        """
+        buffer = store.buffer
+        if self.mask is not None or self.lanes() > 1 or buffer.dtype == "bool":
+            return False
+        if is_narrow(buffer.dtype):
+            return False
+        if any(isinstance(n, Load) and n.buffer.data is buffer.data for n in walk(store.value)):
+            return False
+        down, along = (self._stride(store, loop) for loop in (rows, columns))
+        return down == 1 and along not in (None, 0, 1)
+
+    def _stride(self, store: Store, loop: For) -> int | None:
+        """Return how far a store moves with a loop, None if that is not always the same."""
+        form = self._flat(store.buffer, store.indices)
+        if form is None:
+            return None
+        coefficient = 0
+        for atom, scale in form.base.terms:
+            if atom is loop.var:
+                coefficient = scale
+            elif loop.var in set(walk(atom)):
+                return None
+        return coefficient
+
+    def store_tile(self, rows: For, columns: For, store: Store, tile: tuple[Lane, Lane]) -> None:
+        """Emit a tile of a store that `is_transposed`: rows are computed, columns written."""
+        buffer, (down, along) = store.buffer, tile
+        if 1 in (down.width, along.width):
+            self.env[columns.var] = along if along.width > 1 else along.offset
+            for row in range(down.width):
+                self.env[rows.var] = down.offset + row
+                self.store(store)
+            del self.env[columns.var], self.env[rows.var]
+            return
+        self._count()
+        scalar = scalar_type(buffer.dtype)
+        self.env[columns.var] = along
+        values = []
+        for row in range(down.width):
+            self.env[rows.var] = down.offset + row
+            values.append(self.widen(self.value(store.value), scalar, along.width).name)
+        self.forget_loads(buffer)
+        self.env[rows.var] = down
+        found = transpose(self, values, scalar, along.width, bits(buffer.dtype))
+        for column, name in enumerate(found):
+            self.env[columns.var] = along.offset + column
+            address = self.address(buffer, store.indices)
+            self._store_lanes(buffer, address, Value(name, self.depth, down.width))
+        del self.env[columns.var], self.env[rows.var]
