@@ -21,6 +21,7 @@ from compiler.passes.mark_pipelines import mark_pipelines
 from compiler.passes.pipeline_loops import pipeline_loops
 from compiler.passes.promote_accumulators import promote_accumulators
 from compiler.passes.realize_blocks import realize_blocks
+from compiler.passes.reduce_in_lanes import reduce_in_lanes
 from compiler.passes.resolve_views import resolve_views
 from compiler.passes.separate_threads import separate_threads
 from compiler.passes.split_threads import split_threads
@@ -56,7 +57,7 @@ def lower(func: PrimFunc, target: Target) -> Stmt:
     body = mark_pipelines(resolve_views(check_indices(func.body)))
     stmt = _lower_threads(body) if has_threads(body) else _lower_loops(body)
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
-    return hoist_loads(promote_accumulators(stmt, register_file_bytes))
+    return hoist_loads(promote_accumulators(reduce_in_lanes(stmt), register_file_bytes))
 
 
 def _lower_loops(body: Stmt) -> Stmt:
@@ -113,6 +114,7 @@ def compile_artifact(
         toolchain=toolchain(),
         params=params,
         workspace_bytes=module.workspace_bytes,
+        num_threads=module.num_threads,
         object_code=compile_object(module.text, goal),
     )
 
