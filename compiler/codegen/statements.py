@@ -43,6 +43,7 @@ CACHE_LINE_BYTES = 64
 MAX_STACK_BYTES = 16 << 10
 MAX_REGISTER_BYTES = 64 << 10
 MAX_EXPANDED_CHUNKS = 16
+CHUNKS_A_STEP = 4
 
 
 @dataclass(slots=True)
@@ -173,7 +174,7 @@ class StatementEmitter(StoreEmitter):
         """Run a loop as vectors of the machine's width, the rest as shorter ones."""
         lanes = self._vector_lanes(loop)
         if extent // lanes > MAX_EXPANDED_CHUNKS:
-            self._strip_mine(loop, extent, lanes)
+            self._strip_mine(loop, extent, lanes * CHUNKS_A_STEP)
             return
         for lane in _chunks(extent, lanes):
             self._bound(loop, lane.offset if lane.width == 1 else lane)
@@ -199,6 +200,7 @@ class StatementEmitter(StoreEmitter):
         return True
 
     def _strip_mine(self, loop: For, extent: int, lanes: int) -> None:
+        """Run `lanes` iterations a step, and the rest at the end."""
         outer, inner = Var(f"{loop.var.name}_o"), Var(f"{loop.var.name}_i")
         whole = extent // lanes
         index = BinOp("+", BinOp("*", outer, IntImm(lanes)), inner)
