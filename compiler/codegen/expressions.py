@@ -10,7 +10,7 @@ from __future__ import annotations
 from compiler.codegen.addresses import Address, AddressEmitter, Lane
 from compiler.codegen.conditions import Conditions
 from compiler.codegen.instructions import Value
-from compiler.codegen.math_functions import LIBRARY_FUNCTIONS, expand
+from compiler.codegen.math_functions import LIBRARY_FUNCTIONS, POLYNOMIALS, expand
 from compiler.codegen.strided_loads import is_strided, strided_load
 from compiler.codegen.types import (
     element_alignment,
@@ -22,6 +22,7 @@ from compiler.codegen.types import (
     type_suffix,
     vector,
 )
+from compiler.codegen.vector_math.lanes import Lanes
 from compiler.ir.bounds import bounds
 from compiler.ir.dtypes import DType, bits, is_float, is_integer, is_signed
 from compiler.ir.llvm_calls import LLVM_CALL, llvm_function, llvm_result
@@ -266,6 +267,9 @@ class ExpressionEmitter(AddressEmitter):
     # --- conversions and functions ------------------------------------------------------------
 
     def _call(self, call: Call) -> Value:
+        has_polynomial = self.has_fma and scalar_type(call.dtype) == "float"
+        if has_polynomial and call.name in POLYNOMIALS:
+            return POLYNOMIALS[call.name](Lanes(self), *map(self.value, call.args))
         match expand(call):
             case Call("reinterpret", (inner,), dtype):
                 return self.reinterpreted(self.value(inner), dtype_of(inner), dtype)

@@ -38,6 +38,7 @@ class InstructionEmitter(Emitter):
         self.mask: Value | None = None
         self.externals: set[str] = set()
         self.has_halves = True  # whether the CPU converts float16
+        self.has_fma = True  # whether the CPU multiplies and adds with one rounding
 
     def binary(self, op: str, scalar: str, a: Value, b: Value) -> Value:
         """Emit an operation on two values, copying a scalar into lanes where the other has them."""
@@ -54,6 +55,12 @@ class InstructionEmitter(Emitter):
     def fcmp(self, predicate: str, scalar: str, a: Value, b: Value) -> Value:
         """Compare floats."""
         return self.binary(f"fcmp {predicate}", scalar, a, b)
+
+    def negated(self, scalar: str, a: Value) -> Value:
+        """Return a float with its sign flipped."""
+        return Value(
+            self.pure(f"fneg {vector(scalar, a.lanes)} {a.name}", a.level), a.level, a.lanes
+        )
 
     def select(self, scalar: str, condition: Value, then: Value, otherwise: Value) -> Value:
         """Take one of two values, lane by lane."""

@@ -1,10 +1,42 @@
-"""Mathematical functions: the ones LLVM has by name, the others in terms of those."""
+"""Mathematical functions: as polynomials, by LLVM's name, by the C library's, or made of those.
+
+The polynomials need fused multiply-adds, and are for values that are held as 32-bit floats.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from compiler.codegen.instructions import Value
+from compiler.codegen.vector_math import (
+    circular,
+    error_function,
+    exponentials,
+    logarithms,
+    powers,
+)
 from compiler.ir.dtypes import is_float
 from compiler.ir.llvm_calls import LLVM_CALL
 from compiler.ir.nodes import BinOp, Call, Expr, FloatImm, IntImm
+
+# Functions of `Lanes` and values that return a value.
+POLYNOMIALS: dict[str, Callable[..., Value]] = {
+    "cos": circular.cos,
+    "erf": error_function.erf,
+    "exp": exponentials.exp,
+    "exp10": exponentials.exp10,
+    "exp2": exponentials.exp2,
+    "log": logarithms.log_e,
+    "log10": logarithms.log_10,
+    "log1p": logarithms.log1p,
+    "log2": logarithms.log_2,
+    "pow": powers.power,
+    "rsqrt": powers.rsqrt,
+    "sigmoid": exponentials.sigmoid,
+    "sin": circular.sin,
+    "tan": circular.tan,
+    "tanh": exponentials.tanh,
+}
 
 # Our name of a function -> the LLVM intrinsic of the same meaning.
 _INTRINSICS = {

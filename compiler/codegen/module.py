@@ -40,6 +40,7 @@ class _Unit:
     num_cores: int
     registers: set[Buffer]
     has_halves: bool
+    has_fma: bool
     functions: list[str] = field(default_factory=list)
     externals: set[str] = field(default_factory=set)
 
@@ -53,6 +54,7 @@ class FunctionEmitter(StatementEmitter):
         self.is_task = is_task
         self.registers = unit.registers
         self.has_halves = unit.has_halves
+        self.has_fma = unit.has_fma
 
     def parallel(self, loop: For, extent: int) -> None:
         """Outline the loop's body, and launch it on threads; nested, it runs in its task."""
@@ -174,9 +176,13 @@ def emit_module(params: tuple[Buffer, ...], stmt: Stmt, target: Target) -> LlvmM
         CodegenError: If the program expands to too much code, or the CPU lacks a function of it.
     """
     _check_functions(stmt, target)
-    # Elsewhere every CPU that we know has instructions for halves.
-    has_halves = "+f16c" in target.features or not target.triple.startswith("x86_64")
-    unit = _Unit(target.vector_bits, target.num_cores, register_buffers(stmt), has_halves)
+    # Elsewhere every CPU that we know has instructions for halves, and fused ones.
+    features = set(target.features.split(","))
+    has_halves, has_fma = (
+        feature in features or not target.triple.startswith("x86_64")
+        for feature in ("+f16c", "+fma")
+    )
+    unit = _Unit(target.vector_bits, target.num_cores, register_buffers(stmt), has_halves, has_fma)
     body = FunctionEmitter(unit, is_task=False)
     arguments = []
     for position, buffer in enumerate(params):

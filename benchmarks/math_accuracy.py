@@ -1,0 +1,158 @@
+"""How exact the mathematical functions are: the worst error over every float, and the time for one.
+
+Errors are in units of the last place of the result, against NumPy's and SciPy's double precision. A
+sweep over all 2**32 floats takes one to three minutes a function; `--stride 101` takes a sample.
+
+    python -m benchmarks.math_accuracy [--stride N] [NAME ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+import loopwright as lw
+from compiler import te
+from compiler.ir.nodes import Call
+from compiler.schedule.schedule import Schedule
+
+Array = NDArray[Any]
+
+CHUNK = 1 << 20
+LARGEST = 2.0**128
+REFERENCES: dict[str, Callable[..., Array]] = {
+    "cos": np.cos,
+    "erf": special.erf,
+    "exp": np.exp,
+    "exp10": special.exp10,
+    "exp2": np.exp2,
+    "log": np.log,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "log2": np.log2,
+    "pow": np.power,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sigmoid": special.expit,
+    "sin": np.sin,
+    "tan": np.tan,
+    "tanh": np.tanh,
+}
+
+
+@dataclass
+class Worst:
+    """The largest error that was met, where, and how many limits (NaN, infinity) were wrong."""
+
+    ulp: float = 0.0
+    at: tuple[float, ...] = ()
+    wrong_limits: int = 0
+
+
+def kernel(name: str, size: int = CHUNK) -> lw.Module:
+    """Return `out = name(x)`, or of x and y, vectorized."""
+    arity = 2 if name == "pow" else 1
+    inputs = [te.placeholder((size,), "float32", name=n) for n in "XY"[:arity]]
+
+    def body(i: te.Value) -> te.Value:
+        return te.Value(Call(name, tuple(x[i].expr for x in inputs), "float32"))
+
+    out = te.compute((size,), body, name="OUT")
+    schedule = Schedule(te.create_prim_func([*inputs, out]))
+    (loop,) = schedule.get_loops(schedule.get_block("OUT"))
+    schedule.vectorize(schedule.split(loop, [None, 16])[1])
+    return lw.build(schedule, "cpu -num-cores=1")
+
+
+def ulps(got: Array, exact: Array) -> tuple[Array, Array]:
+    """Return the errors in units of the last place, and where a limit is wrong.
+
+    Args:
+        got: Floats of 32 bits.
+        exact: The same of 64 bits, nearly exact.
+    """
+    with np.errstate(all="ignore"):
+        clipped = np.clip(exact, -LARGEST, LARGEST)
+        exponent = np.frexp(np.abs(clipped))[1].clip(-125, 128)
+        value = np.clip(got.astype(np.float64), -LARGEST, LARGEST)
+        errors = np.ldexp(np.abs(value - clipped), 24 - exponent)
+        is_nan = np.isnan(exact)
+        wrong = np.isnan(got) != is_nan
+        wrong |= ~is_nan & (exact == 0) & (np.signbit(got) != np.signbit(exact))
+    return np.where(is_nan | wrong, 0.0, errors), wrong
+
+
+def arguments(name: str, stride: int) -> Iterator[list[Array]]:
+    """Yield every `stride`-th float in chunks; of two arguments, as many random pairs."""
+    rng = np.random.default_rng(0)
+    for start in range(0, 1 << 32, CHUNK * stride):
+        patterns = start + stride * np.arange(CHUNK, dtype=np.uint64) + start // CHUNK % stride
+        x = patterns.clip(0, (1 << 32) - 1).astype(np.uint32).view(np.float32)
+        if name != "pow":
+            yield [x]
+            continue
+        # Exponents that keep most results within what a float can hold.
+        with np.errstate(all="ignore"):
+            y = rng.uniform(-150, 150, CHUNK) / np.maximum(np.abs(np.log2(np.abs(x))), 1e-30)
+        x = np.where(rng.random(CHUNK) < 0.9, np.abs(x), x)
+        yield [x, np.where(rng.random(CHUNK) < 0.2, np.rint(y), y).astype(np.float32)]
+
+
+def sweep(name: str, stride: int) -> Worst:
+    """Return the worst error of a function."""
+    module, reference, worst = kernel(name), REFERENCES[name], Worst()
+    out = np.empty(CHUNK, np.float32)
+    for args in arguments(name, stride):
+        module(*args, out)
+        with np.errstate(all="ignore"):
+            exact = reference(*(a.astype(np.float64) for a in args))
+        errors, wrong = ulps(out, exact)
+        worst.wrong_limits += int(wrong.sum())
+        most = int(errors.argmax())
+        if errors[most] > worst.ulp:
+            worst.ulp, worst.at = float(errors[most]), tuple(float(a[most]) for a in args)
+    module.close()
+    return worst
+
+
+def nanoseconds(name: str) -> float:
+    """Return the least time for an element, in an array that fits the second-level cache."""
+    size = 1 << 14
+    module = kernel(name, size)
+    rng = np.random.default_rng(0)
+    args = [rng.uniform(0.5, 8, size).astype(np.float32) for _ in module.params]
+    run = module.bind(*args)
+    best = float("inf")
+    for _ in range(300):
+        start = time.perf_counter_ns()
+        run()
+        best = min(best, (time.perf_counter_ns() - start) / size)
+    return best
+
+
+def main() -> None:
+    """Print a table in Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(REFERENCES))
+    parser.add_argument("--stride", type=int, default=1, help="take every N-th float")
+    options = parser.parse_args()
+    print("| function | largest error in ulp | at | wrong limits | ns an element |")
+    print("| --- | --- | --- | --- | --- |")
+    for name in options.names or REFERENCES:
+        worst = sweep(name, options.stride)
+        place = ", ".join(f"{a:.9g}" for a in worst.at)
+        print(
+            f"| `{name}` | {worst.ulp:.2f} | {place} | {worst.wrong_limits} "
+            f"| {nanoseconds(name):.2f} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
