@@ -27,6 +27,7 @@ from compiler.passes.separate_threads import separate_threads
 from compiler.passes.split_threads import split_threads
 from compiler.passes.thread_loops import has_threads
 from compiler.passes.unify_threads import unify_threads
+from compiler.passes.unswitch_guards import unswitch_guards
 from compiler.runtime.artifact import Artifact, Param
 from compiler.runtime.module import Module
 from compiler.target import Target
@@ -57,7 +58,10 @@ def lower(func: PrimFunc, target: Target) -> Stmt:
     body = mark_pipelines(resolve_views(check_indices(func.body)))
     stmt = _lower_threads(body) if has_threads(body) else _lower_loops(body)
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
-    return hoist_loads(promote_accumulators(reduce_in_lanes(stmt), register_file_bytes))
+    stmt = promote_accumulators(reduce_in_lanes(stmt), register_file_bytes)
+    # What is left of guards may stand in the way of accumulators: of whole tiles, no more.
+    stmt = promote_accumulators(unswitch_guards(stmt), register_file_bytes)
+    return hoist_loads(stmt)
 
 
 def _lower_loops(body: Stmt) -> Stmt:

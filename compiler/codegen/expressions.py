@@ -62,6 +62,7 @@ class ExpressionEmitter(AddressEmitter):
     def __init__(self) -> None:
         super().__init__()
         self.conditions = Conditions()
+        self.registers: set[Buffer] = set()
 
     def integer(self, expr: Expr) -> Value:
         """Emit an index expression as a 64-bit integer or a vector of them."""
@@ -311,7 +312,7 @@ class ExpressionEmitter(AddressEmitter):
     def _load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Value:
         address = self.address(buffer, indices)
         lanes = self.access_lanes(address)
-        mask = self.mask if lanes > 1 else None
+        mask = self.mask if lanes > 1 and not self.is_register(buffer, address) else None
         key = (buffer, address, lanes, mask)
         known = self.current.loads.get(key)
         if known is None:
@@ -321,6 +322,13 @@ class ExpressionEmitter(AddressEmitter):
         if buffer.dtype == "bool":
             return self.binary("icmp ne", "i8", value, Value("0", 0))
         return self.from_bits(value, buffer.dtype) if is_narrow(buffer.dtype) else value
+
+    def is_register(self, buffer: Buffer, address: Address) -> bool:
+        """Tell whether an access takes a register: all of its lanes are there, whatever the mask.
+
+        Intrinsics, such as masked loads, would keep the buffer in memory.
+        """
+        return buffer in self.registers and address.stride == 1
 
     def access_lanes(self, address: Address) -> int:
         """Return how many elements an access touches at once."""

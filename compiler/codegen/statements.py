@@ -62,7 +62,6 @@ class StatementEmitter(StoreEmitter):
         self.vector_bits = vector_bits
         self.workspace = Workspace()
         self.allocas: list[str] = []
-        self.registers: set[Buffer] = set()
         self._lanes_of: dict[int, int] = {}
         self._kept: list[For] = []
 
@@ -291,7 +290,8 @@ class StatementEmitter(StoreEmitter):
         if rounded <= limit:
             name = f"%{self.name('local')}"
             element = memory_type(buffer.dtype)
-            count = prod(static_shape(buffer))
+            # Lanes that a mask leaves out of a register may lie behind the last element.
+            count = prod(static_shape(buffer)) + self.vector_bits // bits(buffer.dtype)
             self.allocas.append(
                 f"  {name} = alloca [{count} x {element}], align {CACHE_LINE_BYTES}"
             )

@@ -45,11 +45,21 @@ class StoreEmitter(ExpressionEmitter):
         elif is_narrow(buffer.dtype):
             stored = self.to_bits(value, buffer.dtype)
         stored = self.widen(stored, memory_type(buffer.dtype), lanes)
-        self._store_lanes(buffer, address, stored)
+        self._store_lanes(buffer, address, self._merged(buffer, address, stored))
         if self.mask is None and stored.name.startswith("%") and buffer.dtype != "bool":
             # What was stored is what the next load of the same place finds.
             assert dtype_of(stmt.value) == buffer.dtype, f"{buffer.name} holds {buffer.dtype}"
             self.current.loads[buffer, address, lanes, None] = stored.name
+
+    def _merged(self, buffer: Buffer, address: Address, value: Value) -> Value:
+        """Return a value with what a register holds in the lanes that a mask leaves out."""
+        if self.mask is None or value.lanes == 1 or not self.is_register(buffer, address):
+            return value
+        scalar, align = memory_type(buffer.dtype), element_alignment(buffer.dtype)
+        kind = vector(scalar, value.lanes)
+        old = self.emit(f"load {kind}, ptr {address.pointer.name}, align {align}")
+        kept = Value(old, self.depth, value.lanes)
+        return self.select(scalar, self.widen(self.mask, "i1", value.lanes), value, kept)
 
     def _count(self) -> None:
         self._stores += 1
@@ -62,7 +72,7 @@ class StoreEmitter(ExpressionEmitter):
         scalar = memory_type(buffer.dtype)
         lanes, align = value.lanes, element_alignment(buffer.dtype)
         kind = vector(scalar, lanes)
-        mask = self.mask if lanes > 1 else None
+        mask = self.mask if lanes > 1 and not self.is_register(buffer, address) else None
         if lanes == 1 or (address.stride == 1 and mask is None):
             self.do(f"store {kind} {value.name}, ptr {address.pointer.name}, align {align}")
             return
