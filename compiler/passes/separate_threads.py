@@ -55,12 +55,14 @@ def separate_threads(realized: Realized, unified: Collection[Var]) -> Realized:
     stmt, carried = realized.stmt, realized.carried
     outside = {buffer for buffer, thread in private_buffers(stmt).items() if thread is None}
     apart: dict[Buffer, Axes] = {}
+    differing: dict[Buffer, set[str | None]] = {}
     for buffer, accesses in collect_accesses(stmt, outside).items():
         axes = _axes(accesses, carried.get(buffer, set()))
         if axes and not _are_told_apart(accesses):
             _check_flow(buffer, accesses, unified)
             apart[buffer] = axes
-    separator = _Separator(apart)
+            differing[buffer] = _differs_along(accesses)
+    separator = _Separator(apart, differing)
     still = {separator.wide.get(buffer, buffer): loops for buffer, loops in carried.items()}
     return Realized(separator.stmt(stmt, {}), still) if apart else realized
 
@@ -97,6 +99,15 @@ def _are_told_apart(accesses: list[Access]) -> bool:
         if var in touch.names and extent > 1
     }
     return all(agree_on(touches[0], touch, axes) for touch in touches)
+
+
+def _differs_along(accesses: list[Access]) -> set[str | None]:
+    """Return the axes whose threads may keep different values: they write in loops over them."""
+    return {axis for access in accesses if access.is_store for axis in _axes_around(access)}
+
+
+def _axes_around(access: Access) -> set[str | None]:
+    return {node.thread for node in access.path if isinstance(node, For) and is_thread(node)}
 
 
 def _check_flow(buffer: Buffer, accesses: list[Access], unified: Collection[Var]) -> None:
@@ -136,7 +147,10 @@ def _check_flow(buffer: Buffer, accesses: list[Access], unified: Collection[Var]
 class _Separator:
     """Rewrites accesses; `place` holds what the axes of threads stand for at a place."""
 
-    def __init__(self, apart: Mapping[Buffer, Axes]) -> None:
+    def __init__(
+        self, apart: Mapping[Buffer, Axes], differing: Mapping[Buffer, set[str | None]]
+    ) -> None:
+        self._differing = dict(differing)
         self._axes: dict[Buffer, Axes] = {}
         self.wide: dict[Buffer, Buffer] = {}
         for buffer, axes in apart.items():
@@ -175,12 +189,16 @@ class _Separator:
                 for axis, extent in absent.items():
                     new = For(loops[axis], IntImm(extent), new)
                 return new
+            case Store():
+                self._require_one_value(stmt, place)
+                return map_stmt(stmt, lambda s: s, lambda e: self.expr(e, place))
             case Allocate(buffer, body) if buffer in self._axes:
                 return Allocate(self.wide[buffer], self.stmt(body, place))
             case Let(var, value, body) if self._absent(value, place):
                 # The name stands for a value of each thread: it is kept in local memory, too.
                 kept = Buffer(Var(var.name, "handle"), (), dtype_of(value), "local")
                 self._keep_apart(kept, self._absent(value, place))
+                self._differing[kept] = set(self._axes[kept])
                 rest = substitute(body, {var: Load(kept, ())})
                 first, second = (self.stmt(s, place) for s in (Store(kept, (), value), rest))
                 return Allocate(self.wide[kept], seq(first, second))
@@ -191,6 +209,17 @@ class _Separator:
                 )
             case _:
                 return map_stmt(stmt, lambda s: self.stmt(s, place), lambda e: self.expr(e, place))
+
+    def _require_one_value(self, store: Store, place: Mapping[str, Expr]) -> None:
+        """Refuse to write where all see it what one thread of several keeps to itself."""
+        read = {node.buffer for node in walk(store) if isinstance(node, Load)}
+        for buffer in read & self._axes.keys():
+            for axis in (self._axes[buffer].keys() - place.keys()) & self._differing[buffer]:
+                raise LoweringError(
+                    f"{buffer.name} is in local memory, of which each thread has its own: it is "
+                    f"written under a loop over {axis}, and {store.buffer.name} is computed from "
+                    'it outside of any; threads share what is in "shared" memory'
+                )
 
     def expr(self, expr: Expr, place: Mapping[str, Expr]) -> Expr:
         new = map_expr(expr, lambda e: self.expr(e, place))

@@ -104,8 +104,8 @@ class Facts:
 def facts_of(block: Block) -> Facts:
     """Return what a block touches."""
     found = _Collector()
-    found.matches(block.match_buffers)
     place = _Place(block)
+    found.matches(block.match_buffers, place)
     if block.init is not None:
         found.stmt(block.init, place)
     init_reads, init_writes = len(found.reads), len(found.writes)
@@ -145,9 +145,11 @@ class _Collector:
         self._views: dict[Buffer, BufferRegion] = {}
         self._order = 0
 
-    def matches(self, matches: Iterable[MatchBuffer]) -> None:
-        """Take note of views."""
+    def matches(self, matches: Iterable[MatchBuffer], place: _Place) -> None:
+        """Take note of views, and of what is read to find them."""
         for match in matches:
+            for r in match.source.region:
+                self._exprs((r.minimum, r.extent), place)
             self._views[match.buffer] = match.source
 
     def stmt(self, stmt: Stmt, place: _Place) -> None:
@@ -188,7 +190,7 @@ class _Collector:
         assert isinstance(bound, BlockRealize), "substitution keeps the kind of a statement"
         block = bound.block
         self.local.update(block.alloc_buffers)
-        self.matches(block.match_buffers)
+        self.matches(block.match_buffers, replace(place, block=block))
         inside = replace(
             place,
             block=block,

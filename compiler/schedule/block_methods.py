@@ -56,13 +56,18 @@ class BlockMethods(Queries):
         at = self._places.get(loop)
         match at:
             case "inline":
-                self._commit((reverse_compute_inline if is_reverse else compute_inline)(func, name))
+                self._commit(
+                    primitive,
+                    (reverse_compute_inline if is_reverse else compute_inline)(func, name),
+                )
             case "root":
                 pass
             case None:
                 var = self._loop_in(primitive, func, loop)
                 place = reverse_compute_at if is_reverse else compute_at
-                self._commit(place(func, name, var, preserve_unit_loops=keep, index=index))
+                self._commit(
+                    primitive, place(func, name, var, preserve_unit_loops=keep, index=index)
+                )
         arguments: dict[str, object] = {"block": handle, "loop": loop}
         self._record(primitive, {**arguments, "preserve_unit_loops": keep, "index": index})
         if at == "inline":
@@ -75,7 +80,7 @@ class BlockMethods(Queries):
             ScheduleError: If a requirement does not hold.
         """
         handle, func, name = self._find("compute_inline", block)
-        self._commit(compute_inline(func, name))
+        self._commit("compute_inline", compute_inline(func, name))
         self._record("compute_inline", {"block": handle})
         self._kill("compute_inline", [handle])
 
@@ -86,7 +91,7 @@ class BlockMethods(Queries):
             ScheduleError: If a requirement does not hold.
         """
         handle, func, name = self._find("reverse_compute_inline", block)
-        self._commit(reverse_compute_inline(func, name))
+        self._commit("reverse_compute_inline", reverse_compute_inline(func, name))
         self._record("reverse_compute_inline", {"block": handle})
         self._kill("reverse_compute_inline", [handle])
 
@@ -101,7 +106,7 @@ class BlockMethods(Queries):
         """
         handle, func, name = self._find("reorder_block_iter_var", block)
         order = [self._value("reorder_block_iter_var", place) for place in new_order]
-        self._commit(reorder_block_iter_var(func, name, order))
+        self._commit("reorder_block_iter_var", reorder_block_iter_var(func, name, order))
         self._record("reorder_block_iter_var", {"block": handle, "new_order": tuple(order)})
 
     def decompose_reduction(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
@@ -118,7 +123,7 @@ class BlockMethods(Queries):
         handle, func, name = self._find("decompose_reduction", block)
         var = self._loop_in("decompose_reduction", func, loop)
         func, init, update = decompose_reduction(func, name, var)
-        self._commit(func)
+        self._commit("decompose_reduction", func)
         self._rename_block(func, name, update)
         new = self._new_block(func, init)
         self._record("decompose_reduction", {"block": handle, "loop": loop}, [new])
@@ -139,7 +144,7 @@ class BlockMethods(Queries):
         except NoteError as error:
             raise self._fail("annotate", str(error), func) from None
         value = annotation_value(note, lambda handle: self._value("annotate", handle))
-        self._commit(annotate(func, at, ann_key, value))
+        self._commit("annotate", annotate(func, at, ann_key, value))
         arguments = {"block_or_loop": handle, "ann_key": ann_key, "ann_val": note}
         self._record("annotate", arguments)
 
@@ -150,5 +155,5 @@ class BlockMethods(Queries):
             ScheduleError: If a requirement does not hold.
         """
         handle, func, at = self._block_or_loop("unannotate", block_or_loop)
-        self._commit(unannotate(func, at, ann_key))
+        self._commit("unannotate", unannotate(func, at, ann_key))
         self._record("unannotate", {"block_or_loop": handle, "ann_key": ann_key})

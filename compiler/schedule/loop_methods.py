@@ -46,7 +46,7 @@ class LoopMethods(Queries):
             preserve_unit_iters=preserve_unit_iters,
             disable_predication=disable_predication,
         )
-        self._commit(func)
+        self._commit("split", func)
         loops = [self._new_loop(func, v) for v in new]
         arguments: dict[str, object] = {
             "loop": loop,
@@ -76,7 +76,7 @@ class LoopMethods(Queries):
         func, var = self._loop("loop_partition", loop)
         sizes = self._factors("loop_partition", factors)
         func, new = loop_partition(func, var, sizes)
-        self._commit(func)
+        self._commit("loop_partition", func)
         loops = [self._new_loop(func, v) for v in new]
         arguments: dict[str, object] = {
             "loop": loop,
@@ -95,7 +95,7 @@ class LoopMethods(Queries):
         """
         func, variables = self._loop_vars("merge", loops)
         func, var = merge(func, variables)
-        self._commit(func)
+        self._commit("merge", func)
         loop = self._new_loop(func, var)
         self._record("merge", {"loops": loops}, [loop])
         self._kill("merge", loops)
@@ -109,7 +109,7 @@ class LoopMethods(Queries):
         """
         handle, func, at = self._block_or_loop("add_unit_loop", block_or_loop)
         func, var = add_unit_loop(func, at)
-        self._commit(func)
+        self._commit("add_unit_loop", func)
         loop = self._new_loop(func, var)
         self._record("add_unit_loop", {"block_or_loop": handle}, [loop])
         return loop
@@ -130,7 +130,7 @@ class LoopMethods(Queries):
         """
         func, variables = self._loop_vars("fuse", loops)
         func, var = fuse(func, variables, preserve_unit_iters=preserve_unit_iters)
-        self._commit(func)
+        self._commit("fuse", func)
         loop = self._new_loop(func, var)
         arguments = {"loops": loops, "preserve_unit_iters": preserve_unit_iters}
         self._record("fuse", arguments, [loop])
@@ -145,7 +145,7 @@ class LoopMethods(Queries):
         """
         if ordered_loops:
             func, variables = self._loop_vars("reorder", ordered_loops)
-            self._commit(reorder(func, variables))
+            self._commit("reorder", reorder(func, variables))
         self._record("reorder", {"loops": ordered_loops})
 
     def parallel(self, loop: LoopRV) -> None:
@@ -155,7 +155,7 @@ class LoopMethods(Queries):
             ScheduleError: If a requirement does not hold.
         """
         func, var = self._loop("parallel", loop)
-        self._commit(parallel(func, var))
+        self._commit("parallel", parallel(func, var))
         self._record("parallel", {"loop": loop})
 
     def vectorize(self, loop: LoopRV) -> None:
@@ -165,7 +165,7 @@ class LoopMethods(Queries):
             ScheduleError: If a requirement does not hold.
         """
         func, var = self._loop("vectorize", loop)
-        self._commit(vectorize(func, var))
+        self._commit("vectorize", vectorize(func, var))
         self._record("vectorize", {"loop": loop})
 
     def unroll(self, loop: LoopRV) -> None:
@@ -175,7 +175,7 @@ class LoopMethods(Queries):
             ScheduleError: If a requirement does not hold.
         """
         func, var = self._loop("unroll", loop)
-        self._commit(unroll(func, var))
+        self._commit("unroll", unroll(func, var))
         self._record("unroll", {"loop": loop})
 
     def bind(self, loop: LoopRV, thread_axis: str) -> None:
@@ -188,5 +188,5 @@ class LoopMethods(Queries):
             ScheduleError: If a requirement does not hold.
         """
         func, var = self._loop("bind", loop)
-        self._commit(bind(func, var, thread_axis))
+        self._commit("bind", bind(func, var, thread_axis))
         self._record("bind", {"loop": loop, "thread_axis": thread_axis})

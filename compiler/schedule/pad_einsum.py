@@ -65,8 +65,8 @@ def pad_einsum(func: PrimFunc, block: str, padding: Sequence[int]) -> PrimFunc:
         buffer is touched at one place, by iterators themselves or at zero of a dimension of one
         element. Where a padded iterator indexes a dimension, their extents are the same. A padded
         iterator is bound to a loop of its own. If it is a reduction iterator, the block is a sum,
-        to which padding adds zero. The block writes all of its buffer, and stands alone below its
-        outermost loop.
+        to which padding adds zero; if not, it indexes what is written. The block writes all of its
+        buffer, and stands alone below its outermost loop.
 
     Rewrites:
         for i in range(n):               for i in range(m):
@@ -173,7 +173,12 @@ def _require_own_loops(site: Site, padded: Mapping[Var, Expr], refuse: Refuse) -
 
 
 def _require_vanishing(site: Site, padded: Mapping[Var, Expr], refuse: Refuse) -> None:
-    """Refuse if padding of a reduction iterator could add something other than zero."""
+    """Refuse if padding could add to an element something other than zero."""
+    told = {r.minimum for region in site.block.writes for r in region.region}
+    for iter_var in site.block.iter_vars:
+        if iter_var.kind == "spatial" and iter_var.var in padded and iter_var.var not in told:
+            reason = f"padding of {iter_var.var.name} repeats what block {site.name} does: it does"
+            raise refuse(f"{reason} not tell the elements written apart", site.realize)
     over = [i.var for i in site.block.iter_vars if i.kind == "reduce" and i.var in padded]
     if not over:
         return

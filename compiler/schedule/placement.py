@@ -19,7 +19,13 @@ from compiler.ir.nodes import (
     Var,
     dtype_of,
 )
-from compiler.schedule.digits import UNKNOWN, Extents, as_written, extent_or_unknown
+from compiler.schedule.digits import (
+    UNKNOWN,
+    Extents,
+    as_written,
+    extent_or_unknown,
+    variables_of,
+)
 from compiler.schedule.error import Refuse
 from compiler.schedule.guard import conjunction
 from compiler.schedule.kind import Unknown
@@ -166,6 +172,18 @@ def make_nest(
     for var, extent in reversed(new):
         body = For(var, extent, body)
     return body
+
+
+def require_serial_reductions(
+    site: Site, spans: Sequence[Span], loops: Sequence[For], refuse: Refuse
+) -> None:
+    """Refuse if what is no spatial iterator would take its value from a loop without order."""
+    unordered = {loop.var: loop for loop in loops if loop.kind in ("parallel", "vectorized")}
+    for iter_var, span in zip(site.block.iter_vars, spans, strict=True):
+        for var in () if iter_var.kind == "spatial" else variables_of(span.low) & unordered.keys():
+            reason = f"the {iter_var.kind} iterator {iter_var.var.name} of block {site.name} would"
+            reason = f"{reason} follow loop {var.name}, which is {unordered[var].kind}"
+            raise refuse(reason, unordered[var])
 
 
 def insert_position(index: int, first: int, last: int, refuse: Refuse, at: For) -> int:

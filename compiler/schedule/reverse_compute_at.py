@@ -22,6 +22,7 @@ from compiler.schedule.placement import (
     make_nest,
     move,
     require_movable,
+    require_serial_reductions,
 )
 from compiler.schedule.reduction import is_whole_reduction
 from compiler.schedule.region import Span
@@ -84,6 +85,7 @@ def reverse_compute_at(
     loops = loops_on(target.path)
     around = {**site.extents, **extents_of(loops)}
     spans = [clip(i, solution.spans.get(i.var)) for i in site.block.iter_vars]
+    require_serial_reductions(site, spans, loops, refuse)
     nest = make_nest(site.block, spans, around, loops, keep_unit_loops=preserve_unit_loops)
     first = max((1 + target.child_of(producer) for producer in producers), default=0)
     readers = [other for other in scope.consumers(site) if other.is_under(target.loop)]

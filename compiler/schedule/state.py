@@ -21,6 +21,7 @@ from compiler.ir.visit import map_stmt
 from compiler.schedule.error import Detail, ScheduleError, refusal
 from compiler.schedule.handle import BlockRV, ExprRV, Handle, LoopRV, Place, TermRV
 from compiler.schedule.instruction import Argument, Decision, Instruction, NoteDict, Ref, Term
+from compiler.schedule.thread_memory import require_sound_threads
 from compiler.schedule.tree import block_path, loops_on, realize_at, statements, with_block
 
 
@@ -68,8 +69,9 @@ class State:
             raise self._fail(primitive, reason)
         return self._functions[name]
 
-    def _commit(self, func: PrimFunc) -> None:
-        """Take a changed function."""
+    def _commit(self, primitive: str, func: PrimFunc) -> None:
+        """Take a changed function, unless its threads would disturb each other."""
+        require_sound_threads(primitive, self._functions[func.name], func)
         self._functions[func.name] = func
 
     def _fail(self, primitive: str, reason: str, func: PrimFunc | None = None) -> ScheduleError:

@@ -130,7 +130,7 @@ class StorageMethods(StorageArguments):
         handle, func, title = self._find(name, block)
         index = self._index(name, func, title, read_buffer_index, "read")
         func, *copies = cache_inplace(func, title, index, storage_scope)
-        self._commit(func)
+        self._commit(name, func)
         new = [self._new_block(func, copy) for copy in copies]
         arguments = {"block": handle, "read_buffer_index": index, "storage_scope": storage_scope}
         self._record(name, arguments, new)
@@ -286,7 +286,7 @@ class StorageMethods(StorageArguments):
         """
         handle, func, title = self._find("set_scope", block)
         index = self._index("set_scope", func, title, buffer_index, "write")
-        self._commit(set_scope(func, title, index, storage_scope))
+        self._commit("set_scope", set_scope(func, title, index, storage_scope))
         arguments = {"block": handle, "buffer_index": index, "storage_scope": storage_scope}
         self._record("set_scope", arguments)
 
@@ -311,7 +311,7 @@ class StorageMethods(StorageArguments):
         index = self._index("storage_align", func, title, buffer_index, "write")
         numbers = {"axis": axis, "factor": factor, "offset": offset}
         self._require_integers("storage_align", func, numbers)
-        self._commit(storage_align(func, title, index, **numbers))
+        self._commit("storage_align", storage_align(func, title, index, **numbers))
         self._record("storage_align", {"block": handle, "buffer_index": index, **numbers})
 
     def transform_layout(
@@ -347,7 +347,7 @@ class StorageMethods(StorageArguments):
             pad_value=layout.pad_value,
             assume_injective_transform=assume_injective_transform,
         )
-        self._commit(func)
+        self._commit(name, func)
         if layout.parameter is not None:
             key = (func.name, layout.parameter)
             self._layouts[key] = (*self._layouts.get(key, ()), str(layout.index_map))
@@ -370,14 +370,14 @@ class StorageMethods(StorageArguments):
         """
         handle, func, title = self._find("transform_block_layout", block)
         given = self._map("transform_block_layout", func, title, index_map)
-        self._commit(transform_block_layout(func, title, given))
+        self._commit("transform_block_layout", transform_block_layout(func, title, given))
         self._record("transform_block_layout", {"block": handle, "index_map": str(given)})
 
     def _copied(
         self, primitive: str, func: PrimFunc, copy: str, arguments: Mapping[str, object]
     ) -> BlockRV:
         """Take a program with a new copy, and note how it was made."""
-        self._commit(func)
+        self._commit(primitive, func)
         new = self._new_block(func, copy)
         self._record(primitive, arguments, [new])
         return new

@@ -46,7 +46,7 @@ class TensorMethods(Queries):
         else:
             handle, func, names = self._neighbours("blockize", target)
             func, outer = blockize_blocks(func, names, preserve_unit_iters=preserve_unit_iters)
-        self._commit(func)
+        self._commit("blockize", func)
         new = self._new_block(func, outer)
         arguments = {"target": handle, "preserve_unit_iters": preserve_unit_iters}
         self._record("blockize", arguments, [new])
@@ -89,7 +89,9 @@ class TensorMethods(Queries):
             intrin = TensorIntrin.get(tensor_intrin)
         except TensorIntrinError as error:
             raise self._fail("tensorize", str(error), func) from None
-        self._commit(tensorize(func, target, intrin, preserve_unit_iters=preserve_unit_iters))
+        self._commit(
+            "tensorize", tensorize(func, target, intrin, preserve_unit_iters=preserve_unit_iters)
+        )
         arguments = {
             "block_or_loop": handle,
             "tensor_intrin": tensor_intrin,
@@ -109,7 +111,7 @@ class TensorMethods(Queries):
         handle, func, name = self._find("decompose_padding", block)
         var = self._loop_in("decompose_padding", func, loop)
         func, constant = decompose_padding(func, name, var)
-        self._commit(func)
+        self._commit("decompose_padding", func)
         new = self._new_block(func, constant)
         self._record("decompose_padding", {"block": handle, "loop": loop}, [new])
         return new
@@ -131,7 +133,7 @@ class TensorMethods(Queries):
         """
         handle, func, name = self._find("pad_einsum", block)
         multiples = tuple(self._value("pad_einsum", multiple) for multiple in padding)
-        self._commit(pad_einsum(func, name, multiples))
+        self._commit("pad_einsum", pad_einsum(func, name, multiples))
         self._record("pad_einsum", {"block": handle, "padding": multiples})
 
     def fuse_reduction_epilogue(
@@ -144,7 +146,7 @@ class TensorMethods(Queries):
         """
         blocks = [reduction_block, epilogue_block]
         handles, func, names = self._neighbours("fuse_reduction_epilogue", blocks)
-        self._commit(fuse_reduction_epilogue(func, *names))
+        self._commit("fuse_reduction_epilogue", fuse_reduction_epilogue(func, *names))
         arguments = {"reduction_block": handles[0], "epilogue_block": handles[1]}
         self._record("fuse_reduction_epilogue", arguments)
         self._kill("fuse_reduction_epilogue", [handles[1]])
@@ -163,7 +165,7 @@ class TensorMethods(Queries):
         """
         func, var = self._loop("rfactor", loop)
         func, partial = rfactor(func, var, factor_axis)
-        self._commit(func)
+        self._commit("rfactor", func)
         new = self._new_block(func, partial)
         self._record("rfactor", {"loop": loop, "factor_axis": factor_axis}, [new])
         return new
@@ -179,6 +181,6 @@ class TensorMethods(Queries):
         """
         handle, func, name = self._find("rolling_buffer", block)
         index = self._value("rolling_buffer", write_buffer_index)
-        self._commit(rolling_buffer(func, name, index))
+        self._commit("rolling_buffer", rolling_buffer(func, name, index))
         arguments = {"block": handle, "write_buffer_index": index}
         self._record("rolling_buffer", arguments)

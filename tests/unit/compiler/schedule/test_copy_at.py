@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from compiler import ops
+from compiler.ir.evaluate import evaluate
+from compiler.ir.oracle import interpret, random_inputs
 from compiler.schedule.schedule import Schedule
+from compiler.schedule.tensor_intrin import TensorIntrin
+from compiler.script.parser import parse
 from tests.unit.compiler.schedule.refusals import (
     SHARED_LOOP,
     computes_the_same,
@@ -35,6 +41,21 @@ def main(A: T.Buffer((17,), "float32")):
             T.writes(A[vi])
             if A[vi + 1] > T.float32(0):
                 A[vi] = A[vi + 1]
+"""
+
+COPY_8 = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), O: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.sblock("O"):
+            vi = T.axis.spatial(8, i)
+            O[vi] = A[vi]
+"""
+COPY_8_BY_VECTOR = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), O: T.Buffer((8,), "float32")):
+    for i in T.vectorized(8):
+        O[i] = A[i]
 """
 
 
@@ -151,3 +172,15 @@ def test_read_at_refuses_a_box_as_long_as_the_buffer_that_begins_inside() -> Non
     outer, _ = sch.split(i, [4, 3])
     with refused(sch, "what is touched of A under loop i_0 is not proved to lie in", at="for i_0"):
         sch.read_at(outer, "B", 0, "local")
+
+
+def test_read_at_copies_what_tells_the_place_of_a_view() -> None:
+    func = ops.embedding(5, 8, 2, 3)
+    schedule = Schedule(func)
+    TensorIntrin.register("copy_8", parse(COPY_8), parse(COPY_8_BY_VECTOR), override=True)
+    rows = schedule.get_loops("B")[0]
+    schedule.tensorize(schedule.get_loops("B")[-1], "copy_8")
+    schedule.read_at(rows, "B_o", 1, "global")
+    inputs = random_inputs(func, 0)
+    expected = interpret(func, inputs)["B"]
+    np.testing.assert_array_equal(evaluate(schedule.func, inputs)["B"], expected)

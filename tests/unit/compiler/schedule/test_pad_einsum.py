@@ -177,3 +177,10 @@ def test_pad_einsum_refuses_a_buffer_that_is_larger_than_what_is_padded() -> Non
         schedule = scheduled(SCALE.replace(old, old.replace("5", "6")))
         with refused(schedule, f"block C does not touch all of {name}", at='"C"'):
             schedule.pad_einsum("C", [4])
+
+
+def test_pad_einsum_refuses_an_iterator_that_tells_no_elements_apart() -> None:
+    schedule = Schedule(product())
+    schedule.transform_block_layout("C", lambda i, j, k: (i, j, k, i % 1))
+    with refused(schedule, "repeats what block C does", at='"C"'):
+        schedule.pad_einsum("C", [1, 1, 1, 4])
