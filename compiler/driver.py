@@ -118,6 +118,7 @@ def compile_artifact(
         toolchain=toolchain(),
         params=params,
         workspace_bytes=module.workspace_bytes,
+        num_threads=module.num_threads,
         object_code=compile_object(module.text, goal),
     )
 

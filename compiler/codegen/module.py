@@ -1,18 +1,20 @@
 """A whole LLVM module: the kernel's entry, its body, and a function a parallel loop.
 
 The entry takes one pointer to 64-bit words: the addresses of the parameters, the address of the
-workspace, and how many threads to use. Bodies take buffers as `noalias` arguments, so that the
-scheduler of instructions may move loads over stores.
+workspace, how many threads to use, and the address of the function that runs a parallel loop on
+them. Bodies take buffers as `noalias` arguments, so that the scheduler of instructions may move
+loads over stores.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from compiler.codegen import work
 from compiler.codegen.error import CodegenError
 from compiler.codegen.instructions import Value
 from compiler.codegen.statements import CACHE_LINE_BYTES, StatementEmitter
-from compiler.codegen.threads import LAUNCH, launch_runtime
+from compiler.codegen.threads import SHARE, iterations_at_a_time, share_runtime
 from compiler.codegen.types import scalar_type
 from compiler.ir.dtypes import is_integer
 from compiler.ir.llvm_calls import LLVM_CALL, is_offered, llvm_function
@@ -26,10 +28,15 @@ ENTRY = "lw_kernel"
 
 @dataclass(frozen=True, slots=True)
 class LlvmModule:
-    """The text of a module, and how many bytes of workspace its entry wants."""
+    """The text of a module, and what its entry wants.
+
+    The workspace in bytes is enough for `num_threads` threads, the most that it can use: 1 if no
+    loop of it is worth a launch.
+    """
 
     text: str
     workspace_bytes: int
+    num_threads: int
 
 
 @dataclass(slots=True)
@@ -41,6 +48,7 @@ class _Unit:
     registers: set[Buffer]
     has_halves: bool
     has_fma: bool
+    shares: bool = False
     functions: list[str] = field(default_factory=list)
     externals: set[str] = field(default_factory=set)
 
@@ -57,8 +65,12 @@ class FunctionEmitter(StatementEmitter):
         self.has_fma = unit.has_fma
 
     def parallel(self, loop: For, extent: int) -> None:
-        """Outline the loop's body, and launch it on threads; nested, it runs in its task."""
-        if self.is_task or self.unit.num_cores == 1:
+        """Outline the loop's body, and launch it on threads; nested, it runs in its task.
+
+        So does what is too little work for a launch.
+        """
+        step = iterations_at_a_time(loop, extent)
+        if self.is_task or self.unit.num_cores == 1 or self._is_small(loop):
             super().parallel(loop, extent)
             return
         name = f"task{len(self.unit.functions)}"
@@ -70,7 +82,17 @@ class FunctionEmitter(StatementEmitter):
         task_bytes = task.run_range(loop)
         self.unit.functions[slot] = task.define(name, params, "i64 %begin, i64 %end, i64 %task")
         self.unit.functions.append(_unpack(name, params))
-        self._launch(name, captured, extent, task_bytes)
+        context = self._context(name, captured, task_bytes)
+        task_of = f"ptr @{name}.unpack, i64 {extent}, ptr {context}, i64 %threads"
+        if step is None:
+            self.do(f"call void %launch({task_of})")
+        else:
+            self.unit.shares = True
+            self.do(f"call void @{SHARE}(ptr %launch, {task_of}, i64 {step})")
+
+    def _is_small(self, loop: For) -> bool:
+        count = work.instructions(loop, self.extents, self.unit.vector_bits)
+        return count < work.LAUNCH_INSTRUCTIONS
 
     def _captures(self, loop: For) -> list[Buffer | Var]:
         buffers = {n.buffer: None for n in walk(loop) if isinstance(n, Load | Store)}
@@ -116,9 +138,8 @@ class FunctionEmitter(StatementEmitter):
         ]
         return "\n".join(lines)
 
-    def _launch(
-        self, name: str, captured: list[Buffer | Var], extent: int, task_bytes: int
-    ) -> None:
+    def _context(self, name: str, captured: list[Buffer | Var], task_bytes: int) -> str:
+        """Store what a task needs to know, and return the address of it."""
         space = self.workspace
         offset = space.used_bytes
         space.peak_bytes = max(space.peak_bytes, offset + task_bytes * self.unit.num_cores)
@@ -134,9 +155,7 @@ class FunctionEmitter(StatementEmitter):
         for position, (word, kind) in enumerate([*words, (base, "ptr"), (str(task_bytes), "i64")]):
             slot = self.emit(f"getelementptr inbounds i64, ptr {context}, i64 {position}")
             self.do(f"store {kind} {word}, ptr {slot}")
-        self.do(
-            f"call void @{LAUNCH}(ptr @{name}.unpack, i64 {extent}, ptr {context}, i64 %threads)"
-        )
+        return context
 
 
 def _kept_type(var: Var) -> str:
@@ -189,20 +208,24 @@ def emit_module(params: tuple[Buffer, ...], stmt: Stmt, target: Target) -> LlvmM
         body.storage[buffer] = Value(f"%arg{position}", 0)
         arguments.append(f"ptr noalias %arg{position}")
     body.run(stmt)
-    text = body.define("body", [*arguments, "ptr %workspace", "i64 %threads"])
+    text = body.define("body", [*arguments, "ptr %workspace", "i64 %threads", "ptr %launch"])
     parts = [
         f'target triple = "{target.triple}"',
         *unit.functions,
         text,
         _entry(len(params)),
-        *([launch_runtime()] if unit.functions else []),
+        *([share_runtime()] if unit.shares else []),
         *sorted(unit.externals | body.externals),
         f'attributes #0 = {{ nounwind "tune-cpu"="{target.cpu}"'
         f' "prefer-vector-width"="{target.vector_bits}"'
         f' "min-legal-vector-width"="{target.vector_bits}" }}',
     ]
     peak = body.workspace.peak_bytes
-    return LlvmModule("\n".join(parts) + "\n", -(-peak // CACHE_LINE_BYTES) * CACHE_LINE_BYTES)
+    return LlvmModule(
+        text="\n".join(parts) + "\n",
+        workspace_bytes=-(-peak // CACHE_LINE_BYTES) * CACHE_LINE_BYTES,
+        num_threads=target.num_cores if unit.functions else 1,
+    )
 
 
 def _check_functions(stmt: Stmt, target: Target) -> None:
@@ -225,8 +248,8 @@ def _check_functions(stmt: Stmt, target: Target) -> None:
 def _entry(num_params: int) -> str:
     lines = [f"define void @{ENTRY}(ptr %args) #0 {{"]
     arguments = []
-    for position in range(num_params + 2):
-        kind = "ptr" if position <= num_params else "i64"
+    kinds = [*["ptr"] * num_params, "ptr", "i64", "ptr"]  # as `body` has them
+    for position, kind in enumerate(kinds):
         lines.append(f"  %slot{position} = getelementptr inbounds i64, ptr %args, i64 {position}")
         lines.append(f"  %word{position} = load {kind}, ptr %slot{position}")
         arguments.append(f"{kind} %word{position}")

@@ -1,100 +1,92 @@
-"""The threads of `parallel` loops: a launch starts them, runs the first part itself, and joins."""
+"""How a kernel runs a parallel loop: its parts go to `lw_launch` of the process's pool of threads.
+
+The kernel is told the address of `lw_launch`, so its object stands alone. By default each thread
+gets one part, and all parts are of a size. Where iterations differ in cost, a loop noted
+`dynamic_partition` has its threads take that many iterations at a time from a counter they share.
+"""
 
 from __future__ import annotations
 
-LAUNCH = "lw_launch"
+from compiler.codegen.error import CodegenError
+from compiler.ir.nodes import For
 
-# One task record: function, begin, end, number, context.
-_RUNTIME = """
-%lw.task = type { ptr, i64, i64, i64, ptr }
+DYNAMIC = "dynamic_partition"
+"""The annotation of a parallel loop: how many iterations a thread takes at a time."""
 
-declare i32 @pthread_create(ptr, ptr, ptr, ptr)
-declare i32 @pthread_join(i64, ptr)
+SHARE = "lw_share"
 
-define internal void @lw_run(ptr %task) nounwind {
-  %fn.slot = getelementptr %lw.task, ptr %task, i64 0, i32 0
-  %begin.slot = getelementptr %lw.task, ptr %task, i64 0, i32 1
-  %end.slot = getelementptr %lw.task, ptr %task, i64 0, i32 2
-  %number.slot = getelementptr %lw.task, ptr %task, i64 0, i32 3
-  %context.slot = getelementptr %lw.task, ptr %task, i64 0, i32 4
-  %fn = load ptr, ptr %fn.slot
-  %begin = load i64, ptr %begin.slot
-  %end = load i64, ptr %end.slot
-  %number = load i64, ptr %number.slot
-  %context = load ptr, ptr %context.slot
-  call void %fn(i64 %begin, i64 %end, i64 %number, ptr %context)
+# Each index is given out once, since taking one is a single addition; what the tasks read was
+# written before the launch, and what they write is read after it, so the counter orders nothing.
+_SHARE = """
+; function, context, extent, how many at a time; the counter, alone on its cache lines
+%lw.share = type { ptr, ptr, i64, i64, [12 x i64], i64, [15 x i64] }
+
+define internal void @lw_take(i64 %begin, i64 %end, i64 %number, ptr %share) nounwind {
+entry:
+  %fn.at = getelementptr %lw.share, ptr %share, i64 0, i32 0
+  %context.at = getelementptr %lw.share, ptr %share, i64 0, i32 1
+  %extent.at = getelementptr %lw.share, ptr %share, i64 0, i32 2
+  %step.at = getelementptr %lw.share, ptr %share, i64 0, i32 3
+  %counter = getelementptr %lw.share, ptr %share, i64 0, i32 5
+  %fn = load ptr, ptr %fn.at
+  %context = load ptr, ptr %context.at
+  %extent = load i64, ptr %extent.at
+  %step = load i64, ptr %step.at
+  br label %take
+take:
+  %low = atomicrmw add ptr %counter, i64 %step monotonic, align 8
+  %any = icmp ult i64 %low, %extent
+  br i1 %any, label %run, label %done
+run:
+  %next = add i64 %low, %step
+  %over = icmp ugt i64 %next, %extent
+  %high = select i1 %over, i64 %extent, i64 %next
+  call void %fn(i64 %low, i64 %high, i64 %number, ptr %context)
+  br label %take
+done:
   ret void
 }
 
-define internal ptr @lw_thread(ptr %task) nounwind {
-  call void @lw_run(ptr %task)
-  ret ptr null
-}
-
-define internal void @lw_launch(ptr %fn, i64 %extent, ptr %context, i64 %threads) nounwind {
-entry:
-  %fewer = icmp ult i64 %extent, %threads
-  %wanted = select i1 %fewer, i64 %extent, i64 %threads
-  %none = icmp slt i64 %wanted, 1
-  %count = select i1 %none, i64 1, i64 %wanted
-  %tasks = alloca %lw.task, i64 %count, align 8
-  %handles = alloca i64, i64 %count, align 8
-  br label %start
-start:
-  %n = phi i64 [ 0, %entry ], [ %n.next, %started ]
-  %n.next = add i64 %n, 1
-  %low = mul i64 %n, %extent
-  %high = mul i64 %n.next, %extent
-  %begin = udiv i64 %low, %count
-  %end = udiv i64 %high, %count
-  %task = getelementptr %lw.task, ptr %tasks, i64 %n
-  %fn.slot = getelementptr %lw.task, ptr %task, i64 0, i32 0
-  %begin.slot = getelementptr %lw.task, ptr %task, i64 0, i32 1
-  %end.slot = getelementptr %lw.task, ptr %task, i64 0, i32 2
-  %number.slot = getelementptr %lw.task, ptr %task, i64 0, i32 3
-  %context.slot = getelementptr %lw.task, ptr %task, i64 0, i32 4
-  store ptr %fn, ptr %fn.slot
-  store i64 %begin, ptr %begin.slot
-  store i64 %end, ptr %end.slot
-  store i64 %n, ptr %number.slot
-  store ptr %context, ptr %context.slot
-  %handle = getelementptr i64, ptr %handles, i64 %n
-  store i64 0, ptr %handle
-  %own = icmp eq i64 %n, 0
-  br i1 %own, label %started, label %create
-create:
-  %status = call i32 @pthread_create(ptr %handle, ptr null, ptr @lw_thread, ptr %task)
-  %failed = icmp ne i32 %status, 0
-  br i1 %failed, label %inline, label %started
-inline:
-  store i64 0, ptr %handle
-  call void @lw_run(ptr %task)
-  br label %started
-started:
-  %all = icmp eq i64 %n.next, %count
-  br i1 %all, label %first, label %start
-first:
-  call void @lw_run(ptr %tasks)
-  br label %join
-join:
-  %m = phi i64 [ 0, %first ], [ %m.next, %joined ]
-  %m.next = add i64 %m, 1
-  %waiting = getelementptr i64, ptr %handles, i64 %m
-  %id = load i64, ptr %waiting
-  %skip = icmp eq i64 %id, 0
-  br i1 %skip, label %joined, label %wait
-wait:
-  %ignored = call i32 @pthread_join(i64 %id, ptr null)
-  br label %joined
-joined:
-  %done = icmp eq i64 %m.next, %count
-  br i1 %done, label %end.all, label %join
-end.all:
+define internal void @lw_share(
+    ptr %launch, ptr %fn, i64 %extent, ptr %context, i64 %threads, i64 %step) nounwind {
+  %share = alloca %lw.share, align 128
+  %fn.at = getelementptr %lw.share, ptr %share, i64 0, i32 0
+  %context.at = getelementptr %lw.share, ptr %share, i64 0, i32 1
+  %extent.at = getelementptr %lw.share, ptr %share, i64 0, i32 2
+  %step.at = getelementptr %lw.share, ptr %share, i64 0, i32 3
+  %counter = getelementptr %lw.share, ptr %share, i64 0, i32 5
+  store ptr %fn, ptr %fn.at
+  store ptr %context, ptr %context.at
+  store i64 %extent, ptr %extent.at
+  store i64 %step, ptr %step.at
+  store i64 0, ptr %counter
+  %rest = sub i64 %extent, 1
+  %whole = udiv i64 %rest, %step
+  %takes = add i64 %whole, 1
+  call void %launch(ptr @lw_take, i64 %takes, ptr %share, i64 %threads)
   ret void
 }
 """
 
 
-def launch_runtime() -> str:
-    """Return the functions that run a parallel loop, as LLVM IR."""
-    return _RUNTIME
+def iterations_at_a_time(loop: For, extent: int) -> int | None:
+    """Return how many iterations of a loop a thread takes at a time; None if each has one part.
+
+    Raises:
+        CodegenError: If the loop is noted with something else than a positive number.
+    """
+    notes = dict(loop.annotations)
+    if DYNAMIC not in notes:
+        return None
+    step = notes[DYNAMIC]
+    if isinstance(step, bool) or not isinstance(step, int) or step < 1:
+        raise CodegenError(
+            f"loop {loop.var.name} has {DYNAMIC} {step!r}: expected how many iterations a thread"
+            " takes at a time, 1 or more"
+        )
+    return min(step, extent)
+
+
+def share_runtime() -> str:
+    """Return the functions that hand out iterations on demand, as LLVM IR."""
+    return _SHARE

@@ -17,7 +17,7 @@ from typing import Any, get_args
 
 from compiler.ir.dtypes import DType
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _LIMIT_BYTES = 64 << 20
 
 # What the standard library raises on bytes that are no zip, no JSON, or not of our form.
@@ -48,7 +48,10 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A kernel's object code, and what a caller must know to call it."""
+    """A kernel's object code, and what a caller must know to call it.
+
+    Its workspace is enough for `num_threads` threads: 1 if it has no parallel loop.
+    """
 
     name: str
     target: str
@@ -57,6 +60,7 @@ class Artifact:
     toolchain: str
     params: tuple[Param, ...]
     workspace_bytes: int
+    num_threads: int
     object_code: bytes
 
     def to_bytes(self) -> bytes:
@@ -113,6 +117,9 @@ class Artifact:
         size = meta["workspace_bytes"]
         if not isinstance(size, int) or size < 0:
             raise TypeError(f"its workspace has {size!r} bytes")
+        threads = meta["num_threads"]
+        if not isinstance(threads, int) or threads < 1:
+            raise TypeError(f"it uses {threads!r} threads")
         return cls(**meta, params=tuple(params), object_code=code)
 
     def save(self, path: str | Path) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import operator
+import struct
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +15,11 @@ import llvmlite.binding as llvm
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.codegen.machine_code import initialize
 from compiler.codegen.module import ENTRY
+from compiler.cores import available_cores
 from compiler.runtime.artifact import Artifact, ArtifactError, Param
+from compiler.runtime.load import load_object
+from compiler.runtime.pool import launch_address
 from compiler.target import Target, TargetError, host_cpu, host_features
 
 Array = NDArray[Any]
@@ -29,7 +34,9 @@ class Module:
     """A kernel in memory: call it with one array a parameter, in order; it writes outputs in place.
 
     It takes NumPy arrays, and whatever speaks DLPack on the CPU. Calls from several threads are
-    safe: each thread has a workspace of its own. `close()` unloads the code.
+    safe: each thread has a workspace of its own. `num_threads` says how many threads a call uses at
+    most: as many as the kernel was built for, and as there are cores; 1 if no loop of it is
+    parallel. `close()` unloads the code, once the calls that use it have ended.
 
     Raises:
         ArtifactError: If the artifact is for a machine that this host is not.
@@ -39,15 +46,12 @@ class Module:
         _check_host(artifact)
         self.artifact = artifact
         self.params = artifact.params
-        try:
-            self.num_threads = Target(artifact.target).num_cores
-        except TargetError as error:
-            raise ArtifactError(
-                f"{artifact.name} was built for another machine: {error}"
-            ) from error
+        self.num_threads = min(artifact.num_threads, available_cores())
+        self._checks = tuple(_ParamCheck(param) for param in artifact.params)
+        self._pack = struct.Struct(f"{len(artifact.params) + 3}Q").pack
         self._local = threading.local()
-        self._engine, entry = _load(artifact)
-        self._entry: Callable[[int], None] | None = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(entry)
+        self._entry: Callable[[bytes | int], None] | None = _load(artifact)
+        self._launch = launch_address() if artifact.num_threads > 1 else 0
 
     @classmethod
     def load(cls, path: str | Path) -> Module:
@@ -63,44 +67,67 @@ class Module:
         """Write the kernel to a file that `load` reads, in another process too."""
         self.artifact.save(path)
 
-    def __call__(self, *arrays: Any) -> None:
+    def __call__(self, *arrays: Any, num_threads: int | None = None) -> None:
         """Run the kernel.
+
+        Args:
+            arrays: One a parameter.
+            num_threads: How many threads to use at most, if not `self.num_threads`; more than the
+                kernel was built for are not used.
 
         Raises:
             ArgumentError: If an array has the wrong number, shape, dtype or layout, if an output
-                is read-only, or if an output overlaps another array.
+                is read-only, if an output overlaps another array, or if there are no threads.
         """
-        self.bind(*arrays)()
+        entry, checked = self._open(), self._checked(arrays)
+        entry(self._words(checked, self._workspace(), num_threads))
 
-    def bind(self, *arrays: Any) -> Callable[[], None]:
-        """Check the arrays once, and return a function that runs the kernel on them."""
-        checked = [_as_array(p, a) for p, a in zip(self.params, arrays, strict=False)]
+    def bind(self, *arrays: Any, num_threads: int | None = None) -> Callable[[], None]:
+        """Check the arrays once, and return a function that runs the kernel on them.
+
+        The function has a workspace of its own: one thread at a time may call it. It works on when
+        the module is closed.
+
+        Raises:
+            ArgumentError: As a call does.
+        """
+        entry, checked = self._open(), self._checked(arrays)
+        workspace = aligned_empty((self.artifact.workspace_bytes,), "uint8")
+        words = np.frombuffer(self._words(checked, workspace, num_threads), np.uint64)
+        run = partial(entry, words.ctypes.data)
+        # The function keeps what it points at alive.
+        run.keeps = (checked, words, workspace)  # type: ignore[attr-defined]
+        return run
+
+    def close(self) -> None:
+        """Unload the code, as soon as no call is under way; a second call does nothing."""
+        self._entry = None
+
+    def _open(self) -> Callable[[bytes | int], None]:
+        if self._entry is None:
+            raise ArgumentError(f"{self.artifact.name} was closed")
+        return self._entry
+
+    def _checked(self, arrays: Sequence[Any]) -> list[Array]:
         if len(arrays) != len(self.params):
             names = ", ".join(p.name for p in self.params)
             raise ArgumentError(
                 f"{self.artifact.name} takes {len(self.params)} arrays ({names}): got {len(arrays)}"
             )
-        _check_overlap(self.params, checked)
-        entry = self._entry
-        if entry is None:
-            raise ArgumentError(f"{self.artifact.name} was closed")
-        workspace = self._workspace()
-        addresses = [a.ctypes.data for a in checked]
-        packed = np.array([*addresses, workspace.ctypes.data, self.num_threads], dtype=np.uint64)
-        address = packed.ctypes.data
+        return [check(array) for check, array in zip(self._checks, arrays, strict=True)]
 
-        def run() -> None:
-            entry(address)
+    def _words(self, arrays: Sequence[Array], workspace: Array, num_threads: int | None) -> bytes:
+        """Return what the kernel reads: see `compiler.codegen.module`."""
+        threads = self.num_threads if num_threads is None else self._at_most(num_threads)
+        addresses = [_address(array) for array in arrays]
+        _check_overlap(self._checks, addresses)
+        return self._pack(*addresses, _address(workspace), threads, self._launch)
 
-        # The function keeps what it points at alive.
-        run.keeps = (checked, packed, workspace, self)  # type: ignore[attr-defined]
-        return run
-
-    def close(self) -> None:
-        """Unload the code; a second call does nothing."""
-        if self._entry is not None:
-            self._entry = None
-            self._engine.close()
+    def _at_most(self, num_threads: int) -> int:
+        threads = operator.index(num_threads)
+        if threads < 1:
+            raise ArgumentError(f"num_threads is {threads}: expected 1 or more")
+        return min(threads, self.artifact.num_threads)
 
     def _workspace(self) -> NDArray[np.uint8]:
         known: NDArray[np.uint8] | None = getattr(self._local, "workspace", None)
@@ -118,22 +145,19 @@ def aligned_empty(shape: Sequence[int], dtype: str) -> Array:
     return raw[offset : offset + size].view(kind).reshape(shape)
 
 
-def _load(artifact: Artifact) -> tuple[llvm.ExecutionEngine, int]:
-    """Link an object into the process; return its engine and the address of its entry."""
-    initialize()
-    machine = llvm.Target.from_triple(artifact.triple).create_target_machine()
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+def _load(artifact: Artifact) -> Callable[[bytes | int], None]:
+    """Link an object into the process; return its entry, with which the code lives."""
     try:
-        engine.add_object_file(llvm.ObjectFileRef.from_data(artifact.object_code))
-        engine.finalize_object()
-        entry = engine.get_function_address(ENTRY)
+        engine = load_object(artifact.object_code, artifact.triple)
     except RuntimeError as error:
-        engine.close()
         raise ArtifactError(f"the artifact of {artifact.name} can't be loaded: {error}") from error
-    if not entry:
-        engine.close()
+    address = engine.get_function_address(ENTRY)
+    if not address:
         raise ArtifactError(f"the artifact of {artifact.name} has no entry {ENTRY!r}")
-    return engine, int(entry)
+    entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
+    # Whoever calls the entry holds it, so the code outlives every call.
+    entry.engine = engine  # type: ignore[attr-defined]
+    return entry
 
 
 def _check_host(artifact: Artifact) -> None:
@@ -150,38 +174,67 @@ def _check_host(artifact: Artifact) -> None:
             f"{artifact.name} was built for {artifact.target}, which has {', '.join(missing)}:"
             f" this host is {host_cpu()} without"
         )
+    try:
+        Target(artifact.target)
+    except TargetError as error:
+        raise ArtifactError(f"{artifact.name} was built for another machine: {error}") from error
 
 
-def _as_array(param: Param, array: Any) -> Array:
-    if not isinstance(array, np.ndarray):
-        if not hasattr(array, "__dlpack__"):
-            raise ArgumentError(
-                f"parameter {param.name} is a {type(array).__name__}: expected an array"
-            )
-        array = np.from_dlpack(array)
-    assert isinstance(array, np.ndarray)
-    if array.shape != param.shape or array.dtype != np.dtype(param.dtype):
-        raise ArgumentError(
-            f"parameter {param.name} is {array.dtype}{list(array.shape)}:"
-            f" expected {param.dtype}{list(param.shape)}"
-        )
-    if not array.flags.c_contiguous:
-        raise ArgumentError(
-            f"parameter {param.name} is not contiguous: pass np.ascontiguousarray(...)"
-        )
-    if param.is_output and not array.flags.writeable:
-        raise ArgumentError(f"parameter {param.name} is written, and the array is read-only")
-    return array
+class _ParamCheck:
+    """What an array must be to stand for a parameter."""
 
+    def __init__(self, param: Param) -> None:
+        self.param = param
+        self.is_output = param.is_output
+        self.dtype = np.dtype(param.dtype)
+        self.size_bytes = int(np.prod(param.shape, dtype=np.int64)) * self.dtype.itemsize
 
-def _check_overlap(params: Sequence[Param], arrays: Sequence[Array]) -> None:
-    spans = [(a.ctypes.data, a.ctypes.data + a.nbytes) for a in arrays]
-    for i, (low, high) in enumerate(spans):
-        if not params[i].is_output:
-            continue
-        for j, (other_low, other_high) in enumerate(spans):
-            if i != j and low < other_high and other_low < high:
+    def __call__(self, array: Any) -> Array:
+        """Return the array that stands for the parameter.
+
+        Raises:
+            ArgumentError: If it can't.
+        """
+        param = self.param
+        if not isinstance(array, np.ndarray):
+            if not hasattr(array, "__dlpack__"):
                 raise ArgumentError(
-                    f"parameter {params[i].name} is written,"
-                    f" and overlaps parameter {params[j].name}"
+                    f"parameter {param.name} is a {type(array).__name__}: expected an array"
+                )
+            array = np.from_dlpack(array)
+        assert isinstance(array, np.ndarray)
+        if array.shape != param.shape or array.dtype != self.dtype:
+            raise ArgumentError(
+                f"parameter {param.name} is {array.dtype}{list(array.shape)}:"
+                f" expected {param.dtype}{list(param.shape)}"
+            )
+        flags = array.flags
+        if not flags.c_contiguous:
+            raise ArgumentError(
+                f"parameter {param.name} is not contiguous: pass np.ascontiguousarray(...)"
+            )
+        if param.is_output and not flags.writeable:
+            raise ArgumentError(f"parameter {param.name} is written, and the array is read-only")
+        return array
+
+
+def _address(array: Array) -> int:
+    """Return where a contiguous array begins."""
+    try:
+        # A quarter of the time that `array.ctypes` takes.
+        return ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
+    except (TypeError, ValueError):  # it is read-only, empty, or of a type that buffers lack
+        return int(array.ctypes.data)
+
+
+def _check_overlap(checks: Sequence[_ParamCheck], addresses: Sequence[int]) -> None:
+    for i, low in enumerate(addresses):
+        if not checks[i].is_output:
+            continue
+        high = low + checks[i].size_bytes
+        for j, other in enumerate(addresses):
+            if i != j and low < other + checks[j].size_bytes and other < high:
+                raise ArgumentError(
+                    f"parameter {checks[i].param.name} is written,"
+                    f" and overlaps parameter {checks[j].param.name}"
                 )

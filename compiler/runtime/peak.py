@@ -5,9 +5,8 @@ from __future__ import annotations
 import ctypes
 import time
 
-import llvmlite.binding as llvm
-
-from compiler.codegen.machine_code import compile_object, initialize
+from compiler.codegen.machine_code import compile_object
+from compiler.runtime.load import load_object
 from compiler.target import Target
 
 _CHAINS = 12
@@ -23,13 +22,8 @@ def fma_peak_gflops(target: Target | None = None, secs: float = 0.2) -> float:
     """
     goal = target or Target("cpu")
     lanes = goal.vector_bits // 32
-    initialize()
-    machine = llvm.Target.from_triple(goal.triple).create_target_machine()
-    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine = load_object(compile_object(_kernel(lanes, goal.vector_bits), goal), goal.triple)
     try:
-        code = compile_object(_kernel(lanes, goal.vector_bits), goal)
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        engine.finalize_object()
         run = ctypes.CFUNCTYPE(ctypes.c_float)(engine.get_function_address(_ENTRY))
         best = float("inf")
         end = time.perf_counter() + secs

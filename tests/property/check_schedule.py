@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 
+from compiler.codegen import work
 from compiler.driver import build
 from compiler.ir.evaluate import evaluate, poisoned
 from compiler.ir.nodes import PrimFunc
@@ -25,6 +26,8 @@ from tests.property.random_schedules import (
 )
 
 TARGET = "cpu -num-cores=2"
+# The programs are small, and their parallel loops are to be launched all the same.
+work.LAUNCH_INSTRUCTIONS = 0
 
 
 def check_schedule(func: PrimFunc, schedule: Schedule, *, thoroughly: bool) -> None:

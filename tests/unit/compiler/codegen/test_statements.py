@@ -92,33 +92,6 @@ def test_a_vectorized_reduction_is_not_a_race() -> None:
     np.testing.assert_allclose(got, a @ b, rtol=1e-5)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 7])
-def test_a_parallel_loop_runs_each_iteration_once(threads: int) -> None:
-    a, b = RNG.random((13, 24), "float32"), RNG.random((24, 17), "float32")
-    func = mark(ops.matmul(13, 17, 24), i="parallel")
-    got = run(func, a, b, target=f"cpu -num-cores={threads}")
-    np.testing.assert_allclose(got, a @ b, rtol=1e-5)
-
-
-def test_parallel_in_parallel_runs_in_its_task() -> None:
-    a, b = RNG.random((13, 24), "float32"), RNG.random((24, 17), "float32")
-    func = mark(ops.matmul(13, 17, 24), i="parallel", j="parallel")
-    np.testing.assert_allclose(run(func, a, b, target="cpu -num-cores=2"), a @ b, rtol=1e-5)
-
-
-def test_threads_have_workspaces_of_their_own() -> None:
-    """Each row's intermediate is too large for the stack: shared, threads would mix rows."""
-    n = 8192
-    A = te.placeholder((32, n), "float32", name="A")
-    T = te.compute((32, n), lambda i, j: A[i, j] + 1.0, name="T")
-    B = te.compute((32, n), lambda i, j: T[i, n - 1 - j] * 2.0, name="B")
-    func = fuse_rows(te.create_prim_func([A, B]), "parallel")
-    x = RNG.random((32, n), "float32")
-    for _ in range(5):
-        got = run(func, x, target="cpu -num-cores=4")
-        np.testing.assert_array_equal(got, (x[:, ::-1] + 1) * 2)
-
-
 def fuse_rows(func: PrimFunc, kind: LoopKind) -> PrimFunc:
     """Put two nests over rows into one loop, as compute_at does."""
     body = func.root.body
