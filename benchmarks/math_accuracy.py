@@ -25,7 +25,7 @@ from compiler.schedule.schedule import Schedule
 
 Array = NDArray[Any]
 
-CHUNK = 1 << 20
+CHUNK = 1 << 16
 LARGEST = 2.0**128
 REFERENCES: dict[str, Callable[..., Array]] = {
     "cos": np.cos,
@@ -77,14 +77,13 @@ def ulps(got: Array, exact: Array) -> tuple[Array, Array]:
         got: Floats of 32 bits.
         exact: The same of 64 bits, nearly exact.
     """
-    with np.errstate(all="ignore"):
-        clipped = np.clip(exact, -LARGEST, LARGEST)
-        exponent = np.frexp(np.abs(clipped))[1].clip(-125, 128)
-        value = np.clip(got.astype(np.float64), -LARGEST, LARGEST)
-        errors = np.ldexp(np.abs(value - clipped), 24 - exponent)
-        is_nan = np.isnan(exact)
-        wrong = np.isnan(got) != is_nan
-        wrong |= ~is_nan & (exact == 0) & (np.signbit(got) != np.signbit(exact))
+    is_nan = np.isnan(exact)
+    wrong = np.isnan(got) != is_nan
+    wrong |= (exact == 0) & (np.signbit(got) != np.signbit(exact))
+    exact = np.clip(exact, -LARGEST, LARGEST)
+    value = np.clip(got.astype(np.float64), -LARGEST, LARGEST)
+    exponent = np.frexp(exact)[1].clip(-125, 128)
+    errors = np.ldexp(np.abs(value - exact), 24 - exponent)
     return np.where(is_nan | wrong, 0.0, errors), wrong
 
 
@@ -108,15 +107,20 @@ def sweep(name: str, stride: int) -> Worst:
     """Return the worst error of a function."""
     module, reference, worst = kernel(name), REFERENCES[name], Worst()
     out = np.empty(CHUNK, np.float32)
-    for args in arguments(name, stride):
-        module(*args, out)
-        with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):
+        for args in arguments(name, stride):
+            module(*args, out)
             exact = reference(*(a.astype(np.float64) for a in args))
-        errors, wrong = ulps(out, exact)
-        worst.wrong_limits += int(wrong.sum())
-        most = int(errors.argmax())
-        if errors[most] > worst.ulp:
-            worst.ulp, worst.at = float(errors[most]), tuple(float(a[most]) for a in args)
+            # Elsewhere the result is the nearest float, off by half a unit at most.
+            (places,) = np.nonzero(out.view(np.int32) != exact.astype(np.float32).view(np.int32))
+            if not len(places):
+                continue
+            errors, wrong = ulps(out[places], exact[places])
+            worst.wrong_limits += int(wrong.sum())
+            most = int(errors.argmax())
+            if errors[most] > worst.ulp:
+                at = tuple(float(a[places[most]]) for a in args)
+                worst.ulp, worst.at = float(errors[most]), at
     module.close()
     return worst
 

@@ -7,61 +7,14 @@ import platform
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 import llvmlite.binding as llvm
 
+from compiler.caches import host_caches
 from compiler.cores import available_cores
+from compiler.cpus import CPUS, USUAL_CACHES, Caches
 
 MAX_CORES = 1024
-
-# CPU names that LLVM knows, by the level of the x86-64 psABI that they surely offer.
-_X86_LEVELS = {
-    1: ("x86-64",),
-    2: ("x86-64-v2", "nehalem"),
-    3: (
-        "x86-64-v3",
-        "haswell",
-        "broadwell",
-        "skylake",
-        "alderlake",
-        "znver1",
-        "znver2",
-        "znver3",
-    ),
-    4: (
-        "x86-64-v4",
-        "skylake-avx512",
-        "cascadelake",
-        "cooperlake",
-        "icelake-client",
-        "icelake-server",
-        "sapphirerapids",
-        "emeraldrapids",
-        "graniterapids",
-        "znver4",
-        "znver5",
-    ),
-}
-_LEVEL_OF = {cpu: level for level, cpus in _X86_LEVELS.items() for cpu in cpus}
-_ARM_CPUS = frozenset(
-    {
-        "cortex-a72",
-        "cortex-a76",
-        "neoverse-n1",
-        "neoverse-n2",
-        "neoverse-v1",
-        "neoverse-v2",
-        "apple-m1",
-    }
-)
-# What each level adds, in LLVM's words.
-_LEVEL_FEATURES = {
-    1: "+sse2",
-    2: "+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3",
-    3: "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave",
-    4: "+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl",
-}
 
 
 class TargetError(ValueError):
@@ -116,7 +69,7 @@ class Target:
         """The LLVM triple."""
         if self.cpu == host_cpu():
             return f"{platform.machine()}-unknown-linux-gnu"
-        return f"{'aarch64' if self.cpu in _ARM_CPUS else 'x86_64'}-unknown-linux-gnu"
+        return f"{CPUS[self.cpu].arch}-unknown-linux-gnu"
 
     @property
     def instruction_set(self) -> str:
@@ -125,20 +78,12 @@ class Target:
         For another CPU than the host's that is what its whole level has, so that `features` says
         exactly what the code needs.
         """
-        if self.cpu == host_cpu():
-            return self.cpu
-        level = _LEVEL_OF.get(self.cpu)
-        return "generic" if level is None else f"x86-64-v{level}" if level > 1 else "x86-64"
+        return self.cpu if self.cpu == host_cpu() else CPUS[self.cpu].instruction_set
 
     @property
     def features(self) -> str:
         """LLVM's text of the features that the code may use: on the host's CPU, all it has."""
-        if self.cpu == host_cpu():
-            return host_features()
-        level = _LEVEL_OF.get(self.cpu)
-        if level is None:
-            return "+neon"
-        return ",".join(_LEVEL_FEATURES[n] for n in range(1, level + 1))
+        return host_features() if self.cpu == host_cpu() else CPUS[self.cpu].features
 
     @property
     def vector_bits(self) -> int:
@@ -148,22 +93,45 @@ class Target:
     @property
     def num_vector_registers(self) -> int:
         """How many vector registers an inner loop may hold."""
-        return 16 if self.vector_bits < 512 and self.triple.startswith("x86_64") else 32
+        return 16 if self.vector_bits < 512 and self._is_x86 else 32
+
+    @property
+    def has_halves(self) -> bool:
+        """Whether instructions convert between float16 and float32."""
+        return not self._is_x86 or "+f16c" in self.features.split(",")
+
+    @property
+    def has_fma(self) -> bool:
+        """Whether an instruction multiplies and adds with one rounding."""
+        return not self._is_x86 or "+fma" in self.features.split(",")
 
     @property
     def l1_bytes(self) -> int:
         """The first-level data cache of a core, in bytes."""
-        return _cache_bytes(1)
+        return self._caches.l1_bytes
 
     @property
     def l2_bytes(self) -> int:
-        """The second-level cache of a core, in bytes."""
-        return _cache_bytes(2)
+        """A core's share of the second-level cache, in bytes."""
+        return self._caches.l2_bytes
 
     @property
     def l3_bytes(self) -> int:
         """The last-level cache that cores share, in bytes."""
-        return _cache_bytes(3)
+        return self._caches.l3_bytes
+
+    @property
+    def _is_x86(self) -> bool:
+        return self.triple.startswith("x86_64")
+
+    @property
+    def _caches(self) -> Caches:
+        """The host's as the system describes them; another CPU's as models usually have them."""
+        if self.cpu != host_cpu():
+            return CPUS[self.cpu].caches
+        known = CPUS.get(self.cpu)
+        usual = USUAL_CACHES["x86_64" if self._is_x86 else "aarch64"]
+        return host_caches(known.caches if known else usual)
 
 
 @lru_cache(maxsize=1)
@@ -180,9 +148,12 @@ def host_features() -> str:
 
 @lru_cache(maxsize=256)
 def _parse(text: str) -> tuple[str, int]:
-    """Return the CPU and the number of cores that a target text names."""
+    """Return the CPU and the number of cores that a target text names.
+
+    "llvm" is TVM's word for "cpu".
+    """
     kind, *options = text.split() or [""]
-    if kind != "cpu":
+    if kind not in ("cpu", "llvm"):
         raise TargetError(
             f"unknown target kind {kind!r} in {text!r}: expected 'cpu', such as 'cpu -num-cores=1'"
         )
@@ -205,7 +176,7 @@ def _parse(text: str) -> tuple[str, int]:
 
 
 def _known_cpu(name: str, text: str) -> str:
-    known = {*_LEVEL_OF, *_ARM_CPUS, host_cpu()}
+    known = {*CPUS, host_cpu()}
     if name == "native":
         return host_cpu()
     if name not in known:
@@ -220,18 +191,3 @@ def _vector_bits(features: str) -> int:
     if "+avx512f" in offered:
         return 512
     return 256 if "+avx2" in offered else 128
-
-
-@lru_cache(maxsize=4)
-def _cache_bytes(level: int) -> int:
-    """Return the size of this host's cache; a usual size where the system does not say."""
-    for index in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
-        try:
-            kind = (index / "type").read_text().strip()
-            found = int((index / "level").read_text())
-            size = (index / "size").read_text().strip()
-        except (OSError, ValueError):
-            continue
-        if found == level and kind != "Instruction" and size.endswith("K"):
-            return int(size[:-1]) << 10
-    return {1: 32 << 10, 2: 512 << 10, 3: 16 << 20}[level]

@@ -43,11 +43,8 @@ class LlvmModule:
 class _Unit:
     """What the functions of one module share."""
 
-    vector_bits: int
-    num_cores: int
+    target: Target
     registers: set[Buffer]
-    has_halves: bool
-    has_fma: bool
     shares: bool = False
     functions: list[str] = field(default_factory=list)
     externals: set[str] = field(default_factory=set)
@@ -57,12 +54,12 @@ class FunctionEmitter(StatementEmitter):
     """Emits one function over buffers, and those of the parallel loops in it."""
 
     def __init__(self, unit: _Unit, is_task: bool) -> None:
-        super().__init__(unit.vector_bits)
+        super().__init__(unit.target.vector_bits)
         self.unit = unit
         self.is_task = is_task
         self.registers = unit.registers
-        self.has_halves = unit.has_halves
-        self.has_fma = unit.has_fma
+        self.has_halves = unit.target.has_halves
+        self.has_fma = unit.target.has_fma
 
     def parallel(self, loop: For, extent: int) -> None:
         """Outline the loop's body, and launch it on threads; nested, it runs in its task.
@@ -70,7 +67,7 @@ class FunctionEmitter(StatementEmitter):
         So does what is too little work for a launch.
         """
         step = iterations_at_a_time(loop, extent)
-        if self.is_task or self.unit.num_cores == 1 or self._is_small(loop):
+        if self.is_task or self.unit.target.num_cores == 1 or self._is_small(loop):
             super().parallel(loop, extent)
             return
         name = f"task{len(self.unit.functions)}"
@@ -91,7 +88,7 @@ class FunctionEmitter(StatementEmitter):
             self.do(f"call void @{SHARE}(ptr %launch, {task_of}, i64 {step})")
 
     def _is_small(self, loop: For) -> bool:
-        count = work.instructions(loop, self.extents, self.unit.vector_bits)
+        count = work.instructions(loop, self.extents, self.unit.target.vector_bits)
         return count < work.LAUNCH_INSTRUCTIONS
 
     def _captures(self, loop: For) -> list[Buffer | Var]:
@@ -142,7 +139,7 @@ class FunctionEmitter(StatementEmitter):
         """Store what a task needs to know, and return the address of it."""
         space = self.workspace
         offset = space.used_bytes
-        space.peak_bytes = max(space.peak_bytes, offset + task_bytes * self.unit.num_cores)
+        space.peak_bytes = max(space.peak_bytes, offset + task_bytes * self.unit.target.num_cores)
         base = self.emit(f"getelementptr inbounds i8, ptr %workspace, i64 {offset}")
         values = [self.storage[c] if isinstance(c, Buffer) else self.env[c] for c in captured]
         context = f"%{self.name('context')}"
@@ -195,13 +192,7 @@ def emit_module(params: tuple[Buffer, ...], stmt: Stmt, target: Target) -> LlvmM
         CodegenError: If the program expands to too much code, or the CPU lacks a function of it.
     """
     _check_functions(stmt, target)
-    # Elsewhere every CPU that we know has instructions for halves, and fused ones.
-    features = set(target.features.split(","))
-    has_halves, has_fma = (
-        feature in features or not target.triple.startswith("x86_64")
-        for feature in ("+f16c", "+fma")
-    )
-    unit = _Unit(target.vector_bits, target.num_cores, register_buffers(stmt), has_halves, has_fma)
+    unit = _Unit(target, register_buffers(stmt))
     body = FunctionEmitter(unit, is_task=False)
     arguments = []
     for position, buffer in enumerate(params):

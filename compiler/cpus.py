@@ -1,0 +1,90 @@
+"""CPUs that code may be made for by name, with LLVM's names of them and of their features.
+
+Code for a named CPU uses what its level of the x86-64 psABI has, and the instructions for dot
+products of bytes if it has them. Sizes of caches are those of a usual model, where models differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Arch = Literal["x86_64", "aarch64"]
+
+# What each level of the x86-64 psABI adds.
+_LEVELS = {
+    1: "+sse2",
+    2: "+cx16,+popcnt,+sahf,+sse3,+sse4.1,+sse4.2,+ssse3",
+    3: "+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave",
+    4: "+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl",
+}
+_KIB, _MIB = 1 << 10, 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """Sizes in bytes: the data cache of a core, a core's share of the second level, the last."""
+
+    l1_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """A CPU: LLVM's name of an instruction set that it has, features to add to that, caches."""
+
+    arch: Arch
+    instruction_set: str
+    features: str
+    caches: Caches
+
+
+def _x86(level: int, l1_kib: int, l2_kib: int, l3_mib: float, more: str = "") -> Cpu:
+    features = ",".join([*(_LEVELS[n] for n in range(1, level + 1)), *([more] if more else [])])
+    name = f"x86-64-v{level}" if level > 1 else "x86-64"
+    caches = Caches(l1_kib * _KIB, l2_kib * _KIB, int(l3_mib * _MIB))
+    return Cpu("x86_64", name, features, caches)
+
+
+def _arm(l1_kib: int, l2_kib: int, l3_mib: int, features: str = "+neon") -> Cpu:
+    caches = Caches(l1_kib * _KIB, l2_kib * _KIB, l3_mib * _MIB)
+    return Cpu("aarch64", "generic", features, caches)
+
+
+_VNNI, _AVX_VNNI = "+avx512vnni", "+avxvnni"
+_DOTS = "+neon,+dotprod,+fullfp16"
+
+CPUS: dict[str, Cpu] = {
+    "x86-64": _x86(1, 32, 256, 8),
+    "x86-64-v2": _x86(2, 32, 256, 8),
+    "nehalem": _x86(2, 32, 256, 8),
+    "x86-64-v3": _x86(3, 32, 512, 16),
+    "haswell": _x86(3, 32, 256, 8),
+    "broadwell": _x86(3, 32, 256, 8),
+    "skylake": _x86(3, 32, 256, 8),
+    "alderlake": _x86(3, 48, 1280, 30, _AVX_VNNI),
+    "znver1": _x86(3, 32, 512, 8),
+    "znver2": _x86(3, 32, 512, 16),
+    "znver3": _x86(3, 32, 512, 32),
+    "x86-64-v4": _x86(4, 32, 1024, 32),
+    "skylake-avx512": _x86(4, 32, 1024, 24.75),
+    "cascadelake": _x86(4, 32, 1024, 35.75, _VNNI),
+    "cooperlake": _x86(4, 32, 1024, 38.5, _VNNI),
+    "icelake-client": _x86(4, 48, 512, 8, _VNNI),
+    "icelake-server": _x86(4, 48, 1280, 48, _VNNI),
+    "sapphirerapids": _x86(4, 48, 2048, 105, f"{_VNNI},{_AVX_VNNI}"),
+    "emeraldrapids": _x86(4, 48, 2048, 320, f"{_VNNI},{_AVX_VNNI}"),
+    "graniterapids": _x86(4, 48, 2048, 480, f"{_VNNI},{_AVX_VNNI}"),
+    "znver4": _x86(4, 32, 1024, 32, _VNNI),
+    "znver5": _x86(4, 48, 1024, 32, f"{_VNNI},{_AVX_VNNI}"),
+    "cortex-a72": _arm(32, 256, 1),
+    "cortex-a76": _arm(64, 256, 2, _DOTS),
+    "neoverse-n1": _arm(64, 1024, 32, _DOTS),
+    "neoverse-n2": _arm(64, 1024, 64, _DOTS),
+    "neoverse-v1": _arm(64, 1024, 32, _DOTS),
+    "neoverse-v2": _arm(64, 2048, 36, _DOTS),
+    "apple-m1": _arm(128, 3072, 8, _DOTS),
+}
+# What is assumed of a host that says nothing, and is not among those.
+USUAL_CACHES = {"x86_64": CPUS["x86-64-v3"].caches, "aarch64": CPUS["neoverse-n1"].caches}
