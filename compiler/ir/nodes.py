@@ -429,14 +429,18 @@ class PrimFunc:
 
 @dataclass(frozen=True, slots=True)
 class IRModule:
-    """Several functions, told apart by their names."""
+    """Several functions, told apart by their names: a tuple, or a mapping that gives the names."""
 
     functions: tuple[PrimFunc, ...]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.functions, tuple):
+        given: object = self.functions
+        if isinstance(given, Mapping):
+            given = tuple(replace(func, name=name) for name, func in given.items())
+            object.__setattr__(self, "functions", given)
+        if not isinstance(given, tuple):
             raise TypeError(
-                f"an IRModule takes a tuple of functions, not a {type(self.functions).__name__}"
+                f"an IRModule takes a tuple or a mapping of functions, not a {type(given).__name__}"
             )
 
     def __getitem__(self, name: str) -> PrimFunc:

@@ -40,7 +40,7 @@ from compiler.ir.print_expr import (
     print_target,
 )
 from compiler.ir.print_signature import Signature, print_signature
-from compiler.ir.spelling import SPELLINGS, Dialect, Spelling
+from compiler.ir.spelling import Dialect, Spelling, spelling_of
 from compiler.ir.visit import walk, walk_stmts
 
 Printed: TypeAlias = PrimFunc | Stmt | Buffer | IterVar | BufferRegion | None
@@ -63,7 +63,7 @@ def script(program: PrimFunc | IRModule | Stmt, *, dialect: Dialect = "new") -> 
         dialect: "new" is today's TVM (`T.sblock`), "middle" the one before (`T.block`,
             `T.alloc_buffer`), "old" that of `T.Buffer[(128, 128), "float32"]`.
     """
-    printer = _Printer(SPELLINGS[dialect], merge_loops=True)
+    printer = _Printer(spelling_of(dialect), merge_loops=True)
     match program:
         case PrimFunc():
             printed = printer.func(program)
@@ -76,7 +76,7 @@ def script(program: PrimFunc | IRModule | Stmt, *, dialect: Dialect = "new") -> 
 
 def lines(program: PrimFunc | Stmt, *, dialect: Dialect = "new") -> Iterator[Line]:
     """Yield each printed line with the node it prints; each loop has a line of its own."""
-    printer = _Printer(SPELLINGS[dialect], merge_loops=False)
+    printer = _Printer(spelling_of(dialect), merge_loops=False)
     return printer.func(program) if isinstance(program, PrimFunc) else printer.stmt(program, 0)
 
 

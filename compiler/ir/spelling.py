@@ -58,3 +58,15 @@ SPELLINGS: dict[Dialect, Spelling] = {
         symbols_in_signature=False,
     ),
 }
+
+
+def spelling_of(dialect: Dialect) -> Spelling:
+    """Return how a dialect writes.
+
+    Raises:
+        ValueError: If there is no such dialect.
+    """
+    if dialect not in SPELLINGS:
+        known = ", ".join(repr(name) for name in SPELLINGS)
+        raise ValueError(f"there is no dialect {dialect!r}; the dialects are: {known}")
+    return SPELLINGS[dialect]

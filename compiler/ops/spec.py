@@ -123,6 +123,8 @@ def parse_spec(spec: str) -> Spec:
     Raises:
         OperatorError: If there is no such operator, or it does not take these arguments.
     """
+    if not isinstance(spec, str):
+        raise OperatorError(f"an operator is given as text, such as matmul:64,64,64, not {spec!r}")
     if len(spec) > _MAX_CHARS:
         raise OperatorError(f"an operator of {len(spec)} characters: expected {_MAX_CHARS} at most")
     name, *rest = spec.strip().split(":")

@@ -7,14 +7,13 @@ here turn handles into loops and blocks, and record.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import wraps
 from random import Random
 from typing import Any, get_args
 
 from compiler.ir.nodes import IRModule, PrimFunc
-from compiler.ir.printer import script
+from compiler.ir.spelling import Dialect
 from compiler.schedule.block_methods import BlockMethods
 from compiler.schedule.check_arguments import argument_check
 from compiler.schedule.error import Detail, ScheduleError
@@ -81,7 +80,13 @@ class Schedule(LoopMethods, BlockMethods, StorageMethods, SamplingMethods, Tenso
         self._working = self._function("work_on", func_name).name
 
     def seed(self, seed: int) -> None:
-        """Draw decisions from another seed from now on."""
+        """Draw decisions from another seed from now on.
+
+        Raises:
+            ScheduleError: If it is no integer.
+        """
+        if not isinstance(seed, int):
+            raise self._fail("seed", f"expected an integer, got {seed!r}")
         self._rng = Random(seed)
 
     def fork_seed(self) -> int:
@@ -101,14 +106,9 @@ class Schedule(LoopMethods, BlockMethods, StorageMethods, SamplingMethods, Tenso
         new._rng.setstate(self._rng.getstate())
         return new
 
-    def show(self, *args: object, **kwargs: object) -> None:
-        """Print the program as it is now.
-
-        Args:
-            args: Taken for the sake of TVM's users, without an effect; so are `kwargs`.
-        """
-        del args, kwargs
-        sys.stdout.write(script(self.mod if len(self._functions) > 1 else self.func))
+    def show(self, dialect: Dialect = "new") -> None:
+        """Print the program as it is now, in a spelling of `PrimFunc.script`."""
+        (self.mod if len(self._functions) > 1 else self.func).show(dialect)
 
 
 def _undone_if_refused(name: str, method: Callable[..., Any]) -> Callable[..., Any]:

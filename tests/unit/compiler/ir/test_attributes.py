@@ -52,6 +52,12 @@ def test_a_module_finds_functions_and_shows_itself(
     assert structural_equal(parse_module(capsys.readouterr().out), module)
 
 
-def test_a_module_of_anything_but_a_tuple_is_refused(func: PrimFunc) -> None:
-    with pytest.raises(TypeError, match="takes a tuple of functions, not a dict"):
-        IRModule({"f": func})  # type: ignore[arg-type]
+def test_a_mapping_names_the_functions_of_a_module(func: PrimFunc) -> None:
+    module = IRModule({"main": func})  # type: ignore[arg-type]
+    assert [f.name for f in module.functions] == ["main"]
+    assert module["main"].body is func.body
+
+
+def test_a_module_of_anything_else_is_refused(func: PrimFunc) -> None:
+    with pytest.raises(TypeError, match="takes a tuple or a mapping of functions, not a PrimFunc"):
+        IRModule(func)  # type: ignore[arg-type]

@@ -1,3 +1,5 @@
+import pytest
+
 from compiler import ops
 from compiler.ir.nodes import (
     TRUE,
@@ -62,6 +64,11 @@ def test_script_prints_the_old_spelling() -> None:
     text = script(ops.mm_relu(4, 5, 6), dialect="old")
     assert 'A: T.Buffer[(4, 6), "float32"]' in text
     assert "T.block(" in text
+
+
+def test_a_dialect_that_is_none_is_refused_with_those_that_are() -> None:
+    with pytest.raises(ValueError, match="no dialect 'newest'; the dialects are: 'new', 'middle'"):
+        ops.mm_relu(4, 5, 6).script("newest")  # type: ignore[arg-type]
 
 
 def test_loops_of_one_name_inside_each_other_get_names_of_their_own() -> None:

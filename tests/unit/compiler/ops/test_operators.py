@@ -168,5 +168,7 @@ def test_mistakes_are_named(spec: str, message: str) -> None:
 
 
 def test_numbers_must_be_integers() -> None:
+    with pytest.raises(ops.OperatorError, match="given as text, such as matmul:64,64,64, not None"):
+        ops.from_spec(None)  # type: ignore[arg-type]
     with pytest.raises(ops.OperatorError, match=r"matmul: m is 2\.5: expected an integer"):
         ops.matmul(2.5, 3, 4)  # type: ignore[arg-type]

@@ -229,6 +229,7 @@ def test_a_target_that_means_nothing_is_refused(text: str, message: str) -> None
 
 def test_equal_targets_are_equal_however_they_are_written() -> None:
     target = Target("cpu -num-cores=2 -mcpu=znver3")
+    assert target == Target("llvm -num-cores=2 -mcpu=znver3")
     assert target == Target("cpu -mcpu=znver3 -num-cores=2")
     assert Target(target.name) == target
     assert Target("cpu -mcpu=native") == Target()

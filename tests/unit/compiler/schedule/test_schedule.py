@@ -47,6 +47,17 @@ def test_queries_find_blocks_and_loops() -> None:
     assert sch.get(sch.get_sblock("Y")) is sch.get(sch.get_block("Y"))
 
 
+def test_a_schedule_shows_its_program_in_any_dialect(capsys: pytest.CaptureFixture[str]) -> None:
+    sch = Schedule(elementwise())
+    sch.show("middle")
+    assert capsys.readouterr().out == sch.func.script("middle")
+
+
+def test_a_seed_is_a_number() -> None:
+    with pytest.raises(ScheduleError, match=r"seed: expected an integer, got \[\]"):
+        Schedule(elementwise()).seed([])  # type: ignore[arg-type]
+
+
 def test_a_block_that_is_not_there_is_named_with_those_that_are() -> None:
     sch = Schedule(matmul_relu())
     with refused(sch, 'there is no block "X"; the blocks are: root, Y, C', at="def main"):
