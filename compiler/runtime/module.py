@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import operator
 import struct
 import threading
@@ -24,6 +25,7 @@ from compiler.target import Target, TargetError, host_cpu, host_features
 
 Array = NDArray[Any]
 _ALIGNMENT = 64
+_bytes_of = ctypes.c_char.from_buffer
 
 
 class ArgumentError(TypeError):
@@ -48,6 +50,7 @@ class Module:
         self.params = artifact.params
         self.num_threads = min(artifact.num_threads, available_cores())
         self._checks = tuple(_ParamCheck(param) for param in artifact.params)
+        self._outputs = [place for place, param in enumerate(self.params) if param.is_output]
         self._pack = struct.Struct(f"{len(artifact.params) + 3}Q").pack
         self._local = threading.local()
         self._entry: Callable[[bytes | int], None] | None = _load(artifact)
@@ -79,8 +82,9 @@ class Module:
             ArgumentError: If an array has the wrong number, shape, dtype or layout, if an output
                 is read-only, if an output overlaps another array, or if there are no threads.
         """
-        entry, checked = self._open(), self._checked(arrays)
-        entry(self._words(checked, self._workspace(), num_threads))
+        entry = self._open()
+        _held, addresses = self._located(arrays)
+        entry(self._pack(*addresses, self._workspace(), self._at_most(num_threads), self._launch))
 
     def bind(self, *arrays: Any, num_threads: int | None = None) -> Callable[[], None]:
         """Check the arrays once, and return a function that runs the kernel on them.
@@ -91,12 +95,15 @@ class Module:
         Raises:
             ArgumentError: As a call does.
         """
-        entry, checked = self._open(), self._checked(arrays)
+        entry = self._open()
+        checked, addresses = self._located(arrays)
         workspace = aligned_empty((self.artifact.workspace_bytes,), "uint8")
-        words = np.frombuffer(self._words(checked, workspace, num_threads), np.uint64)
-        run = partial(entry, words.ctypes.data)
+        threads = self._at_most(num_threads)
+        words = bytearray(self._pack(*addresses, _address(workspace), threads, self._launch))
+        at = _bytes_of(words)
+        run = partial(entry, ctypes.addressof(at))
         # The function keeps what it points at alive.
-        run.keeps = (checked, words, workspace)  # type: ignore[attr-defined]
+        run.keeps = (checked, at, workspace)  # type: ignore[attr-defined]
         return run
 
     def close(self) -> None:
@@ -108,40 +115,43 @@ class Module:
             raise ArgumentError(f"{self.artifact.name} was closed")
         return self._entry
 
-    def _checked(self, arrays: Sequence[Any]) -> list[Array]:
+    def _located(self, arrays: Sequence[Any]) -> tuple[list[Array], list[int]]:
+        """Return the arrays that stand for the parameters, and their addresses."""
         if len(arrays) != len(self.params):
             names = ", ".join(p.name for p in self.params)
             raise ArgumentError(
                 f"{self.artifact.name} takes {len(self.params)} arrays ({names}): got {len(arrays)}"
             )
-        return [check(array) for check, array in zip(self._checks, arrays, strict=True)]
+        checked = list(map(_ParamCheck.array, self._checks, arrays))
+        addresses = list(map(_address, checked))
+        for place in self._outputs:
+            _check_overlap(self._checks, addresses, place)
+        return checked, addresses
 
-    def _words(self, arrays: Sequence[Array], workspace: Array, num_threads: int | None) -> bytes:
-        """Return what the kernel reads: see `compiler.codegen.module`."""
-        threads = self.num_threads if num_threads is None else self._at_most(num_threads)
-        addresses = [_address(array) for array in arrays]
-        _check_overlap(self._checks, addresses)
-        return self._pack(*addresses, _address(workspace), threads, self._launch)
-
-    def _at_most(self, num_threads: int) -> int:
+    def _at_most(self, num_threads: int | None) -> int:
+        if num_threads is None:
+            return self.num_threads
         threads = operator.index(num_threads)
         if threads < 1:
             raise ArgumentError(f"num_threads is {threads}: expected 1 or more")
         return min(threads, self.artifact.num_threads)
 
-    def _workspace(self) -> NDArray[np.uint8]:
-        known: NDArray[np.uint8] | None = getattr(self._local, "workspace", None)
-        if known is None:
-            known = self._local.workspace = aligned_empty((self.artifact.workspace_bytes,), "uint8")
-        return known
+    def _workspace(self) -> int:
+        """Return the address of this thread's workspace."""
+        try:
+            return int(self._local.address)
+        except AttributeError:
+            workspace = aligned_empty((self.artifact.workspace_bytes,), "uint8")
+            self._local.workspace, self._local.address = workspace, _address(workspace)
+            return _address(workspace)
 
 
 def aligned_empty(shape: Sequence[int], dtype: str) -> Array:
     """Return an uninitialised array that starts at a cache line."""
     kind = np.dtype(dtype)
-    size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+    size = math.prod(shape) * kind.itemsize
     raw = np.empty(size + _ALIGNMENT, dtype=np.uint8)
-    offset = -raw.ctypes.data % _ALIGNMENT
+    offset = -_address(raw) % _ALIGNMENT
     return raw[offset : offset + size].view(kind).reshape(shape)
 
 
@@ -185,16 +195,23 @@ class _ParamCheck:
 
     def __init__(self, param: Param) -> None:
         self.param = param
-        self.is_output = param.is_output
+        self.shape = param.shape
         self.dtype = np.dtype(param.dtype)
-        self.size_bytes = int(np.prod(param.shape, dtype=np.int64)) * self.dtype.itemsize
+        self.size_bytes = math.prod(param.shape) * self.dtype.itemsize
 
-    def __call__(self, array: Any) -> Array:
+    def array(self, array: Any) -> Array:
         """Return the array that stands for the parameter.
 
         Raises:
             ArgumentError: If it can't.
         """
+        if (
+            type(array) is np.ndarray
+            and array.shape == self.shape
+            and array.dtype is self.dtype
+            and array.flags.carray
+        ):
+            return array  # the usual case, fast
         param = self.param
         if not isinstance(array, np.ndarray):
             if not hasattr(array, "__dlpack__"):
@@ -222,19 +239,17 @@ def _address(array: Array) -> int:
     """Return where a contiguous array begins."""
     try:
         # A quarter of the time that `array.ctypes` takes.
-        return ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
+        return ctypes.addressof(_bytes_of(array))  # type: ignore[arg-type]
     except (TypeError, ValueError):  # it is read-only, empty, or of a type that buffers lack
         return int(array.ctypes.data)
 
 
-def _check_overlap(checks: Sequence[_ParamCheck], addresses: Sequence[int]) -> None:
-    for i, low in enumerate(addresses):
-        if not checks[i].is_output:
-            continue
-        high = low + checks[i].size_bytes
-        for j, other in enumerate(addresses):
-            if i != j and low < other + checks[j].size_bytes and other < high:
-                raise ArgumentError(
-                    f"parameter {checks[i].param.name} is written,"
-                    f" and overlaps parameter {checks[j].param.name}"
-                )
+def _check_overlap(checks: Sequence[_ParamCheck], addresses: Sequence[int], written: int) -> None:
+    low = addresses[written]
+    high = low + checks[written].size_bytes
+    for other, (check, address) in enumerate(zip(checks, addresses, strict=True)):
+        if address < high and low < address + check.size_bytes and other != written:
+            raise ArgumentError(
+                f"parameter {checks[written].param.name} is written,"
+                f" and overlaps parameter {check.param.name}"
+            )
