@@ -26,6 +26,7 @@ from compiler.passes.resolve_views import resolve_views
 from compiler.passes.separate_threads import separate_threads
 from compiler.passes.split_threads import split_threads
 from compiler.passes.thread_loops import has_threads
+from compiler.passes.tile_buffers import tile_buffers, tiles_of
 from compiler.passes.unify_threads import unify_threads
 from compiler.passes.unswitch_guards import unswitch_guards
 from compiler.runtime.artifact import Artifact, Param
@@ -66,8 +67,9 @@ def lower(func: PrimFunc, target: Target) -> Stmt:
 
 def _lower_loops(body: Stmt) -> Stmt:
     realized = realize_blocks(body)
-    stmt = compact_buffers(realized.stmt, realized.carried, alignments_of(body))
-    return pipeline_loops(stmt)
+    stmt, tiled = tile_buffers(realized.stmt, tiles_of(body))
+    carried = {tiled.get(buffer, buffer): loops for buffer, loops in realized.carried.items()}
+    return pipeline_loops(compact_buffers(stmt, carried, alignments_of(body)))
 
 
 def _lower_threads(body: Stmt) -> Stmt:

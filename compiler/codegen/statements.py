@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TypeAlias, assert_never
 
@@ -44,6 +44,7 @@ MAX_STACK_BYTES = 16 << 10
 MAX_REGISTER_BYTES = 64 << 10
 MAX_EXPANDED_CHUNKS = 16
 CHUNKS_A_STEP = 4
+MAX_EXPANDED_TILES = 2
 
 
 @dataclass(slots=True)
@@ -173,7 +174,8 @@ class StatementEmitter(StoreEmitter):
         """Run a loop as vectors of the machine's width, the rest as shorter ones."""
         lanes = self._vector_lanes(loop)
         if extent // lanes > MAX_EXPANDED_CHUNKS:
-            self._strip_mine(loop, extent, lanes * CHUNKS_A_STEP)
+            for part in _strips(loop, extent, lanes * CHUNKS_A_STEP):
+                self._for(part)
             return
         for lane in _chunks(extent, lanes):
             self._bound(loop, lane.offset if lane.width == 1 else lane)
@@ -189,28 +191,17 @@ class StatementEmitter(StoreEmitter):
             return False
         self._know(inner.var, length.value)
         lanes = self._vector_lanes(inner)
-        is_short = lanes > 1 and length.value // lanes <= MAX_EXPANDED_CHUNKS
-        if not is_short or not self.is_transposed(loop, inner, store):
+        if lanes == 1 or not self.is_transposed(loop, inner, store):
             return False
+        if length.value // lanes > MAX_EXPANDED_TILES:
+            for part in _strips(inner, length.value, lanes, around=loop):
+                self._for(part)
+            return True
         for along in _chunks(length.value, lanes):
             for first in range(0, extent, along.width):
                 down = Lane(first, min(along.width, extent - first))
                 self.store_tile(loop, inner, store, (down, along))
         return True
-
-    def _strip_mine(self, loop: For, extent: int, lanes: int) -> None:
-        """Run `lanes` iterations a step, and the rest at the end."""
-        outer, inner = Var(f"{loop.var.name}_o"), Var(f"{loop.var.name}_i")
-        whole = extent // lanes
-        index = BinOp("+", BinOp("*", outer, IntImm(lanes)), inner)
-        body = substitute(loop.body, {loop.var: index})
-        vectors = For(inner, IntImm(lanes), body, "vectorized")
-        self._for(For(outer, IntImm(whole), vectors))
-        rest = extent - whole * lanes
-        if rest:
-            tail = BinOp("+", inner, IntImm(whole * lanes))
-            body = substitute(loop.body, {loop.var: tail})
-            self._for(For(inner, IntImm(rest), body, "vectorized"))
 
     def _vector_lanes(self, loop: For) -> int:
         """Return how many lanes run at once: the widest elements stored fill a register.
@@ -315,3 +306,24 @@ def _chunks(extent: int, lanes: int) -> Iterator[Lane]:
             lanes //= 2
         yield Lane(offset, lanes)
         offset += lanes
+
+
+def _strips(loop: For, extent: int, lanes: int, around: For | None = None) -> Iterator[For]:
+    """Cut a vectorized loop into one of `lanes` iterations a step, and one of what is left over.
+
+    Args:
+        around: The unrolled loop around it, which goes into the step, too.
+    """
+    outer, inner = Var(f"{loop.var.name}_o"), Var(f"{loop.var.name}_i")
+    whole = extent // lanes
+    index = BinOp("+", BinOp("*", outer, IntImm(lanes)), inner)
+    yield For(outer, IntImm(whole), _strip(loop, inner, (lanes, index), around))
+    rest = extent - whole * lanes
+    if rest:
+        yield _strip(loop, inner, (rest, BinOp("+", inner, IntImm(whole * lanes))), around)
+
+
+def _strip(loop: For, var: Var, part: tuple[int, BinOp], around: For | None) -> For:
+    extent, index = part
+    vectors = For(var, IntImm(extent), substitute(loop.body, {loop.var: index}), "vectorized")
+    return vectors if around is None else replace(around, body=vectors)
