@@ -10,6 +10,7 @@ from compiler.schedule.error import Refuse
 from compiler.schedule.independence import Nest, is_apart, is_own
 from compiler.schedule.kind import Unknown, kind_of
 from compiler.schedule.scope import Scope
+from compiler.schedule.site import Site
 from compiler.schedule.tree import Path, loop_at, loops_below, loops_on, replace_at
 
 
@@ -41,6 +42,8 @@ def require_concurrent(
         reason = f"iterations of loop {name} are not proved to touch different elements of"
         raise refuse(f"{reason} {buffer.name}", place.realize)
     for site in nest.sites:
+        if _is_recurrence(site) and all(is_apart(nest, b) for b in site.facts.written_buffers()):
+            continue
         kind = kind_of(site.block)
         if isinstance(kind, Unknown):
             raise refuse(kind.reason, site.realize)
@@ -62,6 +65,11 @@ def _reduced(nest: Nest, loop: For, refuse: Refuse, *, may_reduce: bool) -> set[
                 raise refuse(reason, site.realize)
             reduced.update(site.facts.written_buffers())
     return reduced
+
+
+def _is_recurrence(site: Site) -> bool:
+    """Tell whether a block computes elements from earlier ones, and touches nothing unseen."""
+    return not site.facts.hidden and any(i.kind == "scan" for i in site.block.iter_vars)
 
 
 def require_no_vector_around(path: Path, refuse: Refuse) -> None:

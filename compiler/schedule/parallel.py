@@ -12,7 +12,8 @@ def parallel(func: PrimFunc, loop: Var) -> PrimFunc:
     """Run the iterations of a loop on several threads.
 
     Requires:
-        The loop binds spatial iterators only. The blocks below it are complete or reductions.
+        The loop binds spatial iterators only. The blocks below it are complete, reductions or
+        recurrences (with scan iterators).
         Different iterations touch different elements of whatever is written, or of buffers of
         their own. No loop around it is vectorized.
 

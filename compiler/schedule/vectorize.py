@@ -17,7 +17,8 @@ def vectorize(func: PrimFunc, loop: Var) -> PrimFunc:
     """Run the iterations of a loop as lanes of vectors.
 
     Requires:
-        The loop binds spatial iterators only. The blocks below it are complete or reductions.
+        The loop binds spatial iterators only. The blocks below it are complete, reductions or
+        recurrences (with scan iterators).
         Different iterations touch different elements of whatever is written. No loop around it is
         vectorized; none inside it is parallel, vectorized or bound to threads.
 

@@ -15,6 +15,7 @@ from tests.unit.compiler.schedule.refusals import (
     ROLLING,
     SHARED_LOOP,
     SYMBOLIC,
+    computes_the_same,
     elementwise,
     matmul_relu,
     refused,
@@ -319,3 +320,31 @@ def test_parallel_refuses_partial_results() -> None:
     (i,) = sch.get_loops("C")
     with refused(sch, "loop i binds the reduce iterator vi of block S", at='"S"'):
         sch.parallel(i)
+
+
+RECURRENCE = """
+@T.prim_func
+def main(X: T.Buffer((8, 16), "float32"), S: T.Buffer((9, 16), "float32")):
+    for i in range(16):
+        with T.sblock("first"):
+            vi = T.axis.spatial(16, i)
+            S[0, vi] = T.float32(0)
+    for t, i in T.grid(8, 16):
+        with T.sblock("update"):
+            vt = T.axis.scan(8, t)
+            vi = T.axis.spatial(16, i)
+            S[vt + 1, vi] = S[vt, SHIFTED] + X[vt, vi]
+"""
+
+
+@pytest.mark.parametrize("primitive", ["parallel", "vectorize"])
+def test_a_recurrence_runs_its_spatial_loops_at_once(primitive: str) -> None:
+    schedule = scheduled(RECURRENCE.replace("SHIFTED", "vi"))
+    time, space = schedule.get_loops("update")
+    with refused(schedule, "binds the scan iterator vt", at='T.sblock("update")'):
+        getattr(schedule, primitive)(time)
+    getattr(schedule, primitive)(space)
+    computes_the_same(scheduled(RECURRENCE.replace("SHIFTED", "vi")).func, schedule.func)
+    schedule = scheduled(RECURRENCE.replace("SHIFTED", "15 - vi"))
+    with refused(schedule, "not proved to touch different elements of S", at='T.sblock("update")'):
+        getattr(schedule, primitive)(schedule.get_loops("update")[1])
