@@ -7,10 +7,10 @@ TRIALS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench fuzz serve clean
+.PHONY: help setup demo test check format bench bench-check bench-parts bench-peers fuzz serve clean
 
 help: ## show this list
-	@grep -hE '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 setup: $(VENV)/.dev ## make .venv with everything in it
 
@@ -30,8 +30,17 @@ format: $(VENV)/.dev ## format the code and mend what ruff can mend
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: $(VENV)/.dev ## run every benchmark; results go to benchmarks/results/
+bench: $(VENV)/.dev ## time kernels beside other libraries (ARGS="--threads 2 --workloads seed")
+	$(BIN)/python -m benchmarks.kernels $(ARGS)
+
+bench-check: $(VENV)/.dev ## time the stored kernels again: is one slower than in the last run?
+	$(BIN)/python -m benchmarks.kernels --check $(ARGS)
+
+bench-parts: $(VENV)/.dev ## benchmarks of the parts: compile time, memory, trials a second, ...
 	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-peers: $(VENV)/.dev ## install the libraries to compare with, into .peers/
+	$(BIN)/python -m benchmarks.peers setup $(ARGS)
 
 fuzz: $(VENV)/.dev ## try 20,000 random schedules (ARGS="--pairs 500 --seed 7")
 	$(BIN)/python -m tests.property.fuzz $(ARGS)

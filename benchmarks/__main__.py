@@ -1,16 +1,23 @@
-"""Run all benchmarks, or those named: `python -m benchmarks trial_rate kernels`."""
+"""Run the benchmarks of the parts, or those named: `python -m benchmarks trial_rate`.
+
+Kernels have a command of their own, `python -m benchmarks.kernels`.
+"""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+from pathlib import Path
 
-NAMES = ("compile_time", "language", "search_throughput", "trial_rate", "serve_startup", "kernels")
+_OTHERS = ("report", "workloads")
+NAMES = tuple(
+    sorted({path.stem for path in Path(__file__).parent.glob("[a-z]*.py")}.difference(_OTHERS))
+)
 
 
 def main() -> None:
     """Run benchmarks one after another."""
-    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser = argparse.ArgumentParser(prog="make bench-parts", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
     names = parser.parse_args().names or NAMES
     if unknown := set(names) - set(NAMES):

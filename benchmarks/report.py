@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 import loopwright as lw
+from benchmarks import RESULTS
 
-RESULTS = Path(__file__).parent / "results"
 _PACKAGES = ("llvmlite", "numpy", "xgboost-cpu", "distributed", "fastapi", "sqlalchemy")
 
 

@@ -1,0 +1,1 @@
+"""How fast kernels are: against their default schedules, other libraries, and the machine."""

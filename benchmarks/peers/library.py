@@ -1,0 +1,51 @@
+"""What a library offers to the benchmark: a workload made ready, to be run again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from benchmarks.workloads import Array, Workload
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A workload that is ready to run.
+
+    Attributes:
+        run: Runs it once, on inputs that stay the same.
+        output: Returns the result of the last run.
+        check: Another check of that result, which raises if it is wrong.
+        note: What a reader of the results should know, such as a number of trials.
+    """
+
+    run: Callable[[], object]
+    output: Callable[[], Array]
+    check: Callable[[], None] | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """A bound of the machine for a workload.
+
+    Attributes:
+        sample: Measures for some seconds; returns the seconds that one run takes at least.
+        note: What the bound is.
+    """
+
+    sample: Callable[[float], float]
+    note: str
+
+
+class Library(Protocol):
+    """A module that a worker process loads; `threads` is set once, before anything is prepared."""
+
+    def start(self, threads: int) -> dict[str, str]:
+        """Set the number of threads; return the versions of what computes."""
+        ...
+
+    def prepare(self, workload: Workload, backend: str) -> Prepared | Ceiling:
+        """Make a workload ready; an exception of any kind means that it can't be."""
+        ...

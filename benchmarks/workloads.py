@@ -1,0 +1,250 @@
+"""The workloads that kernels are measured on: what they compute, how large, on which inputs.
+
+Sizes of products are `m x n x k`. Convolutions have batch 1, NCHW and OIHW unless they say
+otherwise. Every library reads this file in its own environment, so it needs NumPy alone.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Unit = Literal["GFLOP/s", "GB/s"]
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One computation on float32 tensors of fixed shapes.
+
+    Attributes:
+        name: What results are kept under.
+        op: The name that each library has a function for.
+        spec: The operator of the library, as `lw.ops.from_spec` reads it.
+        shapes: The shapes of the inputs, in the order of the operator's parameters.
+        out: The shape of the output.
+        flops: Operations of one run; 0 where only bytes move.
+        unit: What it is rated in: operations where they are the limit, else bytes.
+        group: "public" and "seed" are what is aimed at; "extra" is what goals mention besides.
+        options: More that an operator needs, such as `stride`.
+    """
+
+    name: str
+    op: str
+    spec: str
+    shapes: tuple[tuple[int, ...], ...]
+    out: tuple[int, ...]
+    flops: float
+    unit: Unit = "GFLOP/s"
+    group: str = "public"
+    options: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def bytes(self) -> int:
+        """The bytes that must move: inputs once, the output once."""
+        return 4 * (sum(map(prod, self.shapes)) + prod(self.out))
+
+    @property
+    def amount(self) -> float:
+        """What one run does, in operations or bytes, whichever it is rated in."""
+        return self.flops if self.unit == "GFLOP/s" else float(self.bytes)
+
+    @property
+    def reads_only(self) -> bool:
+        """Whether the output is so small that the bandwidth of reading is what limits it."""
+        return 20 * 4 * prod(self.out) < self.bytes
+
+    def inputs(self) -> list[Array]:
+        """Return new inputs, the same ones at every call and in every process.
+
+        Those after the first are weights; they are small, so that outputs stay near 1.
+        """
+        rng = np.random.default_rng(zlib.crc32(self.name.encode()))
+        arrays = []
+        for number, shape in enumerate(self.shapes):
+            array = aligned(shape)
+            array[...] = rng.standard_normal(shape, dtype="float32") * (0.1 if number else 1.0)
+            arrays.append(array)
+        return arrays
+
+
+def aligned(shape: tuple[int, ...]) -> Array:
+    """Return an uninitialised float32 array that begins at a cache line."""
+    size = 4 * prod(shape)
+    raw = np.empty(size + ALIGNMENT, dtype=np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT
+    return raw[start : start + size].view(np.float32).reshape(shape)
+
+
+def select(words: str) -> list[Workload]:
+    """Return the workloads that a list of names and groups means; "all" is every one.
+
+    Raises:
+        ValueError: If a word is neither.
+    """
+    wanted = [word.strip() for word in words.split(",") if word.strip()]
+    known = {"all", *(w.name for w in WORKLOADS), *(w.group for w in WORKLOADS)}
+    if unknown := [word for word in wanted if word not in known]:
+        raise ValueError(f"no workload or group is called {unknown[0]!r}")
+    return [w for w in WORKLOADS if {"all", w.name, w.group} & set(wanted)]
+
+
+def _product(m: int, n: int, k: int, group: str = "public") -> Workload:
+    return Workload(
+        name=f"matmul_{m}x{n}x{k}",
+        op="matmul",
+        spec=f"matmul:{m},{n},{k}",
+        shapes=((m, k), (k, n)),
+        out=(m, n),
+        flops=2.0 * m * n * k,
+        group=group,
+    )
+
+
+def _conv2d(ci: int, size: int, co: int, *, kernel: int, stride: int, padding: int) -> Workload:
+    out = (size + 2 * padding - kernel) // stride + 1
+    step = f"s{stride}" if stride > 1 else ""
+    return Workload(
+        name=f"conv2d_{ci}x{size}x{size}_{co}_{kernel}x{kernel}{step}",
+        op="conv2d",
+        spec=f"conv2d:1,{ci},{size},{size},{co},{kernel},{stride},{padding}",
+        shapes=((1, ci, size, size), (co, ci, kernel, kernel)),
+        out=(1, co, out, out),
+        flops=2.0 * co * ci * kernel**2 * out**2,
+        options={"stride": stride, "padding": padding, "groups": 1},
+    )
+
+
+WORKLOADS: tuple[Workload, ...] = (
+    _product(128, 128, 128),
+    _product(512, 512, 512),
+    _product(1024, 1024, 1024),
+    Workload(
+        name="matmul_bias_relu_512x512x2048",
+        op="matmul_bias_relu",
+        spec="matmul_bias_relu:512,512,2048",
+        shapes=((512, 2048), (2048, 512), (512,)),
+        out=(512, 512),
+        flops=2.0 * 512 * 512 * 2048,
+    ),
+    Workload(
+        name="batch_matmul_12x128x128x64",
+        op="batch_matmul",
+        spec="batch_matmul:12,128,128,64",
+        shapes=((12, 128, 64), (12, 64, 128)),
+        out=(12, 128, 128),
+        flops=2.0 * 12 * 128 * 128 * 64,
+    ),
+    _conv2d(64, 56, 64, kernel=3, stride=1, padding=1),
+    _conv2d(256, 14, 256, kernel=3, stride=1, padding=1),
+    _conv2d(3, 224, 64, kernel=7, stride=2, padding=3),
+    _conv2d(512, 28, 128, kernel=1, stride=1, padding=0),
+    Workload(
+        name="depthwise_96x112x112_3x3s2",
+        op="conv2d",
+        spec="depthwise_conv2d:1,96,112,112,3,2,1",
+        shapes=((1, 96, 112, 112), (96, 1, 3, 3)),
+        out=(1, 96, 56, 56),
+        flops=2.0 * 96 * 9 * 56 * 56,
+        options={"stride": 2, "padding": 1, "groups": 96},
+    ),
+    Workload(
+        name="softmax_1024x1024",
+        op="softmax",
+        spec="softmax:1024,1024",
+        shapes=((1024, 1024),),
+        out=(1024, 1024),
+        flops=4.0 * 1024 * 1024,
+        unit="GB/s",
+    ),
+    Workload(
+        name="layer_norm_1024x768",
+        op="layer_norm",
+        spec="layer_norm:1024,768",
+        shapes=((1024, 768), (768,), (768,)),
+        out=(1024, 768),
+        flops=8.0 * 1024 * 768,
+        unit="GB/s",
+    ),
+    Workload(
+        name="add_relu_1M",
+        op="add_relu",
+        spec="",  # no operator of the library: `benchmarks.kernels.ours` has its program
+        shapes=((1 << 20,), (1 << 20,)),
+        out=(1 << 20,),
+        flops=2.0 * (1 << 20),
+        unit="GB/s",
+    ),
+    Workload(
+        name="row_sum_1024x1024",
+        op="row_sum",
+        spec="row_sum:1024,1024",
+        shapes=((1024, 1024),),
+        out=(1024,),
+        flops=1024.0 * 1024,
+        unit="GB/s",
+    ),
+    Workload(
+        name="transpose_2048x2048",
+        op="transpose",
+        spec="transpose:2048,2048",
+        shapes=((2048, 2048),),
+        out=(2048, 2048),
+        flops=0.0,
+        unit="GB/s",
+    ),
+    Workload(
+        name="attention_12x128x64",
+        op="attention",
+        spec="attention:1,12,128,128,64",
+        shapes=((1, 12, 128, 64),) * 3,
+        out=(1, 12, 128, 64),
+        flops=4.0 * 12 * 128 * 128 * 64,
+    ),
+    Workload(
+        name="mm_relu_128x128x128",
+        op="mm_relu",
+        spec="mm_relu:128,128,128",
+        shapes=((128, 128), (128, 128)),
+        out=(128, 128),
+        flops=2.0 * 128**3,
+        group="seed",
+    ),
+    Workload(
+        name="linear_relu_1x200x3072",
+        op="linear_relu",
+        spec="linear_relu:1,200,3072",
+        shapes=((1, 3072), (200, 3072)),
+        out=(1, 200),
+        flops=2.0 * 200 * 3072,
+        unit="GB/s",
+        group="seed",
+    ),
+    Workload(
+        name="dense_512x512x512",
+        op="dense",
+        spec="dense:512,512,512",
+        shapes=((512, 512), (512, 512)),
+        out=(512, 512),
+        flops=2.0 * 512**3,
+        group="seed",
+    ),
+    _product(2048, 2048, 2048, group="extra"),
+    Workload(
+        name="conv2d_nhwc_56x56x64_64_3x3",
+        op="conv2d_nhwc",
+        spec="conv2d:1,64,56,56,64,3,1,1,layout=NHWC",
+        shapes=((1, 56, 56, 64), (3, 3, 64, 64)),
+        out=(1, 56, 56, 64),
+        flops=2.0 * 64 * 64 * 9 * 56 * 56,
+        group="extra",
+        options={"stride": 1, "padding": 1, "groups": 1},
+    ),
+)
+BY_NAME = {w.name: w for w in WORKLOADS}
