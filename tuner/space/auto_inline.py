@@ -9,8 +9,9 @@ from tuner.space.draft import Draft
 class AutoInline:
     """Inlines a spatial block into spatial consumers, so that a chain becomes one block.
 
-    A block that a reduction reads stays: it would be computed again at each step. So does one with
-    arithmetic and several consumers, and one that guards its loads.
+    A block that a reduction reads stays, unless each of its elements is read once: it would be
+    computed again at each step. So does one with arithmetic and several consumers, and one that
+    guards its loads.
     """
 
     def apply(self, draft: Draft) -> list[Draft]:
@@ -27,6 +28,13 @@ def _is_inlined(draft: Draft, facts: dict[str, BlockFacts], name: str) -> bool:
     consumers = draft.consumers(name)
     if block.is_reduction or block.is_conditional or not draft.is_intermediate(name):
         return False
-    if not consumers or any(c not in facts or facts[c].is_reduction for c in consumers):
+    if not consumers or any(c not in facts for c in consumers):
         return False
+    if any(facts[c].is_reduction for c in consumers):
+        return len(consumers) == 1 and _is_read_once(block, facts[consumers[0]])
     return len(consumers) == 1 or block.flops_per_point == 0
+
+
+def _is_read_once(block: BlockFacts, consumer: BlockFacts) -> bool:
+    """Tell whether a reduction that runs in lanes reads each element of a block once."""
+    return consumer.lane_axis is not None and consumer.points == block.points

@@ -111,6 +111,26 @@ class BlockFacts:
                 return index if all(self._is_reused(r) for r in gathered) else None
         return None
 
+    @cached_property
+    def lane_axis(self) -> int | None:
+        """The reduction axis to sum along in lanes: all that is read is contiguous there.
+
+        None where a spatial axis suits vectors, or where there is no such axis.
+        """
+        if self.vector_axis is not None or self.is_conditional or not self.is_affine:
+            return None
+        for index in reversed(range(len(self.axes))):
+            steps = {read.strides[index] for read in self.reads}
+            if self.axes[index].is_reduction and 1 in steps and steps <= {0, 1}:
+                return index
+        return None
+
+    def runs_on(self, outer: int, inner: int) -> bool:
+        """Tell whether two axes may be one: the outer goes on where the inner ends."""
+        extent = self.axes[inner].extent
+        accesses = (self.write, *self.reads)
+        return all(a.strides[outer] == extent * a.strides[inner] for a in accesses)
+
     def _is_reused(self, read: Access) -> bool:
         return any(
             stride == 0 and axis.extent > 1 and not axis.is_reduction

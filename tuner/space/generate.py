@@ -9,12 +9,14 @@ from tuner.space.design_space import DesignSpace
 from tuner.space.draft import Draft
 from tuner.space.multi_level_tiling import MultiLevelTiling
 from tuner.space.place_producers import PlaceProducers
+from tuner.space.row_chains import RowChains
 from tuner.space.rule import ScheduleRule
 from tuner.space.spatial_blocks import SpatialBlocks
 from tuner.task import Task
 
 CPU_RULES: tuple[ScheduleRule, ...] = (
     AutoInline(),
+    RowChains(),
     MultiLevelTiling(),
     PlaceProducers(),
     SpatialBlocks(),

@@ -108,6 +108,22 @@ class ChoiceKnob:
         return moved
 
 
+@dataclass(frozen=True)
+class CutKnob(ChoiceKnob):
+    """How long the pieces of `extent` are, of which the last may be shorter: one of `values`.
+
+    Its columns are how many pieces there are, and how long they are.
+    """
+
+    extent: int
+
+    @cached_property
+    def options(self) -> Ints:
+        """The numbers and the lengths of the pieces, a row for each value."""
+        sizes = np.array(self.values, np.int64)
+        return np.stack([-(-self.extent // sizes), sizes], axis=1)
+
+
 Knob: TypeAlias = TileKnob | ChoiceKnob
 
 

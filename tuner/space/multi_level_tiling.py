@@ -34,7 +34,7 @@ class MultiLevelTiling:
         """Tile every reduction; each has as many forks as ways to deal with its output."""
         drafts = [draft]
         for name, facts in draft.block_facts().items():
-            if facts.is_reduction:
+            if facts.is_reduction and name not in draft.scheduled:
                 drafts = [fork for d in drafts for fork in _tiled(d, name)]
         return drafts
 

@@ -1,0 +1,107 @@
+"""Chains of row reductions run row by row, through all blocks, whatever their extents and axes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compiler import ops, te
+from compiler.driver import build
+from compiler.ir.nodes import PrimFunc, static_shape
+from compiler.ir.oracle import compare, interpret, random_inputs
+from compiler.target import Target
+from tuner.space.block_facts import block_facts, sites
+from tuner.space.design_space import DesignSpace
+from tuner.space.generate import design_space
+from tuner.space.row_axes import row_axes
+from tuner.task import Task
+
+ONE_CORE = Target("cpu -num-cores=1")
+TWO_CORES = Target("cpu -num-cores=2")
+
+ROWS = {
+    "softmax": ops.softmax(6, 40),
+    "softmax of odd rows": ops.softmax(3, 37),
+    "softmax of one row": ops.softmax(40),
+    "softmax of small types": ops.softmax(4, 33, dtype="float16"),
+    "log_softmax": ops.log_softmax(2, 3, 29),
+    "layer_norm": ops.layer_norm(6, 24),
+    "layer_norm over two axes": ops.layer_norm(4, 6, 7, axis=1),
+    "rms_norm": ops.rms_norm(2, 3, 40),
+    "row_sum": ops.row_sum(33, 77),
+    "sum of all": ops.sum(5, 6, 7),
+    "mean": ops.mean(5, 6, 7, axis=(1, 2)),
+    "mean of all": ops.mean(40),
+    "sum of bytes": ops.sum(4, 32, axis=1, dtype="int8"),
+    "largest": ops.max(7, 9, axis=1),
+    "matrix times vector": ops.linear_relu(1, 16, 24),
+}
+COLUMNS = {
+    "softmax": ops.softmax(3, 10, 16, axis=1),
+    "softmax of odd columns": ops.softmax(5, 33, axis=0),
+    "log_softmax": ops.log_softmax(6, 5, 16, axis=1),
+    "softmax of nothing": ops.softmax(3, 1),
+}
+
+
+def space_of(func: PrimFunc, target: Target = ONE_CORE) -> DesignSpace:
+    return design_space(Task(func, target))
+
+
+def check_candidates(func: PrimFunc, target: Target, name: str) -> None:
+    """Build a few candidates of the only sketch, and hold them against the oracle."""
+    space = space_of(func, target)
+    assert [sketch.name for sketch in space.sketches] == [name]
+    inputs = random_inputs(func, 0)
+    expected = interpret(func, inputs)
+    drawn = space.draw(0, 3, np.random.default_rng(0))
+    assert np.isfinite(space.features(0, drawn)).all()
+    for choices in drawn:
+        arrays = {p.name: np.full(static_shape(p), 77, p.dtype) for p in func.buffers}
+        arrays |= {key: value.copy() for key, value in inputs.items()}
+        module = build(space.sketches[0].candidate(choices).trace.apply_to(func), target)
+        module(*arrays.values())
+        module.close()
+        compare(func, {key: arrays[key] for key in expected}, expected)
+
+
+@pytest.mark.parametrize("target", [ONE_CORE, TWO_CORES], ids=["one core", "two cores"])
+@pytest.mark.parametrize("func", ROWS.values(), ids=ROWS.keys())
+def test_rows_are_right(func: PrimFunc, target: Target) -> None:
+    check_candidates(func, target, "rows")
+
+
+@pytest.mark.parametrize("target", [ONE_CORE, TWO_CORES], ids=["one core", "two cores"])
+@pytest.mark.parametrize("func", COLUMNS.values(), ids=COLUMNS.keys())
+def test_columns_are_right(func: PrimFunc, target: Target) -> None:
+    check_candidates(func, target, "columns")
+
+
+@pytest.mark.parametrize(
+    "func",
+    [ops.matmul(16, 16, 16), ops.max_pool2d(1, 3, 8, 8, 2, 2), ops.attention(1, 1, 8, 8, 8)],
+    ids=["a product", "small windows", "products in the chain"],
+)
+def test_others_are_not_chains(func: PrimFunc) -> None:
+    assert not {s.name for s in space_of(func).sketches} & {"rows", "columns"}
+
+
+def test_rows_are_the_axes_that_all_blocks_share_and_none_reduces() -> None:
+    facts = [block_facts(site) for site in sites(ops.softmax(4, 5, 6, axis=1))]
+    rows = row_axes([block for block in facts if block is not None])
+    assert rows.sink == "B"
+    assert rows.of == {"largest": (0, 1), "powers": (0, 2), "total": (0, 1), "B": (0, 2)}
+
+
+def test_a_block_of_its_own_axes_stays_outside() -> None:
+    a, g = te.placeholder((6, 24), name="A"), te.placeholder((24,), name="G")
+    scale = te.compute((24,), lambda j: te.exp(g[j]), name="scale")
+    k = te.reduce_axis((0, 24), name="k")
+    total = te.compute((6,), lambda i: te.sum(a[i, k] * scale[k], axis=k), name="total")
+    b = te.compute((6, 24), lambda i, j: a[i, j] / total[i], name="B")
+    func = te.create_prim_func([a, g, b])
+    check_candidates(func, ONE_CORE, "rows")
+    (sketch,) = space_of(func).sketches
+    first = sites(sketch.trace.apply_to(func).func)[0]
+    assert first.block.name == "scale"
+    assert len(first.loops) < 3
