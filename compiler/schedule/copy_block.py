@@ -52,7 +52,7 @@ def _part(size: Expr, span: Span | None) -> Part:
     dtype = dtype_of(size)
     limit = extent_or_unknown(size)
     whole = Part(Affine((), 0, dtype), size)
-    if span is None or (span.extent >= limit and span.low.terms):
+    if span is None or (span.extent >= limit and span.low.terms) or _is_loaded(span.low):
         return whole
     low, extent = span.low, span.extent
     if not low.terms:
@@ -61,6 +61,11 @@ def _part(size: Expr, span: Span | None) -> Part:
             return whole
         low, extent = Affine((), start), stop - start
     return Part(Affine(low.terms, low.const, dtype), IntImm(extent, dtype))
+
+
+def _is_loaded(low: Affine) -> bool:
+    """Tell whether a place depends on what is in memory, where the copy could read otherwise."""
+    return any(isinstance(node, Load) for atom, _ in low.terms for node in walk(atom))
 
 
 def whole_of(buffer: Buffer) -> tuple[Part, ...]:

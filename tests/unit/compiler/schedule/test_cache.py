@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compiler import ops
+from compiler.ir.evaluate import evaluate
+from compiler.ir.oracle import interpret, random_inputs
 from compiler.ir.verify import verify
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.refusals import (
@@ -301,3 +305,14 @@ def test_cache_write_refuses_a_block_that_never_runs() -> None:
     sch = scheduled(NEVER)
     with refused(sch, "block C is not proved to write a box of C", at='"C"'):
         sch.cache_write("C", 0, "local")
+
+
+def test_a_copy_takes_all_of_a_dimension_whose_place_is_read_from_memory() -> None:
+    func = ops.embedding(6, 4, 5)
+    schedule = Schedule(func)
+    schedule.blockize(schedule.get_loops("B")[-1])
+    schedule.cache_read("B", 0, "local")
+    verify(schedule.func)
+    inputs = random_inputs(func, 0)
+    expected = interpret(func, inputs)["B"]
+    np.testing.assert_array_equal(evaluate(schedule.func, inputs)["B"], expected)
