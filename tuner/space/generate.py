@@ -8,6 +8,7 @@ from tuner.space.decompose_reductions import DecomposeReductions
 from tuner.space.design_space import DesignSpace
 from tuner.space.draft import Draft
 from tuner.space.multi_level_tiling import MultiLevelTiling
+from tuner.space.packed_windows import PackedWindows
 from tuner.space.place_producers import PlaceProducers
 from tuner.space.row_chains import RowChains
 from tuner.space.rule import ScheduleRule
@@ -17,6 +18,7 @@ from tuner.task import Task
 CPU_RULES: tuple[ScheduleRule, ...] = (
     AutoInline(),
     RowChains(),
+    PackedWindows(),
     MultiLevelTiling(),
     PlaceProducers(),
     SpatialBlocks(),

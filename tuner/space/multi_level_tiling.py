@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from compiler.schedule.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.block_facts import BlockFacts
 from tuner.space.draft import Draft, Tiling
+from tuner.space.epilogue import is_epilogue
 from tuner.space.nest import NUM_LEVELS, REDUCTION_LEVELS, SPATIAL_LEVELS, Nest
 
 MAX_ROWS = 16
@@ -45,7 +46,7 @@ def _tiled(draft: Draft, name: str) -> list[Draft]:
     consumers = draft.consumers(name)
     if len(consumers) == 1 and draft.is_intermediate(name):
         consumer = facts.get(consumers[0])
-        if consumer is not None and _is_epilogue(block, consumer):
+        if consumer is not None and is_epilogue(block, consumer):
             fused = draft.fork("fused", "fused")
             _tile(fused, block, fused.schedule.get_block(consumer.name))
             fused.scheduled.add(consumer.name)
@@ -58,24 +59,6 @@ def _tiled(draft: Draft, name: str) -> list[Draft]:
     _tile(cached, block, copy)
     cached.scheduled.add(cached.block_name(copy))
     return [direct, cached]
-
-
-def _is_epilogue(block: BlockFacts, consumer: BlockFacts) -> bool:
-    """Tell whether the consumer runs over the block's spatial axes and reads point by point."""
-    spatial = [a.extent for a in block.axes if not a.is_reduction]
-    own = [a.extent for a in consumer.axes]
-    count = len(own)
-    identity = tuple(tuple(int(i == j) for j in range(count)) for i in range(count))
-    output = block.write
-    reads = [r for r in consumer.reads if r.buffer == output.buffer]
-    in_order = [row for row in zip(*output.coefficients, strict=True) if any(row)]
-    return (
-        not consumer.is_reduction
-        and own == spatial
-        and list(in_order) == list(identity)
-        and all(r.coefficients == identity for r in reads)
-        and consumer.write.coefficients == identity
-    )
 
 
 @dataclass

@@ -79,7 +79,7 @@ def test_an_elementwise_consumer_is_fused() -> None:
 
 
 def test_padding_is_done_ahead_or_tilewise() -> None:
-    assert names(ops.conv2d(1, 4, 8, 8, 8, 3, 1, 1)) == [
+    assert names(ops.conv2d(1, 4, 8, 8, 4, 3, 1, 1)) == [
         "direct/ahead",
         "direct/tilewise",
         "cached/ahead",
@@ -125,7 +125,7 @@ def test_loops_are_parallel_only_on_several_cores(spec: str) -> None:
 
 
 def test_the_vectorized_loop_is_contiguous_in_the_output() -> None:
-    func = ops.conv2d(1, 4, 8, 8, 8, 3, 1, 1)
+    func = ops.conv2d(1, 4, 8, 8, 4, 3, 1, 1)
     space = space_of(func)
     for index, sketch in enumerate(space.sketches):
         choices = space.draw(index, 1, np.random.default_rng(0))[0]
