@@ -13,9 +13,10 @@ A worker has a slot, which holds its task and one word, the state, by which the 
     RUNNING  the worker runs its task                       -> IDLE (worker), AWAITED (launch)
     AWAITED  as RUNNING, and the launch waits in the kernel -> IDLE (worker, which wakes it)
 
-Either side looks for SPIN_NANOS before it goes to sleep. A launch that has done its own part takes
-back what no worker has begun and runs it itself, so it never waits for a thread to wake up: a small
-loop costs no more than it does inline, and neither does one on a host whose cores are taken.
+Either side looks for SPIN_NANOS before it goes to sleep, about as long as it costs to wake a thread
+whose core is virtual and idle (a few microseconds on bare metal). A launch that has done its own
+part takes back what no worker has begun and runs it itself, so it never waits for a thread to wake
+up: where no core is free, or nothing is left to do, a loop costs what it costs inline.
 
 Memory order. Every hand-over is a read-modify-write of the state that releases what was written
 before it and acquires what the other side released: the task is written before POSTED and read
@@ -40,7 +41,7 @@ LAUNCH = "lw_launch"
 RESET = "lw_reset"
 
 MAX_WORKERS = 1023
-SPIN_NANOS = 20_000
+SPIN_NANOS = 50_000
 THREAD_NAME = "loopwright"
 
 _PAUSE = {
