@@ -37,6 +37,7 @@ class InstructionEmitter(Emitter):
         super().__init__()
         self.mask: Value | None = None
         self.externals: set[str] = set()
+        self._halves: dict[str, Value] = {}  # of scalars converted from float16, their bits
         self.has_halves = True  # whether the CPU converts float16
         self.has_fma = True  # whether the CPU multiplies and adds with one rounding
 
@@ -78,6 +79,9 @@ class InstructionEmitter(Emitter):
         assert a.lanes == 1, f"{a.lanes} lanes meet {lanes}"
         if not a.name.startswith("%"):
             return Value(splat(scalar, a.name, lanes), a.level, lanes)
+        if a.name in self._halves:
+            # A half goes from memory into all lanes at once; as a float it would take longer.
+            return self._from_half(self.widen(self._halves[a.name], "i16", lanes))
         kind = vector(scalar, lanes)
         one = self.pure(f"insertelement {kind} poison, {scalar} {a.name}, i64 0", a.level)
         text = f"shufflevector {kind} {one}, {kind} poison, <{lanes} x i32> zeroinitializer"
@@ -128,7 +132,10 @@ class InstructionEmitter(Emitter):
     def from_bits(self, value: Value, dtype: DType) -> Value:
         """Return the 32-bit float that the bits of a narrow one stand for."""
         if dtype == "float16" and self.has_halves:
-            return self.cast("fpext", "half", "float", self.cast("bitcast", "i16", "half", value))
+            result = self._from_half(value)
+            if value.lanes == 1:
+                self._halves[result.name] = value
+            return result
         wide = self.cast("zext", "i16", "i32", value)
         if dtype == "bfloat16":
             return self.cast("bitcast", "i32", "float", self._i32("shl", wide, 16))
@@ -141,6 +148,9 @@ class InstructionEmitter(Emitter):
         number = self.select("i32", special, self._i32("or", number, 0x7F800000), number)
         sign = self._i32("shl", self._i32("and", wide, 0x8000), 16)
         return self.cast("bitcast", "i32", "float", self.binary("or", "i32", number, sign))
+
+    def _from_half(self, value: Value) -> Value:
+        return self.cast("fpext", "half", "float", self.cast("bitcast", "i16", "half", value))
 
     def to_bits(self, value: Value, dtype: DType) -> Value:
         """Return the bits of a 32-bit float rounded to a narrow one: to nearest, ties to even."""
