@@ -1,15 +1,20 @@
+import json
 import os
 import signal
 import threading
 import time
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import psutil
 import pytest
 
+from compiler.codegen.thread_pool import THREAD_NAME
+from compiler.cores import available_cores
 from compiler.ir.printer import script
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import ErrorKind
+from compiler.schedule.schedule import Schedule
 from compiler.target import Target
 from tests.faults.requests import CHILD, COPY, DEFAULT_TRACE, LIMITS, TARGET, fault, request
 from workers.request import MeasureRequest
@@ -47,6 +52,27 @@ def test_a_request_longer_than_a_pipe_holds_gets_through() -> None:
     with ChildRunner() as runner:
         ((_, found),) = runner.measure(MeasureRequest(text, TARGET, (DEFAULT_TRACE,)))
     assert found.ok, found.message
+
+
+def test_parallel_candidates_are_measured_in_one_child_that_ends_with_its_threads() -> None:
+    func = from_spec("matmul:128,128,128")
+    schedule = Schedule(func)
+    loop = schedule.get_loops(schedule.get_child_blocks(schedule.get_block("root"))[0])[0]
+    schedule.parallel(loop)
+    static = json.dumps(schedule.trace.to_json())
+    schedule.annotate(loop, "dynamic_partition", 8)
+    dynamic = json.dumps(schedule.trace.to_json())
+    candidates = (static, dynamic, DEFAULT_TRACE) * 3
+    with ChildRunner() as runner:
+        asked = MeasureRequest(script(func), "cpu -num-cores=2", candidates, limits=LIMITS)
+        found = [measurement for _, measurement in runner.measure(asked)]
+        pid = runner.child_pid
+        assert pid is not None
+        threads = list(Path(f"/proc/{pid}/task").glob("*/comm"))
+        workers = [t for t in threads if t.read_text().strip() == THREAD_NAME]
+    assert [f.error for f in found] == [None] * 9, found
+    assert len(workers) == min(2, available_cores()) - 1
+    assert not psutil.pid_exists(pid)
 
 
 def test_a_slow_candidate_is_given_up_once_there_is_an_incumbent() -> None:

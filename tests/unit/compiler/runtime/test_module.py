@@ -256,6 +256,8 @@ def with_meta(artifact: Artifact, **changes: Any) -> bytes:
         {"params": [{"name": "A", "shape": ["x"], "dtype": "float32", "is_output": True}]},
         {"workspace_bytes": "x"},
         {"workspace_bytes": -1},
+        {"num_threads": 0},
+        {"num_threads": "2"},
         {"target": 5},
         {"features": None},
         {"triple": None},
