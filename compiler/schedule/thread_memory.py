@@ -24,7 +24,7 @@ from compiler.schedule.error import ScheduleError, refusal
 from compiler.schedule.independence import Nest, is_apart
 from compiler.schedule.scope import Scope
 from compiler.schedule.site import Site
-from compiler.schedule.tree import Path, block_path, blocks, loops_on
+from compiler.schedule.tree import Path, block_path, blocks, loops_on, statements
 
 SHARED = ("shared", "warp", "wmma")
 """How the scopes begin of memory that threads of a block share."""
@@ -56,7 +56,7 @@ def require_sound_threads(primitive: str, before: PrimFunc, after: PrimFunc) -> 
 
 
 def _faults(func: PrimFunc) -> Iterator[_Fault]:
-    if not any(isinstance(node, For) and node.thread for node in walk(func.body)):
+    if not any(isinstance(stmt, For) and stmt.thread for stmt in statements(func.body)):
         return
     yield from _shared_storage(func)
     for realize in blocks(func):
