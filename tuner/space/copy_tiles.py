@@ -65,8 +65,7 @@ def _fill_first(draft: Draft, facts: BlockFacts) -> int | None:
     if not schedule.can_decompose_padding(block, loop):
         return None
     constant = schedule.decompose_padding(block, loop)
-    inner = draft.loops(constant)[first:]
-    schedule.vectorize(schedule.fuse(*inner) if len(inner) > 1 else inner[0])
+    schedule.vectorize(draft.loops(constant)[-1])
     draft.scheduled.add(draft.block_name(constant))
     return first
 
