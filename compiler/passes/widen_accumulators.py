@@ -27,7 +27,7 @@ from compiler.ir.nodes import (
     Var,
     dtype_of,
 )
-from compiler.ir.visit import map_expr, map_stmt
+from compiler.ir.visit import map_expr, map_stmt, walk_stmts
 from compiler.passes.promote_accumulators import register_buffers
 
 _NARROW = ("float16", "bfloat16")
@@ -35,10 +35,12 @@ _NARROW = ("float16", "bfloat16")
 
 def widen_accumulators(stmt: Stmt) -> Stmt:
     """Rewrite the narrow buffers whose every index is constant once loops are expanded."""
-    wide = {
-        buffer: replace(buffer, data=Var(buffer.name, "handle"), dtype="float32")
-        for buffer in register_buffers(stmt)
-        if buffer.dtype in _NARROW
+    allocated = {node.buffer for node in walk_stmts(stmt) if isinstance(node, Allocate)}
+    narrow = {buffer for buffer in allocated if buffer.dtype in _NARROW}
+    if narrow:
+        narrow &= register_buffers(stmt)
+    wide: dict[Buffer, Buffer] = {
+        b: replace(b, data=Var(b.name, "handle"), dtype="float32") for b in narrow
     }
     return _visit(stmt, wide) if wide else stmt
 
