@@ -11,13 +11,13 @@ are known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from compiler.ir.nodes import (
     Allocate,
     Broadcast,
     Conditional,
-    Evaluate,
     Expr,
     For,
     If,
@@ -25,7 +25,6 @@ from compiler.ir.nodes import (
     Let,
     Load,
     Ramp,
-    Seq,
     Stmt,
     Store,
     Var,
@@ -36,69 +35,86 @@ from compiler.ir.visit import children, map_expr, map_stmt, walk
 _KINDS = ("serial", "unrolled", "vectorized")
 
 
+@dataclass(slots=True)
+class _Region:
+    """What a loop runs, without what its inner loops do by themselves.
+
+    `changing` holds what it stores and binds, inner loops included; `evaluated` what it evaluates
+    each time; `named` what inner loops have moved out to it.
+    """
+
+    changing: set[object] = field(default_factory=set)
+    evaluated: list[Expr] = field(default_factory=list)
+    named: dict[Var, Expr] = field(default_factory=dict)
+
+
 def hoist_loads(stmt: Stmt) -> Stmt:
     """Move what does not change in a loop out of it, as far as it goes."""
-    if isinstance(stmt, For) and stmt.kind in _KINDS and _runs(stmt):
-        invariants = _invariants(stmt)
-        names = {expr: Var("invariant", dtype_of(expr)) for expr in invariants}
-        loop = _renamed(stmt, names) if names else stmt
-        loop = map_stmt(loop, hoist_loads, lambda expr: expr)
-        for expr, name in names.items():
-            loop = Let(name, expr, loop)
-        return loop
-    return map_stmt(stmt, hoist_loads, lambda expr: expr)
+    return _visit(stmt, _Region(), is_sure=True)
 
 
-def _runs(loop: For) -> bool:
-    return isinstance(loop.extent, IntImm) and loop.extent.value > 0
+def _visit(stmt: Stmt, region: _Region, *, is_sure: bool) -> Stmt:
+    """Rewrite the loops of a statement, and note what it does; `is_sure` if it runs each time."""
+    match stmt:
+        case Store(buffer, indices, value):
+            region.changing.add(buffer.data)
+            if is_sure:
+                region.evaluated += (*indices, value)
+            return stmt
+        case Allocate(buffer, _):
+            region.changing.add(buffer.data)
+        case Let(var, value, _):
+            region.changing.add(var)
+            if is_sure:
+                region.evaluated.append(value)
+        case If(condition):
+            if is_sure:
+                region.evaluated.append(condition)
+            is_sure = False
+        case For():
+            return _loop(stmt, region, is_sure=is_sure)
+        case _:
+            pass
+    return map_stmt(stmt, lambda child: _visit(child, region, is_sure=is_sure), lambda expr: expr)
 
 
-def _renamed(loop: For, names: dict[Expr, Var]) -> Stmt:
+def _loop(loop: For, region: _Region, *, is_sure: bool) -> Stmt:
+    own = _Region()
+    body = _visit(loop.body, own, is_sure=True)
+    own.changing.add(loop.var)
+    region.changing |= own.changing
+    if loop.kind not in _KINDS or not isinstance(loop.extent, IntImm) or loop.extent.value < 1:
+        return replace(loop, body=body)
+    found: dict[Expr, None] = {}
+    for expr in own.evaluated:
+        _collect(expr, own.changing, found)
+    names = {expr: Var("invariant", dtype_of(expr)) for expr in found}
+    moved = {v: e for v, e in own.named.items() if _is_invariant(e, own.changing)}
+    result: Stmt = replace(loop, body=_without(body, names, moved))
+    moved |= {var: expr for expr, var in names.items()}
+    for var, expr in moved.items():
+        result = Let(var, expr, result)
+    if is_sure:
+        region.named |= moved
+    return result
+
+
+def _without(stmt: Stmt, names: Mapping[Expr, Var], moved: Mapping[Var, Expr]) -> Stmt:
+    """Use names for expressions, and leave out the naming of others; inner loops stay."""
+    if not names and not moved:
+        return stmt
+
     def visit_expr(expr: Expr) -> Expr:
         return names[expr] if expr in names else map_expr(expr, visit_expr)
 
-    def visit(stmt: Stmt) -> Stmt:
-        return map_stmt(stmt, visit, visit_expr)
+    def visit(node: Stmt) -> Stmt:
+        if isinstance(node, For):
+            return node
+        if isinstance(node, Let) and node.var in moved:
+            return visit(node.body)
+        return map_stmt(node, visit, visit_expr)
 
-    return visit(loop)
-
-
-def _invariants(loop: For) -> list[Expr]:
-    """Return the largest expressions of a loop that load, surely run, and do not change in it."""
-    changing: set[object] = set()
-    for node in walk(loop):
-        match node:
-            case Store(buffer, _, _) | Allocate(buffer, _):
-                changing.add(buffer.data)
-            case For(var, _, _) | Let(var, _, _):
-                changing.add(var)
-            case _:
-                pass
-    found: dict[Expr, None] = {}
-    for expr in _surely_evaluated(loop.body):
-        _collect(expr, changing, found)
-    return list(found)
-
-
-def _surely_evaluated(stmt: Stmt) -> Iterator[Expr]:
-    """Yield the expressions that each run of a statement evaluates."""
-    match stmt:
-        case Store(_, indices, value):
-            yield from (*indices, value)
-        case Seq(stmts):
-            for each in stmts:
-                yield from _surely_evaluated(each)
-        case Allocate(_, body):
-            yield from _surely_evaluated(body)
-        case Let(_, value, body):
-            yield value
-            yield from _surely_evaluated(body)
-        case For(body=body) if _runs(stmt):
-            yield from _surely_evaluated(body)
-        case If(condition):
-            yield condition
-        case Evaluate() | _:
-            pass
+    return visit(stmt)
 
 
 def _collect(expr: Expr, changing: set[object], found: dict[Expr, None]) -> None:
