@@ -24,7 +24,7 @@ def prepare(workload: Workload, backend: str) -> Prepared | Ceiling:
     """Make a workload ready, for the backend "default", "tuned" or "ceiling".
 
     Raises:
-        LookupError: If there is no tuned schedule.
+        NotTunedError: If there is no tuned schedule.
         ScheduleError: If it does not apply any more.
     """
     target = lw.Target(f"cpu -num-cores={_threads}")

@@ -90,7 +90,8 @@ def _line(name: str, row: Row, backends: Sequence[str]) -> list[str]:
     cells = [name, str(row["unit"])]
     for backend in backends:
         entry = row["backends"].get(backend, {})
-        cells.append("failed" if "error" in entry else _number(rate(row, backend)))
+        failed = "-" if entry.get("is_absent") else "failed"
+        cells.append(failed if "error" in entry else _number(rate(row, backend)))
     percent = share(row)
     return [
         *cells,

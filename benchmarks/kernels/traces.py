@@ -10,6 +10,7 @@ from pathlib import Path
 
 import loopwright as lw
 from benchmarks import RESULTS
+from benchmarks.peers.library import NotTunedError
 from benchmarks.workloads import Workload
 from compiler.driver import toolchain
 from compiler.ir.structural import structural_hash
@@ -45,14 +46,14 @@ def load_tuned(workload: Workload, threads: int) -> Tuned:
     """Read the tuned schedule of a workload.
 
     Raises:
-        LookupError: If there is none, or it is one of another program.
+        NotTunedError: If there is none, or it is one of another program.
     """
     path = trace_path(workload, threads)
     if not path.exists():
-        raise LookupError("no schedule is stored")
+        raise NotTunedError("no schedule is stored")
     stored = json.loads(path.read_text(encoding="utf-8"))
     if stored["program"] != structural_hash(program(workload)):
-        raise LookupError("the schedule that is stored is one of another program")
+        raise NotTunedError("the schedule that is stored is one of another program")
     return Tuned(Trace.from_json(stored["trace"]), stored["sketch"], stored["trials"])
 
 
@@ -68,7 +69,7 @@ def tune_missing(
 def _is_tuned(workload: Workload, threads: int) -> bool:
     try:
         load_tuned(workload, threads)
-    except LookupError:
+    except NotTunedError:
         return False
     return True
 

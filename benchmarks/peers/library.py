@@ -9,6 +9,10 @@ from typing import Protocol
 from benchmarks.workloads import Array, Workload
 
 
+class NotTunedError(Exception):
+    """A workload has no tuned schedule yet, which is no failure of a library."""
+
+
 @dataclass(frozen=True)
 class Prepared:
     """A workload that is ready to run.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import RESULTS
-from benchmarks.peers.library import Prepared
+from benchmarks.peers.library import NotTunedError, Prepared
 from benchmarks.workloads import Workload
 
 
@@ -52,12 +52,12 @@ def prepare(workload: Workload, backend: str) -> Prepared:
     """Build the schedule that is stored for a workload.
 
     Raises:
-        LookupError: If none is.
+        NotTunedError: If none is.
     """
     del backend
     path = schedule_path(workload.name, _threads)
     if not path.exists():
-        raise LookupError("no schedule is stored: --metaschedule TRIALS looks for one")
+        raise NotTunedError("no schedule is stored: --metaschedule TRIALS looks for one")
     stored = json.loads(path.read_text(encoding="utf-8"))
     kernel = build(tvm.ir.load_json(stored["module"]), target(_threads))["main"]
     arrays = [tvm.runtime.tensor(array) for array in workload.inputs()]

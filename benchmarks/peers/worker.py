@@ -4,7 +4,8 @@
     {"do": "prepare", "workload": NAME, "backend": NAME}       -> {"rel_error": ..., ...}
     {"do": "sample", "workload": ..., "backend": ..., "secs"}  -> {"secs": ...}
 
-Whatever goes wrong is a reply {"error": TEXT}. The buffers of one workload are kept at a time.
+Whatever goes wrong is a reply {"error": TEXT}, with "is_absent" where nothing was tuned yet. The
+buffers of one workload are kept at a time.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from benchmarks.peers.library import Ceiling, Library, Prepared
+from benchmarks.peers.library import Ceiling, Library, NotTunedError, Prepared
 from benchmarks.peers.numpy_peer import reference
 from benchmarks.workloads import BY_NAME, Array, Workload
 
@@ -81,6 +82,8 @@ class Session:
                     return {"secs": self._ready[request["backend"]].sample(request["secs"])}
                 case other:
                     return {"error": f"unknown request {other!r}"}
+        except NotTunedError as error:
+            return {"error": str(error), "is_absent": True}
         except Exception as error:  # whatever a library raises is a reply
             return {"error": f"{type(error).__name__}: {error}"[:500]}
 

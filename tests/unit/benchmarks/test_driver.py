@@ -14,7 +14,7 @@ from benchmarks.kernels import driver, results, traces
 from benchmarks.kernels.driver import Settings, measure
 from benchmarks.peers import numpy_peer, worker
 from benchmarks.peers.environments import PEERS, Peer
-from benchmarks.peers.library import Prepared
+from benchmarks.peers.library import NotTunedError, Prepared
 from benchmarks.workloads import Array, Workload, select
 
 (SMALL,) = select("mm_relu_128x128x128")
@@ -55,7 +55,7 @@ def test_a_worker_that_dies_is_an_error_and_no_hang() -> None:
 
 
 def test_a_tuned_schedule_is_stored_and_read(results_folder: Path) -> None:
-    with pytest.raises(LookupError, match="no schedule is stored"):
+    with pytest.raises(NotTunedError, match="no schedule is stored"):
         traces.load_tuned(SMALL, 1)
     traces.tune_missing([SMALL], 1, trials=2, seed=0, again=False)
     stored = (results_folder / "traces-t1" / f"{SMALL.name}.json").read_text()
@@ -75,6 +75,9 @@ class FakeLibrary:
         return {"fake": str(threads)}
 
     def prepare(self, workload: Workload, backend: str) -> Prepared:
+        if backend == "untuned":
+            raise NotTunedError("no schedule is stored")
+
         def run() -> None:
             self.runs += 1
 
@@ -104,6 +107,12 @@ def test_a_wrong_result_is_not_timed(value: float) -> None:
     made = session(answer)
     assert "WrongResultError" in made.answer(request("prepare"))["error"]
     assert "error" in made.answer(request("sample"))
+
+
+def test_what_was_not_tuned_is_told_apart_from_a_failure() -> None:
+    made = session(np.zeros(1))
+    reply = made.answer({**request("prepare"), "backend": "untuned"})
+    assert reply == {"error": "no schedule is stored", "is_absent": True}
 
 
 def test_what_a_library_raises_is_a_reply() -> None:
