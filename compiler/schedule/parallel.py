@@ -11,6 +11,9 @@ from compiler.schedule.tree import loop_path
 def parallel(func: PrimFunc, loop: Var) -> PrimFunc:
     """Run the iterations of a loop on several threads.
 
+    Each thread gets one part, and all parts are of a size. Where iterations differ in cost,
+    `annotate(loop, "dynamic_partition", n)` has threads take `n` at a time as they come.
+
     Requires:
         The loop binds spatial iterators only. The blocks below it are complete, reductions or
         recurrences (with scan iterators).
