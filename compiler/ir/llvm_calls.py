@@ -68,6 +68,12 @@ def _vpdpbusd(c: Lanes, a: Lanes, b: Lanes) -> Lanes:
     return sums
 
 
+def _dot_of_four(c: Lanes, a: Lanes, b: Lanes) -> Lanes:
+    """Add to each lane the dot product of four bytes with four others."""
+    products = [x * y for x, y in zip(a, b, strict=True)]
+    return [wrapped(x + sum(products[4 * i : 4 * i + 4]), "int32") for i, x in enumerate(c)]
+
+
 def _each(fn: Callable[..., Any]) -> Reference:
     return lambda *args: [fn(*lanes) for lanes in zip(*args, strict=True)]
 
@@ -108,7 +114,20 @@ def _widening(
 
 def _dots() -> list[LlvmFunction]:
     narrow = "+avx512vl,+avx512vnni|+avxvnni"
-    return [
+    bytes_of: dict[str, DType] = {"sdot": "int8", "udot": "uint8"}
+    of_arm = [
+        LlvmFunction(
+            f"llvm.aarch64.neon.{name}.v4i32.v16i8",
+            3,
+            _dot_of_four,
+            (("int32", 4), (dtype, 16), (dtype, 16)),
+            ("int32", 4),
+            "+dotprod",
+            "int",
+        )
+        for name, dtype in bytes_of.items()
+    ]
+    return of_arm + [
         LlvmFunction(
             f"llvm.x86.avx512.vpdpbusd.{32 * lanes}",
             3,

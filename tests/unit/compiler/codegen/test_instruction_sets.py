@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 from compiler import te
 from compiler.codegen.machine_code import disassemble
-from compiler.driver import emit_llvm
+from compiler.driver import BuildError, emit_llvm
 from compiler.ir.dtypes import DType
+from compiler.ir.evaluate import evaluate
 from compiler.ir.nodes import PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
@@ -108,22 +110,43 @@ def test_elements_are_loaded_whole_vectors_at_a_time(cpu: str, copies: str) -> N
     assert re.search(copies, assembly(func, cpu))
 
 
-BYTES = {
-    "llvm.x86.avx512.vpdpbusd.512": ("uint8", 16, "sapphirerapids", r"vpdpbusd .*%zmm"),
-    "llvm.x86.avx512.vpdpbusd.256": ("uint8", 8, "alderlake", r"vpdpbusd .*%ymm"),
+BYTES: dict[str, tuple[str, str, str, str]] = {
+    "llvm.x86.avx512.vpdpbusd.512": ("int32x16", "int32x16", "sapphirerapids", r"vpdpbusd .*%zmm"),
+    "llvm.x86.avx512.vpdpbusd.256": ("int32x8", "int32x8", "alderlake", r"vpdpbusd .*%ymm"),
+    "llvm.aarch64.neon.sdot.v4i32.v16i8": ("int32x4", "int8x16", "neoverse-n1", r"sdot v\d+\.4s"),
+    "llvm.aarch64.neon.udot.v4i32.v16i8": ("int32x4", "uint8x16", "apple-m1", r"udot v\d+\.4s"),
 }
+
+
+def dot_of_bytes(function: str) -> PrimFunc:
+    total, taken, _, _ = BYTES[function]
+    lanes = int(total.split("x")[1])
+    return parse(f"""
+@T.prim_func
+def main(A: T.Buffer(({4 * lanes},), "uint8"), B: T.Buffer(({4 * lanes},), "int8"),
+         C: T.Buffer(({lanes},), "int32")):
+    C[0:{lanes}] = T.call_llvm_pure_intrin("{total}", "{function}", C[T.Ramp(0, 1, {lanes})],
+        T.reinterpret("{taken}", A[T.Ramp(0, 1, {4 * lanes})]),
+        T.reinterpret("{taken}", B[T.Ramp(0, 1, {4 * lanes})]))
+""")
 
 
 @pytest.mark.parametrize("function", BYTES)
 def test_dot_products_of_bytes_are_one_instruction(function: str) -> None:
-    dtype, lanes, cpu, expected = BYTES[function]
-    func = parse(f"""
-@T.prim_func
-def main(A: T.Buffer(({4 * lanes},), "{dtype}"), B: T.Buffer(({4 * lanes},), "int8"),
-         C: T.Buffer(({lanes},), "int32")):
-    C[0:{lanes}] = T.call_llvm_pure_intrin("int32x{lanes}", "{function}",
-        C[T.Ramp(0, 1, {lanes})],
-        T.reinterpret("int32x{lanes}", A[T.Ramp(0, 1, {4 * lanes})]),
-        T.reinterpret("int32x{lanes}", B[T.Ramp(0, 1, {4 * lanes})]))
-""")
-    assert re.search(expected, assembly(func, cpu))
+    _, _, cpu, expected = BYTES[function]
+    func = dot_of_bytes(function)
+    assert len(re.findall(expected, assembly(func, cpu))) == 1
+    with pytest.raises(BuildError, match="which cortex-a72 lacks"):
+        assembly(func, "cortex-a72")
+
+
+@pytest.mark.parametrize("name", ["sdot", "udot"])
+def test_dot_products_of_arm_are_evaluated(name: str) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(0, 256, 16).astype("uint8"), rng.integers(-128, 128, 16).astype("int8")
+    c = rng.integers(-9, 9, 4).astype("int32")
+    func = dot_of_bytes(f"llvm.aarch64.neon.{name}.v4i32.v16i8")
+    dtype = "int8" if name == "sdot" else "uint8"
+    products = a.view(dtype).astype(int) * b.view(dtype).astype(int)
+    got = evaluate(func, {"A": a, "B": b, "C": c})["C"]
+    np.testing.assert_array_equal(got, c + products.reshape(4, 4).sum(1))
