@@ -101,6 +101,11 @@ class Target:
         return not self._is_x86 or "+f16c" in self.features.split(",")
 
     @property
+    def has_maximum(self) -> bool:
+        """Whether an instruction takes the greater of two floats, and NaN if either is."""
+        return self.triple.startswith("aarch64")
+
+    @property
     def has_fma(self) -> bool:
         """Whether an instruction multiplies and adds with one rounding."""
         return not self._is_x86 or "+fma" in self.features.split(",")

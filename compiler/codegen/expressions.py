@@ -183,9 +183,10 @@ class ExpressionEmitter(AddressEmitter):
                 return self.binary(name, scalar, self.value(lhs), self.value(rhs))
 
     def _extremum(self, op: str, scalar: str, lhs: Expr, rhs: Expr) -> Value:
-        """Take the lesser or greater; NaN if either is NaN, as NumPy does.
+        """Take the lesser or greater; NaN if either is NaN, as NumPy does; of two zeros, any.
 
-        Against a literal, which is no NaN, one compare and select do (an instruction on x86).
+        Against a literal, which is no NaN, one compare and select do (an instruction on x86). They
+        yield `b` if either is NaN, so it is left to see to `a`.
         """
         if isinstance(lhs, FloatImm):
             lhs, rhs = rhs, lhs
@@ -193,7 +194,10 @@ class ExpressionEmitter(AddressEmitter):
         if isinstance(rhs, FloatImm) and rhs.value == rhs.value:
             keeps_a = self.fcmp("ult" if op == "min" else "ugt", scalar, a, b)
             return self.select(scalar, keeps_a, a, b)
-        return self.intrinsic("minimum" if op == "min" else "maximum", scalar, (a, b))
+        if self.has_maximum:
+            return self.intrinsic("minimum" if op == "min" else "maximum", scalar, (a, b))
+        chosen = self.select(scalar, self.fcmp("olt" if op == "min" else "ogt", scalar, a, b), a, b)
+        return self.select(scalar, self.fcmp("uno", scalar, a, a), a, chosen)
 
     def _compare(self, op: str, lhs: Expr, rhs: Expr) -> Value:
         dtype = dtype_of(lhs)

@@ -39,6 +39,7 @@ class InstructionEmitter(Emitter):
         self.externals: set[str] = set()
         self._halves: dict[str, Value] = {}  # of scalars converted from float16, their bits
         self.has_halves = True  # whether the CPU converts float16
+        self.has_maximum = False  # whether it takes the greater of two floats, or NaN, at once
         self.has_fma = True  # whether the CPU multiplies and adds with one rounding
 
     def binary(self, op: str, scalar: str, a: Value, b: Value) -> Value:
