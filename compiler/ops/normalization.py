@@ -12,7 +12,7 @@ from compiler.ops.error import check_axis, check_dtype, check_number, check_shap
 
 
 def softmax(*shape: int, axis: int = -1, dtype: DType = "float32") -> PrimFunc:
-    """`B = exp(A - max(A)) * (1 / sum(...))` along an axis.
+    """`B = exp(A - max(A)) / sum(...)` along an axis.
 
     Raises:
         OperatorError: If an extent, the axis or the type is out of range.
@@ -30,10 +30,7 @@ def softmax_of(a: te.Tensor, dims: tuple[int, ...], axis: int) -> list[te.Tensor
     total = te.compute(
         _without(dims, axis), lambda *i: te.sum(powers[_with(i, axis, k)], axis=k), name="total"
     )
-    # One division a row: to divide each element takes longer than to multiply it.
-    rows = _without(dims, axis)
-    scale = te.compute(rows, lambda *i: 1 / total[i], name="scale")
-    return [te.compute(dims, lambda *i: powers[i] * scale[_without(i, axis)], name="B")]
+    return [te.compute(dims, lambda *i: powers[i] / total[_without(i, axis)], name="B")]
 
 
 def log_softmax(*shape: int, axis: int = -1, dtype: DType = "float32") -> PrimFunc:
