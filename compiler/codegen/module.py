@@ -89,8 +89,8 @@ class FunctionEmitter(StatementEmitter):
             self.do(f"call void @{SHARE}(ptr %launch, {task_of}, i64 {step})")
 
     def _is_small(self, loop: For) -> bool:
-        count = work.instructions(loop, self.extents, self.unit.target.vector_bits)
-        return count < work.LAUNCH_INSTRUCTIONS
+        count = work.Work(self.extents, self.vector_bits, self.registers)
+        return count.of(loop) < work.LAUNCH_INSTRUCTIONS
 
     def _captures(self, loop: For) -> list[Buffer | Var]:
         buffers = {n.buffer: None for n in walk(loop) if isinstance(n, Load | Store)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import assert_never
 
 from compiler.ir.bounds import bounds
@@ -11,12 +11,14 @@ from compiler.ir.nodes import (
     Allocate,
     BinOp,
     BlockRealize,
+    Buffer,
     Call,
     Conditional,
     Evaluate,
     Expr,
     For,
     If,
+    IntImm,
     Let,
     Load,
     Seq,
@@ -27,69 +29,88 @@ from compiler.ir.nodes import (
 from compiler.ir.visit import operands_of, walk
 
 LAUNCH_INSTRUCTIONS = 20_000
-"""A loop of fewer instructions runs inline: it lasts 2 to 8 microseconds, and to wake a thread that
-sleeps takes as long."""
+"""A loop of fewer instructions runs inline: it lasts 2 to 7 microseconds. Two threads that are
+awake gain from 3 on; to wake one takes as long again, or ten times as long."""
 
-_CALL = 12
+_CALL = 25
 
 
-def instructions(stmt: Stmt, extents: Mapping[Var, int], vector_bits: int) -> int:
-    """Return about how many instructions a statement runs.
+class Work:
+    """Counts about how many instructions statements run.
 
-    Loads, stores and operations count one each, functions of a number a dozen, and addresses
-    nothing, since they are computed outside; a vectorized loop runs as many as it has vectors. Of a
-    choice the dearer side counts. An extent that varies counts as its largest value.
+    Loads, stores and operations count one each, a product that is added nothing, functions of a
+    number as much as their polynomials, and addresses nothing, since they are computed outside. A
+    vectorized loop runs as many times as it has vectors. Of a choice the dearer side counts. An
+    extent that varies counts as its largest value.
 
     Args:
-        extents: Of the loops around it.
+        extents: Of the loops around.
+        registers: The buffers that are kept in registers: to use them costs nothing.
     """
-    return _count(stmt, dict(extents), vector_bits)
 
+    def __init__(
+        self, extents: Mapping[Var, int], vector_bits: int, registers: Collection[Buffer]
+    ) -> None:
+        self._extents = dict(extents)
+        self._vector_bits = vector_bits
+        self._registers = registers
 
-def _count(stmt: Stmt, extents: dict[Var, int], vector_bits: int) -> int:
-    def count(inner: Stmt) -> int:
-        return _count(inner, extents, vector_bits)
+    def of(self, stmt: Stmt) -> int:
+        """Return about how many instructions a statement runs."""
+        match stmt:
+            case Store():
+                return self._access(stmt.buffer) + self._value(stmt.value)
+            case Seq(stmts):
+                return sum(self.of(each) for each in stmts)
+            case If(condition, then, otherwise):
+                sides = (self.of(then), 0 if otherwise is None else self.of(otherwise))
+                return self._value(condition) + max(sides)
+            case Let(_, value, body):
+                return self._value(value) + self.of(body)
+            case For():
+                return self._loop(stmt)
+            case Allocate(_, body):
+                return self.of(body)
+            case Evaluate():
+                return 0
+            case BlockRealize():
+                raise AssertionError("blocks are realized before code generation")
+            case _:
+                assert_never(stmt)
 
-    match stmt:
-        case Store():
-            return 1 + _of_value(stmt.value)
-        case Seq(stmts):
-            return sum(count(each) for each in stmts)
-        case If(condition, then, otherwise):
-            sides = (count(then), 0 if otherwise is None else count(otherwise))
-            return _of_value(condition) + max(sides)
-        case Let(_, value, body):
-            return _of_value(value) + count(body)
-        case For():
-            interval = bounds(stmt.extent, extents)
-            extents[stmt.var] = 1 if interval is None else max(interval[1], 0)
-            lanes = _lanes(stmt, vector_bits) if stmt.kind == "vectorized" else 1
-            return -(-extents[stmt.var] // lanes) * count(stmt.body)
-        case Allocate(_, body):
-            return count(body)
-        case Evaluate():
-            return 0
-        case BlockRealize():
-            raise AssertionError("blocks are realized before code generation")
-        case _:
-            assert_never(stmt)
+    def _loop(self, loop: For) -> int:
+        extent = self._extent(loop.extent)
+        self._extents[loop.var] = extent
+        lanes = _lanes(loop, self._vector_bits) if loop.kind == "vectorized" else 1
+        return -(-extent // lanes) * self.of(loop.body)
+
+    def _extent(self, extent: Expr) -> int:
+        if isinstance(extent, IntImm):
+            return extent.value
+        interval = bounds(extent, self._extents)
+        return 1 if interval is None else max(interval[1], 0)
+
+    def _access(self, buffer: Buffer) -> int:
+        return int(buffer not in self._registers)
+
+    def _value(self, expr: Expr) -> int:
+        match expr:
+            case Load():
+                return self._access(expr.buffer)
+            case Conditional(condition, then, otherwise):
+                sides = (self._value(then), self._value(otherwise))
+                return 1 + self._value(condition) + max(sides)
+            case Call():
+                own = _CALL
+            case BinOp("+" | "-", BinOp("*"), _) | BinOp("+" | "-", _, BinOp("*")):
+                own = 0
+            case BinOp():
+                own = 1
+            case _:
+                own = 0
+        return own + sum(self._value(operand) for operand in operands_of(expr))
 
 
 def _lanes(loop: For, vector_bits: int) -> int:
     widths = [bits(node.buffer.dtype) for node in walk(loop.body) if isinstance(node, Store)]
     return max(1, vector_bits // max(widths, default=vector_bits))
-
-
-def _of_value(expr: Expr) -> int:
-    match expr:
-        case Load():
-            return 1
-        case Conditional(condition, then, otherwise):
-            return 1 + _of_value(condition) + max(_of_value(then), _of_value(otherwise))
-        case Call():
-            own = _CALL
-        case BinOp():
-            own = 1
-        case _:
-            own = 0
-    return own + sum(_of_value(operand) for operand in operands_of(expr))
