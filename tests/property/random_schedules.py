@@ -112,7 +112,10 @@ def is_exact(func: PrimFunc) -> bool:
 # Steps that try a primitive in another way than the step of its name.
 PRIMITIVES = {
     **{name: name for name in STEPS},
+    "annotate_buffer_tile": "annotate",
     "annotate_double_buffer": "annotate",
+    "annotate_dynamic_partition": "annotate",
+    "annotate_reduce_in_lanes": "annotate",
     "annotate_software_pipeline": "annotate",
     "bind_reduction": "bind",
 }

@@ -13,7 +13,9 @@ from tests.property.random_choice import (
     NotApplicableError,
     divisors,
     is_leaf,
+    is_reduction,
     iter_extents,
+    kinds_of,
     perfect_chain,
     step,
     uses,
@@ -188,6 +190,33 @@ def annotate(draw: Draw) -> None:
         )
     )
     draw.schedule.annotate(draw.block() if draw.chance() else draw.loop(), key, value)
+
+
+@step
+def annotate_buffer_tile(draw: Draw) -> None:
+    """Keep a buffer in panels."""
+    block, number, buffer = _buffer(draw, "write")
+    if not _is_allocated(draw, buffer) or not buffer.shape:
+        raise NotApplicableError
+    tile = [number, draw.choose(range(len(buffer.shape))), draw.choose((2, 3, 4))]
+    draw.schedule.annotate(block, "buffer_tile", tile)
+
+
+@step
+def annotate_reduce_in_lanes(draw: Draw) -> None:
+    """Reduce along a loop in lanes."""
+    realize = draw.realize(is_reduction)
+    places = draw.loops(draw.handle(realize))
+    reducing = [p for p in places if p.is_serial and "reduce" in kinds_of(realize, p.loop.var)]
+    lanes = draw.choose((1, 2, 4, 16))
+    draw.schedule.annotate(draw.pick(reducing).handle, "reduce_in_lanes", lanes)
+
+
+@step
+def annotate_dynamic_partition(draw: Draw) -> None:
+    """Let the threads of a parallel loop take a few iterations at a time."""
+    loop = draw.loop(lambda place: place.loop.kind == "parallel")
+    draw.schedule.annotate(loop, "dynamic_partition", draw.choose((1, 2, 5)))
 
 
 @step
