@@ -29,6 +29,7 @@ from compiler.passes.thread_loops import has_threads
 from compiler.passes.tile_buffers import tile_buffers, tiles_of
 from compiler.passes.unify_threads import unify_threads
 from compiler.passes.unswitch_guards import unswitch_guards
+from compiler.passes.unswitch_paddings import unswitch_paddings
 from compiler.passes.widen_accumulators import widen_accumulators
 from compiler.runtime.artifact import Artifact, Param
 from compiler.runtime.module import Module
@@ -62,7 +63,7 @@ def lower(func: PrimFunc, target: Target) -> Stmt:
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
     stmt = promote_accumulators(reduce_in_lanes(stmt), register_file_bytes)
     # What is left of guards may stand in the way of accumulators: of whole tiles, no more.
-    stmt = promote_accumulators(unswitch_guards(stmt), register_file_bytes)
+    stmt = promote_accumulators(unswitch_guards(unswitch_paddings(stmt)), register_file_bytes)
     return hoist_loads(widen_accumulators(stmt))
 
 

@@ -13,12 +13,14 @@ from tuner.space.place_producers import PlaceProducers
 from tuner.space.row_chains import RowChains
 from tuner.space.rule import ScheduleRule
 from tuner.space.spatial_blocks import SpatialBlocks
+from tuner.space.window_rows import WindowRows
 from tuner.task import Task
 
 CPU_RULES: tuple[ScheduleRule, ...] = (
     AutoInline(),
     RowChains(),
     PackedWindows(),
+    WindowRows(),
     MultiLevelTiling(),
     PlaceProducers(),
     SpatialBlocks(),
