@@ -9,36 +9,30 @@ room for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from compiler.ir.affine import Affine
-from compiler.ir.dtypes import is_integer
-from compiler.ir.facts import Facts
 from compiler.ir.nodes import (
     Allocate,
-    BinOp,
     Buffer,
-    Compare,
     Expr,
     For,
-    If,
     IntImm,
     Load,
-    Logic,
     Stmt,
     Store,
     Var,
-    dtype_of,
     static_shape,
 )
 from compiler.ir.simplify import normal
 from compiler.ir.vectors import on_base
-from compiler.ir.visit import children, is_stmt, map_expr, map_stmt, walk, walk_stmts
-from compiler.passes.accesses import Access, Span, collect_accesses, common_path, loop_extents
+from compiler.ir.visit import children, is_stmt, map_expr, map_stmt, walk_stmts
+from compiler.passes.accesses import Access, Span, collect_accesses, common_path
 from compiler.passes.align_buffers import Alignment, aligned
 from compiler.passes.thread_loops import is_thread
+from compiler.passes.written_first import is_written_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,65 +134,6 @@ def _place(
         extents.append(IntImm(extent))
     small = Buffer(Var(buffer.name, "handle"), tuple(extents), buffer.dtype, buffer.scope)
     return _Placement(at, tuple(corner), small)
-
-
-def is_written_first(accesses: Iterable[Access], depth: int) -> bool:
-    """Tell whether one run of the scope at `depth` loads only what it has stored before.
-
-    If not, a value may come from an earlier run of the scope, where it had another corner.
-    """
-    stored: list[Access] = []
-    for access in accesses:
-        if access.is_store:
-            stored.append(access)
-            continue
-        before = [s.box(depth) for s in stored if _is_surely_run(s, access, depth)]
-        if not before:
-            return False
-        box = access.box(depth)
-        for dimension, full in enumerate(access.shape):
-            parts = [b[dimension] for b in before]
-            if box[dimension] in parts:
-                continue
-            if _hull([*parts, box[dimension]], full) != _hull(parts, full):
-                return False
-    return True
-
-
-def _is_surely_run(store: Access, load: Access, depth: int) -> bool:
-    """Tell whether a store happens in each run of the scope at `depth` in which the load does.
-
-    A condition on the loops inside of the scope trims the box that is stored, and so does one that
-    holds wherever the store is in bounds; any other may skip the store altogether.
-    """
-    inside = store.path[depth:]
-    conditions = [node.condition for node in inside if isinstance(node, If)]
-    if not conditions:
-        return True
-    inner = {node.var for node in inside if isinstance(node, For)}
-    if store.is_shared:
-        inner |= {node.var for node in store.path if isinstance(node, For) and is_thread(node)}
-    shared = [node.condition for node in load.path[depth:] if isinstance(node, If)]
-    facts = Facts()
-    for var, extent in loop_extents(store.path).items():
-        facts = facts.having(var, extent)
-    for index, full in zip(store.indices, store.shape, strict=True):
-        facts = facts.assuming(Compare(">=", index, IntImm(0, dtype_of(index))))
-        facts = facts.assuming(Compare("<", index, IntImm(full, dtype_of(index))))
-
-    def is_harmless(condition: Expr) -> bool:
-        match condition:
-            case Logic("and", lhs, rhs):
-                return is_harmless(lhs) and is_harmless(rhs)
-            case Compare(">=", lhs, rhs) if is_integer(dtype_of(lhs)):
-                holds = facts.at_least(lhs, rhs)
-            case Compare("<", lhs, rhs) if is_integer(dtype_of(lhs)):
-                holds = facts.at_least(BinOp("-", rhs, IntImm(1, dtype_of(rhs))), lhs)
-            case _:
-                holds = False
-        return holds or not inner.isdisjoint(walk(condition))
-
-    return all(c in shared or is_harmless(c) for c in conditions)
 
 
 def _hull(parts: list[Span | None], full: int) -> Span:

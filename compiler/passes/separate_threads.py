@@ -33,11 +33,12 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.visit import map_expr, map_stmt, substitute, walk
 from compiler.passes.accesses import Access, collect_accesses, loop_extents
-from compiler.passes.compact_buffers import is_written_first, private_buffers
+from compiler.passes.compact_buffers import private_buffers
 from compiler.passes.dependence import Touch, agree_on
 from compiler.passes.error import LoweringError
 from compiler.passes.realize_blocks import Realized
 from compiler.passes.thread_loops import is_thread
+from compiler.passes.written_first import is_written_first
 
 Axes = Mapping[str, int]
 

@@ -10,7 +10,7 @@ from compiler.schedule.handle import BlockRV, ExprRV, LoopRV
 from compiler.schedule.schedule import Schedule
 from compiler.target import Target
 from tuner.space.block_facts import BlockFacts, block_facts, sites
-from tuner.space.knob import Knob, TileKnob
+from tuner.space.knob import ChoiceKnob, Knob, TileKnob
 from tuner.space.nest import Nest
 from tuner.space.sketch import Sketch
 
@@ -97,6 +97,14 @@ class Draft:
             loop, parts, max_innermost_factor=max_innermost, decision=placeholder
         )
         return [factor for factor in factors if factor is not None], column
+
+    def choose(self, values: Sequence[int]) -> tuple[ExprRV, int]:
+        """Sample one of some values, the first as a placeholder; return it and its column."""
+        knob = ChoiceKnob(tuple(values))
+        column = sum(k.options.shape[1] for k in self.knobs)
+        self.knobs.append(knob)
+        even = [1 / len(values)] * len(values)
+        return self.schedule.sample_categorical(list(values), even, decision=0), column
 
     def loops(self, block: BlockRV | str) -> list[LoopRV]:
         """Return the loops around a block, the outermost first."""

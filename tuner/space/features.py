@@ -26,9 +26,17 @@ from tuner.space.register_tile import RegisterTile
 from tuner.space.roofline import Roofline
 from tuner.space.sketch import Sketch
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 NUM_BUFFERS = 4
-TAGS = ("cached_write", "fused", "padded_at_root", "padded_at_tile", "spatial")
+TAGS = (
+    "cached_write",
+    "fused",
+    "packed_left",
+    "packed_right",
+    "padded_at_root",
+    "padded_at_tile",
+    "spatial",
+)
 PAGE_BYTES = 4096
 
 _TARGET = ("vector_bits", "num_vector_registers", "num_cores", "l1_bytes", "l2_bytes", "l3_bytes")
@@ -59,7 +67,18 @@ _BUFFER = (
     "conflicts",
 )
 _CACHE = ("level", "fit1", "fit3", "fit4")
-_CYCLES = ("compute", "loads", "spills", "loops", "l2", "l3", "memory", "total", "others")
+_CYCLES = (
+    "compute",
+    "loads",
+    "spills",
+    "loops",
+    "packing",
+    "l2",
+    "l3",
+    "memory",
+    "total",
+    "others",
+)
 
 FEATURE_NAMES: tuple[str, ...] = (
     *(f"target.{name}" for name in _TARGET),

@@ -8,6 +8,7 @@ from tuner.space.decompose_reductions import DecomposeReductions
 from tuner.space.design_space import DesignSpace
 from tuner.space.draft import Draft
 from tuner.space.multi_level_tiling import MultiLevelTiling
+from tuner.space.packed_products import PackedProducts
 from tuner.space.packed_windows import PackedWindows
 from tuner.space.place_producers import PlaceProducers
 from tuner.space.row_chains import RowChains
@@ -21,6 +22,7 @@ CPU_RULES: tuple[ScheduleRule, ...] = (
     RowChains(),
     PackedWindows(),
     WindowRows(),
+    PackedProducts(),
     MultiLevelTiling(),
     PlaceProducers(),
     SpatialBlocks(),

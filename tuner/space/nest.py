@@ -28,14 +28,17 @@ LINE_BYTES = 64
 class Nest:
     """A block and, for each axis, the column of its sketch's table that each level's extent is in.
 
-    `columns[a][l]` is None where the extent is 1, and the whole axis lies in level `whole[a]` where
-    no knob cuts it. `vector_axis` is the axis whose innermost part is vectorized.
+    `columns[a][l]` is None where the extent is 1, and what knobs leave over of the axis, rounded
+    up, lies in level `rest[a]`. `vector_axis` is the axis whose innermost part is vectorized.
+    `packed` are the accesses, by their numbers, that are first copied into panels in the order of
+    use.
     """
 
     facts: BlockFacts
     columns: tuple[tuple[int | None, ...], ...]
-    whole: tuple[int | None, ...]
+    rest: tuple[int | None, ...]
     vector_axis: int | None
+    packed: frozenset[int] = frozenset()
 
     @property
     def accesses(self) -> tuple[Access, ...]:
@@ -46,12 +49,12 @@ class Nest:
         """Return the tables of a batch, from what `Sketch.values` gives."""
         extents = np.ones((NUM_LEVELS, len(self.facts.axes), len(values)))
         for a, axis in enumerate(self.facts.axes):
-            level = self.whole[a]
-            if level is not None:
-                extents[level, a] = axis.extent
             for lv, column in enumerate(self.columns[a]):
                 if column is not None:
                     extents[lv, a] = values[:, column]
+            level = self.rest[a]
+            if level is not None:
+                extents[level, a] = np.ceil(axis.extent / np.prod(extents[:, a], axis=0))
         return NestTables(self, extents)
 
 
@@ -105,8 +108,16 @@ class NestTables:
     @cached_property
     def footprints(self) -> Floats:
         """By access and level: the bytes of the cache lines that one run touches."""
-        pairs = zip(self.nest.accesses, self.spans, self.elements, strict=True)
-        return np.stack([_line_bytes(access, spans, count) for access, spans, count in pairs])
+        found = [
+            _line_bytes(access, spans, count)
+            for access, spans, count in zip(
+                self.nest.accesses, self.spans, self.elements, strict=True
+            )
+        ]
+        for index in self.nest.packed:
+            access = self.nest.accesses[index]
+            found[index] = np.maximum(self.elements[index] * access.item_bytes, LINE_BYTES)
+        return np.stack(found)
 
     @cached_property
     def traffic(self) -> Floats:

@@ -54,7 +54,8 @@ class RegisterTile:
         total = np.zeros_like(self.rows)
         for index, access in enumerate(tables.nest.accesses[1:], start=1):
             elements = tables.elements[index, REGISTER_LEVEL]
-            is_contiguous = vector is not None and access.strides[vector] == 1
+            stride = 0 if vector is None else access.strides[vector]
+            is_contiguous = stride == 1 or (stride != 0 and index in tables.nest.packed)
             scale = self.vectors / tables.vector_length if is_contiguous else 1.0
             total = total + elements * scale
         return np.maximum(total, 1.0)

@@ -19,6 +19,7 @@ PORTS = 2
 """Vector operations of a kind that start in a cycle: arithmetic, or loads."""
 BYTES_PER_CYCLE = {"l2": 32.0, "l3": 16.0, "memory": 5.0}
 LOOP_CYCLES = 2.0
+PACKED_BYTES_PER_CYCLE = 8.0
 
 
 class Roofline:
@@ -27,7 +28,7 @@ class Roofline:
     def __init__(self, tables: NestTables, target: Target) -> None:
         self._tables = tables
         self._target = target
-        self.points: Floats = tables.trips[NUM_LEVELS]
+        self.points: float = tables.nest.facts.points
 
     @cached_property
     def parts(self) -> dict[str, Floats]:
@@ -47,7 +48,14 @@ class Roofline:
         moved = {
             name: self._bytes_into(size) / BYTES_PER_CYCLE[name] for name, size in sizes.items()
         }
-        return {"compute": compute, "loads": loads, "spills": spills + 1, "loops": loops, **moved}
+        return {
+            "compute": compute,
+            "loads": loads,
+            "spills": spills + 1,
+            "loops": loops,
+            "packing": self._packed_bytes() / PACKED_BYTES_PER_CYCLE + 1,
+            **moved,
+        }
 
     @cached_property
     def total(self) -> Floats:
@@ -55,7 +63,23 @@ class Roofline:
         parts = self.parts
         busy = np.maximum(parts["compute"], parts["loads"])
         moved = parts["l2"] + parts["l3"] + parts["memory"]
-        return busy + parts["spills"] + parts["loops"] + 0.5 * moved
+        return busy + parts["spills"] + parts["loops"] + parts["packing"] + 0.5 * moved
+
+    def _packed_bytes(self) -> Floats:
+        """Return the bytes that are copied into panels: once for each visit of a block.
+
+        What does not move with the loops of level 1 was packed before them.
+        """
+        tables, block = self._tables, 3
+        total: Floats = np.zeros_like(tables.trips[0])
+        for index in tables.nest.packed:
+            access = tables.nest.accesses[index]
+            visits = tables.trips[block].copy()
+            for axis, stride in enumerate(access.strides):
+                if stride == 0:
+                    visits = visits / tables.extents[1, axis]
+            total = total + visits * tables.elements[index, block] * access.item_bytes
+        return total
 
     def _bytes_into(self, cache_bytes: int) -> Floats:
         """Return the bytes that a cache of this size fetches from the one behind it."""

@@ -10,12 +10,18 @@ import numpy.typing as npt
 from compiler.schedule.sample import divisors
 from compiler.target import Target
 from tuner.space.knob import Ints
-from tuner.space.nest import Floats, Nest, NestTables
+from tuner.space.nest import NUM_LEVELS, REGISTER_LEVEL, Floats, Nest, NestTables
 from tuner.space.register_tile import RegisterTile
 from tuner.space.sketch import Sketch
 
 MAX_UNROLLED_BODY = 512
 MAX_VECTOR_BYTES = 1024
+MIN_ACCUMULATORS = 4
+"""Fewer of them wait for each other most of the time."""
+MAX_PADDED = 1.15
+"""Points that panels are padded to so that blocks are equal, as a multiple of what is needed."""
+MIN_STEPS = 64
+"""Of the sum between a load and a store of a packed product's tile."""
 MIN_EFFICIENCY = 0.5
 """Of the best share of busy lanes that the extents allow."""
 
@@ -50,6 +56,8 @@ def _fits_registers(tables: NestTables, tile: RegisterTile, target: Target) -> M
     )
     if tables.nest.facts.is_reduction:
         fits &= tile.registers <= target.num_vector_registers
+    if tables.nest.packed:
+        fits &= tile.accumulators >= MIN_ACCUMULATORS
     return fits
 
 
@@ -78,7 +86,30 @@ def _best_efficiency(extent: int, lanes: int, longest: int, most: int) -> float:
 
 
 def _fits_caches(tables: NestTables, target: Target) -> Mask:
-    """Keep the output tile that is accumulated across the reduction's outer loop near."""
-    tile: Floats = tables.footprints[0, 3]
-    near: Mask = tile <= target.l2_bytes // 2
-    return near
+    """Keep the output tile that is accumulated across the reduction's outer loop near.
+
+    Of packed operands, a panel of each shall stay near.
+    """
+    if not tables.nest.packed:
+        tile: Floats = tables.footprints[0, 3]
+        near: Mask = tile <= target.l2_bytes // 2
+        return near
+    panels: Floats = tables.footprints[:, 4].max(axis=0, initial=0)
+    small: Mask = panels <= target.l2_bytes // 2
+    return small & _has_long_steps(tables) & _has_full_blocks(tables)
+
+
+def _has_full_blocks(tables: NestTables) -> Mask:
+    """Tell whether no block is mostly beyond the end: what pads panels is multiplied, too."""
+    tiles = tables.extents[REGISTER_LEVEL]
+    axes = np.array([[axis.extent] for axis in tables.nest.facts.axes])
+    needed = np.prod(np.ceil(axes / tiles) * tiles, axis=0)
+    full: Mask = tables.trips[NUM_LEVELS] <= MAX_PADDED * needed
+    return full
+
+
+def _has_long_steps(tables: NestTables) -> Mask:
+    """Tell whether each visit of an output tile is worth its loads and stores."""
+    steps = tables.level_extents[4] * tables.level_extents[5]
+    enough: Mask = steps >= np.minimum(MIN_STEPS, steps * tables.level_extents[2])
+    return enough

@@ -13,6 +13,7 @@ from tuner.search.evolutionary import EvolutionaryStrategy
 from tuner.search.make import STRATEGIES, make_strategy
 from tuner.search.strategy import Proposal, SearchStrategy
 from tuner.space.design_space import DesignSpace
+from tuner.space.features import FEATURE_NAMES
 from tuner.space.generate import design_space
 from tuner.space.static_filter import passes
 from tuner.task import Task
@@ -20,6 +21,7 @@ from tuner.trial import Trial
 from tuner.tune import tune
 
 TARGET = Target("cpu -mcpu=haswell -num-cores=1")
+COLUMN = FEATURE_NAMES.index("register_use")
 
 
 def cost(candidate: Candidate) -> float:
@@ -104,7 +106,7 @@ class TestEveryStrategy:
 
 
 def test_evolution_finds_better_candidates_than_chance() -> None:
-    task = Task(ops.matmul(512, 512, 512), TARGET)
+    task = Task(ops.matmul(1024, 960, 6), TARGET)
 
     def found(strategy: str, seed: int) -> float:
         measurer = MemoryMeasurer(cost)
@@ -144,7 +146,7 @@ def space() -> DesignSpace:
 
 def test_a_share_of_the_proposals_stays_random(space: DesignSpace) -> None:
     """The model may be wrong: it has to see what it does not like."""
-    search = EvolutionaryStrategy(space, 0, Oracle(column=20), "task")
+    search = EvolutionaryStrategy(space, 0, Oracle(COLUMN), "task")
     search.tell(measured(search.ask(16)))
     scores = [p.predicted or 0.0 for p in search.ask(16)]
     chosen, drawn = scores[:14], scores[14:]
@@ -171,7 +173,7 @@ def test_failures_teach_the_model_the_worst_time(space: DesignSpace) -> None:
             super().update(samples)
             told.extend(samples.run_secs.tolist())  # type: ignore[attr-defined]
 
-    search = EvolutionaryStrategy(space, 0, Recorder(column=20), "task")
+    search = EvolutionaryStrategy(space, 0, Recorder(COLUMN), "task")
     first, second = search.ask(2)
     search.tell(
         [
