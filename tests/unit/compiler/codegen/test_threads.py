@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from compiler import ops, te
 from compiler.codegen import work
-from compiler.codegen.machine_code import verify_module
+from compiler.codegen.machine_code import compile_object, disassemble, verify_module
+from compiler.codegen.thread_pool import thread_pool
+from compiler.codegen.threads import share_runtime
 from compiler.driver import BuildError, build, emit_llvm
 from compiler.ir.nodes import PrimFunc
 from compiler.ir.oracle import compare, interpret, random_inputs
@@ -164,3 +166,12 @@ def test_the_same_loop_in_vectors_is_less_work() -> None:
 
 def test_a_serial_kernel_uses_one_thread() -> None:
     assert num_threads(ops.matmul(64, 64, 64)) == 1
+
+
+def test_the_pool_is_built_for_both_architectures() -> None:
+    for cpu, wait in (("x86-64-v3", "pause"), ("neoverse-n1", "isb")):
+        target = Target(f"cpu -mcpu={cpu}")
+        text = thread_pool(target.triple.split("-")[0], cores=4)
+        verify_module(text)
+        assert wait in disassemble(text, target)
+        assert compile_object(text + share_runtime(), target)
