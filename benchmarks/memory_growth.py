@@ -26,9 +26,9 @@ from tuner.task import Task
 NUM_CANDIDATES = 10_000
 NUM_SAMPLES = 200
 WORKLOADS = (
-    "matmul:64,64,64",
-    "conv2d:1,8,14,14,16,3,1,1",
-    "matmul_bias_relu:32,48,64",
+    "matmul:16,16,32",
+    "transpose:48,64",
+    "conv2d:1,4,8,8,8,3,1,1",
     "softmax:48,64",
 )
 _MB = 1 << 20
