@@ -13,6 +13,7 @@ Kennedy, "Improving register allocation for subscripted variables", PLDI 1990).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from math import prod
 
 from compiler.ir.dtypes import size_bytes
@@ -39,8 +40,12 @@ from compiler.passes.realize_blocks import NOTHING, in_order
 
 
 def promote_accumulators(stmt: Stmt, max_bytes: int) -> Stmt:
-    """Rewrite the outermost nests that accumulate a tile of at most `max_bytes`."""
-    return _visit(stmt, (), register_buffers(stmt), max_bytes)
+    """Rewrite the outermost nests that accumulate a tile of at most `max_bytes`.
+
+    A buffer that is held in registers anyway gets an accumulator only where its start or its
+    guards leave the loop by that.
+    """
+    return _Promotion(register_buffers(stmt), max_bytes).visit(stmt, ())
 
 
 def register_buffers(stmt: Stmt) -> set[Buffer]:
@@ -61,22 +66,34 @@ def _is_expanded(path: tuple[Stmt, ...], indices: Iterable[Expr]) -> bool:
     )
 
 
-def _visit(stmt: Stmt, outer: tuple[Stmt, ...], done: set[Buffer], max_bytes: int) -> Stmt:
-    path = (*outer, stmt)
-    if isinstance(stmt, For) and stmt.kind == "serial":
-        for buffer in dict.fromkeys(s.buffer for s in stores_of(stmt)):
-            tile = None if buffer in done else find_tile(stmt, buffer, outer)
-            if tile is None or prod(tile.extents) * size_bytes(buffer.dtype) > max_bytes:
-                continue
-            accumulator = Buffer(
-                Var(f"{buffer.name}_acc", "handle"),
-                tuple(IntImm(n) for n in tile.extents),
-                buffer.dtype,
-                "local",
-            )
-            promoted = _promote(stmt, buffer, tile, accumulator)
-            return _visit(promoted, outer, done | {buffer, accumulator}, max_bytes)
-    return map_stmt(stmt, lambda child: _visit(child, path, done, max_bytes), lambda expr: expr)
+@dataclass(frozen=True, slots=True)
+class _Promotion:
+    """One run of the pass: what is held in registers already, and the largest tile."""
+
+    registers: set[Buffer]
+    max_bytes: int
+
+    def visit(self, stmt: Stmt, outer: tuple[Stmt, ...]) -> Stmt:
+        path = (*outer, stmt)
+        if isinstance(stmt, For) and stmt.kind == "serial":
+            for buffer in dict.fromkeys(s.buffer for s in stores_of(stmt)):
+                tile = find_tile(stmt, buffer, outer)
+                if tile is None or not self._is_worth_it(tile, buffer):
+                    continue
+                accumulator = Buffer(
+                    Var(f"{buffer.name}_acc", "handle"),
+                    tuple(IntImm(n) for n in tile.extents),
+                    buffer.dtype,
+                    "local",
+                )
+                self.registers.add(accumulator)
+                return self.visit(_promote(stmt, buffer, tile, accumulator), outer)
+        return map_stmt(stmt, lambda child: self.visit(child, path), lambda expr: expr)
+
+    def _is_worth_it(self, tile: Tile, buffer: Buffer) -> bool:
+        if prod(tile.extents) * size_bytes(buffer.dtype) > self.max_bytes:
+            return False
+        return buffer not in self.registers or bool(tile.guards) or tile.start is not None
 
 
 def _promote(loop: For, buffer: Buffer, tile: Tile, accumulator: Buffer) -> Stmt:
