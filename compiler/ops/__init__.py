@@ -1,6 +1,7 @@
 """The operator library: programs by name and shape."""
 
 from compiler.ops.attention import attention
+from compiler.ops.blocked_convolution import conv2d_nchwc
 from compiler.ops.convolution import conv1d, conv2d, conv2d_transpose, conv3d, depthwise_conv2d
 from compiler.ops.elementwise import (
     abs,
@@ -49,6 +50,7 @@ from compiler.ops.reductions import argmax, argmin, max, mean, min, prod, row_su
 from compiler.ops.reference import reference
 from compiler.ops.shape import concat, pad, transpose
 from compiler.ops.spec import OPERATORS, from_spec
+from compiler.ops.winograd import conv2d_winograd
 
 __all__ = [
     "OPERATORS",
@@ -67,7 +69,9 @@ __all__ = [
     "concat",
     "conv1d",
     "conv2d",
+    "conv2d_nchwc",
     "conv2d_transpose",
+    "conv2d_winograd",
     "conv3d",
     "cos",
     "cumsum",

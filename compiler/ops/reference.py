@@ -201,6 +201,21 @@ def _conv(p: Options, a: Array, w: Array, *bias: Array) -> Array:
     return _last(p, _after(p, total, bias, 1))
 
 
+def _winograd(p: Options, a: Array, w: Array, *bias: Array) -> Array:
+    fixed = SimpleNamespace(**vars(p), layout="NCHW", stride=1, dilation=1, groups=1)
+    return _conv(fixed, a, w, *bias)
+
+
+def _conv_blocked(p: Options, a: Array, w: Array) -> Array:
+    """Convolve with all channels in one dimension."""
+    fixed = SimpleNamespace(**vars(p), layout="NCHW", groups=1)
+    image = a.transpose(0, 1, 4, 2, 3).reshape(p.n, p.ci, p.h, p.w)
+    weights = w.transpose(0, 5, 1, 4, 2, 3).reshape(p.co, p.ci, *w.shape[2:4])
+    out = _conv(fixed, image, weights)
+    blocks = out.reshape(p.n, p.co // p.block_co, p.block_co, *out.shape[2:])
+    return np.moveaxis(blocks, 2, -1)
+
+
 def _depthwise(p: Options, a: Array, w: Array, *bias: Array) -> Array:
     if p.layout == "NHWC":
         w = np.moveaxis(w, (2, 3), (0, 1))
@@ -360,7 +375,9 @@ REFERENCES: dict[str, Callable[..., Array]] = {
     "concat": _concat,
     "conv1d": _conv,
     "conv2d": _conv,
+    "conv2d_nchwc": _conv_blocked,
     "conv2d_transpose": _conv_transpose,
+    "conv2d_winograd": _winograd,
     "conv3d": _conv,
     "cumsum": lambda p, a: np.cumsum(a, axis=p.axis),
     "dense": _dense,

@@ -19,6 +19,7 @@ from typing import Any
 
 from compiler.ir.nodes import PrimFunc
 from compiler.ops.attention import attention
+from compiler.ops.blocked_convolution import conv2d_nchwc
 from compiler.ops.convolution import conv1d, conv2d, conv2d_transpose, conv3d, depthwise_conv2d
 from compiler.ops.elementwise import (
     abs,
@@ -65,12 +66,14 @@ from compiler.ops.normalization import batch_norm, layer_norm, log_softmax, rms_
 from compiler.ops.pooling import avg_pool2d, max_pool2d
 from compiler.ops.reductions import argmax, argmin, max, mean, min, prod, row_sum, sum
 from compiler.ops.shape import concat, pad, transpose
+from compiler.ops.winograd import conv2d_winograd
 
 _ALL: tuple[Callable[..., PrimFunc], ...] = (
     *(abs, add, cast, ceil, clip, cos, divide, erf, exp, floor, gelu, leaky_relu, log, maximum),
     *(minimum, multiply, negative, power, relu, round, rsqrt, sigmoid, silu, sin, sqrt, subtract),
     *(tan, tanh, trunc),
-    *(attention, conv1d, conv2d, conv2d_transpose, conv3d, depthwise_conv2d),
+    *(attention, conv1d, conv2d, conv2d_nchwc, conv2d_transpose, conv2d_winograd, conv3d),
+    depthwise_conv2d,
     *(cumsum, embedding, gather, take),
     *(batch_matmul, dense, linear_relu, matmul, matmul_bias_relu, mm_relu),
     *(batch_norm, layer_norm, log_softmax, rms_norm, softmax),

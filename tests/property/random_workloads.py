@@ -138,6 +138,8 @@ _SHAPED: dict[str, Make] = {
         (1, 1, 7, 7, 2, 3, 1, 0, 2),
         (1, 4, 4, 4, 4, 3, 1, 1, 1, 2),
     ),
+    "conv2d_nchwc": one_of(ops.conv2d_nchwc, (1, 4, 5, 5, 4, 3, 1, 1, 1, 2, 2)),
+    "conv2d_winograd": one_of(ops.conv2d_winograd, (1, 2, 4, 4, 2, 1), (1, 1, 5, 4, 2, 1)),
     "conv2d_transpose": one_of(ops.conv2d_transpose, (1, 2, 3, 3, 2, 3, 2, 1)),
     "conv3d": one_of(ops.conv3d, (1, 1, 4, 4, 4, 2, 2, 1)),
     "dense": one_of(ops.dense, (4, 6, 5), (3, 8, 4)),

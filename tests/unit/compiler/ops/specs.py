@@ -21,6 +21,10 @@ conv2d:1,4,7,9,6,3,1,1,out_dtype=int32:int8 conv3d:1,2,5,6,7,4,3,1,1
 conv3d:1,2,5,6,7,4,3x2x1,2,1,layout=NDHWC conv3d:1,4,5,5,5,4,2,1,0,2,2 conv2d_transpose:2,3,5,4,4,3
 conv2d_transpose:2,3,5,4,4,3,2,1,1
 conv2d_transpose:1,3,5,4,4,4x3,2x3,1x2,1x0,bias=true,activation=relu depthwise_conv2d:2,3,8,9,3
+conv2d_winograd:1,3,7,9,4 conv2d_winograd:2,3,8,8,4,1,4
+conv2d_winograd:1,2,7,5,3,0x1x2x1,2:float64
+conv2d_winograd:1,3,9,9,4,1,4,bias=true,activation=relu conv2d_nchwc:2,8,7,6,12,3,2,1,1,4,6
+conv2d_nchwc:1,8,6,6,8,3x1,1,1x0,1,8,4 conv2d_nchwc:1,16,4,4,16,1,out_dtype=int32:int8
 depthwise_conv2d:1,3,9,9,3,2,1,2 depthwise_conv2d:2,3,8,9,3,2,1,layout=NHWC
 depthwise_conv2d:2,3,8,9,3,1,1,multiplier=2
 depthwise_conv2d:2,3,8,9,3x5,1,1x2,multiplier=2,layout=NHWC,bias=true max_pool2d:2,3,8,9,2
