@@ -88,5 +88,19 @@ def test_no_candidate_is_timed_for_longer_than_a_second(
 
 def test_real_samples_are_about_right() -> None:
     samples = sample_secs(lambda: time.sleep(1e-3), 2, 1e-3, None)
-    assert len(samples) == NUM_SAMPLES
+    assert len(samples) == 2 * NUM_SAMPLES
     assert min(samples) >= 1e-3
+
+
+def test_a_kernel_of_several_threads_has_three_samples_to_lose_by(
+    kernel: Callable[[float], Kernel],
+) -> None:
+    loser = kernel(9e-3)
+    assert sample_secs(loser.run, 2, 9e-3, 5e-3) == pytest.approx([9e-3] * 3)
+    recovers = kernel(5e-3)
+
+    def run() -> None:
+        recovers.run()
+        recovers.now += 4e-3 if recovers.runs < 3 else 0
+
+    assert len(sample_secs(run, 2, 9e-3, 5e-3)) == 2 * NUM_SAMPLES
