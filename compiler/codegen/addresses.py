@@ -8,7 +8,8 @@ which the machine folds into the load.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import gcd
 from typing import TypeAlias
 
 from compiler.codegen.instructions import InstructionEmitter, Value
@@ -39,13 +40,15 @@ class Address:
 
     A `stride` of 0 is one element for all lanes; None means that `offsets` holds a vector of
     element offsets from `pointer` instead. `lanes` is more than 1 where the program itself says
-    how many there are; in a vectorized loop, the loop does.
+    how many there are; in a vectorized loop, the loop does. From the beginning of the buffer it is
+    a multiple of `multiple` bytes, 0 being one of any number.
     """
 
     pointer: Value
     stride: int | None
     offsets: Value | None = None
     lanes: int = 1
+    multiple: int = field(default=1, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ class AddressEmitter(InstructionEmitter, ABC):
                 return self._scattered(buffer, indices)
             else:
                 moving.append((bound, coefficient))
+        multiple = gcd(const, *(coefficient for _, coefficient in moving)) * size
         moving.sort(key=lambda term: term[0].level)
         pointer = self.storage[buffer]
         for value, coefficient in moving:
@@ -93,7 +97,7 @@ class AddressEmitter(InstructionEmitter, ABC):
         if const:
             text = f"getelementptr inbounds i8, ptr {pointer.name}, i64 {const * size}"
             pointer = Value(self.pure(text, self.depth), self.depth)
-        return Address(pointer, stride, lanes=form.lanes)
+        return Address(pointer, stride, lanes=form.lanes, multiple=multiple)
 
     def _advance(self, pointer: Value, value: Value, step_bytes: int) -> Value:
         level = max(pointer.level, value.level)

@@ -77,6 +77,7 @@ class FunctionEmitter(StatementEmitter):
         captured = self._captures(loop)
         task = FunctionEmitter(self.unit, is_task=True)
         params = task.capture(self, captured)
+        task.streams = self.streams
         task_bytes = task.run_range(loop)
         self.unit.functions[slot] = task.define(name, params, "i64 %begin, i64 %end, i64 %task")
         self.unit.functions.append(_unpack(name, params))
@@ -119,6 +120,7 @@ class FunctionEmitter(StatementEmitter):
     def run_range(self, loop: For) -> int:
         """Emit the loop from %begin to %end; return the workspace that a task wants."""
         self.rotated(loop, "%begin", "%end")
+        self.end_streams()
         return self.workspace.peak_bytes
 
     def define(self, name: str, params: list[str], more: str = "") -> str:
@@ -211,6 +213,7 @@ def emit_module(params: tuple[Buffer, ...], stmt: Stmt, target: Target) -> LlvmM
         f'attributes #0 = {{ nounwind "tune-cpu"="{target.cpu}"'
         f' "prefer-vector-width"="{target.vector_bits}"'
         f' "min-legal-vector-width"="{target.vector_bits}" }}',
+        "!0 = !{i32 1}",  # the mark of stores past the caches
     ]
     peak = body.workspace.peak_bytes
     return LlvmModule(

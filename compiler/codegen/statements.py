@@ -10,7 +10,7 @@ from typing import TypeAlias, assert_never
 from compiler.codegen.addresses import Lane
 from compiler.codegen.error import CodegenError
 from compiler.codegen.instructions import Value
-from compiler.codegen.stores import MAX_EXPANDED_STORES, StoreEmitter
+from compiler.codegen.stores import MAX_EXPANDED_STORES, STREAMS, StoreEmitter
 from compiler.codegen.types import memory_type
 from compiler.ir.bounds import bounds
 from compiler.ir.dtypes import bits, is_integer, size_bytes
@@ -110,6 +110,8 @@ class StatementEmitter(StoreEmitter):
         if extent.value <= 0:
             return None
         self._know(loop.var, extent.value)
+        if STREAMS in dict(loop.annotations) and not self.streams:
+            return self._streamed(loop)
         if extent.value == 1:
             return self._bound(loop, 0)
         match loop.kind:
@@ -125,6 +127,26 @@ class StatementEmitter(StoreEmitter):
                 return self.parallel(loop, extent.value)
             case _:
                 return self._serial(loop, extent.value)
+
+    def _streamed(self, loop: For) -> None:
+        """Run a loop whose vectors are stored past the caches, where all begin at cache lines."""
+        plain = replace(loop, annotations=())
+        wanted = dict(loop.annotations)[STREAMS]
+        streams = self.streamable(loop) if wanted and self.lanes() == 1 else {}
+        if not streams:
+            self.run(plain)
+            return
+        test = Value("true", 0)
+        for pointer in streams.values():
+            test = self.binary("and", "i1", test, self.is_aligned(pointer))
+
+        def run_streams() -> None:
+            self.streams = set(streams)
+            self.run(plain)
+            self.end_streams()
+
+        self._guarded(test, run_streams)
+        self._guarded(self.binary("xor", "i1", test, Value("true", 0)), lambda: self.run(plain))
 
     def _know(self, var: Var, extent: int) -> None:
         if self.extents.get(var, extent) != extent:

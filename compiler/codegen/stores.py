@@ -16,10 +16,15 @@ from compiler.codegen.types import (
     vector,
 )
 from compiler.ir.dtypes import bits
-from compiler.ir.nodes import Buffer, For, Load, Store, dtype_of
+from compiler.ir.nodes import Buffer, For, Load, Stmt, Store, dtype_of
 from compiler.ir.visit import walk
 
 MAX_EXPANDED_STORES = 8192
+STREAMS = "non_temporal"
+"""The annotation of a loop that asks for stores past the caches: nobody reads them soon."""
+_LINE_BYTES = 64
+_STREAM_BYTES = 16
+"""What is shorter is stored as ever."""
 
 
 class StoreEmitter(ExpressionEmitter):
@@ -28,6 +33,7 @@ class StoreEmitter(ExpressionEmitter):
     def __init__(self) -> None:
         super().__init__()
         self._stores = 0
+        self.streams: set[Buffer] = set()
 
     def store(self, stmt: Store) -> None:
         """Emit a store."""
@@ -74,7 +80,13 @@ class StoreEmitter(ExpressionEmitter):
         kind = vector(scalar, lanes)
         mask = self.mask if lanes > 1 and not self.is_register(buffer, address) else None
         if lanes == 1 or (address.stride == 1 and mask is None):
-            self.do(f"store {kind} {value.name}, ptr {address.pointer.name}, align {align}")
+            text = f"store {kind} {value.name}, ptr {address.pointer.name}"
+            size = lanes * bits(buffer.dtype) // 8
+            is_long = lanes > 1 and size % _STREAM_BYTES == 0
+            if buffer in self.streams and is_long and address.multiple % size == 0:
+                self.do(f"{text}, align {size}, !nontemporal !0")
+            else:
+                self.do(f"{text}, align {align}")
             return
         test = "splat (i1 true)" if mask is None else self.widen(mask, "i1", lanes).name
         suffix, bools = type_suffix(scalar, lanes), f"<{lanes} x i1>"
@@ -89,6 +101,33 @@ class StoreEmitter(ExpressionEmitter):
         self.externals.add(f"declare void {name}({kind}, <{lanes} x ptr>, {bools})")
         operand = f"<{lanes} x ptr> align {align} {pointers}"
         self.do(f"call void {name}({kind} {value.name}, {operand}, {bools} {test})")
+
+    # --- streams ------------------------------------------------------------------------------
+
+    def streamable(self, stmt: Stmt) -> dict[Buffer, Value]:
+        """Return the parameters that a statement writes and does not read, and where they begin."""
+        nodes = list(walk(stmt))
+        loaded = {node.buffer.data for node in nodes if isinstance(node, Load)}
+        stored = {node.buffer for node in nodes if isinstance(node, Store)}
+        return {
+            buffer: self.storage[buffer]
+            for buffer in stored
+            if buffer.data not in loaded
+            and buffer in self.storage
+            and self.storage[buffer].name.startswith("%arg")
+        }
+
+    def end_streams(self) -> None:
+        """Wait for what was stored past the caches: it is in no order with other stores."""
+        if self.streams:
+            self.do("fence seq_cst")
+            self.streams = set()
+
+    def is_aligned(self, pointer: Value) -> Value:
+        """Tell, when the program runs, whether a pointer is at the beginning of a cache line."""
+        address = Value(self.pure(f"ptrtoint ptr {pointer.name} to i64", pointer.level), 0)
+        beyond = self.binary("and", "i64", address, Value(str(_LINE_BYTES - 1), 0))
+        return self.icmp("eq", "i64", beyond, Value("0", 0))
 
     # --- tiles --------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from tuner.space.place_producers import PlaceProducers
 from tuner.space.row_chains import RowChains
 from tuner.space.rule import ScheduleRule
 from tuner.space.spatial_blocks import SpatialBlocks
+from tuner.space.transposed_copies import TransposedCopies
 from tuner.space.window_rows import WindowRows
 from tuner.task import Task
 
@@ -25,6 +26,7 @@ CPU_RULES: tuple[ScheduleRule, ...] = (
     PackedProducts(),
     MultiLevelTiling(),
     PlaceProducers(),
+    TransposedCopies(),
     SpatialBlocks(),
     DecomposeReductions(),
 )

@@ -6,6 +6,7 @@ from compiler.schedule.handle import LoopRV
 from tuner.space.block_facts import BlockFacts
 from tuner.space.draft import Draft
 from tuner.space.nest import NUM_LEVELS, Nest
+from tuner.space.streams import offer_streams
 
 MAX_TILE = 64
 MAX_VECTORS = 8
@@ -65,3 +66,4 @@ def _schedule(draft: Draft, facts: BlockFacts) -> None:
     draft.parallelize(outer)
     draft.nests.append(Nest(facts, tuple(columns), tuple(whole), vector if is_cut else None))
     draft.scheduled.add(facts.name)
+    offer_streams(draft, facts)

@@ -1,0 +1,72 @@
+"""Transposes run in tiles that registers transpose; large outputs may be stored past the caches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compiler import ops, te
+from compiler.codegen.stores import STREAMS
+from compiler.driver import build
+from compiler.ir.nodes import PrimFunc, static_shape
+from compiler.ir.oracle import compare, interpret, random_inputs
+from compiler.target import Target
+from tuner.space.design_space import DesignSpace
+from tuner.space.generate import design_space
+from tuner.task import Task
+
+ONE_CORE = Target("cpu -num-cores=1")
+TWO_CORES = Target("cpu -num-cores=2")
+
+
+def space_of(func: PrimFunc, target: Target = ONE_CORE) -> DesignSpace:
+    return design_space(Task(func, target))
+
+
+def transposed_sum() -> PrimFunc:
+    a, b = te.placeholder((24, 40), name="A"), te.placeholder((40, 24), name="B")
+    c = te.compute((40, 24), lambda i, j: a[j, i] * 2.0 + b[i, j], name="C")
+    return te.create_prim_func([a, b, c])
+
+
+@pytest.mark.parametrize("target", [ONE_CORE, TWO_CORES], ids=["one core", "two cores"])
+@pytest.mark.parametrize(
+    "func",
+    [
+        ops.transpose(64, 48),
+        ops.transpose(17, 31),
+        ops.transpose(3, 33, 77, axes=(0, 2, 1)),
+        ops.transpose(2, 16, 5, 24, axes=(3, 2, 1, 0)),
+        ops.transpose(24, 18, dtype="int8"),
+        transposed_sum(),
+    ],
+    ids=["even", "odd", "batches", "reversed", "bytes", "with arithmetic"],
+)
+def test_tiles_are_right(func: PrimFunc, target: Target) -> None:
+    space = space_of(func, target)
+    assert [sketch.name for sketch in space.sketches] == ["transposed"]
+    inputs = random_inputs(func, 0)
+    expected = interpret(func, inputs)
+    for choices in space.draw(0, 3, np.random.default_rng(0)):
+        arrays = {p.name: np.full(static_shape(p), 77, p.dtype) for p in func.buffers}
+        arrays |= {key: value.copy() for key, value in inputs.items()}
+        module = build(space.sketches[0].candidate(choices).trace.apply_to(func), target)
+        module(*arrays.values())
+        module.close()
+        compare(func, {key: arrays[key] for key in expected}, expected)
+
+
+def test_rows_that_stay_rows_are_no_transpose() -> None:
+    func = ops.transpose(4, 8, 16, axes=(1, 0, 2))
+    assert [sketch.name for sketch in space_of(func).sketches] == ["spatial"]
+
+
+@pytest.mark.parametrize(("extent", "offered"), [(64, False), (8192, True)])
+@pytest.mark.parametrize("operator", [ops.transpose, ops.relu])
+def test_only_large_outputs_may_go_past_the_caches(
+    operator: object, extent: int, offered: bool
+) -> None:
+    assert callable(operator)
+    (sketch,) = space_of(operator(extent, extent)).sketches
+    notes = [i.arguments for i in sketch.trace.instructions if i.name == "annotate"]
+    assert any(STREAMS in dict(note).values() for note in notes) is offered
