@@ -138,15 +138,18 @@ class Timer:
 
     def sample(self, secs: float) -> float:
         """Return the median seconds a run of batches that last for about `secs` seconds."""
-        self._run()  # bring its data back into the caches
         if self._calls == 0:
             once = self._warm_up()
             self._calls = max(1, round(BATCH_SECS / max(once, 1e-7)))
-        end = time.perf_counter() + secs
+            if once > secs:
+                return once
+        else:
+            self._run()  # bring its data back into the caches
+        end = self._clock() + secs
         batches: list[float] = []
         gc.disable()
         try:
-            while not batches or time.perf_counter() < end:
+            while not batches or self._clock() < end:
                 batches.append(self._batch(self._calls))
         finally:
             gc.enable()
@@ -154,9 +157,9 @@ class Timer:
 
     def _warm_up(self) -> float:
         """Run until memory and threads have settled; return the shortest seconds of one run."""
-        end = time.perf_counter() + WARM_UP_SECS
+        end = self._clock() + WARM_UP_SECS
         once = self._batch(1)
-        while time.perf_counter() < end:
+        while self._clock() < end:
             once = min(once, self._batch(1))
         return once
 
