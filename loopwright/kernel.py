@@ -33,13 +33,17 @@ class Kernel:
         except ArtifactError as error:
             raise ArtifactRefusedError(str(error)) from error
 
-    def __call__(self, *arrays: Any) -> None:
+    def __call__(self, *arrays: Any, num_threads: int | None = None) -> None:
         """Run on arrays; outputs are written in place.
+
+        Args:
+            arrays: One a parameter.
+            num_threads: How many threads to use at most, if not as many as there are cores.
 
         Raises:
             ArgumentError: If an array has not the shape, dtype or layout of its parameter.
         """
-        self._module(*arrays)
+        self._module(*arrays, num_threads=num_threads)
 
     def __repr__(self) -> str:
         return f"<Kernel {self.artifact.name} for {self.artifact.target} ({self.source})>"

@@ -53,6 +53,18 @@ def test_a_kernel_is_fetched_and_runs(
     check(kernel)
 
 
+def test_a_call_of_a_kernel_may_say_how_many_threads_it_uses(
+    fake: FakeServer, client: lw.Client, artifact: lw.Artifact
+) -> None:
+    fake.answers = [fetched(artifact)]
+    kernel = client.kernel(OPERATOR)
+    a, b = np.ones(16, "float32"), np.zeros(16, "float32")
+    kernel(a, b, num_threads=1)
+    np.testing.assert_array_equal(b, a)
+    with pytest.raises(lw.ArgumentError, match="num_threads is 0"):
+        kernel(a, b, num_threads=0)
+
+
 def test_a_kernel_is_sent_again_only_if_it_changed(
     fake: FakeServer, client: lw.Client, artifact: lw.Artifact
 ) -> None:
