@@ -15,12 +15,14 @@ from tuner.space.row_chains import RowChains
 from tuner.space.rule import ScheduleRule
 from tuner.space.spatial_blocks import SpatialBlocks
 from tuner.space.transposed_copies import TransposedCopies
+from tuner.space.unrolled_choices import UnrolledChoices
 from tuner.space.window_rows import WindowRows
 from tuner.task import Task
 
 CPU_RULES: tuple[ScheduleRule, ...] = (
     AutoInline(),
     RowChains(),
+    UnrolledChoices(),
     PackedWindows(),
     WindowRows(),
     PackedProducts(),

@@ -52,7 +52,7 @@ class PackedWindows:
 
 
 def _forks(draft: Draft, name: str, roles: Roles) -> list[Draft]:
-    packed = draft.fork("packed", "packed")
+    packed = draft.fork("blocked", "packed")
     try:
         _pack(packed, name, roles)
     except ScheduleError:
@@ -149,6 +149,10 @@ def _blocked(access: Access, roles: Roles, facts: BlockFacts) -> Layout | None:
     if vector is None:
         stays = tile == 1 or channel == last
         return None if stays else _split_last(channel, tile)
+
+    shape = access.shape
+    if (channel, vector) == (last - 1, last) and shape[-2:] == (tile, roles.vector_tile):
+        return None
 
     def layout(*i: te.Value) -> tuple[te.Value, ...]:
         rest = [index for dim, index in enumerate(i) if dim not in (vector, channel)]

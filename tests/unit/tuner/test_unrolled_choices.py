@@ -1,0 +1,72 @@
+"""Transforms chosen by place: no test is left of the choice, and every candidate is right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compiler import ops, te
+from compiler.driver import build, emit_llvm
+from compiler.ir.nodes import PrimFunc, static_shape
+from compiler.ir.oracle import compare, interpret, random_inputs
+from compiler.target import Target
+from tuner.space.draft import Draft
+from tuner.space.generate import design_space
+from tuner.space.unrolled_choices import UnrolledChoices
+from tuner.task import Task
+
+WINOGRAD = [
+    "conv2d_winograd:1,8,8,8,16,1,2",
+    "conv2d_winograd:2,16,9,7,16,1,4",
+    "conv2d_winograd:1,3,10,12,8,0,4,bias=True,activation=relu",
+    "conv2d_winograd:1,5,6,6,7,1,2",
+]
+
+
+@pytest.mark.parametrize("num_cores", [1, 2])
+@pytest.mark.parametrize("spec", WINOGRAD)
+def test_every_candidate_is_right(spec: str, num_cores: int) -> None:
+    func = ops.from_spec(spec)
+    target = Target(f"cpu -num-cores={num_cores}")
+    space = design_space(Task(func, target))
+    assert space.sketches
+    inputs = random_inputs(func, 0)
+    expected = interpret(func, inputs)
+    rng = np.random.default_rng(0)
+    for index, sketch in enumerate(space.sketches):
+        for choices in space.draw(index, 1, rng):
+            arrays = {p.name: np.full(static_shape(p), np.nan, p.dtype) for p in func.buffers}
+            arrays |= {name: value.copy() for name, value in inputs.items()}
+            module = build(sketch.candidate(choices).trace.apply_to(func), target)
+            module(*arrays.values())
+            module.close()
+            compare(func, {name: arrays[name] for name in expected}, expected)
+
+
+def test_only_the_product_is_left_to_search() -> None:
+    space = design_space(Task(ops.conv2d_winograd(1, 16, 8, 8, 16, 1, 2), Target("cpu")))
+    assert {nest.facts.name for s in space.sketches for nest in s.nests} == {"products"}
+
+
+def chosen(extent: int) -> PrimFunc:
+    A = te.placeholder((16, 32), "float32", name="A")
+
+    def element(i: te.Value, y: te.Value, x: te.Value) -> te.Value:
+        return te.if_then_else(i == 0, A[y, x] * 2.0, te.if_then_else(i == 1, A[y, x] + 1.0, 0.0))
+
+    return te.create_prim_func([A, te.compute((extent, 16, 32), element, name="B")])
+
+
+def test_nothing_is_asked_where_the_choice_is_unrolled() -> None:
+    target = Target("cpu -mcpu=znver3 -num-cores=1")
+    draft = Draft.begin(chosen(3), target)
+    UnrolledChoices().apply(draft)
+    text = emit_llvm(draft.schedule.func, target).text
+    assert "select" not in text
+    assert "mask" not in text
+
+
+def test_long_axes_are_left_alone() -> None:
+    draft = Draft.begin(chosen(9), Target("cpu -num-cores=1"))
+    UnrolledChoices().apply(draft)
+    assert not draft.scheduled
