@@ -21,6 +21,7 @@ up: where no core is free, or nothing is left to do, a loop costs what it costs 
 Memory order. Every hand-over is a read-modify-write of the state that releases what was written
 before it and acquires what the other side released: the task is written before POSTED and read
 after RUNNING; what it computed is written before IDLE, and read by the launch after it saw that.
+On x86 it is a locked instruction, which non-temporal stores do not pass either.
 Only a task that is POSTED can be taken, by one side, since both take it by compare-and-exchange. A
 sleeper is never missed: to sleep is to exchange the state first, so whoever exchanges it next sees
 that, and the kernel lets nobody sleep on a word that has changed. A wake-up may come late and reach

@@ -34,7 +34,7 @@ class _OnePool:
     """The pool, or None as long as nobody has wanted it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a handler of a signal may fork amid `launch`
         self._pool: _Pool | None = None
         # Held over a fork, so that the child never finds it taken by a thread that it lacks.
         os.register_at_fork(
