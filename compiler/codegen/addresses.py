@@ -68,6 +68,7 @@ class AddressEmitter(InstructionEmitter, ABC):
         self.env: dict[Var, Binding] = {}
         self.extents: dict[Var, int] = {}
         self.storage: dict[Buffer, Value] = {}
+        self.places: dict[str, int] = {}  # of pointers: the element, where it is always the same
         self._forms: dict[tuple[int, Buffer], tuple[_Form | None, object]] = {}
 
     def address(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Address:
@@ -97,6 +98,8 @@ class AddressEmitter(InstructionEmitter, ABC):
         if const:
             text = f"getelementptr inbounds i8, ptr {pointer.name}, i64 {const * size}"
             pointer = Value(self.pure(text, self.depth), self.depth)
+        if not moving:
+            self.places[pointer.name] = const
         return Address(pointer, stride, lanes=form.lanes, multiple=multiple)
 
     def _advance(self, pointer: Value, value: Value, step_bytes: int) -> Value:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from compiler.codegen.addresses import Address, AddressEmitter, Lane
 from compiler.codegen.conditions import Conditions
+from compiler.codegen.dot_products import DotProducts
 from compiler.codegen.instructions import Value
 from compiler.codegen.math_functions import LIBRARY_FUNCTIONS, POLYNOMIALS, expand
 from compiler.codegen.strided_loads import is_strided, strided_load
@@ -63,6 +64,7 @@ class ExpressionEmitter(AddressEmitter):
         super().__init__()
         self.conditions = Conditions()
         self.registers: set[Buffer] = set()
+        self.dots = DotProducts(self)
 
     def integer(self, expr: Expr) -> Value:
         """Emit an index expression as a 64-bit integer or a vector of them."""
@@ -167,7 +169,11 @@ class ExpressionEmitter(AddressEmitter):
     def _arithmetic(self, expr: BinOp) -> Value:
         dtype = dtype_of(expr)
         if not is_float(dtype):
-            return self._int_op(expr.op, dtype, self.value(expr.lhs), self.value(expr.rhs), expr)
+            match expr:
+                case BinOp("+", total, BinOp("*", a, b)) if dtype == "int32":
+                    return self.dots.add(self.value(total), self.value(a), self.value(b))
+                case BinOp(op, lhs, rhs):
+                    return self._int_op(op, dtype, self.value(lhs), self.value(rhs), expr)
         scalar = scalar_type(dtype)
         match expr:
             case BinOp("+", addend, BinOp("*", a, b)) | BinOp("+", BinOp("*", a, b), addend):
@@ -228,7 +234,7 @@ class ExpressionEmitter(AddressEmitter):
             inverse = self.binary("xor", "i1", condition, Value("true", 0))
             otherwise = self._masked(inverse, expr.otherwise)
             return self.select(scalar_type(dtype_of(expr)), condition, then, otherwise)
-        if not any(_needs_guard(n) for side in (expr.then, expr.otherwise) for n in walk(side)):
+        if not any(isinstance(n, Load) for side in (expr.then, expr.otherwise) for n in walk(side)):
             return self.select(
                 scalar_type(dtype_of(expr)),
                 condition,
@@ -390,12 +396,3 @@ class ExpressionEmitter(AddressEmitter):
             offsets = f"<{', '.join(steps)}>"
         base = f"{memory_type(dtype)}, ptr {address.pointer.name}"
         return self.emit(f"getelementptr {base}, <{lanes} x i64> {offsets}")
-
-
-def _needs_guard(node: object) -> bool:
-    """Tell whether a node must not be evaluated where its condition does not hold."""
-    match node:
-        case Load():
-            return True
-        case _:
-            return False

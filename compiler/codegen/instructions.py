@@ -30,6 +30,15 @@ class Value:
     lanes: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Narrow:
+    """An integer of 8 or 16 bits, or a vector of them."""
+
+    value: Value
+    bits: int
+    is_signed: bool
+
+
 class InstructionEmitter(Emitter):
     """Emits instructions, under the mask of a vector condition where there is one."""
 
@@ -37,9 +46,11 @@ class InstructionEmitter(Emitter):
         super().__init__()
         self.mask: Value | None = None
         self.externals: set[str] = set()
+        self.narrow: dict[str, Narrow] = {}  # of 32-bit integers: what they were widened from
         self._halves: dict[str, Value] = {}  # of scalars converted from float16, their bits
         self.has_halves = True  # whether the CPU converts float16
         self.has_maximum = False  # whether it takes the greater of two floats, or NaN, at once
+        self.features = ""  # of the CPU, as LLVM writes them
         self.has_fma = True  # whether the CPU multiplies and adds with one rounding
 
     def binary(self, op: str, scalar: str, a: Value, b: Value) -> Value:
@@ -110,7 +121,12 @@ class InstructionEmitter(Emitter):
         """Emit a conversion of one LLVM type to another, lane by lane."""
         kinds = vector(source, value.lanes), vector(target, value.lanes)
         text = f"{op} {kinds[0]} {value.name} to {kinds[1]}"
-        return Value(self.pure(text, value.level), value.level, value.lanes)
+        result = Value(self.pure(text, value.level), value.level, value.lanes)
+        if op in ("sext", "zext") and source in ("i8", "i16"):
+            self.narrow[result.name] = Narrow(value, int(source[1:]), op == "sext")
+        elif value.name in self.narrow and target in ("i32", "i64"):
+            self.narrow[result.name] = self.narrow[value.name]
+        return result
 
     def reinterpreted(self, value: Value, source: DType, target: DType) -> Value:
         """Take the bits of a value for those of another type, of as many lanes as they fill."""

@@ -60,6 +60,7 @@ class FunctionEmitter(StatementEmitter):
         self.registers = unit.registers
         self.has_halves = unit.target.has_halves
         self.has_fma = unit.target.has_fma
+        self.features = unit.target.features
         self.has_maximum = unit.target.has_maximum
 
     def parallel(self, loop: For, extent: int) -> None:

@@ -41,8 +41,8 @@ class StoreEmitter(ExpressionEmitter):
         buffer = stmt.buffer
         value = self.value(stmt.value)
         address = self.address(buffer, stmt.indices)
-        self.forget_loads(buffer)
         lanes = self.access_lanes(address)
+        self._forget(buffer, address, lanes)
         if lanes == 1 and value.lanes > 1:
             raise CodegenError(f"a vector is stored to one element of {buffer.name}")
         stored = value
@@ -56,6 +56,21 @@ class StoreEmitter(ExpressionEmitter):
             # What was stored is what the next load of the same place finds.
             assert dtype_of(stmt.value) == buffer.dtype, f"{buffer.name} holds {buffer.dtype}"
             self.current.loads[buffer, address, lanes, None] = stored.name
+
+    def _forget(self, buffer: Buffer, address: Address, lanes: int) -> None:
+        """Drop what is known of the elements that a store overwrites; of a register, no others."""
+        place = self.places.get(address.pointer.name)
+        if place is None or not self.is_register(buffer, address):
+            self.forget_loads(buffer)
+            return
+        for level in self.levels:
+            for key in [key for key in level.loads if key[0].data is buffer.data]:
+                other, width = key[1], key[2]
+                known = None
+                if isinstance(other, Address) and other.stride == 1:
+                    known = self.places.get(other.pointer.name)
+                if known is None or (known < place + lanes and place < known + width):
+                    del level.loads[key]
 
     def _merged(self, buffer: Buffer, address: Address, value: Value) -> Value:
         """Return a value with what a register holds in the lanes that a mask leaves out."""
