@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 _MEMBERSHIP = Path("/proc/self/cgroup")
@@ -17,8 +18,13 @@ _ROOT = Path("/sys/fs/cgroup")
 
 def available_cores() -> int:
     """Return how many cores this process may keep busy; at least 1."""
-    granted = min(len(os.sched_getaffinity(0)), quota_cores(_MEMBERSHIP, _ROOT))
-    return max(1, int(granted))
+    return max(1, int(min(len(os.sched_getaffinity(0)), _own_quota())))
+
+
+@lru_cache(maxsize=1)
+def _own_quota() -> float:
+    # Read once: each kernel that is loaded asks.
+    return quota_cores(_MEMBERSHIP, _ROOT)
 
 
 def quota_cores(membership: Path, root: Path) -> float:

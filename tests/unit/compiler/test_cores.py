@@ -52,5 +52,5 @@ def test_a_quota_of_version_1_is_found_among_other_controllers(tmp_path: Path) -
 def test_threads_never_outnumber_affinity_or_quota(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     for quota, expected in ((math.inf, 8), (3.9, 3), (0.5, 1)):
-        monkeypatch.setattr(cores, "quota_cores", lambda *_, quota=quota: quota)
+        monkeypatch.setattr(cores, "_own_quota", lambda quota=quota: quota)
         assert available_cores() == expected
