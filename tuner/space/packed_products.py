@@ -14,6 +14,9 @@ from tuner.space.nest import NUM_LEVELS, Nest
 from tuner.space.product_roles import Operand, Product, find_product
 
 MAX_UNROLLED_STEPS = 4
+MAX_SMALL_POINTS = 1 << 18
+MIN_ROWS = 16
+"""Smaller products, and those of few rows, may be better off without any copies."""
 MAX_WHOLE_STEPS = 1024
 """Sums that are this short may be taken in one go."""
 _BLOCKS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
@@ -65,11 +68,14 @@ class PackedProducts:
         for name, facts in draft.block_facts().items():
             product = find_product(facts)
             if product is not None and name not in draft.scheduled:
-                drafts = [fork for d in drafts for fork in (*_forks(d, name, product), d)]
+                rows = facts.axes[product.row].extent
+                is_small = facts.points <= MAX_SMALL_POINTS or rows < MIN_ROWS
+                drafts = [fork for d in drafts for fork in _forks(d, name, product, is_small)]
         return drafts
 
 
-def _forks(draft: Draft, name: str, product: Product) -> list[Draft]:
+def _forks(draft: Draft, name: str, product: Product, is_small: bool) -> list[Draft]:
+    """Return a draft for each variant, and the draft as it was where packing may not pay."""
     facts = draft.block_facts()[name]
     steps = facts.axes[product.step].extent
     found = []
@@ -83,7 +89,7 @@ def _forks(draft: Draft, name: str, product: Product) -> list[Draft]:
         except ScheduleError:
             continue  # the program has other schedules
         found.append(fork)
-    return found
+    return [*found, draft] if is_small or not found else found
 
 
 class _Packing:
