@@ -11,6 +11,7 @@ from tuner.space.multi_level_tiling import MultiLevelTiling
 from tuner.space.packed_products import PackedProducts
 from tuner.space.packed_windows import PackedWindows
 from tuner.space.place_producers import PlaceProducers
+from tuner.space.product_chains import ProductChains
 from tuner.space.row_chains import RowChains
 from tuner.space.rule import ScheduleRule
 from tuner.space.spatial_blocks import SpatialBlocks
@@ -23,6 +24,7 @@ CPU_RULES: tuple[ScheduleRule, ...] = (
     AutoInline(),
     RowChains(),
     UnrolledChoices(),
+    ProductChains(),
     PackedWindows(),
     WindowRows(),
     PackedProducts(),

@@ -1,0 +1,77 @@
+"""Products with row reductions between them run tile by tile of rows, through all blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compiler import ops, te
+from compiler.driver import build
+from compiler.ir.nodes import PrimFunc, static_shape
+from compiler.ir.oracle import compare, interpret, random_inputs
+from compiler.target import Target
+from tuner.space.block_facts import sites
+from tuner.space.generate import design_space
+from tuner.task import Task
+
+ONE_CORE = Target("cpu -num-cores=1")
+TWO_CORES = Target("cpu -num-cores=2")
+
+
+def two_products() -> PrimFunc:
+    """Return `(A @ B) @ C`, in which no operand is to be transposed."""
+    a, b = te.placeholder((12, 10), name="A"), te.placeholder((10, 16), name="B")
+    c = te.placeholder((16, 24), name="C")
+    k, r = te.reduce_axis((0, 10), name="k"), te.reduce_axis((0, 16), name="r")
+    first = te.compute((12, 16), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="first")
+    second = te.compute((12, 24), lambda i, j: te.sum(first[i, r] * c[r, j], axis=r), name="second")
+    return te.create_prim_func([a, b, c, second])
+
+
+CHAINS = {
+    "attention": ops.attention(1, 2, 16, 24, 8),
+    "of odd extents": ops.attention(2, 1, 9, 7, 5),
+    "causal": ops.attention(1, 1, 8, 16, 16, causal=True),
+    "causal, of odd extents": ops.attention(1, 2, 33, 11, 13, causal=True),
+    "two products": two_products(),
+}
+
+
+@pytest.mark.parametrize("target", [ONE_CORE, TWO_CORES], ids=["one core", "two cores"])
+@pytest.mark.parametrize("func", CHAINS.values(), ids=CHAINS.keys())
+def test_chains_are_right(func: PrimFunc, target: Target) -> None:
+    space = design_space(Task(func, target))
+    assert [sketch.name for sketch in space.sketches] == ["products"]
+    inputs = random_inputs(func, 0)
+    expected = interpret(func, inputs)
+    drawn = space.draw(0, 3, np.random.default_rng(0))
+    assert np.isfinite(space.features(0, drawn)).all()
+    for choices in drawn:
+        arrays = {p.name: np.full(static_shape(p), 77, p.dtype) for p in func.buffers}
+        arrays |= {key: value.copy() for key, value in inputs.items()}
+        module = build(space.sketches[0].candidate(choices).trace.apply_to(func), target)
+        module(*arrays.values())
+        module.close()
+        compare(func, {key: arrays[key] for key in expected}, expected)
+
+
+def test_keys_are_transposed_once_a_head() -> None:
+    func = ops.attention(1, 2, 16, 24, 8)
+    (sketch,) = design_space(Task(func, ONE_CORE)).sketches
+    program = sites(sketch.trace.apply_to(func).func)
+    copy, products = (
+        next(site for site in program if site.block.name == name)
+        for name in ("K_global", "products_update")
+    )
+    shared = [loop.var.name for loop in copy.loops if loop in products.loops]
+    assert shared == ["b", "h"]
+
+
+@pytest.mark.parametrize(
+    "func",
+    [ops.matmul(16, 16, 16), ops.softmax(8, 16), ops.conv2d(1, 4, 8, 8, 8, 3)],
+    ids=["one product", "no product", "windows"],
+)
+def test_others_are_no_chains_of_products(func: PrimFunc) -> None:
+    space = design_space(Task(func, ONE_CORE))
+    assert "products" not in {sketch.name for sketch in space.sketches}
