@@ -7,7 +7,7 @@ otherwise. Every library reads this file in its own environment, so it needs Num
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, Literal
 
@@ -236,6 +236,12 @@ WORKLOADS: tuple[Workload, ...] = (
         group="seed",
     ),
     _product(2048, 2048, 2048, group="extra"),
+    replace(  # rated by the operations of a direct convolution, of which it does a quarter
+        _conv2d(64, 56, 64, kernel=3, stride=1, padding=1),
+        name="conv2d_winograd_64x56x56_64_3x3",
+        spec="conv2d_winograd:1,64,56,56,64,1,4",
+        group="extra",
+    ),
     Workload(
         name="conv2d_nhwc_56x56x64_64_3x3",
         op="conv2d_nhwc",

@@ -17,7 +17,8 @@ def test_our_program_takes_the_inputs_and_counts_the_operations(workload: Worklo
     func = program(workload)
     *inputs, output = (static_shape(buffer) for buffer in func.buffers)
     assert (tuple(inputs), output) == (workload.shapes, workload.out)
-    if workload.unit == "GFLOP/s" and workload.op != "attention":
+    counts_alike = workload.op != "attention" and "winograd" not in workload.name
+    if workload.unit == "GFLOP/s" and counts_alike:
         # Of the products; epilogues and paddings add a little.
         assert workload.flops == pytest.approx(lw.flops(func), rel=0.01)
 
