@@ -7,6 +7,7 @@ from tuner.space.auto_inline import AutoInline
 from tuner.space.decompose_reductions import DecomposeReductions
 from tuner.space.design_space import DesignSpace
 from tuner.space.draft import Draft
+from tuner.space.flat_columns import FlatColumns
 from tuner.space.multi_level_tiling import MultiLevelTiling
 from tuner.space.packed_products import PackedProducts
 from tuner.space.packed_windows import PackedWindows
@@ -25,6 +26,7 @@ CPU_RULES: tuple[ScheduleRule, ...] = (
     RowChains(),
     UnrolledChoices(),
     ProductChains(),
+    FlatColumns(),
     PackedWindows(),
     WindowRows(),
     PackedProducts(),

@@ -1,0 +1,79 @@
+"""Places of an image as columns of a matrix: what that applies to, and that it is right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compiler import ops
+from compiler.driver import build, emit_llvm
+from compiler.ir.nodes import static_shape
+from compiler.ir.oracle import compare, interpret, random_inputs
+from compiler.target import Target
+from tuner.space.auto_inline import AutoInline
+from tuner.space.draft import Draft
+from tuner.space.flat_columns import FlatColumns
+from tuner.space.generate import design_space
+from tuner.task import Task
+
+ONE_CORE = Target("cpu -mcpu=znver3 -num-cores=1")
+
+FLAT = [
+    "conv2d:1,32,4,4,16,1",
+    "conv2d:2,16,6,12,7,1",
+    "conv2d:1,24,12,10,10,1,bias=True,activation=relu",
+    "conv3d:1,8,4,6,4,12,1",
+]
+OTHERS = [
+    "conv2d:1,16,8,8,16,3,1,1",
+    "conv2d:1,16,8,8,16,1,2",  # stepped over
+    "conv2d:1,16,7,7,16,1",  # 49 places are no vectors
+    "conv2d:1,16,8,8,16,1,layout=NHWC",
+    "matmul:32,32,32",
+    "batch_matmul:4,8,8,16",
+    "softmax:8,16",
+]
+
+
+def flat(spec: str) -> list[Draft]:
+    (inlined,) = AutoInline().apply(Draft.begin(ops.from_spec(spec), ONE_CORE))
+    return [draft for draft in FlatColumns().apply(inlined) if draft.name]
+
+
+@pytest.mark.parametrize("num_cores", [1, 2])
+@pytest.mark.parametrize("spec", FLAT)
+def test_every_candidate_is_right(spec: str, num_cores: int) -> None:
+    func = ops.from_spec(spec)
+    target = Target(f"cpu -num-cores={num_cores}")
+    space = design_space(Task(func, target))
+    inputs = random_inputs(func, 0)
+    expected = interpret(func, inputs)
+    for index, sketch in enumerate(space.sketches):
+        if not sketch.name.startswith("flat"):
+            continue
+        for choices in space.draw(index, 4, np.random.default_rng(0)):
+            arrays = {p.name: np.full(static_shape(p), np.nan, p.dtype) for p in func.buffers}
+            arrays |= {name: value.copy() for name, value in inputs.items()}
+            module = build(sketch.candidate(choices).trace.apply_to(func), target)
+            module(*arrays.values())
+            module.close()
+            compare(func, {name: arrays[name] for name in expected}, expected)
+
+
+@pytest.mark.parametrize("spec", FLAT)
+def test_single_places_are_columns(spec: str) -> None:
+    assert len(flat(spec)) == 1
+
+
+@pytest.mark.parametrize("spec", OTHERS)
+def test_what_does_not_run_on_is_left_alone(spec: str) -> None:
+    assert flat(spec) == []
+
+
+def test_vectors_cross_from_row_to_row() -> None:
+    """Rows of 12 are no whole vectors, and still none is cut or gathered."""
+    (draft,) = flat("conv2d:1,16,12,12,8,1")
+    text = emit_llvm(draft.schedule.func, ONE_CORE).text
+    assert "gather" not in text
+    assert "scatter" not in text
+    assert "<4 x float>" not in text
