@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from compiler import te
 from compiler.codegen.machine_code import disassemble
 from compiler.codegen.math_functions import POLYNOMIALS
 from compiler.driver import build, emit_llvm
@@ -35,7 +36,7 @@ from compiler.ir.nodes import (
 from compiler.ops import elementwise
 from compiler.runtime.module import Module
 from compiler.target import Target
-from tests.unit.compiler.codegen.programs import run
+from tests.unit.compiler.codegen.programs import mark, run
 
 Array = NDArray[Any]
 
@@ -225,3 +226,22 @@ def test_vectors_of_each_cpu_are_computed_without_a_call(name: str, cpu: str, fu
     text = disassemble(emit_llvm(calling(name, 1024), target).text, target).replace("\t", " ")
     assert re.search(fused, text)
     assert not re.search(rf"\b(callq?|bl?) {name}f?\b", text)
+
+
+@pytest.mark.parametrize("kind", ["serial", "vectorized", "unrolled"])
+def test_the_branch_of_far_angles_fits_into_loops_and_other_branches(kind: LoopKind) -> None:
+    A = te.placeholder((12, 9), "float32", name="A")
+    k = te.reduce_axis((0, 9), name="k")
+
+    def term(i: te.Value, k: te.Value) -> te.Value:
+        guarded = te.if_then_else(A[i, k] > 0.0, te.sin(A[i, k]) * te.cos(A[i, k]), A[i, k])
+        return guarded + te.tan(A[i, k] * 0.125)
+
+    B = te.compute((12,), lambda i: te.sum(term(i, k), axis=k), name="B")
+    x = np.random.default_rng(3).uniform(-3, 3, (12, 9)).astype(np.float32)
+    x[[2, 7, 11], [0, 4, 8]] = [3e5, 1e20, 2e6]
+    wide = x.astype(np.float64)
+    terms = np.where(wide > 0, np.sin(wide) * np.cos(wide), wide)
+    exact = (terms + np.tan((x * np.float32(0.125)).astype(np.float64))).sum(1)
+    got = run(mark(te.create_prim_func([A, B]), i=kind), x)
+    np.testing.assert_allclose(got, exact, rtol=1e-5, atol=1e-5)
