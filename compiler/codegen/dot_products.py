@@ -43,6 +43,7 @@ class DotProducts:
     def __init__(self, out: InstructionEmitter) -> None:
         self.out = out
         self._chains: dict[str, _Chain] = {}
+        self._is_offered: dict[str, bool] = {}
 
     def add(self, total: Value, a: Value, b: Value) -> Value:
         """Return `total + a * b` in 32 bits."""
@@ -86,9 +87,9 @@ class DotProducts:
         return self._offered(_FOURS_OF_ARM[a.is_signed] if lanes == 4 else None)
 
     def _offered(self, name: str | None) -> str | None:
-        if name is None or not is_offered(llvm_function(name), self.out.features):
-            return None
-        return name
+        if name is not None and name not in self._is_offered:
+            self._is_offered[name] = is_offered(llvm_function(name), self.out.features)
+        return name if name is not None and self._is_offered[name] else None
 
     # --- sums -------------------------------------------------------------------------------------
 
