@@ -15,6 +15,14 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from compiler.ir.array_expr import wide
+from compiler.ops.reference_elementwise import (
+    ACTIVATIONS,
+    BINARY,
+    UNARY,
+    gelu,
+    gelu_tanh,
+    leaky_relu,
+)
 from compiler.ops.spec import OPERATORS, Spec, check_name, parse_spec
 
 Array: TypeAlias = NDArray[Any]
@@ -56,74 +64,12 @@ def reference(operator: str, *args: Any, **options: Any) -> Callable[..., Array]
     return computed
 
 
-# Activations and elementwise functions
-
-_erf = np.vectorize(math.erf, otypes=[np.float64])
-
-
-def _sigmoid(x: Array) -> Array:
-    return np.asarray(1 / (1 + np.exp(-x)))
-
-
-def _gelu(x: Array) -> Array:
-    return np.asarray(x / 2 * (1 + _erf(x / math.sqrt(2))))
-
-
-def _gelu_tanh(x: Array) -> Array:
-    return np.asarray(x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))))
-
-
-def _leaky_relu(x: Array, negative_slope: float = 0.01) -> Array:
-    return np.where(x > 0, x, x * negative_slope)
-
-
-_ACTIVATIONS: dict[str | None, Callable[[Array], Array]] = {
-    None: lambda x: x,
-    "gelu": _gelu,
-    "gelu_tanh": _gelu_tanh,
-    "leaky_relu": _leaky_relu,
-    "relu": lambda x: np.maximum(x, 0),
-    "sigmoid": _sigmoid,
-    "silu": lambda x: x * _sigmoid(x),
-    "tanh": np.tanh,
-}
-_UNARY: dict[str, Callable[[Array], Array]] = {
-    "abs": np.abs,
-    "ceil": np.ceil,
-    "cos": np.cos,
-    "erf": _erf,
-    "exp": np.exp,
-    "floor": np.floor,
-    "log": np.log,
-    "negative": np.negative,
-    "relu": _ACTIVATIONS["relu"],
-    "round": np.rint,
-    "rsqrt": lambda x: 1 / np.sqrt(x),
-    "sigmoid": _sigmoid,
-    "silu": _ACTIVATIONS["silu"],
-    "sin": np.sin,
-    "sqrt": np.sqrt,
-    "tan": np.tan,
-    "tanh": np.tanh,
-    "trunc": np.trunc,
-}
-_BINARY: dict[str, Callable[[Array, Array], Array]] = {
-    "add": np.add,
-    "divide": np.divide,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "multiply": np.multiply,
-    "power": np.power,
-    "subtract": np.subtract,
-}
-
-
 def _each(function: Callable[..., Array]) -> Callable[..., Array]:
     return lambda _, *arrays: function(*arrays)
 
 
 def _gelu_of(p: Options, x: Array) -> Array:
-    return _gelu(x) if p.approximate == "none" else _gelu_tanh(x)
+    return gelu(x) if p.approximate == "none" else gelu_tanh(x)
 
 
 # Products
@@ -135,7 +81,7 @@ def _after(p: Options, total: Array, bias: Sequence[Array], axis: int) -> Array:
         shape = [1] * total.ndim
         shape[axis] = -1
         total = total + bias[0].reshape(shape)
-    return _ACTIVATIONS[getattr(p, "activation", None)](total)
+    return ACTIVATIONS[getattr(p, "activation", None)](total)
 
 
 def _matmul(p: Options, a: Array, b: Array, *bias: Array) -> Array:
@@ -363,7 +309,7 @@ def _embedding(_: Options, table: Array, indices: Array) -> Array:
 
 
 REFERENCES: dict[str, Callable[..., Array]] = {
-    **{name: _each(function) for name, function in (_UNARY | _BINARY).items()},
+    **{name: _each(function) for name, function in (UNARY | BINARY).items()},
     "argmax": _arg_extreme(np.argmax),
     "argmin": _arg_extreme(np.argmin),
     "attention": _attention,
@@ -386,7 +332,7 @@ REFERENCES: dict[str, Callable[..., Array]] = {
     "gather": _gather,
     "gelu": _gelu_of,
     "layer_norm": _layer_norm,
-    "leaky_relu": lambda p, a: _leaky_relu(a, p.negative_slope),
+    "leaky_relu": lambda p, a: leaky_relu(a, p.negative_slope),
     "linear_relu": lambda _, x, w: np.maximum(x @ w.T, 0),
     "log_softmax": _log_softmax,
     "matmul": _matmul,
