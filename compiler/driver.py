@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
 
 from compiler.codegen.error import CodegenError
 from compiler.codegen.machine_code import compile_object, llvm_version
 from compiler.codegen.module import LlvmModule, emit_module
-from compiler.ir.nodes import IntImm, IRModule, PrimFunc, Stmt, Store, static_shape
+from compiler.ir.nodes import (
+    Buffer,
+    IntImm,
+    IRModule,
+    Load,
+    PrimFunc,
+    Stmt,
+    Store,
+    static_shape,
+)
 from compiler.ir.specialize import symbolic_vars
 from compiler.ir.visit import walk
 from compiler.passes.align_buffers import alignments_of
 from compiler.passes.check_indices import check_indices
 from compiler.passes.compact_buffers import compact_buffers, private_buffers
 from compiler.passes.error import LoweringError
+from compiler.passes.hoist_constants import constant_copies, split_copies
 from compiler.passes.hoist_loads import hoist_loads
 from compiler.passes.insert_barriers import insert_barriers
 from compiler.passes.layout import strides_of
 from compiler.passes.mark_pipelines import mark_pipelines
 from compiler.passes.pipeline_loops import pipeline_loops
 from compiler.passes.promote_accumulators import promote_accumulators
-from compiler.passes.realize_blocks import realize_blocks
+from compiler.passes.realize_blocks import NOTHING, Realized, realize_blocks
 from compiler.passes.reduce_in_lanes import reduce_in_lanes
 from compiler.passes.resolve_views import resolve_views
 from compiler.passes.separate_threads import separate_threads
@@ -32,7 +46,7 @@ from compiler.passes.unswitch_guards import unswitch_guards
 from compiler.passes.unswitch_paddings import unswitch_paddings
 from compiler.passes.widen_accumulators import widen_accumulators
 from compiler.runtime.artifact import Artifact, Param
-from compiler.runtime.module import Module
+from compiler.runtime.module import Module, aligned_empty
 from compiler.target import Target
 
 CODEGEN_VERSION = 1
@@ -57,9 +71,40 @@ def lower(func: PrimFunc, target: Target) -> Stmt:
     Raises:
         LoweringError: If there is no such program: variables are open, or threads can't run so.
     """
+    body = _prepared(func)
+    return _finished(_lower_threads(body) if has_threads(body) else _lower_loops(body), target)
+
+
+def lower_split(
+    func: PrimFunc, constants: set[Buffer], target: Target
+) -> tuple[tuple[Buffer, ...], Stmt, Stmt]:
+    """Lower what makes copies of constants, and what finds them made, apart from each other.
+
+    Returns:
+        The copies, what makes them, and the rest.
+
+    Raises:
+        LoweringError: As `lower` does.
+    """
+    body = _prepared(func)
+    if has_threads(body):
+        return (), NOTHING, _finished(_lower_threads(body), target)
+    realized, tiled = _realized(body)
+    copies = tuple(tiled.get(copy, copy) for copy in constant_copies(body, constants))
+    first, rest = split_copies(realized.stmt, set(copies))
+    if {n.buffer for n in walk(first) if isinstance(n, Load)} - constants - set(copies):
+        copies, first, rest = (), NOTHING, realized.stmt
+    parts = (_compacted(replace(realized, stmt=stmt), body) for stmt in (first, rest))
+    made, left = (_finished(stmt, target) for stmt in parts)
+    return copies, made, left
+
+
+def _prepared(func: PrimFunc) -> Stmt:
     _check_parameters(func)
-    body = mark_pipelines(resolve_views(check_indices(func.body)))
-    stmt = _lower_threads(body) if has_threads(body) else _lower_loops(body)
+    return mark_pipelines(resolve_views(check_indices(func.body)))
+
+
+def _finished(stmt: Stmt, target: Target) -> Stmt:
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
     stmt = promote_accumulators(reduce_in_lanes(stmt), register_file_bytes)
     # What is left of guards may stand in the way of accumulators: of whole tiles, no more.
@@ -68,10 +113,19 @@ def lower(func: PrimFunc, target: Target) -> Stmt:
 
 
 def _lower_loops(body: Stmt) -> Stmt:
+    return _compacted(_realized(body)[0], body)
+
+
+def _realized(body: Stmt) -> tuple[Realized, dict[Buffer, Buffer]]:
+    """Return a program without blocks, its buffers in panels, and those by what they were."""
     realized = realize_blocks(body)
     stmt, tiled = tile_buffers(realized.stmt, tiles_of(body))
     carried = {tiled.get(buffer, buffer): loops for buffer, loops in realized.carried.items()}
-    return pipeline_loops(compact_buffers(stmt, carried, alignments_of(body)))
+    return Realized(stmt, carried), tiled
+
+
+def _compacted(realized: Realized, body: Stmt) -> Stmt:
+    return pipeline_loops(compact_buffers(realized.stmt, realized.carried, alignments_of(body)))
 
 
 def _lower_threads(body: Stmt) -> Stmt:
@@ -109,13 +163,23 @@ def compile_artifact(
     """
     func = _function(program)
     goal = target if isinstance(target, Target) else Target(target)
-    module = emit_llvm(func, goal)
-    written = {node.buffer for node in walk(func.body) if isinstance(node, Store)}
-    params = tuple(
-        Param(b.name, static_shape(b), b.dtype, is_output=b in written) for b in func.buffers
-    )
+    return _artifact(func.name, func.buffers, _written(func.body), emit_llvm(func, goal), goal)
+
+
+def _written(stmt: Stmt) -> set[Buffer]:
+    return {node.buffer for node in walk(stmt) if isinstance(node, Store)}
+
+
+def _artifact(
+    name: str,
+    buffers: tuple[Buffer, ...],
+    written: set[Buffer],
+    module: LlvmModule,
+    goal: Target,
+) -> Artifact:
+    params = tuple(Param(b.name, static_shape(b), b.dtype, is_output=b in written) for b in buffers)
     return Artifact(
-        name=func.name,
+        name=name,
         target=goal.name,
         triple=goal.triple,
         features=goal.features,
@@ -127,16 +191,57 @@ def compile_artifact(
     )
 
 
-def build(program: PrimFunc | IRModule | Scheduled, target: str | Target = "cpu") -> Module:
+def build(
+    program: PrimFunc | IRModule | Scheduled,
+    target: str | Target = "cpu",
+    const_params: Mapping[str, Any] | None = None,
+) -> Module:
     """Compile a program and load it.
 
+    Args:
+        const_params: Arrays for some of the parameters, by name, which never change, such as
+            weights: the module takes the others alone. What the schedule copies of constants only,
+            into packed panels say, is copied now and not in each call.
+
     Raises:
-        BuildError: If it can't be compiled.
+        BuildError: If it can't be compiled, or a constant is no parameter, or written.
         TargetError: If the target is unknown.
         TypeError: If `program` is none.
         ArtifactError: If this host can't run code for the target.
+        ArgumentError: If a constant is no array of the parameter's shape and type.
     """
-    return Module(compile_artifact(program, target))
+    if not const_params:
+        return Module(compile_artifact(program, target))
+    func = _function(program)
+    goal = target if isinstance(target, Target) else Target(target)
+    return _with_constants(func, goal, const_params)
+
+
+def _with_constants(func: PrimFunc, goal: Target, arrays: Mapping[str, Any]) -> Module:
+    constants = {buffer for buffer in func.buffers if buffer.name in arrays}
+    written = _written(func.body)
+    unknown = arrays.keys() - {buffer.name for buffer in constants}
+    changed = {buffer.name for buffer in constants & written}
+    if unknown or changed:
+        reason = "written" if changed else "no parameters"
+        raise BuildError(f"{func.name}: {', '.join(sorted(unknown or changed))}: {reason}")
+    try:
+        copies, made, left = lower_split(func, constants, goal)
+        used = {node.buffer for node in walk(left) if isinstance(node, Load)}
+        fixed = tuple(b for b in func.buffers if b in constants)
+        kept = tuple(b for b in fixed if b in used)
+        taken = tuple(b for b in func.buffers if b not in constants)
+        packers = emit_module((*fixed, *copies), made, goal)
+        kernel = emit_module((*taken, *kept, *copies), left, goal)
+    except (CodegenError, LoweringError) as error:
+        raise BuildError(f"{func.name}: {error}") from error
+    packer = Module(_artifact(func.name, (*fixed, *copies), set(copies), packers, goal))
+    packed = [aligned_empty(static_shape(b), b.dtype) for b in copies]
+    packer(*(arrays[b.name] for b in fixed), *packed)
+    packer.close()
+    own = [np.array(arrays[b.name]) for b in kept]
+    artifact = _artifact(func.name, (*taken, *kept, *copies), written, kernel, goal)
+    return Module(artifact, (*own, *packed))
 
 
 def _check_parameters(func: PrimFunc) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from compiler.driver import build
 from compiler.ir.nodes import PrimFunc
@@ -68,9 +69,9 @@ class TuneResult:
         """Return the program under the best schedule."""
         return self.best.trace.apply_to(self.func)
 
-    def build(self) -> Module:
-        """Compile the program under the best schedule."""
-        return build(self.schedule(), self.target)
+    def build(self, const_params: Mapping[str, Any] | None = None) -> Module:
+        """Compile the program under the best schedule; see `loopwright.build`."""
+        return build(self.schedule(), self.target, const_params)
 
 
 def tune(

@@ -40,16 +40,21 @@ class Module:
     most: as many as the kernel was built for, and as there are cores; 1 if no loop of it is
     parallel. `close()` unloads the code, once the calls that use it have ended.
 
+    Args:
+        constants: Arrays for the last parameters, which callers do not pass then.
+
     Raises:
         ArtifactError: If the artifact is for a machine that this host is not.
     """
 
-    def __init__(self, artifact: Artifact) -> None:
+    def __init__(self, artifact: Artifact, constants: Sequence[Array] = ()) -> None:
         _check_host(artifact)
         self.artifact = artifact
-        self.params = artifact.params
+        self.params = artifact.params[: len(artifact.params) - len(constants)]
+        self._constants = tuple(constants)
+        self._fixed = list(map(_address, constants))
         self.num_threads = min(artifact.num_threads, available_cores())
-        self._checks = tuple(_ParamCheck(param) for param in artifact.params)
+        self._checks = tuple(_ParamCheck(param) for param in self.params)
         self._outputs = [place for place, param in enumerate(self.params) if param.is_output]
         self._pack = struct.Struct(f"{len(artifact.params) + 3}Q").pack
         self._local = threading.local()
@@ -67,7 +72,13 @@ class Module:
         return cls(Artifact.load(path))
 
     def save(self, path: str | Path) -> None:
-        """Write the kernel to a file that `load` reads, in another process too."""
+        """Write the kernel to a file that `load` reads, in another process too.
+
+        Raises:
+            ArtifactError: If it has constants: a file holds code, and no data.
+        """
+        if self._constants:
+            raise ArtifactError(f"{self.artifact.name} has constants: a file holds no data")
         self.artifact.save(path)
 
     def __call__(self, *arrays: Any, num_threads: int | None = None) -> None:
@@ -103,7 +114,7 @@ class Module:
         at = _bytes_of(words)
         run = partial(entry, ctypes.addressof(at))
         # The function keeps what it points at alive.
-        run.keeps = (checked, at, workspace)  # type: ignore[attr-defined]
+        run.keeps = (checked, self._constants, at, workspace)  # type: ignore[attr-defined]
         return run
 
     def close(self) -> None:
@@ -126,7 +137,7 @@ class Module:
         addresses = list(map(_address, checked))
         for place in self._outputs:
             _check_overlap(self._checks, addresses, place)
-        return checked, addresses
+        return checked, addresses + self._fixed
 
     def _at_most(self, num_threads: int | None) -> int:
         if num_threads is None:

@@ -1,0 +1,140 @@
+"""Parameters that never change: what is copied of them is copied once, when a kernel is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compiler import ops
+from compiler.driver import BuildError, build, lower_split
+from compiler.ir.nodes import Store
+from compiler.ir.visit import walk
+from compiler.runtime.artifact import ArtifactError
+from compiler.runtime.module import ArgumentError
+from compiler.schedule.schedule import Schedule
+from compiler.script.parser import parse
+from compiler.target import Target
+
+ONE_CORE = Target("cpu -num-cores=1")
+RNG = np.random.default_rng(5)
+A = RNG.standard_normal((20, 24)).astype("float32")
+B = RNG.standard_normal((24, 32)).astype("float32")
+
+
+def packed(*, cut: bool = True) -> Schedule:
+    """Return a product whose right operand is packed inside of the loop over blocks of the sum."""
+    sch = Schedule(ops.matmul(20, 32, 24))
+    i, j, k = sch.get_loops("C")
+    j0, j1 = sch.split(j, [None, 8])
+    k0, k1 = sch.split(k, [3 if cut else 1, None])
+    sch.reorder(k0, j0, i, k1, j1)
+    copy = sch.cache_read("C", 1, "global")
+    sch.compute_at(copy, k0)
+    sch.annotate(copy, "buffer_tile", [0, 1, 8])
+    sch.vectorize(j1)
+    return sch
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_a_packed_constant_is_packed_when_the_kernel_is_built(cut: bool) -> None:
+    sch = packed(cut=cut)
+    constant = B.copy()
+    module = build(sch, ONE_CORE, const_params={"B": constant})
+    constant.fill(np.nan)
+    assert [param.name for param in module.params] == ["A", "C"]
+    out = np.full((20, 32), np.nan, "float32")
+    module(A, out)
+    np.testing.assert_allclose(out, A @ B, rtol=1e-5, atol=1e-5)
+    again = np.full((20, 32), np.nan, "float32")
+    module.bind(A, again)()
+    np.testing.assert_array_equal(again, out)
+
+
+def test_the_kernel_does_not_copy_any_more() -> None:
+    func = packed().func
+    (right,) = (b for b in func.buffers if b.name == "B")
+    copies, made, left = lower_split(func, {right}, ONE_CORE)
+    assert [copy.name for copy in copies] == ["B_global"]
+    assert {n.buffer for n in walk(made) if isinstance(n, Store)} == set(copies)
+    assert not set(copies) & {n.buffer for n in walk(left) if isinstance(n, Store)}
+
+
+def test_a_constant_that_is_read_where_it_is_needs_no_copy() -> None:
+    constant = B.copy()
+    module = build(ops.matmul(20, 32, 24), ONE_CORE, const_params={"B": constant})
+    constant.fill(0)
+    out = np.empty((20, 32), "float32")
+    module(A, out)
+    np.testing.assert_allclose(out, A @ B, rtol=1e-5, atol=1e-5)
+
+
+def test_what_depends_on_other_parameters_stays_in_the_kernel() -> None:
+    """Both operands are packed, and only one is constant."""
+    sch = packed()
+    sch.cache_read("C", 0, "global")
+    module = build(sch, ONE_CORE, const_params={"B": B})
+    for scale in (1, 2):
+        out = np.empty((20, 32), "float32")
+        module(A * np.float32(scale), out)
+        np.testing.assert_allclose(out, scale * (A @ B), rtol=1e-5, atol=1e-5)
+
+
+def test_a_copy_that_is_overwritten_step_by_step_is_no_constant() -> None:
+    """The buffer holds one row at a time: where an element lies does not tell what it is."""
+    func = parse(
+        """
+@T.prim_func(s_tir=True)
+def main(A: T.Buffer((20, 24), "float32"), B: T.Buffer((24, 32), "float32"),
+         C: T.Buffer((20, 32), "float32")):
+    row = T.sblock_alloc_buffer((32,), "float32")
+    for k in range(24):
+        for j in range(32):
+            with T.sblock("row"):
+                vk, vj = T.axis.remap("SS", [k, j])
+                T.reads(B[vk, vj])
+                T.writes(row[vj])
+                row[vj] = B[vk, vj]
+        for i, j in T.grid(20, 32):
+            with T.sblock("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                T.reads(A[vi, vk], row[vj])
+                T.writes(C[vi, vj])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * row[vj]
+"""
+    )
+    (right,) = (b for b in func.buffers if b.name == "B")
+    assert lower_split(func, {right}, ONE_CORE)[0] == ()
+    out = np.empty((20, 32), "float32")
+    build(func, ONE_CORE, const_params={"B": B})(A, out)
+    np.testing.assert_allclose(out, A @ B, rtol=1e-5, atol=1e-5)
+
+
+def test_what_is_no_parameter_or_written_is_refused() -> None:
+    with pytest.raises(BuildError, match="W: no parameters"):
+        build(ops.matmul(20, 32, 24), ONE_CORE, const_params={"W": B})
+    with pytest.raises(BuildError, match="C: written"):
+        build(ops.matmul(20, 32, 24), ONE_CORE, const_params={"C": B})
+
+
+def test_a_constant_of_another_shape_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="parameter B"):
+        build(ops.matmul(20, 32, 24), ONE_CORE, const_params={"B": A})
+
+
+def test_a_module_with_constants_can_not_be_saved(tmp_path: Path) -> None:
+    module = build(packed(), ONE_CORE, const_params={"B": B})
+    with pytest.raises(ArtifactError, match="constants"):
+        module.save(tmp_path / "kernel.zip")
+
+
+def test_threads_share_the_constants() -> None:
+    sch = packed()
+    sch.parallel(sch.get_loops("C")[1])
+    module = build(sch, Target("cpu -num-cores=2"), const_params={"B": B})
+    out = np.empty((20, 32), "float32")
+    module(A, out)
+    np.testing.assert_allclose(out, A @ B, rtol=1e-5, atol=1e-5)
