@@ -180,33 +180,53 @@ def _sites(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[Site]:
 
 def block_facts(site: Site) -> BlockFacts | None:
     """Return the facts of a block, None if it is not of the form that `BlockFacts` says."""
-    block, store = site.block, site.block.body
+    kinds = {iter_var.kind for iter_var in site.block.iter_vars}
+    is_plain = isinstance(site.block.body, Store) and kinds <= {"spatial", "reduce"}
+    return _facts(site) if is_plain else None
+
+
+def special_facts(site: Site) -> BlockFacts | None:
+    """Return the facts of a block that reduces to several buffers at once, or scans along an axis.
+
+    What they say of writing holds for the first buffer; an axis that is scanned counts as reduced.
+    """
+    stores = [node for node in walk(site.block.body) if isinstance(node, Store)]
+    if isinstance(site.block.body, Store) and block_facts(site) is not None:
+        return None
+    if not stores or any(store.indices != stores[0].indices for store in stores):
+        return None
+    return _facts(site)
+
+
+def _facts(site: Site) -> BlockFacts | None:
+    block = site.block
     by_loop = dict(zip(site.realize.iter_values, block.iter_vars, strict=True))
     is_driven = len(by_loop) == len(site.loops) and all(
         loop.var in by_loop and loop.extent == by_loop[loop.var].extent for loop in site.loops
     )
-    kinds = {iter_var.kind for iter_var in block.iter_vars}
-    is_plain = is_driven and site.is_alone and kinds <= {"spatial", "reduce"}
-    if not isinstance(store, Store) or not is_plain:
+    if not is_driven or not site.is_alone:
         return None
     iters = [by_loop[loop.var] for loop in site.loops]
     if not all(isinstance(i.extent, IntImm) for i in iters):
         return None
     axes = tuple(
-        Axis(i.var.name, i.extent.value, i.kind == "reduce")
+        Axis(i.var.name, i.extent.value, i.kind != "spatial")
         for i in iters
         if isinstance(i.extent, IntImm)
     )
     variables = [i.var for i in iters]
-    loads = {n: None for n in walk(store.value) if isinstance(n, Load)}
-    reads = [_access(n.buffer, n.indices, variables) for n in loads if n.buffer != store.buffer]
+    nodes = list(walk(block.body))
+    stores = [node for node in nodes if isinstance(node, Store)]
+    written = {store.buffer for store in stores}
+    loads = {n: None for n in nodes if isinstance(n, Load) and n.buffer not in written}
+    reads = [_access(n.buffer, n.indices, variables) for n in loads]
     return BlockFacts(
         block.name,
         axes,
-        _access(store.buffer, store.indices, variables),
+        _access(stores[0].buffer, stores[0].indices, variables),
         tuple(sorted(dict.fromkeys(reads), key=lambda r: -r.size_bytes)),
-        sum(_is_arithmetic(n) for n in walk(store.value)),
-        any(isinstance(n, Conditional) for n in walk(store.value)),
+        sum(_is_arithmetic(n) for n in nodes),
+        any(isinstance(n, Conditional) for n in nodes),
     )
 
 

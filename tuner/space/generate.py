@@ -16,6 +16,7 @@ from tuner.space.product_chains import ProductChains
 from tuner.space.row_chains import RowChains
 from tuner.space.rule import ScheduleRule
 from tuner.space.spatial_blocks import SpatialBlocks
+from tuner.space.special_blocks import SpecialBlocks
 from tuner.space.transposed_copies import TransposedCopies
 from tuner.space.unrolled_choices import UnrolledChoices
 from tuner.space.window_rows import WindowRows
@@ -32,6 +33,7 @@ CPU_RULES: tuple[ScheduleRule, ...] = (
     PackedProducts(),
     MultiLevelTiling(),
     PlaceProducers(),
+    SpecialBlocks(),
     TransposedCopies(),
     SpatialBlocks(),
     DecomposeReductions(),

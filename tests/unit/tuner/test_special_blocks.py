@@ -1,0 +1,54 @@
+"""Reductions to several buffers and scans run in vectors, and find what they did."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compiler import ops
+from compiler.driver import build
+from compiler.ir.nodes import PrimFunc, static_shape
+from compiler.ir.oracle import compare, interpret, random_inputs
+from compiler.target import Target
+from tuner.space.generate import design_space
+from tuner.task import Task
+
+ONE_CORE = Target("cpu -num-cores=1")
+TWO_CORES = Target("cpu -num-cores=2")
+
+BLOCKS = {
+    "along rows": ops.argmax(5, 33, axis=1),
+    "along even rows": ops.argmin(6, 64, axis=1),
+    "across rows": ops.argmax(64, 6, axis=0),
+    "in the middle": ops.argmin(3, 16, 24, axis=1),
+    "of two axes": ops.argmax(4, 5, 16, axis=(1, 2)),
+    "of all": ops.argmax(64),
+    "scan across rows": ops.cumsum(12, 24, axis=0),
+    "scan in the middle": ops.cumsum(3, 5, 24, axis=1),
+}
+
+
+@pytest.mark.parametrize("target", [ONE_CORE, TWO_CORES], ids=["one core", "two cores"])
+@pytest.mark.parametrize("func", BLOCKS.values(), ids=BLOCKS.keys())
+def test_special_blocks_are_right(func: PrimFunc, target: Target) -> None:
+    space = design_space(Task(func, target))
+    assert [sketch.name for sketch in space.sketches] == ["special"]
+    # Few different numbers: of equal ones, the first counts.
+    shape = static_shape(func.buffers[0])
+    numbers = np.random.default_rng(0).integers(-3, 3, shape).astype(np.float32)
+    expected = interpret(func, {**random_inputs(func, 0), "A": numbers})
+    drawn = space.draw(0, 3, np.random.default_rng(0))
+    assert np.isfinite(space.features(0, drawn)).all()
+    for choices in drawn:
+        module = build(space.sketches[0].candidate(choices).trace.apply_to(func), target)
+        out = np.full(static_shape(func.buffers[1]), 77, func.buffers[1].dtype)
+        module(numbers, out)
+        module.close()
+        compare(func, {"B": out}, expected)
+
+
+@pytest.mark.parametrize(
+    "func", [ops.argmax(4, 37, axis=1), ops.cumsum(3, 24)], ids=["prime rows", "scan along rows"]
+)
+def test_where_no_axis_suits_vectors_there_is_no_such_sketch(func: PrimFunc) -> None:
+    assert "special" not in {s.name for s in design_space(Task(func, ONE_CORE)).sketches}
