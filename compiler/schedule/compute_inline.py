@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from compiler.ir.nodes import (
-    Block,
     BlockRealize,
     Buffer,
     Expr,
@@ -15,8 +14,7 @@ from compiler.ir.nodes import (
 from compiler.ir.regions import with_regions
 from compiler.ir.visit import map_stmt, substitute, transform, walk, walk_stmts
 from compiler.schedule.coverage import covers_reads, writes_whole
-from compiler.schedule.digits import Extents
-from compiler.schedule.error import refusal
+from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.kind import Unknown, extents_of_iterators
 from compiler.schedule.scope import Scope, scope_of_block
 from compiler.schedule.site import Site
@@ -62,15 +60,14 @@ def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     for consumer in consumers:
         if scope.position(consumer) < scope.position(site):
             raise refuse(f"block {consumer.name} stands before block {block}", consumer.realize)
-        _require_inverse(scope, consumer, site, store)
-        if not is_whole and not covers_reads(site, consumer, store.buffer, is_certain=True):
-            reason = f"block {block} is not proved to compute all that block {consumer.name} reads"
-            raise refuse(reason, consumer.realize)
         _require_no_views(scope, consumer, store.buffer)
 
     func = replace_at(func, scope.whole_path(site), None)
     for consumer in consumers:
-        func = _inline_into(func, consumer.name, site, store)
+        func = _inline_into(func, consumer.name, site, store, refuse)
+        if not is_whole and not covers_reads(site, consumer, store.buffer, is_certain=True):
+            reason = f"block {block} is not proved to compute all that block {consumer.name} reads"
+            raise refuse(reason, consumer.realize)
     return drop_buffer(func, scope.realize.block.name, store.buffer)
 
 
@@ -93,17 +90,6 @@ def require_single_store(scope: Scope, site: Site) -> Store:
     return store
 
 
-def _require_inverse(scope: Scope, consumer: Site, site: Site, store: Store) -> None:
-    """Refuse if it is not known at which of its points a block makes what another one reads."""
-    for access in consumer.facts.reads:
-        if access.buffer != store.buffer:
-            continue
-        extents = {**extents_of_iterators(consumer.block), **access.inner}
-        if iterators_at(site.block, store.indices, access.indices, extents) is None:
-            reason = f"block {site.name} writes {store.buffer.name} at indices that do not tell its"
-            raise scope.refuse(f"{reason} iterators", site.realize)
-
-
 def _require_no_views(scope: Scope, consumer: Site, buffer: Buffer) -> None:
     """Refuse if a block reads the buffer by another name."""
     for realize in walk_stmts(consumer.realize):
@@ -117,12 +103,25 @@ def _require_no_views(scope: Scope, consumer: Site, buffer: Buffer) -> None:
         raise scope.refuse(reason, consumer.realize)
 
 
-def _inline_into(func: PrimFunc, name: str, site: Site, store: Store) -> PrimFunc:
+def _inline_into(func: PrimFunc, name: str, site: Site, store: Store, refuse: Refuse) -> PrimFunc:
     path = find_block(func, name)
     assert path is not None, "the consumers are in the program"
     realize = realize_at(path)
-    extents = {**extents_of_iterators(realize.block), **extents_of(loops_below(realize))}
-    new = transform(realize, on_expr=lambda expr: _value(expr, site.block, store, extents))
+    extents = dict(extents_of(loops_below(realize)))
+    for stmt in walk_stmts(realize):
+        if isinstance(stmt, BlockRealize):
+            extents.update(extents_of_iterators(stmt.block))
+
+    def on_expr(expr: Expr) -> Expr | None:
+        if not isinstance(expr, Load) or expr.buffer != store.buffer:
+            return None
+        values = iterators_at(site.block, store.indices, expr.indices, extents)
+        if values is None:
+            reason = f"block {site.name} writes {store.buffer.name} at indices that do not tell its"
+            raise refuse(f"{reason} iterators", site.realize)
+        return substitute(store.value, values)
+
+    new = transform(realize, on_expr=on_expr)
     return replace_at(func, path, _with_new_regions(new, store.buffer))
 
 
@@ -132,12 +131,3 @@ def _with_new_regions(stmt: Stmt, buffer: Buffer) -> Stmt:
     if isinstance(stmt, BlockRealize) and any(r.buffer == buffer for r in stmt.block.reads):
         return with_block(stmt, with_regions(stmt.block))
     return stmt
-
-
-def _value(expr: Expr, block: Block, store: Store, extents: Extents) -> Expr | None:
-    """Return what an element of the buffer is computed as, if `expr` loads one."""
-    if not isinstance(expr, Load) or expr.buffer != store.buffer:
-        return None
-    values = iterators_at(block, store.indices, expr.indices, extents)
-    assert values is not None, "this was tried before"
-    return substitute(store.value, values)

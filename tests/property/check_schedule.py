@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from unittest import mock
 
 import numpy as np
 
@@ -26,8 +27,6 @@ from tests.property.random_schedules import (
 )
 
 TARGET = "cpu -num-cores=2"
-# The programs are small, and their parallel loops are to be launched all the same.
-work.LAUNCH_INSTRUCTIONS = 0
 
 
 def check_schedule(func: PrimFunc, schedule: Schedule, *, thoroughly: bool) -> None:
@@ -63,7 +62,9 @@ def _run(func: PrimFunc, inputs: dict[str, Array]) -> dict[str, Array]:
     arrays = {
         p.name: inputs[p.name].copy() if p.name in inputs else poisoned(p) for p in func.buffers
     }
-    module = build(func, TARGET)
+    # The programs are small, and their parallel loops are to be launched all the same.
+    with mock.patch.object(work, "LAUNCH_INSTRUCTIONS", 0):
+        module = build(func, TARGET)
     module(*arrays.values())
     module.close()
     return arrays
