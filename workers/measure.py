@@ -19,6 +19,7 @@ from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.runtime.module import Module
 from compiler.runtime.timing import time_calls
+from compiler.schedule.beginnings import Beginnings
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.trace import Trace
 from compiler.script.error import ScriptError
@@ -30,6 +31,7 @@ from workers.sample import sample_secs
 
 Build: TypeAlias = Callable[[PrimFunc, str, Target], Artifact]
 
+_BEGINNINGS = Beginnings()
 _MESSAGE_CHARS = 4000
 # What a build may raise by design; anything else is a bug of ours, and says so.
 _REFUSALS = (BuildError, OracleError, ScheduleError, ScriptError, TargetError, TraceError)
@@ -44,7 +46,7 @@ def build_candidate(func: PrimFunc, trace: str, target: Target) -> Artifact:
         ScheduleError: If the trace does not apply.
         BuildError: If the program does not compile.
     """
-    schedule = Trace.from_json(json.loads(trace)).apply_to(func)
+    schedule = _BEGINNINGS.apply(Trace.from_json(json.loads(trace)), func)
     # A kernel of the workload is called with the workload's arrays.
     schedule.require_own_layouts()
     return compile_artifact(schedule, target)

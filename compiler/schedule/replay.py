@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from compiler.schedule.error import TraceError, refusal
@@ -11,17 +11,23 @@ from compiler.schedule.instruction import Argument, Decision, Instruction, NoteD
 from compiler.schedule.state import State
 
 Outputs: TypeAlias = "Sequence[Handle | None]"
+_NOTHING: Mapping[str, Handle | None] = {}
 
 
 def replay(
     instructions: Sequence[Instruction],
     schedule: State,
     decisions: Sequence[Decision | Sequence[int] | None] | None = None,
-) -> None:
+    handles: Mapping[str, Handle | None] = _NOTHING,
+) -> dict[str, Handle | None]:
     """Do to a schedule what instructions say.
 
     Args:
         decisions: What to decide instead, one for each sampling instruction; None draws anew.
+        handles: What the names stand for that instructions before these gave.
+
+    Returns:
+        What the names stand for then.
 
     Raises:
         ScheduleError: If an instruction is refused; those before it are done.
@@ -35,15 +41,16 @@ def replay(
     for number, place in enumerate(places):
         decided[place] = instructions[place].decision if decisions is None else decisions[number]
 
-    handles: dict[str, Handle | None] = {}
+    known = dict(handles)
     for place, instruction in enumerate(instructions):
         extra: dict[str, object] = {"decision": decided[place]} if place in decided else {}
-        outputs = _call(schedule, instruction, handles, extra)
+        outputs = _call(schedule, instruction, known, extra)
         if len(outputs) != len(instruction.outputs):
             refuse = refusal(instruction.name, schedule.func)
             reason = f"the trace expects {len(instruction.outputs)} handles, the program gives"
             raise refuse(f"{reason} {len(outputs)}", schedule.func)
-        handles.update(zip(instruction.outputs, outputs, strict=True))
+        known.update(zip(instruction.outputs, outputs, strict=True))
+    return known
 
 
 def _call(
