@@ -19,11 +19,13 @@ from tuner.space.spatial_blocks import SpatialBlocks
 from tuner.space.special_blocks import SpecialBlocks
 from tuner.space.transposed_copies import TransposedCopies
 from tuner.space.unrolled_choices import UnrolledChoices
+from tuner.space.whole_reductions import WholeReductions
 from tuner.space.window_rows import WindowRows
 from tuner.task import Task
 
 CPU_RULES: tuple[ScheduleRule, ...] = (
     AutoInline(),
+    WholeReductions(),
     RowChains(),
     UnrolledChoices(),
     ProductChains(),

@@ -5,7 +5,7 @@ import pytest
 
 from compiler import ops, te
 from compiler.driver import build
-from compiler.ir.nodes import Load, PrimFunc, Store, static_shape
+from compiler.ir.nodes import IntImm, Load, PrimFunc, Store, static_shape
 from compiler.ir.oracle import compare, interpret, random_inputs
 from compiler.ir.visit import walk
 from compiler.script.parser import parse
@@ -218,3 +218,18 @@ def test_a_small_sketch_is_drawn_until_it_is_empty() -> None:
     rows = space.draw(0, 1000, np.random.default_rng(0))
     every = np.arange(sketch.size)[:, None]
     assert sorted(rows.tolist()) == every[passes(sketch, every, space.target)].tolist()
+
+
+@pytest.mark.parametrize("target", [ONE_CORE, TWO_CORES], ids=["one core", "two cores"])
+@pytest.mark.parametrize("spec", ["relu:33,77", "relu:16,20,3", "add:7,9", "relu:5,1,33"])
+def test_ragged_rows_are_right(spec: str, target: Target) -> None:
+    test_every_candidate_builds_and_is_right(spec, target)
+
+
+def test_ragged_rows_become_one_row_or_stay_whole() -> None:
+    (joined,) = space_of(ops.from_spec("relu:16,20,3")).sketches
+    assert any(i.name == "fuse" for i in joined.trace.instructions)
+    (rows,) = space_of(ops.from_spec("relu:33,77")).sketches
+    site = sites(rows.trace.apply_to(ops.from_spec("relu:33,77")).func)[0]
+    assert site.loops[-1].kind == "vectorized"
+    assert site.loops[-1].extent == IntImm(77)

@@ -1,0 +1,52 @@
+"""Cores share a reduction to a single element, each part of it in lanes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compiler import ops
+from compiler.driver import build, lower
+from compiler.ir.nodes import For, PrimFunc, static_shape
+from compiler.ir.oracle import compare, interpret, random_inputs
+from compiler.ir.visit import walk_stmts
+from compiler.target import Target
+from tuner.space.generate import design_space
+from tuner.task import Task
+
+ONE_CORE = Target("cpu -num-cores=1")
+TWO_CORES = Target("cpu -num-cores=2")
+
+
+@pytest.mark.parametrize(
+    "func",
+    [ops.sum(512, 128), ops.max(1 << 16), ops.mean(64, 32, 33), ops.sum(1 << 15, dtype="int32")],
+    ids=["rows", "a vector", "with a division", "integers"],
+)
+def test_parts_are_right_and_run_in_lanes(func: PrimFunc) -> None:
+    space = design_space(Task(func, TWO_CORES))
+    assert [sketch.name for sketch in space.sketches] == ["parts"]
+    inputs = random_inputs(func, 0)
+    expected = interpret(func, inputs)
+    drawn = space.draw(0, 3, np.random.default_rng(0))
+    assert np.isfinite(space.features(0, drawn)).all()
+    for choices in drawn:
+        scheduled = space.sketches[0].candidate(choices).trace.apply_to(func)
+        loops = [n for n in walk_stmts(lower(scheduled.func, TWO_CORES)) if isinstance(n, For)]
+        assert any(loop.kind == "parallel" for loop in loops)
+        assert any(loop.var.name == "lane" for loop in loops)
+        arrays = {p.name: np.full(static_shape(p), 77, p.dtype) for p in func.buffers}
+        arrays |= {key: value.copy() for key, value in inputs.items()}
+        module = build(scheduled, TWO_CORES)
+        module(*arrays.values())
+        module.close()
+        compare(func, {key: arrays[key] for key in expected}, expected)
+
+
+@pytest.mark.parametrize(
+    ("func", "target"),
+    [(ops.sum(512, 128), ONE_CORE), (ops.sum(64), TWO_CORES), (ops.row_sum(512, 128), TWO_CORES)],
+    ids=["one core", "little work", "rows that stay"],
+)
+def test_others_are_not_shared_so(func: PrimFunc, target: Target) -> None:
+    assert "parts" not in {s.name for s in design_space(Task(func, target)).sketches}
