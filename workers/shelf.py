@@ -65,7 +65,7 @@ def _write(fd: int, key: str, arrays: Arrays) -> None:
     offset, entries = _PAGE, []
     for name, array in arrays.items():
         content = np.ascontiguousarray(array)
-        entries.append([name, content.dtype.str, list(array.shape), offset])
+        entries.append([name, content.dtype.name, list(array.shape), offset])
         _write_all(fd, content.reshape(-1).view(np.uint8).data, offset)
         offset += -(-content.nbytes // _PAGE) * _PAGE
     _write_all(fd, memoryview(json.dumps({"key": key, "arrays": entries}).encode()), offset)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+import compiler.ir.dtypes  # noqa: F401 - it lets NumPy know bfloat16
 from workers import shelf as shelf_module
 from workers.shelf import Shelf
 
@@ -25,6 +26,7 @@ def test_arrays_outlive_the_shelf_that_took_them(slots: list[int]) -> None:
         "a": np.arange(6, dtype="float32").reshape(2, 3),
         "b": np.array(3, dtype="int64"),
         "c": np.array([True, False]),
+        "d": np.array([1.5, -2], dtype="bfloat16"),
     }
     Shelf(slots).put("key", arrays)
     found = Shelf(slots).find("key")
