@@ -49,9 +49,9 @@ class PackedProducts:
     The loops are those of Van Zee and van de Geijn, "BLIS: a framework for rapidly instantiating
     BLAS functionality" (ACM TOMS 2015). Tiles need not divide the extents: panels are padded.
 
-        for j0, k0 in ...:
+        for j0, k0 in ...:  # j0 parallel, or i0 if there are more rows than columns
             B' = B[k0, j0] in panels of 16 columns
-            for i0 in ...:  # parallel
+            for i0 in ...:
                 A' = A[i0, k0] in panels of 6 rows
                 for j1, i1, k1 in ...:
                     for k2, i2 in ...:  # unrolled
@@ -102,6 +102,7 @@ class _Packing:
         self._facts = facts
         self._product = product
         self._variant = variant
+        self._shared = self._shared_axis()
         self._columns: dict[int, dict[int, int]] = {}
 
     def run(self) -> None:
@@ -123,12 +124,25 @@ class _Packing:
         for loop in (steps[-1], rows[2]):
             schedule.unroll(loop)
         schedule.vectorize(columns[2])
-        if draft.target.num_cores > 1:
-            if batch:
-                draft.parallelize(batch)
-            else:
-                schedule.parallel(rows[0])
+        shared = columns[0] if self._shared == product.column else rows[0]
+        draft.parallelize(batch or [shared])
         self._note(batch)
+
+    def _shared_axis(self) -> int | None:
+        """Return the axis whose blocks threads share; None if they share a batch, or are not there.
+
+        Of columns each thread packs those that it reads, of rows one thread packs what all read.
+        That matters less, the more rows there are, and then the left operand is not packed twice.
+        """
+        product, axes = self._product, self._facts.axes
+        if self._draft.target.num_cores == 1 or len(axes) > len(product.tiled):
+            return None
+        has_more_rows = axes[product.row].extent > axes[product.column].extent
+        return product.row if has_more_rows else product.column
+
+    def _even_counts(self) -> list[int]:
+        """Return into how many blocks an axis may be cut so that all threads have as many."""
+        return [n * self._draft.target.num_cores for n in _WIDE_BLOCKS]
 
     def _rows(self, loop: LoopRV) -> tuple[list[LoopRV], ExprRV]:
         row = self._product.row
@@ -149,7 +163,9 @@ class _Packing:
         is_column = axis == self._product.column
         sizes = self._widths(extent) if is_column else self._heights(extent)
         limit = -(-extent // sizes[0])
-        counts = tuple(n for n in (_WIDE_BLOCKS if is_column else _BLOCKS) if n <= limit)
+        counts = [n for n in (_WIDE_BLOCKS if is_column else _BLOCKS) if n <= limit]
+        if axis == self._shared:
+            counts = [n for n in self._even_counts() if n <= limit] or counts
         count, first = draft.choose(counts)
         size, last = draft.choose(sizes)
         self._columns[axis] = {levels[0]: first, _TILE: last}

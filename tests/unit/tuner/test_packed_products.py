@@ -7,7 +7,7 @@ import pytest
 
 from compiler import ops, te
 from compiler.driver import build
-from compiler.ir.nodes import For, PrimFunc, static_shape
+from compiler.ir.nodes import For, PrimFunc, static_int, static_shape
 from compiler.ir.oracle import compare, interpret, random_inputs
 from compiler.ir.visit import walk_stmts
 from compiler.schedule.trace import Trace
@@ -137,9 +137,14 @@ def test_nan_and_infinity_stay_where_they_belong() -> None:
             np.testing.assert_array_equal(output, expected)
 
 
-def test_several_cores_share_the_rows() -> None:
-    space = design_space(Task(ops.matmul(64, 64, 64), Target("cpu -num-cores=2")))
+@pytest.mark.parametrize(("rows", "columns", "shared"), [(64, 64, "j_0"), (65, 64, "i_0")])
+def test_several_cores_share_columns_unless_there_are_more_rows(
+    rows: int, columns: int, shared: str
+) -> None:
+    workload = ops.matmul(rows, columns, 64)
+    space = design_space(Task(workload, Target("cpu -num-cores=2")))
     choices = space.draw(0, 1, np.random.default_rng(0))[0]
-    func = space.sketches[0].candidate(choices).trace.apply_to(ops.matmul(64, 64, 64)).func
-    kinds = [n.kind for n in walk_stmts(func.root.body) if isinstance(n, For)]
-    assert kinds.count("parallel") == 1
+    func = space.sketches[0].candidate(choices).trace.apply_to(workload).func
+    loops = [n for n in walk_stmts(func.root.body) if isinstance(n, For) and n.kind == "parallel"]
+    assert [loop.var.name for loop in loops] == [shared]
+    assert static_int(loops[0].extent) % 2 == 0
