@@ -16,7 +16,9 @@ from tuner.space.operand_roles import Roles, dimension, find_roles
 
 MAX_ROWS = 8
 """Unrolled rows along one axis."""
-MAX_UNROLLED_STEPS = 8
+MAX_UNROLLED_STEPS = 4
+"""Channels unrolled in a step; the row of a window may be, too."""
+MAX_UNROLLED_ROW = 8
 _OUTER, _MIDDLE, _BLOCKS, _STEPS, _UNROLLED, _TILE = 0, 1, 2, 4, 5, 6
 
 Layout = Callable[..., tuple[te.Value, ...]]
@@ -210,7 +212,8 @@ def _tile(draft: Draft, name: str, epilogue: BlockRV, vector: int) -> list[LoopR
         parts = [loop]
         place: dict[int, int] = {}
         if len(used) > 1 and axis.extent > 1:
-            limit = MAX_ROWS if used[-1] == _TILE else MAX_UNROLLED_STEPS
+            row = MAX_ROWS if used[-1] == _TILE else MAX_UNROLLED_ROW
+            limit = MAX_UNROLLED_STEPS if axis is facts.axes[-1] else row
             factors, first = draft.tile(loop, axis.extent, len(used), limit)
             parts = schedule.split(loop, factors)
             place = {level: first + number for number, level in enumerate(used)}
