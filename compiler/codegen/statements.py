@@ -26,6 +26,7 @@ from compiler.ir.nodes import (
     If,
     IntImm,
     Let,
+    Load,
     Ramp,
     Seq,
     Stmt,
@@ -194,6 +195,9 @@ class StatementEmitter(StoreEmitter):
 
     def _vectorized(self, loop: For, extent: int) -> None:
         """Run a loop as vectors of the machine's width, the rest as shorter ones."""
+        if self._is_scattered_copy(loop):
+            self._serial(loop, extent)
+            return
         lanes = self._vector_lanes(loop)
         if extent // lanes > MAX_EXPANDED_CHUNKS:
             for part in _strips(loop, extent, lanes * CHUNKS_A_STEP):
@@ -224,6 +228,18 @@ class StatementEmitter(StoreEmitter):
                 down = Lane(first, min(along.width, extent - first))
                 self.store_tile(loop, inner, store, (down, along))
         return True
+
+    def _is_scattered_copy(self, loop: For) -> bool:
+        """Tell whether a loop copies to places that lie apart: one by one is as fast, and shorter.
+
+        Such a loop is what is left at the border of a tile that is transposed.
+        """
+        body = loop.body
+        while isinstance(body, If) and body.otherwise is None:
+            body = body.then
+        if not isinstance(body, Store) or not isinstance(body.value, Load):
+            return False
+        return self.stride_along(body, loop) not in (None, 0, 1)
 
     def _vector_lanes(self, loop: For) -> int:
         """Return how many lanes run at once: the widest elements stored fill a register.

@@ -159,10 +159,10 @@ class StoreEmitter(ExpressionEmitter):
             return False
         if any(isinstance(n, Load) and n.buffer.data is buffer.data for n in walk(store.value)):
             return False
-        down, along = (self._stride(store, loop) for loop in (rows, columns))
+        down, along = (self.stride_along(store, loop) for loop in (rows, columns))
         return down == 1 and along not in (None, 0, 1)
 
-    def _stride(self, store: Store, loop: For) -> int | None:
+    def stride_along(self, store: Store, loop: For) -> int | None:
         """Return how far a store moves with a loop, None if that is not always the same."""
         form = self._flat(store.buffer, store.indices)
         if form is None:
