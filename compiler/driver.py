@@ -107,8 +107,10 @@ def _prepared(func: PrimFunc) -> Stmt:
 def _finished(stmt: Stmt, target: Target) -> Stmt:
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
     stmt = promote_accumulators(reduce_in_lanes(stmt), register_file_bytes)
-    # What is left of guards may stand in the way of accumulators: of whole tiles, no more.
-    stmt = promote_accumulators(unswitch_guards(unswitch_paddings(stmt)), register_file_bytes)
+    whole = unswitch_guards(unswitch_paddings(stmt))
+    if whole is not stmt:
+        # Guards may have stood in the way of accumulators: of whole tiles, no more.
+        stmt = promote_accumulators(whole, register_file_bytes)
     return hoist_loads(widen_accumulators(stmt))
 
 

@@ -70,7 +70,7 @@ def stores_of(stmt: Stmt) -> list[Store]:
 def find_tile(loop: For, buffer: Buffer, outer: Path) -> Tile | None:
     """Return what `loop` accumulates in `buffer`, or None if it is not one fixed tile."""
     stores = [s for s in stores_of(loop) if s.buffer == buffer]
-    if len(stores) > 2 or any(loop.var in set(walk(index)) for index in stores[0].indices):
+    if len(stores) > 2 or not _accumulates(loop, stores[-1]):
         return None
     accesses = collect_accesses(loop, {buffer})[buffer]
     first, updates = (accesses[0], accesses[1:]) if len(stores) == 2 else (None, accesses)
@@ -96,6 +96,17 @@ def find_tile(loop: For, buffer: Buffer, outer: Path) -> Tile | None:
         return None
     box = _box(store, spanning, (*outer, *path))
     return None if box is None else Tile(store, spanning, *box, start, guards)
+
+
+def _accumulates(loop: For, store: Store) -> bool:
+    """Tell at little cost whether a store may be what a loop accumulates: most are not."""
+    if not any(isinstance(n, Load) and n.buffer == store.buffer for n in walk(store.value)):
+        return False
+    named = {node for index in store.indices for node in walk(index) if isinstance(node, Var)}
+    return not any(
+        isinstance(node, For) and node.kind == "serial" and node.var in named
+        for node in walk_stmts(loop)
+    )
 
 
 def _is_conditional(value: Expr, buffer: Buffer) -> bool:
