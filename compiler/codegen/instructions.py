@@ -47,7 +47,7 @@ class InstructionEmitter(Emitter):
         self.mask: Value | None = None
         self.externals: set[str] = set()
         self.narrow: dict[str, Narrow] = {}  # of 32-bit integers: what they were widened from
-        self._halves: dict[str, Value] = {}  # of scalars converted from float16, their bits
+        self._halves: dict[str, tuple[Value, DType]] = {}  # of floats: what they were widened from
         self.has_halves = True  # whether the CPU converts float16
         self.has_maximum = False  # whether it takes the greater of two floats, or NaN, at once
         self.features = ""  # of the CPU, as LLVM writes them
@@ -92,8 +92,9 @@ class InstructionEmitter(Emitter):
         if not a.name.startswith("%"):
             return Value(splat(scalar, a.name, lanes), a.level, lanes)
         if a.name in self._halves:
-            # A half goes from memory into all lanes at once; as a float it would take longer.
-            return self._from_half(self.widen(self._halves[a.name], "i16", lanes))
+            # 16 bits go from memory into all lanes at once; as a float they would take longer.
+            half, dtype = self._halves[a.name]
+            return self._copies(half, dtype, lanes)
         kind = vector(scalar, lanes)
         one = self.pure(f"insertelement {kind} poison, {scalar} {a.name}, i64 0", a.level)
         text = f"shufflevector {kind} {one}, {kind} poison, <{lanes} x i32> zeroinitializer"
@@ -148,14 +149,12 @@ class InstructionEmitter(Emitter):
 
     def from_bits(self, value: Value, dtype: DType) -> Value:
         """Return the 32-bit float that the bits of a narrow one stand for."""
-        if dtype == "float16" and self.has_halves:
-            result = self._from_half(value)
+        if dtype == "bfloat16" or self.has_halves:
+            result = self._from_half(value, dtype)
             if value.lanes == 1:
-                self._halves[result.name] = value
+                self._halves[result.name] = value, dtype
             return result
         wide = self.cast("zext", "i16", "i32", value)
-        if dtype == "bfloat16":
-            return self.cast("bitcast", "i32", "float", self._i32("shl", wide, 16))
         # Scaled by a power of two, the exponent is right, and subnormal numbers are too.
         magnitude = self._i32("and", wide, 0x7FFF)
         shifted = self.cast("bitcast", "i32", "float", self._i32("shl", magnitude, 13))
@@ -166,8 +165,21 @@ class InstructionEmitter(Emitter):
         sign = self._i32("shl", self._i32("and", wide, 0x8000), 16)
         return self.cast("bitcast", "i32", "float", self.binary("or", "i32", number, sign))
 
-    def _from_half(self, value: Value) -> Value:
-        return self.cast("fpext", "half", "float", self.cast("bitcast", "i16", "half", value))
+    def _from_half(self, value: Value, dtype: DType) -> Value:
+        if dtype == "float16":
+            return self.cast("fpext", "half", "float", self.cast("bitcast", "i16", "half", value))
+        wide = self.cast("zext", "i16", "i32", value)
+        return self.cast("bitcast", "i32", "float", self._i32("shl", wide, 16))
+
+    def _copies(self, half: Value, dtype: DType, lanes: int) -> Value:
+        """Return 16 bits as a float in every lane."""
+        if dtype == "float16":
+            return self._from_half(self.widen(half, "i16", lanes), dtype)
+        # Twice in each lane, so that no lane has to be made wider.
+        twice = self.widen(half, "i16", 2 * lanes)
+        text = f"bitcast <{2 * lanes} x i16> {twice.name} to <{lanes} x i32>"
+        pair = Value(self.pure(text, twice.level), twice.level, lanes)
+        return self.cast("bitcast", "i32", "float", self._i32("shl", pair, 16))
 
     def to_bits(self, value: Value, dtype: DType) -> Value:
         """Return the bits of a 32-bit float rounded to a narrow one: to nearest, ties to even."""

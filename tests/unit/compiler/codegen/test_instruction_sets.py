@@ -92,7 +92,8 @@ def test_halves_are_converted_a_vector_at_a_time_and_added_up_in_floats(
 def test_brain_floats_are_shifted_into_place() -> None:
     loop = innermost(assembly(product("bfloat16", "float32", 16), "x86-64-v3"))
     assert len(re.findall(r"vpmovzxwd .*%ymm", loop)) == 2
-    assert len(re.findall(r"vpslld \$16, %ymm", loop)) == 2
+    assert len(re.findall(r"vpbroadcastw .*\(.*%ymm", loop)) == 4
+    assert len(re.findall(r"vpslld \$16, %ymm", loop)) == 2 + 4
 
 
 def test_bytes_are_widened_a_vector_at_a_time() -> None:
