@@ -52,9 +52,14 @@ def children(stmt: Stmt) -> tuple[Stmt, ...]:
 
 def statements(stmt: Stmt) -> Iterator[Stmt]:
     """Yield a statement and all those below it, in program order."""
-    yield stmt
-    for child in children(stmt):
-        yield from statements(child)
+    waiting = [stmt]
+    while waiting:
+        node = waiting.pop()
+        while isinstance(node, For):
+            yield node
+            node = node.body
+        yield node
+        waiting.extend(reversed(children(node)))
 
 
 def blocks(func: PrimFunc) -> Iterator[BlockRealize]:
