@@ -39,8 +39,12 @@ def main() -> None:
     if args.metaschedule:
         core = settings.cores[-1]
         tune_with_metaschedule(args.workloads, args.metaschedule, args.threads, core)
-    measured = measure(args.workloads, args.peers, settings)
-    _print(_store(path, measured, settings))
+
+    def store(measured: Measured) -> None:
+        _store(path, measured, settings)
+
+    measure(args.workloads, args.peers, settings, after_pass=store)
+    _print(json.loads(path.read_text(encoding="utf-8")))
 
 
 def _arguments() -> argparse.Namespace:
@@ -98,8 +102,8 @@ def _check(path: Path, args: argparse.Namespace, settings: Settings) -> int:
     return 1 if slower else 0
 
 
-def _store(path: Path, measured: Measured, settings: Settings) -> dict[str, Any]:
-    """Put the rows of a run in place of older ones, and return all."""
+def _store(path: Path, measured: Measured, settings: Settings) -> None:
+    """Put the rows of a run in place of older ones."""
     known: dict[str, Any] = {}
     if path.exists():
         known = json.loads(path.read_text(encoding="utf-8"))
@@ -117,7 +121,6 @@ def _store(path: Path, measured: Measured, settings: Settings) -> dict[str, Any]
     }
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    return content
 
 
 def _print(content: dict[str, Any], *, markdown: bool = False) -> None:

@@ -14,7 +14,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -125,6 +125,7 @@ def measure(
     peers: Sequence[Peer],
     settings: Settings,
     backends: Sequence[str] = OURS,
+    after_pass: Callable[[Measured], object] = lambda _: None,
 ) -> Measured:
     """Time our kernels and the libraries on workloads, interleaved.
 
@@ -133,6 +134,7 @@ def measure(
         peers: The libraries; those that are not installed are left out, with the reason.
         settings: How much, and on which cores.
         backends: Which of `OURS`.
+        after_pass: Called with what is known after each pass, so that it can be kept.
     """
     skipped = {peer.name: reason for peer in peers if (reason := missing(peer))}
     present = [peer for peer in peers if peer.name not in skipped]
@@ -147,6 +149,7 @@ def measure(
                 _measure_workload(workload, runs, row, settings, number)
                 secs = time.perf_counter() - start
                 print(f"pass {number + 1}: {workload.name} in {secs:.0f} s", file=sys.stderr)
+        after_pass(found)
     return found
 
 

@@ -34,7 +34,13 @@ def test_libraries_are_timed_in_turns_and_checked() -> None:
     absent = Peer("absent", "jax", "no such environment")
     broken = Peer("broken", "tvm")  # the environment of the project has no TVM
     backends = ("default", "ceiling")
-    measured = measure([SMALL], [NUMPY, absent, broken], QUICK, backends)
+    passes: list[int] = []
+
+    def after_pass(so_far: driver.Measured) -> None:
+        passes.append(len(results.samples(so_far.rows[SMALL.name], "numpy")))
+
+    measured = measure([SMALL], [NUMPY, absent, broken], QUICK, backends, after_pass)
+    assert passes == [2, 4]
     assert "make bench-peers" in measured.skipped["absent"]
     assert "tvm" in measured.skipped["broken"]
     assert set(measured.versions) >= {"numpy", "loopwright"}
