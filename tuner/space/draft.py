@@ -10,7 +10,7 @@ from compiler.schedule.handle import BlockRV, ExprRV, LoopRV
 from compiler.schedule.schedule import Schedule
 from compiler.target import Target
 from tuner.space.block_facts import BlockFacts, block_facts, sites
-from tuner.space.knob import ChoiceKnob, Knob, TileKnob
+from tuner.space.knob import ChoiceKnob, CutKnob, Knob, TileKnob
 from tuner.space.nest import Nest
 from tuner.space.sketch import Sketch
 
@@ -105,6 +105,15 @@ class Draft:
         self.knobs.append(knob)
         even = [1 / len(values)] * len(values)
         return self.schedule.sample_categorical(list(values), even, decision=0), column
+
+    def cut(self, extent: int, sizes: Sequence[int]) -> tuple[ExprRV, int]:
+        """Sample how long the pieces of an extent are; return it and the knob's first column.
+
+        The columns are how many pieces there are, and how long they are.
+        """
+        size, column = self.choose(sizes)
+        self.knobs[-1] = CutKnob(tuple(sizes), extent)
+        return size, column
 
     def loops(self, block: BlockRV | str) -> list[LoopRV]:
         """Return the loops around a block, the outermost first."""

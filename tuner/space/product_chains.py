@@ -12,7 +12,6 @@ from compiler.schedule.sample import divisors
 from tuner.space.block_facts import Access, BlockFacts, sites
 from tuner.space.draft import Draft
 from tuner.space.epilogue import is_epilogue
-from tuner.space.knob import CutKnob
 from tuner.space.nest import LINE_BYTES, NUM_LEVELS, Nest
 from tuner.space.operand_roles import dimension
 from tuner.space.row_axes import RowAxes, row_axes
@@ -235,10 +234,8 @@ class _Scheduler:
         if self.lanes is None:
             width = max(1, self.draft.target.vector_bits // (8 * block.write.item_bytes))
             sizes = tuple(width * n for n in (1, 2, MAX_VECTORS))
-            column = sum(knob.options.shape[1] for knob in self.draft.knobs)
-            self.draft.knobs.append(CutKnob(sizes, block.axes[block.lane_axis or 0].extent))
-            even = [1 / len(sizes)] * len(sizes)
-            self.lanes = schedule.sample_categorical(sizes, even, decision=0), column
+            extent = block.axes[block.lane_axis or 0].extent
+            self.lanes = self.draft.cut(extent, sizes)
         schedule.annotate(steps[-1], KEY, self.lanes[0])
         self.starts[block.name] = steps[0]
         assert block.lane_axis is not None, "a chain has no other reductions"

@@ -10,7 +10,6 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.block_facts import BlockFacts, sites
 from tuner.space.draft import Draft
-from tuner.space.knob import CutKnob
 from tuner.space.nest import NUM_LEVELS, Nest
 from tuner.space.row_axes import RowAxes, row_axes
 
@@ -162,10 +161,7 @@ class _Scheduler:
         width = self._lanes_a_vector(block)
         sizes = tuple(width * n for n in (1, 2, 4, 8) if n <= MAX_VECTORS)
         extent = block.axes[block.lane_axis or 0].extent
-        self.lane_column = sum(knob.options.shape[1] for knob in self.draft.knobs)
-        self.draft.knobs.append(CutKnob(sizes, extent))
-        even = [1 / len(sizes)] * len(sizes)
-        self.lanes = self.draft.schedule.sample_categorical(sizes, even, decision=0)
+        self.lanes, self.lane_column = self.draft.cut(extent, sizes)
 
     def _loops(self, block: BlockFacts) -> tuple[list[LoopRV], dict[int, LoopRV]]:
         """Return the loops of a block over the rows of a tile, and those over its other axes."""

@@ -99,6 +99,11 @@ def _run_rows(draft: Draft, facts: BlockFacts) -> None:
     draft.nests.append(Nest(facts, columns, whole, None))
 
 
+def _vectors(extent: int, lanes: int) -> list[int]:
+    """Return the lengths of a few whole vectors that divide an extent, the longest first."""
+    return [lanes * n for n in (MAX_VECTORS, 4, 2, 1) if extent % (lanes * n) == 0][:3]
+
+
 def _cut(draft: Draft, facts: BlockFacts, lanes: int) -> None:
     schedule = draft.schedule
     vector = facts.vector_axis
@@ -113,9 +118,14 @@ def _cut(draft: Draft, facts: BlockFacts, lanes: int) -> None:
             whole.append(_OUTER)
             columns.append((None,) * NUM_LEVELS)
             continue
-        limit = MAX_VECTORS * lanes if index == vector else MAX_TILE
-        factors, first = draft.tile(loop, axis.extent, 2, limit)
-        parts = schedule.split(loop, factors)
+        sizes = _vectors(axis.extent, lanes) if index == vector else []
+        if sizes:
+            size, first = draft.cut(axis.extent, sizes)
+            parts = schedule.split(loop, [None, size])
+        else:
+            limit = MAX_VECTORS * lanes if index == vector else MAX_TILE
+            factors, first = draft.tile(loop, axis.extent, 2, limit)
+            parts = schedule.split(loop, factors)
         outer.append(parts[0])
         inner.append(parts[1])
         own = {_OUTER: first, (_VECTOR if index == vector else _TILE): first + 1}
