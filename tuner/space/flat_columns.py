@@ -16,6 +16,8 @@ from tuner.space.nest import NUM_LEVELS, Nest
 
 MAX_ROWS = 8
 MAX_UNROLLED_STEPS = 8
+ROUNDS = 4
+"""Rounds of panels for each core, at least, if there are several."""
 MIN_STEPS = 8
 """A shorter sum is over before packing pays."""
 _OUTER, _MIDDLE, _STEPS, _UNROLLED, _TILE = 0, 1, 4, 5, 6
@@ -204,12 +206,17 @@ def _tile(
     columns: list[tuple[int | None, ...]] = []
     rest: list[int | None] = []
     loops = draft.loops(blocks.sums)
+    cores = draft.target.num_cores
+    panels = facts.axes[list(names).index(None) - 1].extent
+    # Several rounds for each core, or one waits for the other.
+    most = panels if cores == 1 else max(1, panels // (ROUNDS * cores))
     for old, axis, loop in zip(names, facts.axes, loops, strict=True):
         used = _levels(old, axis.is_reduction, product)
         parts: Sequence[LoopRV] = [loop]
         place: dict[int, int] = {}
         if len(used) > 1 and axis.extent > 1:
-            limit = {_TILE: MAX_ROWS, _UNROLLED: MAX_UNROLLED_STEPS}.get(used[-1], axis.extent)
+            limits = {_TILE: MAX_ROWS, _UNROLLED: MAX_UNROLLED_STEPS, _MIDDLE: most}
+            limit = limits[used[-1]]
             factors, first = draft.tile(loop, axis.extent, len(used), limit)
             parts = schedule.split(loop, factors)
             place = {level: first + number for number, level in enumerate(used)}

@@ -77,3 +77,12 @@ def test_vectors_cross_from_row_to_row() -> None:
     assert "gather" not in text
     assert "scatter" not in text
     assert "<4 x float>" not in text
+
+
+def test_every_core_has_rounds_of_its_own() -> None:
+    """Of 32 x 32 places, 64 panels of 16."""
+    func = ops.conv2d(1, 32, 32, 32, 16, 1)
+    space = design_space(Task(func, Target("cpu -mcpu=znver3 -num-cores=2")))
+    (sketch,) = (s for s in space.sketches if s.name.startswith("flat"))
+    (panels,) = (k for k in sketch.knobs if k.options[0].prod() == 64)
+    assert panels.options[:, 0].min() == 8

@@ -34,6 +34,7 @@ PACKED = [
     "conv2d:1,6,10,10,16,3,1,1,layout=NHWC",
     "conv3d:1,4,5,6,7,8,3,1,1",
     "conv2d_transpose:1,8,5,6,16,4,2,1",
+    "conv2d_nchwc:1,16,6,7,32,3,1,1,1,8,16",
 ]
 NOT_PACKED = [
     "matmul:32,32,32",
@@ -111,6 +112,12 @@ def test_an_elementwise_consumer_takes_up_the_tiles() -> None:
     (draft,) = packed(func)
     names = [site.block.name for site in sites(draft.schedule.func)]
     assert len(names) == len(set(names)) == 5  # padding in two, weights, sums, what follows
+
+
+def test_what_lies_in_blocks_already_is_not_copied() -> None:
+    (draft,) = packed(ops.conv2d_nchwc(1, 32, 8, 8, 32, 3, 1, 1))
+    names = {site.block.name for site in sites(draft.schedule.func)}
+    assert names == {"pad_temp_pad_const", "pad_temp", "conv2d_nchwc", "conv2d_nchwc_global"}
 
 
 def test_two_cores_share_every_part() -> None:
