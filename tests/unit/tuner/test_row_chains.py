@@ -108,3 +108,20 @@ def test_a_block_of_its_own_axes_stays_outside() -> None:
     first = sites(sketch.trace.apply_to(func).func)[0]
     assert first.block.name == "scale"
     assert len(first.loops) < 3
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "layer_norm", "rms_norm"])
+def test_special_values_stay_in_their_rows(name: str) -> None:
+    func = ops.from_spec(f"{name}:8,40")
+    inputs = random_inputs(func, 0)
+    a = inputs["A"]
+    a[1, 7], a[2, 39], a[3, 0], a[4], a[5] = np.nan, np.inf, -np.inf, -np.inf, 0.0
+    with np.errstate(all="ignore"):
+        expected = interpret(func, inputs)["B"]
+    space = space_of(func)
+    for choices in space.draw(0, 4, np.random.default_rng(0)):
+        module = build(space.sketches[0].candidate(choices).trace.apply_to(func), ONE_CORE)
+        out = np.full((8, 40), 77, np.float32)
+        module(*inputs.values(), out)
+        module.close()
+        np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
