@@ -84,11 +84,15 @@ def _find(facts: BlockFacts, draft: Draft) -> _Product | None:
             for i, a in enumerate(facts.axes)
             if not a.is_reduction and a.extent > 1 and weights.strides[i] and not image.strides[i]
         ]
-        dims = [_dimension(facts, image, axis) for axis in (*columns, steps[0])]
         places = prod(facts.axes[i].extent for i in columns)
         tiles = [count * lanes for count in (2, 1) if places % (count * lanes) == 0]
+        if not columns or len(rows) != 1 or not tiles:
+            continue
+        if facts.axes[columns[-1]].extent % tiles[0] == 0:
+            columns = columns[-1:]  # no panel crosses from row to row
+        dims = [_dimension(facts, image, axis) for axis in (*columns, steps[0])]
         known = tuple(dim for dim in dims if dim is not None)
-        if columns and len(rows) == 1 and len(known) == len(dims) and tiles:
+        if len(known) == len(dims):
             return _Product(image, rows[0], steps[0], columns, known[:-1], known[-1], tiles[0])
     return None
 

@@ -20,6 +20,8 @@ ONE_CORE = Target("cpu -mcpu=znver3 -num-cores=1")
 
 FLAT = [
     "conv2d:1,32,4,4,16,1",
+    "conv2d:1,16,3,32,12,1",
+    "conv2d:1,16,6,8,12,1",
     "conv2d:2,16,6,12,7,1",
     "conv2d:1,24,12,10,10,1,bias=True,activation=relu",
     "conv3d:1,8,4,6,4,12,1",
@@ -80,9 +82,9 @@ def test_vectors_cross_from_row_to_row() -> None:
 
 
 def test_every_core_has_rounds_of_its_own() -> None:
-    """Of 32 x 32 places, 64 panels of 16."""
-    func = ops.conv2d(1, 32, 32, 32, 16, 1)
+    """Of 16 x 56 places, 56 panels of 16."""
+    func = ops.conv2d(1, 32, 16, 56, 16, 1)
     space = design_space(Task(func, Target("cpu -mcpu=znver3 -num-cores=2")))
     (sketch,) = (s for s in space.sketches if s.name.startswith("flat"))
-    (panels,) = (k for k in sketch.knobs if k.options[0].prod() == 64)
+    (panels,) = (k for k in sketch.knobs if k.options[0].prod() == 56)
     assert panels.options[:, 0].min() == 8
