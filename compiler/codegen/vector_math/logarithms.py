@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, log, log10, nan
+from math import inf, log, nan
 
 from compiler.codegen.instructions import Value
 from compiler.codegen.vector_math.lanes import Lanes
@@ -11,6 +11,7 @@ _LEAST_NORMAL = 2.0**-126
 _TWO_THIRDS = 0x3F2AAAAB  # the bits of a float
 _ONE = 0x3F800000
 _EXPONENT = -0x800000
+_LOG10_2_HIGH, _LOG10_2_LOW = 0.3010300099849701, -1.432098883924482e-08
 # (log(1 + f) - f + f**2 / 2) / f**3 for |f| <= 1/3; the relative error of log(1 + f) is 2**-27.
 _LOG1P = (
     0.33333197236061096,
@@ -39,7 +40,8 @@ def log_2(on: Lanes, x: Value) -> Value:
 def log_10(on: Lanes, x: Value) -> Value:
     """Return the logarithm to the base 10."""
     k, f = _split_any(on, x)
-    return _with_limits(on, x, on.fma(k, log10(2), on.mul(_log1p(on, f), 1 / log(10))))
+    rest = on.fma(_log1p(on, f), 1 / log(10), on.mul(k, _LOG10_2_LOW))
+    return _with_limits(on, x, on.fma(k, _LOG10_2_HIGH, rest))
 
 
 def log1p(on: Lanes, x: Value) -> Value:
