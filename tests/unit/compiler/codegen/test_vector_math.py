@@ -49,7 +49,7 @@ EXACT: dict[str, tuple[Callable[..., Array], float]] = {
     "exp10": (lambda x: np.power(10.0, x), 1.5),
     "exp2": (np.exp2, 1.0),
     "log": (np.log, 1.0),
-    "log10": (np.log10, 2.5),
+    "log10": (np.log10, 2.6),
     "log1p": (np.log1p, 2.0),
     "log2": (np.log2, 2.0),
     "pow": (np.power, 0.51),
