@@ -15,7 +15,7 @@ from tuner.space.product_roles import Operand, Product, find_product
 
 MAX_UNROLLED_STEPS = 4
 MAX_SMALL_POINTS = 1 << 18
-MIN_ROWS = 16
+MIN_ROWS = 64
 """Smaller products, and those of few rows, may be better off without any copies."""
 MAX_WHOLE_STEPS = 1024
 """Sums that are this short may be taken in one go."""
