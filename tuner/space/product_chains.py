@@ -20,7 +20,7 @@ MAX_ROWS = 8
 """Rows of a register tile."""
 MAX_VECTORS = 4
 """Vectors of a row of a register tile, or of its partial results."""
-_OUTER, _COLUMNS, _TILE, _INNER, _REGISTERS = 0, 1, 3, 4, 6
+_OUTER, _COLUMNS, _TILE, _INNER, _UNROLLED, _REGISTERS = 0, 1, 3, 4, 5, 6
 
 
 class ProductChains:
@@ -100,6 +100,7 @@ class _Scheduler:
     first: int = 0
     around: list[LoopRV] = field(default_factory=list)
     lanes: tuple[ExprRV, int] | None = None
+    unrolled: tuple[ExprRV, int] | None = None
     starts: dict[str, LoopRV] = field(default_factory=dict)
     is_packed: bool = False
 
@@ -126,6 +127,9 @@ class _Scheduler:
 
     def _facts(self, name: str) -> BlockFacts:
         return next(block for block in self.chain.blocks if block.name == name)
+
+    def _products(self) -> list[BlockFacts]:
+        return [block for block in self.chain.blocks if block.name in self.chain.tiled]
 
     def _copy(self, block: BlockFacts) -> tuple[str, Access, int] | None:
         """Copy an operand that is not contiguous along the columns; return how it is laid out."""
@@ -175,12 +179,22 @@ class _Scheduler:
         extent = block.axes[column].extent
         factors, first = self.draft.tile(inner[column], extent, 2, MAX_VECTORS * lanes)
         panel, vector = schedule.split(inner[column], factors)
-        schedule.reorder(panel, tile, inner[step], registers, vector)
+        if self.unrolled is None:
+            extents = [b.axes[self.chain.tiled[b.name][1]].extent for b in self._products()]
+            self.unrolled = self.draft.choose(
+                [n for n in (2, 4, 1) if not any(e % n for e in extents)]
+            )
+        outer, steps = schedule.split(inner[step], [None, self.unrolled[0]])
+        schedule.reorder(panel, tile, outer, steps, registers, vector)
         taken = self._take_up(block, tile)
+        schedule.unroll(steps)
         schedule.unroll(registers)
         schedule.vectorize(vector)
-        self.starts[block.name] = inner[step]
-        own = {column: {_COLUMNS: first, _REGISTERS: first + 1}}
+        self.starts[block.name] = outer
+        own = {
+            column: {_COLUMNS: first, _REGISTERS: first + 1},
+            step: {_UNROLLED: self.unrolled[1]},
+        }
         self._add_nest(block, own, column)
         return taken
 
@@ -266,11 +280,16 @@ class _Scheduler:
             tuple(cut.get(index, {}).get(level) for level in range(NUM_LEVELS))
             for index in range(len(block.axes))
         )
-        whole = tuple(
-            None if index in cut else _OUTER if index in rows else _INNER
+        # Knobs say all of an axis that they cut, but for the steps of a sum.
+        rest = tuple(
+            None
+            if index in cut and _UNROLLED not in cut[index]
+            else _OUTER
+            if index in rows
+            else _INNER
             for index in range(len(block.axes))
         )
-        self.draft.nests.append(Nest(block, columns, whole, vector))
+        self.draft.nests.append(Nest(block, columns, rest, vector))
 
 
 def _divisor(extent: int, most: int) -> int:

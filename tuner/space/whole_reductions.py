@@ -72,5 +72,4 @@ def _schedule(draft: Draft, facts: BlockFacts, parts: list[int]) -> None:
         tuple(cut.get(index, {}).get(level) for level in range(NUM_LEVELS))
         for index in range(len(facts.axes))
     )
-    whole = tuple(None if index in cut else _INNER for index in range(len(facts.axes)))
-    draft.nests.append(Nest(facts, columns, whole, len(facts.axes) - 1))
+    draft.nests.append(Nest(facts, columns, (_INNER,) * len(facts.axes), len(facts.axes) - 1))
