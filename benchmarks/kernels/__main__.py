@@ -32,7 +32,9 @@ def main() -> None:
     if args.show:
         _print(json.loads(path.read_text(encoding="utf-8")), markdown=args.markdown)
         return
-    settings = Settings(args.threads, _cores(args), args.passes, args.rounds)
+    settings = Settings(
+        args.threads, _cores(args), args.passes, args.rounds, realtime=args.realtime
+    )
     if args.check:
         sys.exit(_check(path, args, settings))
     tune_missing(args.workloads, args.threads, trials=args.trials, seed=args.seed, again=args.tune)
@@ -60,6 +62,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--passes", type=int, default=Settings.passes)
     parser.add_argument("--rounds", type=int, default=Settings.rounds, help="in a pass")
     parser.add_argument("--cores", help="where it runs, such as 0,1; by default the last ones")
+    parser.add_argument("--realtime", action="store_true", help="nothing else runs beside a sample")
     parser.add_argument("--check", action="store_true", help="compare with the last stored run")
     parser.add_argument("--show", action="store_true", help="print the last stored run")
     parser.add_argument("--markdown", action="store_true", help="with --show: as Markdown")

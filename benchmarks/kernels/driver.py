@@ -45,6 +45,7 @@ class Settings:
     passes: int = 2
     rounds: int = 7
     sample_secs: float = 0.04
+    realtime: bool = False
 
 
 class WorkerError(Exception):
@@ -210,7 +211,11 @@ def _measure_workload(
                 continue
             time.sleep(_PAUSE_SECS)
             reply = worker.ask(
-                do="sample", workload=workload.name, backend=name, secs=settings.sample_secs
+                do="sample",
+                workload=workload.name,
+                backend=name,
+                secs=settings.sample_secs,
+                realtime=settings.realtime,
             )
             if "error" in reply:
                 entry["error"] = reply["error"]

@@ -125,3 +125,11 @@ def test_what_a_library_raises_is_a_reply() -> None:
     made = session(np.zeros(3))  # does not even have the shape
     assert "ValueError" in made.answer(request("prepare"))["error"]
     assert "unknown request" in made.answer(request("dance"))["error"]
+
+
+def test_a_sample_may_be_first_in_line_and_is_so_no_longer_than_it_lasts() -> None:
+    made = session(numpy_peer.reference(SMALL))
+    made.answer(request("prepare"))
+    reply = made.answer({**request("sample"), "realtime": True})
+    assert "secs" in reply or "PermissionError" in reply["error"]
+    assert os.sched_getscheduler(0) == os.SCHED_OTHER
