@@ -24,6 +24,10 @@ MIN_STEPS = 64
 """Of the sum between a load and a store of a packed product's tile."""
 MIN_EFFICIENCY = 0.5
 """Of the best share of busy lanes that the extents allow."""
+MIN_BUSY_CORES = 0.75
+"""Of the time that all cores have, while a parallel loop runs."""
+MIN_SHARED_POINTS = 1 << 15
+"""Blocks with fewer points may be better off on one core."""
 
 Mask = npt.NDArray[np.bool_]
 
@@ -32,7 +36,8 @@ def passes(sketch: Sketch, choices: Ints, target: Target) -> Mask:
     """Tell which candidates are worth compiling.
 
     A candidate is dropped if the register tile of a block spills, its unrolled code is too long,
-    its vectors are too long or mostly empty, or its local tile outgrows the second-level cache.
+    its vectors are too long or mostly empty, its local tile outgrows the second-level cache, or its
+    heaviest block leaves cores idle.
     """
     values = sketch.values(choices)
     alive = np.arange(len(choices))
@@ -40,6 +45,8 @@ def passes(sketch: Sketch, choices: Ints, target: Target) -> Mask:
     for test in (_has_good_register_tile, _fits_caches):
         for nest in sketch.nests:
             alive = alive[test(nest.tables(values[alive]), target)]
+    if sketch.nests:
+        alive = alive[_uses_cores(sketch.nests[0].tables(values[alive]), target)]
     kept = np.zeros(len(choices), np.bool_)
     kept[alive] = True
     return kept
@@ -83,6 +90,20 @@ def _best_efficiency(extent: int, lanes: int, longest: int, most: int) -> float:
     """
     tiles = [(t, t // lanes + (t % lanes).bit_count()) for t in divisors(extent) if t <= longest]
     return max(t / (lanes * vectors) for t, vectors in tiles if t == 1 or vectors <= most)
+
+
+def _uses_cores(tables: NestTables, target: Target) -> Mask:
+    """Keep what shares a large block's outermost loops evenly; all, if none does.
+
+    Of packed operands the rule sees to it: not always are those the outermost loops.
+    """
+    shares = tables.level_extents[0]
+    cores = target.num_cores
+    facts = tables.nest.facts
+    busy: Mask = shares >= MIN_BUSY_CORES * cores * np.ceil(shares / cores)
+    if cores == 1 or tables.nest.packed or facts.points < MIN_SHARED_POINTS or not busy.any():
+        return np.ones(len(shares), np.bool_)
+    return busy
 
 
 def _fits_caches(tables: NestTables, target: Target) -> Mask:

@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -19,10 +21,17 @@ def direct(spec: str, target: Target) -> Sketch:
     return next(sketch for sketch in space.sketches if sketch.name == "direct")
 
 
+Decisions = Sequence[tuple[int, ...]]
+
+
+def passes_together(sketch: Sketch, target: Target, *candidates: Decisions) -> list[bool]:
+    choices = [[k.choice(d) for k, d in zip(sketch.knobs, c, strict=True)] for c in candidates]
+    assert not any(None in row for row in choices), "these are options"
+    return [bool(kept) for kept in passes(sketch, np.array(choices, np.int64), target)]
+
+
 def passes_one(sketch: Sketch, target: Target, *decisions: tuple[int, ...]) -> bool:
-    choices = [k.choice(d) for k, d in zip(sketch.knobs, decisions, strict=True)]
-    assert None not in choices, "these are options"
-    return bool(passes(sketch, np.array([choices], np.int64), target)[0])
+    return passes_together(sketch, target, decisions)[0]
 
 
 @pytest.mark.parametrize(
@@ -87,3 +96,17 @@ def test_some_candidate_passes_whatever_divides_the_extents(
     rng = np.random.default_rng(0)
     assert space.sketches
     assert all(len(space.draw(i, 1, rng)) for i in range(len(space.sketches)))
+
+
+def test_large_blocks_that_leave_cores_idle_are_dropped() -> None:
+    both = Target("cpu -mcpu=haswell -num-cores=2")
+    sketch = direct("matmul:128,64,64", both)
+    j, k = (1, 4, 1, 16), (1, 64, 1)
+    assert passes_together(sketch, both, [(2, 16, 1, 4), j, k], [(1, 32, 1, 4), j, k]) == [
+        True,
+        False,
+    ]
+    assert passes_one(sketch, both, (1, 32, 1, 4), j, k), "there is nothing better to choose from"
+    small = direct("matmul:32,16,8", both)
+    pair = [(2, 4, 1, 4), (1, 1, 1, 16), (1, 8, 1)], [(1, 8, 1, 4), (1, 1, 1, 16), (1, 8, 1)]
+    assert passes_together(small, both, *pair) == [True, True]
