@@ -49,7 +49,7 @@ from compiler.runtime.artifact import Artifact, Param
 from compiler.runtime.module import Module, aligned_empty
 from compiler.target import Target
 
-CODEGEN_VERSION = 1
+CODEGEN_VERSION = 2
 
 
 class Scheduled(Protocol):
