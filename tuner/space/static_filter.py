@@ -20,6 +20,8 @@ MIN_ACCUMULATORS = 4
 """Fewer of them wait for each other most of the time."""
 MAX_PADDED = 1.15
 """Points that panels are padded to so that blocks are equal, as a multiple of what is needed."""
+MAX_BLOCK = 0.75
+"""Of the second-level cache: the packed rows that each panel of columns reads again."""
 MIN_STEPS = 64
 """Of the sum between a load and a store of a packed product's tile."""
 MIN_EFFICIENCY = 0.5
@@ -117,7 +119,20 @@ def _fits_caches(tables: NestTables, target: Target) -> Mask:
         return near
     panels: Floats = tables.footprints[:, 4].max(axis=0, initial=0)
     small: Mask = panels <= target.l2_bytes // 2
-    return small & _has_long_steps(tables) & _has_full_blocks(tables)
+    near = small & (_block_read_again(tables) <= MAX_BLOCK * target.l2_bytes)
+    return near & _has_long_steps(tables) & _has_full_blocks(tables)
+
+
+def _block_read_again(tables: NestTables) -> Floats:
+    """Return the bytes of the packed rows that each panel of columns reads again.
+
+    Beyond the second-level cache that goes well as long as nobody else uses the third.
+    """
+    nest = tables.nest
+    vector = nest.vector_axis
+    rows = [i for i in sorted(nest.packed) if not nest.accesses[i].strides[vector]]  # type: ignore[index]
+    block: Floats = tables.footprints[rows, 3].sum(axis=0)
+    return block
 
 
 def _has_full_blocks(tables: NestTables) -> Mask:

@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from compiler import ops
+from compiler.driver import lower
+from compiler.ir.nodes import Allocate, static_int
+from compiler.ir.visit import walk_stmts
 from compiler.target import Target
 from tuner.space.generate import CPU_RULES, design_space
 from tuner.space.packed_products import PackedProducts
@@ -110,3 +113,17 @@ def test_large_blocks_that_leave_cores_idle_are_dropped() -> None:
     small = direct("matmul:32,16,8", both)
     pair = [(2, 4, 1, 4), (1, 1, 1, 16), (1, 8, 1)], [(1, 8, 1, 4), (1, 1, 1, 16), (1, 8, 1)]
     assert passes_together(small, both, *pair) == [True, True]
+
+
+def test_packed_rows_that_outgrow_the_second_cache_are_dropped() -> None:
+    func, limit = ops.matmul(1024, 1024, 1024), 0.75 * AVX2.l2_bytes
+    sketches = design_space(Task(func, AVX2)).sketches
+    sketch = next(sketch for sketch in sketches if sketch.name == "packed_whole")
+    choices = sketch.draw(400, np.random.default_rng(0))
+    kept = passes(sketch, choices, AVX2)
+    for row in choices[kept][:6]:
+        lowered = lower(sketch.candidate(row).trace.apply_to(func).func, AVX2)
+        buffers = {n.buffer.name: n.buffer for n in walk_stmts(lowered) if isinstance(n, Allocate)}
+        panels = buffers["A_global"]
+        assert 4 * np.prod([static_int(extent) for extent in panels.shape]) <= limit
+    assert 0 < kept.sum() < len(kept)
