@@ -150,8 +150,11 @@ def _with_epilogue(func: PrimFunc, write: Path, padded: Padded, refuse: Refuse) 
     assert isinstance(store, Store), "the path leads to a store"
     used = {n for i in _bound(store.indices, write) for n in walk(i) if isinstance(n, Var)}
     realizes = [depth for depth, stmt in enumerate(write) if isinstance(stmt, BlockRealize)]
+    home = next(
+        (n for n in realizes if padded.old in realize_at(write[: n + 1]).block.alloc_buffers), 0
+    )
     depth = next(
-        (n for n, stmt in enumerate(write) if isinstance(stmt, For) and stmt.var in used),
+        (n for n, s in enumerate(write) if n > home and isinstance(s, For) and s.var in used),
         realizes[-1],
     )
     if depth == 0:

@@ -271,3 +271,13 @@ def test_a_damaged_quotation_in_the_json_of_tvm_is_refused() -> None:
     damaged[0][-1][1][1] = '"lambda'
     with pytest.raises(TraceError, match="is no quoted string"):
         Trace.apply_json_to_schedule(damaged, Schedule(matmul_relu()))
+
+
+def test_padding_is_written_where_the_buffer_is() -> None:
+    schedule = Schedule(elementwise(5))
+    schedule.blockize(schedule.get_loops("C")[1])
+    schedule.cache_write("C", 0, "local")
+    before = schedule.func
+    schedule.transform_layout("C", "C_local", lambda i, j: (i, j // 2, j % 2), pad_value=0.0)
+    verify(schedule.func)
+    computes_the_same(before, schedule.func)
