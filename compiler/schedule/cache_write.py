@@ -21,6 +21,7 @@ from compiler.schedule.cache import (
 from compiler.schedule.copy_block import copy_nest, is_passed_on, is_whole, parts_of, redirect
 from compiler.schedule.coverage import share_loops
 from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.reduction import starts_anew
 from compiler.schedule.scope import Scope, scope_of_block
 from compiler.schedule.site import Site
 from compiler.schedule.tree import extents_of, fresh_block_name, loops_on
@@ -98,7 +99,7 @@ def require_written_anew(scope: Scope, site: Site, buffer: Buffer) -> None:
 
 def require_no_old_values(site: Site, buffer: Buffer, refuse: Refuse) -> None:
     """Refuse if a block may read what a buffer held before the block wrote to it."""
-    if site.reads(buffer) and site.kind not in ("complete", "reduction"):
+    if site.reads(buffer) and site.kind != "complete" and not starts_anew(site):
         reason = f"block {site.name} adds to what {buffer.name} held before"
         raise refuse(reason, site.realize)
 

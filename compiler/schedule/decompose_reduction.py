@@ -16,11 +16,11 @@ from compiler.ir.nodes import (
     seq,
 )
 from compiler.schedule.coverage import covers_reads
-from compiler.schedule.digits import variables, variables_of
+from compiler.schedule.digits import variables_of
 from compiler.schedule.error import refusal
 from compiler.schedule.init_nest import init_nest
 from compiler.schedule.kind import Unknown
-from compiler.schedule.reduction import why_not_once
+from compiler.schedule.reduction import own_digits, why_not_once
 from compiler.schedule.scope import Scope, scope_of_block
 from compiler.schedule.site import Site
 from compiler.schedule.tree import fresh_block_name, loop_at, loop_path, replace_at, with_block
@@ -102,29 +102,13 @@ def _require_separable(scope: Scope, site: Site, inner: tuple[For, ...]) -> None
             name = min(var.name for var in beyond)
             where = f"{name}, from outside the block around, moves a reduction iterator of"
             raise refuse(f"{where} block {site.name}", site.realize)
-    reason = why_not_once(site, moving, moving - _own_digits(site))
+    reason = why_not_once(site, moving, moving - own_digits(site))
     if reason is not None:
         raise refuse(reason, site.realize)
     for stmt in site.path:
         if isinstance(stmt, If | Let):
             raise refuse(f"block {site.name} is under a condition or a named value", stmt)
     _require_settled_init(scope, site, inner[0])
-
-
-def _own_digits(site: Site) -> set[Var]:
-    """Return the loops of which iterators take digits that no other loop is mixed into.
-
-    A loop of both spatial and reduction digits then runs the reduction of each element from its
-    start on, in whatever nest of loops: the start is the least of the iterations that the element
-    has. The predicate must not take any of them away.
-    """
-    mixed: set[Var] = set()
-    for value in site.values:
-        for atom, _ in value.terms:
-            found = variables(atom)
-            if len(found) > 1:
-                mixed |= found
-    return {loop.var for loop in site.loops} - mixed - variables(site.realize.predicate)
 
 
 def _require_settled_init(scope: Scope, site: Site, target: For) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
+from compiler.ir.affine import Affine
 from compiler.ir.nodes import Var
 from compiler.schedule.coverage import is_whole
-from compiler.schedule.digits import determined, variables_of
+from compiler.schedule.digits import Digit, determined, digit_of, variables, variables_of
 from compiler.schedule.guard import dense_spans
 from compiler.schedule.site import Site
 
@@ -54,3 +55,47 @@ def is_whole_reduction(site: Site) -> bool:
             for iter_var, span in zip(site.block.iter_vars, spans, strict=True)
         )
     )
+
+
+def own_digits(site: Site) -> set[Var]:
+    """Return the loops of which iterators take digits that no other loop is mixed into.
+
+    A loop of both spatial and reduction digits then runs the reduction of each element from its
+    start on, in whatever nest of loops: the start is the least of the iterations that the element
+    has, if the digits do not overlap. The predicate must not take any of them away.
+    """
+    mixed: set[Var] = set()
+    taken: dict[Var, list[tuple[bool, Digit]]] = {}
+    for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
+        for atom, scale in value.terms:
+            found = variables(atom)
+            digit = digit_of(Affine(((atom, scale),), 0, value.dtype), site.extents)
+            if len(found) > 1 or digit is None:
+                mixed |= found
+            elif isinstance(digit.source, Var):
+                taken.setdefault(digit.source, []).append((iter_var.kind == "spatial", digit))
+    for var, digits in taken.items():
+        spatial = [digit for is_spatial, digit in digits if is_spatial]
+        if any(_overlap(s, d) for is_spatial, d in digits if not is_spatial for s in spatial):
+            mixed.add(var)
+    return {loop.var for loop in site.loops} - mixed - variables(site.realize.predicate)
+
+
+def _overlap(a: Digit, b: Digit) -> bool:
+    """Tell whether two digits of one number depend on each other."""
+    return a.low < b.low * b.extent and b.low < a.low * a.extent
+
+
+def starts_anew(site: Site) -> bool:
+    """Tell whether a block is a reduction that initialises every element before it adds to it.
+
+    Where one loop binds a spatial and a reduction iterator, `C[i] += A[i, i]`, the reduction begins
+    for one element only.
+    """
+    spatial: set[Var] = set()
+    reduce: set[Var] = set()
+    for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
+        (spatial if iter_var.kind == "spatial" else reduce).update(variables_of(value))
+        if iter_var.kind != "spatial" and (value.const or any(c < 0 for _, c in value.terms)):
+            return False
+    return site.kind == "reduction" and spatial & reduce <= own_digits(site)

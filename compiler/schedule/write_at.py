@@ -16,6 +16,7 @@ from compiler.schedule.copy_at import body_of_loop, copy_block, parts_inside
 from compiler.schedule.copy_block import redirect
 from compiler.schedule.coverage import covers_reads
 from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.reduction import starts_anew
 from compiler.schedule.site import Site
 from compiler.schedule.tree import fresh_block_name
 
@@ -79,7 +80,7 @@ def write_at(
 
 def _require_own_values(site: Site, before: list[Site], buffer: Buffer, refuse: Refuse) -> None:
     """Refuse if a block may read of a buffer what was not written before under the same loop."""
-    if not site.reads(buffer) or (site.writes(buffer) and site.kind == "reduction"):
+    if not site.reads(buffer) or (site.writes(buffer) and starts_anew(site)):
         return
     if not any(covers_reads(writer, site, buffer) for writer in before):
         reason = f"block {site.name} may read what {buffer.name} held before the loop"

@@ -23,9 +23,13 @@ def run_program(text: str) -> str:
         "import os, resource, signal, sys, threading\n"
         "from pathlib import Path\n"
         "from tests.unit.compiler.runtime.native_tasks import count_iterations\n"
+        "def name_of(task):\n"
+        "    try:\n"
+        "        return (task / 'comm').read_text().strip()\n"
+        "    except OSError:  # it has ended meanwhile\n"
+        "        return ''\n"
         "def workers():\n"
-        "    tasks = Path('/proc/self/task').iterdir()\n"
-        "    return [t for t in tasks if (t / 'comm').read_text().strip() == 'loopwright']\n"
+        "    return [t for t in Path('/proc/self/task').iterdir() if name_of(t) == 'loopwright']\n"
     )
     done = subprocess.run(
         # To fork with threads is what is tested.

@@ -184,3 +184,21 @@ def test_read_at_copies_what_tells_the_place_of_a_view() -> None:
     inputs = random_inputs(func, 0)
     expected = interpret(func, inputs)["B"]
     np.testing.assert_array_equal(evaluate(schedule.func, inputs)["B"], expected)
+
+
+def test_write_at_refuses_a_sum_that_begins_for_one_element_only() -> None:
+    schedule = scheduled("""
+@T.prim_func
+def main(A: T.Buffer((4, 4), "float32"), C: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.sblock("C"):
+            vi = T.axis.spatial(4, i)
+            vk = T.axis.reduce(4, i)
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vi, vk]
+""")
+    with refused(schedule, "block C may read what C held before the loop", at='"C"'):
+        schedule.write_at(schedule.get_loops("C")[0], "C", 0, "local")
+    with refused(schedule, "block C adds to what C held before", at='"C"'):
+        schedule.cache_write("C", 0, "local")

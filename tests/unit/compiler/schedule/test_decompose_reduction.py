@@ -241,3 +241,19 @@ def test_decompose_reduction_refuses_a_reduction_that_goes_on_outside_the_block_
     sch = scheduled(OUTSIDE)
     with refused(sch, "k, from outside the block around, moves a reduction iterator", at='"C"'):
         sch.decompose_reduction("C", sch.get_loops("C")[0])
+
+
+def test_decompose_reduction_refuses_a_start_that_only_one_element_meets() -> None:
+    schedule = scheduled("""
+@T.prim_func
+def main(A: T.Buffer((4, 4), "float32"), C: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.sblock("C"):
+            vi = T.axis.spatial(4, i)
+            vk = T.axis.reduce(4, i)
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vi, vk]
+""")
+    with refused(schedule, "binds both spatial and reduction iterators", at='"C"'):
+        schedule.decompose_reduction("C", schedule.get_loops("C")[0])
