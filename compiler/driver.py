@@ -14,13 +14,12 @@ from compiler.codegen.module import LlvmModule, emit_module
 from compiler.ir.nodes import (
     Buffer,
     IntImm,
-    IRModule,
     Load,
-    PrimFunc,
     Stmt,
     Store,
     static_shape,
 )
+from compiler.ir.program import IRModule, PrimFunc
 from compiler.ir.specialize import symbolic_vars
 from compiler.ir.visit import walk
 from compiler.passes.align_buffers import alignments_of

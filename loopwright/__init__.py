@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from compiler import ops, te
     from compiler.driver import BuildError, build, lower
     from compiler.ir.flops import flops
-    from compiler.ir.nodes import IRModule, PrimFunc
     from compiler.ir.oracle import random_inputs
+    from compiler.ir.program import IRModule, PrimFunc
     from compiler.ir.structural import structural_equal, structural_hash
     from compiler.ir.verify import VerifyError
     from compiler.ops import OperatorError

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace import Trace
 from loopwright.models import BestRead

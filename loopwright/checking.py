@@ -27,15 +27,14 @@ from compiler.ir.nodes import (
     For,
     If,
     IntImm,
-    IRModule,
     Let,
-    PrimFunc,
     Seq,
     Stmt,
     Store,
     static_shape,
 )
 from compiler.ir.oracle import Mismatch, OracleError, compare, interpret
+from compiler.ir.program import IRModule, PrimFunc
 from compiler.ir.specialize import symbolic_vars
 from compiler.ir.spelling import Dialect
 from compiler.ir.structural import structural_equal

@@ -17,8 +17,8 @@ from types import FrameType, FunctionType
 from typing import Any, cast, overload
 
 from compiler.ir.dtypes import DTYPES, DType
-from compiler.ir.nodes import IRModule, PrimFunc
 from compiler.ir.printer import script
+from compiler.ir.program import IRModule, PrimFunc
 from compiler.script import parse, parse_module
 from compiler.script.parser import parse_function
 from compiler.te.value import const

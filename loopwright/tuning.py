@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.driver import build
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.program import PrimFunc
 from compiler.runtime.measurement import Measurement
 from compiler.runtime.module import Module
 from compiler.schedule.schedule import Schedule

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from compiler.ir.nodes import PrimFunc
 from compiler.ir.printer import script
+from compiler.ir.program import PrimFunc
 from compiler.ops import from_spec
 from compiler.script import parse
 from loopwright.models import Workload

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from compiler.cores import available_cores
 from compiler.ir.flops import flops
-from compiler.ir.nodes import PrimFunc
 from compiler.ir.printer import script
+from compiler.ir.program import PrimFunc
 from compiler.ir.structural import structural_hash
 from compiler.ir.verify import VerifyError, verify
 from compiler.ops.error import OperatorError

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from compiler.ir.flops import flops
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.program import PrimFunc
 from compiler.ir.structural import structural_hash
 from compiler.target import Target
 

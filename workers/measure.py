@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from compiler.driver import BuildError, compile_artifact
-from compiler.ir.nodes import PrimFunc
 from compiler.ir.oracle import OracleError
+from compiler.ir.program import PrimFunc
 from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.runtime.module import Module

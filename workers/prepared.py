@@ -12,8 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.ir.nodes import PrimFunc, static_shape
+from compiler.ir.nodes import (
+    static_shape,
+)
 from compiler.ir.oracle import Mismatch, compare, interpret, random_inputs
+from compiler.ir.program import PrimFunc
 from compiler.runtime.module import aligned_empty
 from compiler.script.parser import parse
 from workers.shelf import Shelf

@@ -21,7 +21,6 @@ from compiler.ir.nodes import (
     Load,
     Logic,
     Not,
-    PrimFunc,
     Ramp,
     Seq,
     Stmt,
@@ -30,6 +29,7 @@ from compiler.ir.nodes import (
     lanes_of,
     static_shape,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import substitute, walk
 
 # Points of loops that are looked at for one store.

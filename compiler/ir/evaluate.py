@@ -42,7 +42,6 @@ from compiler.ir.nodes import (
     Let,
     Load,
     MatchBuffer,
-    PrimFunc,
     Seq,
     Stmt,
     Store,
@@ -51,6 +50,7 @@ from compiler.ir.nodes import (
     static_shape,
 )
 from compiler.ir.opaque import OPAQUE
+from compiler.ir.program import PrimFunc
 
 __all__ = ["Array", "EvaluationError", "evaluate", "poisoned"]
 

@@ -13,11 +13,11 @@ from compiler.ir.nodes import (
     For,
     IntImm,
     Load,
-    PrimFunc,
     Stmt,
     Store,
     Var,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import children, walk, walk_stmts
 
 

@@ -16,13 +16,13 @@ from compiler.ir.nodes import (
     For,
     If,
     Let,
-    PrimFunc,
     Seq,
     Stmt,
     Store,
     dtype_of,
     static_int,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import children
 
 

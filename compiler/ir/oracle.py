@@ -44,7 +44,6 @@ from compiler.ir.nodes import (
     Let,
     Load,
     MatchBuffer,
-    PrimFunc,
     Ramp,
     Seq,
     Stmt,
@@ -53,6 +52,7 @@ from compiler.ir.nodes import (
     static_shape,
 )
 from compiler.ir.oracle_plan import Plan
+from compiler.ir.program import PrimFunc
 from compiler.ir.scalar_code import Action, ScalarCode
 from compiler.ir.tolerance import Mismatch, compare, tolerance
 from compiler.ir.visit import walk, walk_stmts

@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from compiler.ir.names import Names, identifier
-from compiler.ir.nodes import Buffer, PrimFunc, Var
+from compiler.ir.nodes import (
+    Buffer,
+    Var,
+)
 from compiler.ir.print_buffer import print_buffer, symbols_of
 from compiler.ir.print_expr import print_annotations
+from compiler.ir.program import PrimFunc
 from compiler.ir.specialize import described_by
 from compiler.ir.spelling import Spelling
 

@@ -21,11 +21,9 @@ from compiler.ir.nodes import (
     For,
     If,
     IntImm,
-    IRModule,
     IterVar,
     Let,
     MatchBuffer,
-    PrimFunc,
     Seq,
     Stmt,
     Store,
@@ -40,6 +38,7 @@ from compiler.ir.print_expr import (
     print_target,
 )
 from compiler.ir.print_signature import Signature, print_signature
+from compiler.ir.program import IRModule, PrimFunc
 from compiler.ir.spelling import Dialect, Spelling, spelling_of
 from compiler.ir.visit import walk, walk_stmts
 

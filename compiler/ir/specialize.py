@@ -14,10 +14,10 @@ from compiler.ir.nodes import (
     HasVar,
     IntImm,
     IterVar,
-    PrimFunc,
     Stmt,
     Var,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import simplify
 from compiler.ir.visit import map_stmt, replace_buffers, substitute, walk, walk_stmts
 

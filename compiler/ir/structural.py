@@ -32,12 +32,10 @@ from compiler.ir.nodes import (
     For,
     If,
     IntImm,
-    IRModule,
     Let,
     Load,
     Logic,
     Not,
-    PrimFunc,
     Ramp,
     Select,
     Seq,
@@ -46,6 +44,7 @@ from compiler.ir.nodes import (
     StringImm,
     Var,
 )
+from compiler.ir.program import IRModule, PrimFunc
 from compiler.ir.visit import walk
 
 # Attributes that say nothing about the computation: the function's name once more, and that

@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.ir.dtypes import DType, epsilon, is_float
-from compiler.ir.nodes import BinOp, Block, Buffer, Call, PrimFunc, Store, dtype_of, static_int
+from compiler.ir.nodes import (
+    BinOp,
+    Block,
+    Buffer,
+    Call,
+    Store,
+    dtype_of,
+    static_int,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk
 
 # A product or an accurate function is off by one rounding; a polynomial for exp by a few, and

@@ -42,7 +42,6 @@ from compiler.ir.nodes import (
     Let,
     Load,
     MatchBuffer,
-    PrimFunc,
     Seq,
     Stmt,
     Store,
@@ -52,6 +51,7 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.overflow import OverflowProblem, check_overflow
 from compiler.ir.print_expr import show_expr
+from compiler.ir.program import PrimFunc
 from compiler.ir.specialize import symbolic_vars
 from compiler.ir.vectors import ends
 from compiler.ir.verify_error import VerifyError

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from compiler import te
 from compiler.ir.dtypes import DType
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.program import PrimFunc
 from compiler.ops import epilogue
 from compiler.ops.build import build
 from compiler.ops.error import (

@@ -22,12 +22,12 @@ from compiler.ir.nodes import (
     IntImm,
     IterVar,
     Load,
-    PrimFunc,
     Stmt,
     Store,
     Var,
     make_buffer,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.regions import with_regions
 from compiler.ir.verify import VerifyError, verify
 from compiler.ops.build import build

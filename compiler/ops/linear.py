@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from compiler import te
 from compiler.ir.dtypes import DType
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.program import PrimFunc
 from compiler.ops.build import build
 from compiler.ops.epilogue import Epilogue, Types, check_types
 from compiler.ops.error import check_extents, check_flags, check_shape

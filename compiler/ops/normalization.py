@@ -6,7 +6,7 @@ import math
 
 from compiler import te
 from compiler.ir.dtypes import DType
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.program import PrimFunc
 from compiler.ops.build import build
 from compiler.ops.error import check_axis, check_dtype, check_number, check_shape
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from compiler import te
 from compiler.ir.dtypes import DType
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.program import PrimFunc
 from compiler.ops.build import build
 from compiler.ops.epilogue import Epilogue, check_types
 from compiler.ops.error import Numbers, OperatorError, check_extents

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import For, IntImm, PrimFunc, Var
+from compiler.ir.nodes import (
+    For,
+    IntImm,
+    Var,
+)
+from compiler.ir.program import PrimFunc
 from compiler.schedule.error import refusal
 from compiler.schedule.tree import block_path, loop_path, replace_at
 

@@ -12,12 +12,12 @@ from compiler.ir.nodes import (
     BufferRegion,
     For,
     IntImm,
-    PrimFunc,
     Seq,
     Stmt,
     Var,
     seq,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.regions import relaxed, union
 from compiler.schedule.cache import body_of, common_path
 from compiler.schedule.error import Refuse, refusal

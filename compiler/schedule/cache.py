@@ -18,11 +18,11 @@ from compiler.ir.nodes import (
     Expr,
     For,
     Load,
-    PrimFunc,
     Seq,
     Stmt,
     Var,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk
 from compiler.schedule.access import Access
 from compiler.schedule.coverage import covers_reads, read_box

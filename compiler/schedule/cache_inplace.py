@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import TRUE, BlockRealize, For, PrimFunc, Var
+from compiler.ir.nodes import (
+    TRUE,
+    BlockRealize,
+    For,
+    Var,
+)
+from compiler.ir.program import PrimFunc
 from compiler.schedule.cache import (
     Place,
     box_of_reads,

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.ir.nodes import Buffer, BufferRegion, PrimFunc, Var
+from compiler.ir.nodes import (
+    Buffer,
+    BufferRegion,
+    Var,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import normal
 from compiler.schedule.cache import (
     Place,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.ir.nodes import Buffer, PrimFunc
+from compiler.ir.nodes import (
+    Buffer,
+)
+from compiler.ir.program import PrimFunc
 from compiler.schedule.cache import (
     Place,
     box_of_writes,

@@ -19,7 +19,6 @@ from compiler.ir.nodes import (
     For,
     IntImm,
     MatchBuffer,
-    PrimFunc,
     Range,
     Stmt,
     Store,
@@ -28,6 +27,7 @@ from compiler.ir.nodes import (
     static_shape,
 )
 from compiler.ir.oracle import OracleError, interpret
+from compiler.ir.program import PrimFunc
 from compiler.ir.regions import access_regions
 from compiler.ir.tolerance import tolerance
 from compiler.ir.verify import VerifyError, verify

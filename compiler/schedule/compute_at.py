@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from compiler.ir.affine import Affine
 from compiler.ir.bounds import affine_bounds
-from compiler.ir.nodes import Buffer, Expr, PrimFunc, Var
+from compiler.ir.nodes import (
+    Buffer,
+    Expr,
+    Var,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import normal
 from compiler.schedule.access import Access
 from compiler.schedule.coverage import read_box

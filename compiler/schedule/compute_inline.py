@@ -7,10 +7,10 @@ from compiler.ir.nodes import (
     Buffer,
     Expr,
     Load,
-    PrimFunc,
     Stmt,
     Store,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.regions import with_regions
 from compiler.ir.visit import map_stmt, substitute, transform, walk, walk_stmts
 from compiler.schedule.coverage import covers_reads, writes_whole

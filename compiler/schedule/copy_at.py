@@ -19,13 +19,13 @@ from compiler.ir.nodes import (
     IntImm,
     IterVar,
     Load,
-    PrimFunc,
     Range,
     Stmt,
     Store,
     Var,
     dtype_of,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import substitute, walk
 from compiler.schedule.cache import Place, region_buffer, require_no_pointer
 from compiler.schedule.copy_block import Part, whole_of

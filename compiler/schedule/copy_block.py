@@ -19,13 +19,13 @@ from compiler.ir.nodes import (
     IntImm,
     IterVar,
     Load,
-    PrimFunc,
     Range,
     Stmt,
     Store,
     Var,
     dtype_of,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import simplify
 from compiler.ir.visit import walk
 from compiler.schedule.digits import Extents, extent_or_unknown

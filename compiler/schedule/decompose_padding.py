@@ -17,7 +17,6 @@ from compiler.ir.nodes import (
     For,
     IntImm,
     IterVar,
-    PrimFunc,
     Seq,
     Stmt,
     Store,
@@ -25,6 +24,7 @@ from compiler.ir.nodes import (
     dtype_of,
     seq,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.regions import with_regions
 from compiler.ir.simplify import prove, simplify
 from compiler.ir.visit import map_region, substitute

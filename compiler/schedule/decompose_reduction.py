@@ -11,10 +11,10 @@ from compiler.ir.nodes import (
     For,
     If,
     Let,
-    PrimFunc,
     Var,
     seq,
 )
+from compiler.ir.program import PrimFunc
 from compiler.schedule.coverage import covers_reads
 from compiler.schedule.digits import variables_of
 from compiler.schedule.error import refusal

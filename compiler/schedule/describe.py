@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler import te
-from compiler.ir.nodes import TRUE, Block, BlockRealize, Buffer, PrimFunc, Seq, Stmt
+from compiler.ir.nodes import (
+    TRUE,
+    Block,
+    BlockRealize,
+    Buffer,
+    Seq,
+    Stmt,
+)
+from compiler.ir.program import PrimFunc
 from compiler.schedule.decompose_reduction import decompose_reduction
 from compiler.schedule.tree import child_blocks, loops_below
 

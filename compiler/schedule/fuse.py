@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.ir.nodes import BinOp, Expr, For, IntImm, PrimFunc, Var, dtype_of
+from compiler.ir.nodes import (
+    BinOp,
+    Expr,
+    For,
+    IntImm,
+    Var,
+    dtype_of,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import simplify
 from compiler.schedule.digits import extent_or_unknown, variables
 from compiler.schedule.error import refusal

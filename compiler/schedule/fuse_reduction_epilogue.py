@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from compiler.ir.nodes import BinOp, Buffer, Expr, Load, PrimFunc, Store, Var
+from compiler.ir.nodes import (
+    BinOp,
+    Buffer,
+    Expr,
+    Load,
+    Store,
+    Var,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import equal
 from compiler.ir.visit import map_region, substitute, walk
 from compiler.schedule.coverage import is_finished_for, runs_whole_domain, share_loops

@@ -26,12 +26,12 @@ from compiler.ir.nodes import (
     Load,
     Logic,
     Not,
-    PrimFunc,
     Stmt,
     Store,
     Var,
     seq,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import substitute, transform, walk, walk_stmts
 from compiler.schedule.copy_block import point_of
 from compiler.schedule.error import Refuse

@@ -15,13 +15,13 @@ from compiler.ir.nodes import (
     Expr,
     For,
     IntImm,
-    PrimFunc,
     Range,
     Stmt,
     Var,
     dtype_of,
     seq,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import map_stmt, substitute
 from compiler.schedule.access import facts_of
 from compiler.schedule.digits import variables_of

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.ir.nodes import Buffer, Expr, For, PrimFunc, Seq, Stmt, Var, dtype_of, seq
+from compiler.ir.nodes import (
+    Buffer,
+    Expr,
+    For,
+    Seq,
+    Stmt,
+    Var,
+    dtype_of,
+    seq,
+)
 from compiler.ir.print_expr import show_expr
+from compiler.ir.program import PrimFunc
 from compiler.schedule.digits import extent_or_unknown
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.independence import Nest, is_apart

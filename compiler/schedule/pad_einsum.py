@@ -22,7 +22,6 @@ from compiler.ir.nodes import (
     IntImm,
     IterVar,
     Load,
-    PrimFunc,
     Range,
     Seq,
     Stmt,
@@ -31,6 +30,7 @@ from compiler.ir.nodes import (
     dtype_of,
     seq,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import equal, simplify
 from compiler.ir.visit import replace_buffers
 from compiler.schedule.coverage import writes_whole

@@ -13,12 +13,12 @@ from compiler.ir.nodes import (
     For,
     IntImm,
     IterVar,
-    PrimFunc,
     Seq,
     Stmt,
     Var,
     dtype_of,
 )
+from compiler.ir.program import PrimFunc
 from compiler.schedule.digits import (
     UNKNOWN,
     Extents,

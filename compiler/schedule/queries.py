@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compiler.ir.nodes import BlockRealize, PrimFunc, Var
+from compiler.ir.nodes import (
+    BlockRealize,
+    Var,
+)
+from compiler.ir.program import PrimFunc
 from compiler.schedule.error import refusal
 from compiler.schedule.handle import BlockRV, LoopRV
 from compiler.schedule.scope import scope_of_block

@@ -16,12 +16,12 @@ from compiler.ir.nodes import (
     IntImm,
     IterVar,
     Load,
-    PrimFunc,
     Stmt,
     Store,
     Var,
     dtype_of,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import simplify
 from compiler.ir.visit import substitute, walk
 from compiler.schedule.cache import (

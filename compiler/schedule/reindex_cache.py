@@ -15,13 +15,13 @@ from compiler.ir.nodes import (
     IntImm,
     IterVar,
     Load,
-    PrimFunc,
     Seq,
     Stmt,
     Store,
     Var,
     dtype_of,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import normal, simplify
 from compiler.ir.visit import substitute, walk
 from compiler.schedule.cache import Place, cache_of

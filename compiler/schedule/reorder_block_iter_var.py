@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from compiler.ir.nodes import BlockRealize, PrimFunc
+from compiler.ir.nodes import (
+    BlockRealize,
+)
+from compiler.ir.program import PrimFunc
 from compiler.schedule.error import refusal
 from compiler.schedule.tree import block_path, realize_at, replace_at
 

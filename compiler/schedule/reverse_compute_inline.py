@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from compiler.ir.bounds import affine_bounds
-from compiler.ir.nodes import BlockRealize, Expr, IntImm, Load, PrimFunc, Store, Var
+from compiler.ir.nodes import (
+    BlockRealize,
+    Expr,
+    IntImm,
+    Load,
+    Store,
+    Var,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.regions import with_regions
 from compiler.ir.simplify import normal, recombine
 from compiler.ir.visit import substitute, transform_expr

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import For, If, IntImm, Let, PrimFunc, Var, dtype_of, seq
+from compiler.ir.nodes import (
+    For,
+    If,
+    IntImm,
+    Let,
+    Var,
+    dtype_of,
+    seq,
+)
+from compiler.ir.program import PrimFunc
 from compiler.schedule.digits import variables
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.factoring import Factoring, last_nest, partial_buffers, partial_nest

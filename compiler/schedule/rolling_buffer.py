@@ -19,13 +19,13 @@ from compiler.ir.nodes import (
     IntImm,
     Load,
     Logic,
-    PrimFunc,
     Range,
     Stmt,
     Store,
     Var,
     dtype_of,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.regions import access_regions
 from compiler.ir.visit import map_stmt, transform_expr, walk_stmts
 from compiler.schedule.access import Access, facts_of

@@ -12,7 +12,7 @@ from functools import wraps
 from random import Random
 from typing import Any, get_args
 
-from compiler.ir.nodes import IRModule, PrimFunc
+from compiler.ir.program import IRModule, PrimFunc
 from compiler.ir.spelling import Dialect
 from compiler.schedule.block_methods import BlockMethods
 from compiler.schedule.check_arguments import argument_check

@@ -5,8 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from compiler.ir.nodes import BinOp, Compare, Expr, For, IntImm, PrimFunc, Stmt, Var, dtype_of
+from compiler.ir.nodes import (
+    BinOp,
+    Compare,
+    Expr,
+    For,
+    IntImm,
+    Stmt,
+    Var,
+    dtype_of,
+)
 from compiler.ir.print_expr import show_expr
+from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import prove, simplify
 from compiler.schedule.digits import extent_or_unknown
 from compiler.schedule.error import Refuse, refusal

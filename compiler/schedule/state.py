@@ -12,11 +12,10 @@ from compiler.ir.nodes import (
     AnnotationDict,
     BlockRealize,
     For,
-    IRModule,
-    PrimFunc,
     Stmt,
     Var,
 )
+from compiler.ir.program import IRModule, PrimFunc
 from compiler.ir.visit import map_stmt
 from compiler.schedule.error import Detail, ScheduleError, refusal
 from compiler.schedule.handle import BlockRV, ExprRV, Handle, LoopRV, Place, TermRV

@@ -6,7 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from compiler.ir.nodes import BlockRealize, Buffer, BufferRegion, PrimFunc, Var, dtype_of
+from compiler.ir.nodes import (
+    BlockRealize,
+    Buffer,
+    BufferRegion,
+    Var,
+    dtype_of,
+)
+from compiler.ir.program import PrimFunc
 from compiler.schedule.cache import region_buffer
 from compiler.schedule.error import refusal
 from compiler.schedule.handle import BlockRV

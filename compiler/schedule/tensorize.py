@@ -17,9 +17,9 @@ from compiler.ir.nodes import (
     IntImm,
     IterVar,
     MatchBuffer,
-    PrimFunc,
     Var,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import normal
 from compiler.schedule.blockize import blockize
 from compiler.schedule.digits import Extents

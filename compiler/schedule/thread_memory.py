@@ -17,7 +17,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compiler.ir.nodes import BlockRealize, Buffer, For, If, IntImm, Load, PrimFunc, Store
+from compiler.ir.nodes import (
+    BlockRealize,
+    Buffer,
+    For,
+    If,
+    IntImm,
+    Load,
+    Store,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk
 from compiler.schedule.digits import variables, variables_of
 from compiler.schedule.error import ScheduleError, refusal

@@ -14,12 +14,12 @@ from compiler.ir.nodes import (
     IterKind,
     IterVar,
     Load,
-    PrimFunc,
     Stmt,
     Store,
     Var,
     dtype_of,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import simplify
 from compiler.ir.visit import map_region, map_stmt, substitute, transform_expr, walk
 from compiler.schedule.digits import extent_or_unknown

@@ -14,11 +14,11 @@ from compiler.ir.nodes import (
     Buffer,
     BufferRegion,
     IntImm,
-    PrimFunc,
     Range,
     dtype_of,
 )
 from compiler.ir.print_expr import show_expr
+from compiler.ir.program import PrimFunc
 from compiler.ir.regions import access_regions
 from compiler.ir.visit import walk_stmts
 from compiler.schedule.cache import region_buffer

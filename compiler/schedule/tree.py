@@ -20,13 +20,13 @@ from compiler.ir.nodes import (
     If,
     Let,
     Not,
-    PrimFunc,
     Seq,
     Stmt,
     Store,
     Var,
     seq,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
 from compiler.schedule.digits import extent_or_unknown
 from compiler.schedule.error import Refuse

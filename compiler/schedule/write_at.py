@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import Buffer, PrimFunc, Var
+from compiler.ir.nodes import (
+    Buffer,
+    Var,
+)
+from compiler.ir.program import PrimFunc
 from compiler.schedule.cache import (
     box_of_writes,
     cache_of,

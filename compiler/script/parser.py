@@ -11,7 +11,12 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from compiler.ir.dtypes import DType
-from compiler.ir.nodes import Annotations, Buffer, IRModule, PrimFunc, Var
+from compiler.ir.nodes import (
+    Annotations,
+    Buffer,
+    Var,
+)
+from compiler.ir.program import IRModule, PrimFunc
 from compiler.ir.verify import VerifyError, verify
 from compiler.script.arguments import bind, literal_dict
 from compiler.script.blocks import root

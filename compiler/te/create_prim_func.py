@@ -7,7 +7,16 @@ from dataclasses import replace
 
 from compiler.ir.limits import size_problem
 from compiler.ir.names import identifier, unique
-from compiler.ir.nodes import TRUE, Block, BlockRealize, Buffer, PrimFunc, Stmt, Var, seq
+from compiler.ir.nodes import (
+    TRUE,
+    Block,
+    BlockRealize,
+    Buffer,
+    Stmt,
+    Var,
+    seq,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.verify import verify
 from compiler.ir.verify_error import VerifyError
 from compiler.ir.visit import replace_buffers

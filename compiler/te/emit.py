@@ -18,13 +18,13 @@ from compiler.ir.nodes import (
     IterVar,
     Let,
     Load,
-    PrimFunc,
     Stmt,
     Store,
     Var,
     dtype_of,
     seq,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.regions import with_regions
 from compiler.ir.simplify import simplify
 from compiler.ir.visit import replace_buffers, substitute, transform

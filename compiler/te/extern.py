@@ -6,7 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from compiler.ir.dtypes import DType
-from compiler.ir.nodes import AnnotationValue, Buffer, PrimFunc, Stmt
+from compiler.ir.nodes import (
+    AnnotationValue,
+    Buffer,
+    Stmt,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import is_stmt
 from compiler.te.compute import outputs_of, shape_of
 from compiler.te.tensor import Extent, Extern, Tensor

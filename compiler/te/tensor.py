@@ -6,7 +6,16 @@ from dataclasses import dataclass, field
 from typing import NoReturn, TypeAlias
 
 from compiler.ir.dtypes import DType, is_integer
-from compiler.ir.nodes import Annotations, Buffer, Expr, IntImm, Load, PrimFunc, Stmt, Var
+from compiler.ir.nodes import (
+    Annotations,
+    Buffer,
+    Expr,
+    IntImm,
+    Load,
+    Stmt,
+    Var,
+)
+from compiler.ir.program import PrimFunc
 from compiler.te.value import ReduceAxis, Value, ValueLike, as_value
 
 Extent: TypeAlias = int | Value

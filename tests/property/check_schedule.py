@@ -10,8 +10,8 @@ import numpy as np
 from compiler.codegen import work
 from compiler.driver import build
 from compiler.ir.evaluate import evaluate, poisoned
-from compiler.ir.nodes import PrimFunc
 from compiler.ir.oracle import OracleError, compare, interpret
+from compiler.ir.program import PrimFunc
 from compiler.ir.structural import structural_equal
 from compiler.ir.verify import verify
 from compiler.schedule.schedule import Schedule

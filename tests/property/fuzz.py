@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from compiler.driver import BuildError
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from tests.property.check_schedule import check_schedule
 from tests.property.random_choice import STEPS

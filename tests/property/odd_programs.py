@@ -23,13 +23,13 @@ from compiler.ir.nodes import (
     IterKind,
     IterVar,
     Load,
-    PrimFunc,
     Stmt,
     Store,
     Var,
     make_buffer,
     seq,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.regions import with_regions
 from compiler.ir.simplify import simplify
 from compiler.ir.verify import VerifyError, verify

@@ -38,7 +38,6 @@ from compiler.ir.nodes import (
     Logic,
     MatchBuffer,
     Not,
-    PrimFunc,
     Range,
     Select,
     Stmt,
@@ -48,6 +47,7 @@ from compiler.ir.nodes import (
     make_buffer,
     seq,
 )
+from compiler.ir.program import PrimFunc
 
 T = TypeVar("T")
 

@@ -18,12 +18,12 @@ from compiler.ir.nodes import (
     For,
     IntImm,
     Let,
-    PrimFunc,
     Stmt,
     Var,
     dtype_of,
 )
 from compiler.ir.oracle import random_inputs
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import substitute, transform, walk
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule

@@ -13,9 +13,13 @@ from hypothesis import strategies as st
 
 from compiler.ir.evaluate import evaluate
 from compiler.ir.inputs import param_roles, random_inputs
-from compiler.ir.nodes import Call, For, PrimFunc
+from compiler.ir.nodes import (
+    Call,
+    For,
+)
 from compiler.ir.oracle import compare, interpret
 from compiler.ir.oracle_plan import Plan
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk
 from tests.property.fuzz import Counts, make_pair
 from tests.property.odd_programs import odd_program

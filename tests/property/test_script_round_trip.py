@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from compiler.ir.nodes import PrimFunc
 from compiler.ir.printer import lines, mark, script
+from compiler.ir.program import PrimFunc
 from compiler.ir.spelling import Dialect
 from compiler.ir.structural import structural_equal, structural_hash
 from compiler.ir.verify import verify

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler import te
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.program import PrimFunc
 from compiler.ir.verify import verify
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule

@@ -26,7 +26,6 @@ from compiler.ir.nodes import (
     IntImm,
     Let,
     Load,
-    PrimFunc,
     Stmt,
     Store,
     StringImm,
@@ -34,6 +33,7 @@ from compiler.ir.nodes import (
     make_buffer,
     seq,
 )
+from compiler.ir.program import PrimFunc
 
 AXES = {"threadIdx.y": 2, "threadIdx.x": 4, "vthread.x": 2}
 A, G = make_buffer("A", (16,), "int32"), make_buffer("G", (16,), "int32")

@@ -23,7 +23,6 @@ from compiler.ir.nodes import (
     Load,
     Logic,
     Not,
-    PrimFunc,
     Ramp,
     Select,
     Stmt,
@@ -31,6 +30,7 @@ from compiler.ir.nodes import (
     Var,
     make_buffer,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.verify import VerifyError, verify
 
 A, B = make_buffer("A", (7,)), make_buffer("B", (7,))

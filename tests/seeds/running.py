@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import loopwright as lw
 from compiler.ir.evaluate import poisoned
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.program import PrimFunc
 
 Array = NDArray[Any]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import loopwright as lw
-from compiler.ir.nodes import IRModule
+from compiler.ir.program import IRModule
 from compiler.ir.structural import structural_equal
 from loopwright import te
 from tests.seeds import mm_relu as notes

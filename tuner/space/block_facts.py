@@ -21,7 +21,6 @@ from compiler.ir.nodes import (
     For,
     IntImm,
     Load,
-    PrimFunc,
     Seq,
     Stmt,
     Store,
@@ -29,6 +28,7 @@ from compiler.ir.nodes import (
     dtype_of,
     static_shape,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from compiler.ir.nodes import BlockRealize, PrimFunc
+from compiler.ir.nodes import (
+    BlockRealize,
+)
+from compiler.ir.program import PrimFunc
 from compiler.schedule.handle import BlockRV, ExprRV, LoopRV
 from compiler.schedule.schedule import Schedule
 from compiler.target import Target

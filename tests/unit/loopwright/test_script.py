@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import loopwright as lw
-from compiler.ir.nodes import IRModule, PrimFunc
+from compiler.ir.program import IRModule, PrimFunc
 from compiler.ir.structural import structural_equal
 from compiler.schedule.schedule import Schedule
 from compiler.script import ScriptError, parse

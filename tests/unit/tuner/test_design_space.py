@@ -5,8 +5,14 @@ import pytest
 
 from compiler import ops, te
 from compiler.driver import build
-from compiler.ir.nodes import IntImm, Load, PrimFunc, Store, static_shape
+from compiler.ir.nodes import (
+    IntImm,
+    Load,
+    Store,
+    static_shape,
+)
 from compiler.ir.oracle import compare, interpret, random_inputs
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk
 from compiler.script.parser import parse
 from compiler.target import Target

@@ -7,8 +7,13 @@ import pytest
 
 from compiler import ops, te
 from compiler.driver import build
-from compiler.ir.nodes import For, PrimFunc, static_int, static_shape
+from compiler.ir.nodes import (
+    For,
+    static_int,
+    static_shape,
+)
 from compiler.ir.oracle import compare, interpret, random_inputs
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
 from compiler.schedule.trace import Trace
 from compiler.target import Target

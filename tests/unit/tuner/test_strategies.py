@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compiler import ops
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.program import PrimFunc
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target import Target
 from tuner.candidate import Candidate, default_candidate

@@ -8,8 +8,11 @@ import pytest
 from compiler import ops, te
 from compiler.codegen.stores import STREAMS
 from compiler.driver import build
-from compiler.ir.nodes import PrimFunc, static_shape
+from compiler.ir.nodes import (
+    static_shape,
+)
 from compiler.ir.oracle import compare, interpret, random_inputs
+from compiler.ir.program import PrimFunc
 from compiler.target import Target
 from tuner.space.design_space import DesignSpace
 from tuner.space.generate import design_space

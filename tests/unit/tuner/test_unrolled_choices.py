@@ -7,8 +7,11 @@ import pytest
 
 from compiler import ops, te
 from compiler.driver import build, emit_llvm
-from compiler.ir.nodes import PrimFunc, static_shape
+from compiler.ir.nodes import (
+    static_shape,
+)
 from compiler.ir.oracle import compare, interpret, random_inputs
+from compiler.ir.program import PrimFunc
 from compiler.target import Target
 from tuner.space.draft import Draft
 from tuner.space.generate import design_space

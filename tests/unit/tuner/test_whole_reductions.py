@@ -7,8 +7,12 @@ import pytest
 
 from compiler import ops
 from compiler.driver import build, lower
-from compiler.ir.nodes import For, PrimFunc, static_shape
+from compiler.ir.nodes import (
+    For,
+    static_shape,
+)
 from compiler.ir.oracle import compare, interpret, random_inputs
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
 from compiler.target import Target
 from tuner.space.generate import design_space

@@ -13,7 +13,14 @@ from compiler.codegen.machine_code import verify_module
 from compiler.driver import build, emit_llvm
 from compiler.ir.dtypes import DType, is_float
 from compiler.ir.evaluate import evaluate
-from compiler.ir.nodes import BlockRealize, For, LoopKind, PrimFunc, Stmt, static_shape
+from compiler.ir.nodes import (
+    BlockRealize,
+    For,
+    LoopKind,
+    Stmt,
+    static_shape,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import transform
 from compiler.target import Target
 

@@ -29,12 +29,12 @@ from compiler.ir.nodes import (
     IntImm,
     Load,
     LoopKind,
-    PrimFunc,
     Stmt,
     Store,
     Var,
     make_buffer,
 )
+from compiler.ir.program import PrimFunc
 from tests.unit.compiler.codegen.programs import elementwise, mark, run
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {

@@ -12,7 +12,7 @@ from compiler.codegen.machine_code import disassemble
 from compiler.driver import BuildError, emit_llvm
 from compiler.ir.dtypes import DType
 from compiler.ir.evaluate import evaluate
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
 from compiler.target import Target

@@ -26,7 +26,6 @@ from compiler.ir.nodes import (
     IterVar,
     Load,
     LoopKind,
-    PrimFunc,
     Range,
     Seq,
     Store,
@@ -34,6 +33,7 @@ from compiler.ir.nodes import (
     make_buffer,
     seq,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import substitute, walk
 from compiler.target import Target
 from tests.unit.compiler.codegen.programs import ONE_CORE, elementwise, mark, run

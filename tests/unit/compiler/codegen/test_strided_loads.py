@@ -11,7 +11,7 @@ import pytest
 from compiler import te
 from compiler.driver import emit_llvm
 from compiler.ir.dtypes import DType
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.target import Target
 from tests.unit.compiler.codegen.programs import (

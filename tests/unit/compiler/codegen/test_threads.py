@@ -14,9 +14,9 @@ from compiler.codegen.machine_code import compile_object, disassemble, verify_mo
 from compiler.codegen.thread_pool import thread_pool
 from compiler.codegen.threads import share_runtime
 from compiler.driver import BuildError, build, emit_llvm
-from compiler.ir.nodes import PrimFunc
 from compiler.ir.oracle import compare, interpret, random_inputs
 from compiler.ir.printer import script
+from compiler.ir.program import PrimFunc
 from compiler.ir.structural import structural_equal
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse

@@ -10,7 +10,7 @@ from compiler import te
 from compiler.codegen.machine_code import disassemble
 from compiler.driver import emit_llvm
 from compiler.ir.dtypes import DType
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
 from compiler.target import Target

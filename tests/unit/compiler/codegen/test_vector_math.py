@@ -28,11 +28,11 @@ from compiler.ir.nodes import (
     IntImm,
     Load,
     LoopKind,
-    PrimFunc,
     Store,
     Var,
     make_buffer,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ops import elementwise
 from compiler.runtime.module import Module
 from compiler.target import Target

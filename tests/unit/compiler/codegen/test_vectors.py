@@ -10,7 +10,7 @@ import pytest
 from compiler.codegen.machine_code import disassemble
 from compiler.driver import BuildError, build, emit_llvm
 from compiler.ir.evaluate import evaluate
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.program import PrimFunc
 from compiler.script.parser import parse
 from compiler.target import Target
 from tests.unit.compiler.codegen.programs import ONE_CORE, check_against_evaluation

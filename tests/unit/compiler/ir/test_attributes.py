@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.ir.nodes import AnnotationValue, IRModule, PrimFunc
+from compiler.ir.nodes import (
+    AnnotationValue,
+)
+from compiler.ir.program import IRModule, PrimFunc
 from compiler.ir.structural import structural_equal
 from compiler.ops import matmul
 from compiler.script import parse, parse_module

@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from compiler import ops
-from compiler.ir.nodes import IRModule
+from compiler.ir.program import IRModule
 
 FUNC = ops.mm_relu(4, 5, 6)
 

@@ -9,9 +9,12 @@ from compiler import ops, te
 from compiler.ir import lanes, nest, oracle
 from compiler.ir.evaluate import evaluate
 from compiler.ir.inputs import param_roles, random_inputs
-from compiler.ir.nodes import For, PrimFunc
+from compiler.ir.nodes import (
+    For,
+)
 from compiler.ir.oracle import OracleError, compare, interpret
 from compiler.ir.oracle_plan import Plan
+from compiler.ir.program import PrimFunc
 from compiler.ir.scalar_code import can_run
 from compiler.script import parse
 

@@ -15,7 +15,6 @@ from compiler.ir.nodes import (
     Load,
     Logic,
     Not,
-    PrimFunc,
     Store,
     Var,
     make_buffer,
@@ -23,6 +22,7 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.print_expr import show_expr
 from compiler.ir.printer import lines, mark, script
+from compiler.ir.program import PrimFunc
 from compiler.ir.structural import structural_equal
 from compiler.script import parse
 

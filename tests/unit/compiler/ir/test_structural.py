@@ -12,12 +12,11 @@ from compiler.ir.nodes import (
     FloatImm,
     For,
     IntImm,
-    IRModule,
-    PrimFunc,
     Store,
     Var,
     make_buffer,
 )
+from compiler.ir.program import IRModule, PrimFunc
 from compiler.ir.structural import structural_equal, structural_hash
 from compiler.script import parse
 

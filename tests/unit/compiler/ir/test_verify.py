@@ -27,7 +27,6 @@ from compiler.ir.nodes import (
     Let,
     Load,
     Logic,
-    PrimFunc,
     Ramp,
     Select,
     Stmt,
@@ -36,6 +35,7 @@ from compiler.ir.nodes import (
     make_buffer,
     seq,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.regions import with_regions
 from compiler.ir.verify import VerifyError, verify
 from compiler.ir.visit import walk

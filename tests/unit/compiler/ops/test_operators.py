@@ -10,9 +10,9 @@ import loopwright as lw
 from compiler import ops
 from compiler.ir.evaluate import evaluate
 from compiler.ir.flops import flops
-from compiler.ir.nodes import PrimFunc
 from compiler.ir.oracle import compare, interpret, random_inputs
 from compiler.ir.printer import script
+from compiler.ir.program import PrimFunc
 from compiler.ir.structural import structural_equal, structural_hash
 from compiler.script import parse
 from tests.unit.compiler.ops.specs import SPECS

@@ -7,7 +7,11 @@ import pytest
 
 from compiler.driver import build, lower
 from compiler.ir.evaluate import evaluate
-from compiler.ir.nodes import BinOp, If, PrimFunc
+from compiler.ir.nodes import (
+    BinOp,
+    If,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk
 from compiler.script.parser import parse
 from compiler.target import Target

@@ -21,7 +21,6 @@ from compiler.ir.nodes import (
     If,
     IntImm,
     Load,
-    PrimFunc,
     Stmt,
     Store,
     Var,
@@ -29,6 +28,7 @@ from compiler.ir.nodes import (
     seq,
     static_shape,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.verify import verify
 from compiler.ir.visit import walk_stmts
 from compiler.target import Target

@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 
 from compiler.driver import BuildError, build, lower
-from compiler.ir.nodes import Allocate, PrimFunc, static_shape
+from compiler.ir.nodes import (
+    Allocate,
+    static_shape,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
 from compiler.script.parser import parse
 from compiler.target import Target

@@ -6,7 +6,14 @@ import pytest
 
 from compiler import te
 from compiler.driver import lower
-from compiler.ir.nodes import TRUE, Allocate, For, If, PrimFunc, Store
+from compiler.ir.nodes import (
+    TRUE,
+    Allocate,
+    For,
+    If,
+    Store,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
 from compiler.schedule.schedule import Schedule
 from compiler.target import Target

@@ -9,7 +9,10 @@ from compiler import ops, te
 from compiler.driver import build, lower
 from compiler.ir.dtypes import DType
 from compiler.ir.evaluate import evaluate
-from compiler.ir.nodes import For, PrimFunc
+from compiler.ir.nodes import (
+    For,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
 from compiler.ops.reductions import Reduce
 from compiler.passes.reduce_in_lanes import KEY

@@ -7,7 +7,10 @@ import pytest
 
 from compiler.driver import BuildError, build, lower
 from compiler.ir.evaluate import EvaluationError, evaluate
-from compiler.ir.nodes import For, PrimFunc
+from compiler.ir.nodes import (
+    For,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
 from compiler.script.parser import parse
 from compiler.target import Target

@@ -6,7 +6,11 @@ import pytest
 
 from compiler import te
 from compiler.driver import lower
-from compiler.ir.nodes import Allocate, PrimFunc, static_shape
+from compiler.ir.nodes import (
+    Allocate,
+    static_shape,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
 from compiler.schedule.schedule import Schedule
 from compiler.target import Target

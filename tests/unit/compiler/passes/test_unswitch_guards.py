@@ -6,7 +6,12 @@ import pytest
 
 from compiler import te
 from compiler.driver import lower
-from compiler.ir.nodes import For, If, PrimFunc, Stmt
+from compiler.ir.nodes import (
+    For,
+    If,
+    Stmt,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
 from compiler.schedule.schedule import Schedule
 from compiler.target import Target

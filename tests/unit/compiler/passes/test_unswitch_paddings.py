@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from compiler import te
-from compiler.ir.nodes import Conditional, For, If, Load, PrimFunc, Stmt, Store
+from compiler.ir.nodes import (
+    Conditional,
+    For,
+    If,
+    Load,
+    Stmt,
+    Store,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk, walk_stmts
 from compiler.passes.realize_blocks import realize_blocks
 from compiler.passes.unswitch_paddings import unswitch_paddings

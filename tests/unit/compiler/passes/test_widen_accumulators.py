@@ -8,7 +8,10 @@ import pytest
 from compiler import te
 from compiler.driver import lower
 from compiler.ir.dtypes import DType, epsilon
-from compiler.ir.nodes import Allocate, PrimFunc
+from compiler.ir.nodes import (
+    Allocate,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
 from compiler.schedule.schedule import Schedule
 from compiler.target import Target

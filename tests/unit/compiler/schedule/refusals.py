@@ -10,7 +10,10 @@ import pytest
 
 from compiler import te
 from compiler.ir.evaluate import evaluate
-from compiler.ir.nodes import PrimFunc, static_shape
+from compiler.ir.nodes import (
+    static_shape,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.structural import structural_equal
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule

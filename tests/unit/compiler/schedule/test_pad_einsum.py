@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler import te
-from compiler.ir.nodes import PrimFunc
+from compiler.ir.program import PrimFunc
 from compiler.ir.verify import verify
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse

@@ -14,7 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.ir.nodes import For, PrimFunc
+from compiler.ir.nodes import (
+    For,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.structural import structural_equal
 from compiler.schedule.error import TraceError
 from compiler.schedule.handle import LoopRV

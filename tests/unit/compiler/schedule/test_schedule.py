@@ -13,12 +13,11 @@ from compiler.ir.nodes import (
     Allocate,
     BlockRealize,
     For,
-    IRModule,
-    PrimFunc,
     Seq,
     Stmt,
     seq,
 )
+from compiler.ir.program import IRModule, PrimFunc
 from compiler.ir.structural import structural_equal
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.handle import BlockRV

@@ -7,7 +7,11 @@ import pytest
 
 from compiler import te
 from compiler.driver import build
-from compiler.ir.nodes import BlockRealize, PrimFunc, static_shape
+from compiler.ir.nodes import (
+    BlockRealize,
+    static_shape,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.verify import verify
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.tensor_intrin import TensorIntrin

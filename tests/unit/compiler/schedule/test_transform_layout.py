@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 from compiler import te
 from compiler.driver import build
 from compiler.ir.evaluate import evaluate
-from compiler.ir.nodes import PrimFunc, static_shape
+from compiler.ir.nodes import (
+    static_shape,
+)
+from compiler.ir.program import PrimFunc
 from compiler.ir.structural import structural_equal
 from compiler.ir.verify import verify
 from compiler.schedule.error import TraceError

@@ -1,8 +1,14 @@
 import pytest
 
 from compiler import ops
-from compiler.ir.nodes import For, IntImm, Load, PrimFunc, Store
+from compiler.ir.nodes import (
+    For,
+    IntImm,
+    Load,
+    Store,
+)
 from compiler.ir.printer import script
+from compiler.ir.program import PrimFunc
 from compiler.ir.structural import structural_equal, structural_hash
 from compiler.ir.visit import walk
 from compiler.script import ScriptError, parse, parse_module

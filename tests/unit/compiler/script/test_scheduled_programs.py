@@ -4,9 +4,9 @@ import numpy as np
 
 from compiler import ops
 from compiler.ir.evaluate import evaluate
-from compiler.ir.nodes import PrimFunc
 from compiler.ir.oracle import compare, interpret, random_inputs
 from compiler.ir.printer import script
+from compiler.ir.program import PrimFunc
 from compiler.ir.structural import structural_equal
 from compiler.ir.verify import verify
 from compiler.schedule.schedule import Schedule

@@ -15,12 +15,12 @@ from compiler.ir.nodes import (
     IntImm,
     Let,
     Load,
-    PrimFunc,
     Ramp,
     Store,
     StringImm,
     Var,
 )
+from compiler.ir.program import PrimFunc
 from compiler.ir.spelling import Dialect
 from compiler.ir.structural import structural_equal
 from compiler.ir.visit import walk

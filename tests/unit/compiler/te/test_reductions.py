@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from compiler import te
 from compiler.ir.evaluate import evaluate
-from compiler.ir.nodes import PrimFunc
 from compiler.ir.oracle import interpret, random_inputs
+from compiler.ir.program import PrimFunc
 from compiler.ir.structural import structural_equal
 from compiler.script import parse
 

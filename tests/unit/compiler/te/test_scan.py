@@ -8,8 +8,8 @@ import pytest
 import loopwright as lw
 from compiler import te
 from compiler.ir.evaluate import evaluate
-from compiler.ir.nodes import PrimFunc
 from compiler.ir.oracle import compare, interpret, random_inputs
+from compiler.ir.program import PrimFunc
 from compiler.ir.structural import structural_equal
 from compiler.schedule.error import ScheduleError
 from compiler.script import parse
