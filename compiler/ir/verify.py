@@ -8,20 +8,13 @@ indices that come out of buffers may go anywhere: they are checked when the prog
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from compiler.ir.bounds import limits_of, reach
 from compiler.ir.check_types import TypeProblem, check_types
 from compiler.ir.checked_indices import is_loaded
 from compiler.ir.dtypes import is_integer, size_bytes
 from compiler.ir.facts import Facts
 from compiler.ir.limits import (
-    MAX_BUFFER_BYTES,
     MAX_EXTENT,
-    MAX_RANK,
-    MAX_TOTAL_BYTES,
     size_problem,
 )
 from compiler.ir.nodes import (
@@ -54,10 +47,11 @@ from compiler.ir.print_expr import show_expr
 from compiler.ir.program import PrimFunc
 from compiler.ir.specialize import symbolic_vars
 from compiler.ir.vectors import ends
+from compiler.ir.verify_buffers import Declarations, stored_buffers
 from compiler.ir.verify_error import VerifyError
 from compiler.ir.verify_proof import Prover
 from compiler.ir.verify_views import Layouts
-from compiler.ir.visit import children, substitute, walk, walk_stmts
+from compiler.ir.visit import children, substitute, walk
 
 __all__ = ["VerifyError", "verify"]
 
@@ -73,14 +67,12 @@ def verify(func: PrimFunc) -> None:
 
 class _Verifier:
     def __init__(self) -> None:
-        self._buffers: dict[Var, Buffer] = {}
-        self._bytes = 0
+        self._buffers = Declarations(is_static=True)
         # Of a symbolic program bounds are proved when it is specialised, not before.
         self._is_static = True
         # The blocks around the place, with the buffers that each finds; the root is left out.
         self._blocks: list[tuple[Block, dict[Var, Buffer]]] = []
         self._concurrent: dict[Var, str] = {}  # loops whose iterations run side by side
-        self._sources: dict[Var, Buffer] = {}  # of views, what they view
         self._layouts = Layouts()
         self._body: Stmt = Evaluate(IntImm(0))
         self._loaded: set[Var] = set()  # names of values that come out of buffers
@@ -97,15 +89,16 @@ class _Verifier:
         symbols = symbolic_vars(func)
         self._is_static = not symbols
         self._prover = Prover(is_static=self._is_static)
+        self._buffers = Declarations(is_static=self._is_static)
         for buffer in func.buffers:
-            self._declare(buffer)
+            self._buffers.declare(buffer)
         if func.body.iter_values or func.root.iter_vars or func.root.init is not None:
             raise VerifyError("the root block has iterators or an initialisation", func.body)
         self._block_body(func.root, Facts().with_unknown(*symbols))
         if not any(buffer in self._written for buffer in func.buffers):
             raise VerifyError(f"function {func.name} writes none of its parameters", func)
         for buffer, node in self._read.items():
-            is_stored = buffer in self._written or buffer.data in self._sources
+            is_stored = buffer in self._written or self._buffers.is_view(buffer)
             if not is_stored and buffer not in func.buffers:
                 raise VerifyError(f"buffer {buffer.name} is read but never written", node)
 
@@ -117,7 +110,7 @@ class _Verifier:
                 self._expr(value, facts)
                 self._types(stmt)
                 self._access(stmt, buffer, indices, facts)
-                self._written.update(self._all_names(buffer))
+                self._written.update(self._buffers.all_names(buffer))
             case Evaluate(value):
                 self._expr(value, facts)
             case Let(var, value, body):
@@ -139,8 +132,8 @@ class _Verifier:
             case BlockRealize():
                 self._realize(stmt, facts)
             case Allocate(buffer, body):
-                with self._scope():
-                    self._declare(buffer)
+                with self._buffers.scope():
+                    self._buffers.declare(buffer)
                     self._stmt(body, facts)
 
     def _is_constant(self, expr: Expr) -> bool:
@@ -149,7 +142,7 @@ class _Verifier:
         if not loads:
             return True
         if self._stored is None:
-            self._stored = _stored_buffers(self._body)
+            self._stored = stored_buffers(self._body)
         return not any(load.buffer in self._stored for load in loads)
 
     def _loop(self, loop: For, facts: Facts) -> None:
@@ -219,7 +212,7 @@ class _Verifier:
             for iterator, value in zip(block.iter_vars, realize.iter_values, strict=True):
                 if not isinstance(value, Var | IntImm):
                     inside = inside.assuming(Compare("==", iterator.var, value))
-        self._blocks.append((block, dict(self._buffers)))
+        self._blocks.append((block, self._buffers.visible()))
         self._block_body(block, inside)
         self._blocks.pop()
 
@@ -233,9 +226,9 @@ class _Verifier:
                 )
 
     def _block_body(self, block: Block, facts: Facts) -> None:
-        with self._scope():
+        with self._buffers.scope():
             for buffer in block.alloc_buffers:
-                self._declare(buffer)
+                self._buffers.declare(buffer)
             for region in (*block.reads, *block.writes):
                 self._region(region, block, facts)
             for match in block.match_buffers:
@@ -246,7 +239,7 @@ class _Verifier:
 
     def _region(self, region: BufferRegion, block: Block, facts: Facts) -> None:
         buffer = region.buffer
-        self._use(buffer, region)
+        self._buffers.use(buffer, region)
         if len(region.region) != len(buffer.shape):
             raise VerifyError(
                 f"block {block.name} names a region of {len(region.region)} dimension(s) of "
@@ -267,8 +260,7 @@ class _Verifier:
                 f"{source.buffer.name}, which is {source.buffer.dtype} in {source.buffer.scope}",
                 buffer,
             )
-        self._declare(buffer, is_view=True)
-        self._sources[buffer.data] = source.buffer
+        self._buffers.declare(buffer, views=source.buffer)
         bound = (*buffer.strides, *(() if buffer.elem_offset is None else (buffer.elem_offset,)))
         facts = facts.with_unknown(*(var for var in bound if isinstance(var, Var)))
         if not self._is_static or facts.is_contradiction:
@@ -302,11 +294,11 @@ class _Verifier:
             return
         for child in children(expr):
             self._part(child, facts)  # type: ignore[arg-type]
-        if isinstance(expr, Var) and not facts.knows(expr) and expr not in self._buffers:
+        if isinstance(expr, Var) and not (facts.knows(expr) or self._buffers.holds(expr)):
             raise VerifyError(f"variable {expr.name} is not defined here", expr)
         self._types(expr)
         if isinstance(expr, Load):
-            for buffer in self._all_names(expr.buffer):
+            for buffer in self._buffers.all_names(expr.buffer):
                 self._read.setdefault(buffer, expr)
             self._access(expr, expr.buffer, expr.indices, facts)
         if isinstance(expr, BinOp):
@@ -334,7 +326,7 @@ class _Verifier:
     def _access(
         self, node: Load | Store, buffer: Buffer, indices: tuple[Expr, ...], facts: Facts
     ) -> None:
-        self._use(buffer, node)
+        self._buffers.use(buffer, node)
         if len(indices) != len(buffer.shape):
             raise VerifyError(
                 f"{buffer.name} has {len(buffer.shape)} dimension(s), got {len(indices)} index(es)",
@@ -385,91 +377,21 @@ class _Verifier:
                 node,
             )
 
-    def _all_names(self, buffer: Buffer) -> Iterator[Buffer]:
-        """Yield a buffer, and if it is a view, what it views."""
-        yield buffer
-        while buffer.data in self._sources:
-            buffer = self._sources[buffer.data]
-            yield buffer
-
-    # Definitions
-
-    @contextmanager
-    def _scope(self) -> Iterator[None]:
-        """Forget, at the end, the buffers that were declared inside."""
-        before = dict(self._buffers)
-        yield
-        self._buffers = before
-
-    def _declare(self, buffer: Buffer, *, is_view: bool = False) -> None:
-        if buffer.data in self._buffers:
-            raise VerifyError(f"buffer {buffer.name} is declared twice", buffer)
-        if len(buffer.shape) > MAX_RANK:
-            raise VerifyError(
-                f"buffer {buffer.name} has {len(buffer.shape)} dimensions: "
-                f"expected {MAX_RANK} at most",
-                buffer,
-            )
-        extents = [self._extent(e, f"buffer {buffer.name}", buffer) for e in buffer.shape]
-        size = math.prod(extent or 1 for extent in extents) * size_bytes(buffer.dtype)
-        if size > MAX_BUFFER_BYTES:
-            raise VerifyError(
-                f"buffer {buffer.name} has {size} bytes: expected {MAX_BUFFER_BYTES} at most",
-                buffer,
-            )
-        self._bytes += 0 if is_view else size
-        if self._bytes > MAX_TOTAL_BYTES:
-            raise VerifyError(f"the buffers have more than {MAX_TOTAL_BYTES} bytes", buffer)
-        self._buffers[buffer.data] = buffer
-
-    def _use(self, buffer: Buffer, node: object) -> None:
-        if self._buffers.get(buffer.data) != buffer:
-            raise VerifyError(f"buffer {buffer.name} is not declared here", node)
-
     def _define(self, var: Var, node: object, facts: Facts) -> None:
         if facts.knows(var):
             raise VerifyError(f"variable {var.name} is defined twice", node)
         if var.dtype == "handle" or not is_integer(var.dtype):
             raise VerifyError(f"variable {var.name} has type {var.dtype}", node)
 
-    def _extent(self, extent: Expr, what: str, node: object) -> int | None:
-        """Check an extent and return it; None if it is symbolic, in a symbolic program."""
-        if not isinstance(extent, IntImm) and not self._is_static:
-            return None
-        if not isinstance(extent, IntImm):
-            raise VerifyError(f"an extent of {what} is symbolic: expected a constant", node)
-        if not 1 <= extent.value <= MAX_EXTENT:
-            raise VerifyError(
-                f"an extent of {what} is {extent.value}: expected 1 to {MAX_EXTENT}", node
-            )
-        return extent.value
-
     def _varying_extent(self, extent: Expr, what: str, node: object, facts: Facts) -> int | None:
         """Check the extent of a loop or iterator, which may vary; return the most that it is."""
         if isinstance(extent, IntImm) or not self._is_static:
-            return self._extent(extent, what, node)
+            return self._buffers.extent(extent, what, node)
         self._expr(extent, facts)
         _, most = facts.bounds(extent) or reach(extent, facts.ranges)
         if not is_integer(dtype_of(extent)) or most > MAX_EXTENT:
             raise VerifyError(f"an extent of {what} has no known bound: {show_expr(extent)}", node)
         return max(most, 1)
-
-
-def _stored_buffers(body: Stmt) -> set[Buffer]:
-    """Return the buffers that a program stores to, also through views."""
-    stored: set[Buffer] = set()
-    sources: dict[Buffer, Buffer] = {}
-    for stmt in walk_stmts(body):
-        if isinstance(stmt, Store):
-            stored.add(stmt.buffer)
-        elif isinstance(stmt, BlockRealize):
-            sources.update((m.buffer, m.source.buffer) for m in stmt.block.match_buffers)
-    for view in list(stored):
-        source = sources.get(view)
-        while source is not None:
-            stored.add(source)
-            source = sources.get(source)
-    return stored
 
 
 def _having(facts: Facts, var: Var, most: int | None, extent: Expr) -> Facts:
