@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
@@ -20,6 +20,7 @@ from compiler.ir.nodes import (
     Expr,
     For,
     IntImm,
+    Let,
     Load,
     Seq,
     Stmt,
@@ -30,6 +31,7 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk
+from tuner.space.operations import Operations, operations
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ class BlockFacts:
     reads: tuple[Access, ...]
     flops_per_point: int
     is_conditional: bool
+    operations: Operations = field(default_factory=Operations)
 
     @property
     def is_reduction(self) -> bool:
@@ -227,6 +230,7 @@ def _facts(site: Site) -> BlockFacts | None:
         tuple(sorted(dict.fromkeys(reads), key=lambda r: -r.size_bytes)),
         sum(_is_arithmetic(n) for n in nodes),
         any(isinstance(n, Conditional) for n in nodes),
+        operations([n.value for n in nodes if isinstance(n, Store | Let)]),
     )
 
 

@@ -51,6 +51,14 @@ class DesignSpace:
         """Return the features of rows of choices of a sketch."""
         return features(self.sketches[sketch], choices, self.target)
 
+    def canonical(self, sketch: int, choices: Ints) -> Ints:
+        """Return, for each row, the row that stands for all those of the same program."""
+        return choices
+
+    def enumerate(self, sketch: int) -> Ints:
+        """Return all rows of a small sketch that pass the filter; see `SMALL`."""
+        return self._enumerated(sketch)
+
     def keep(self, sketch: int, choices: Ints) -> Ints:
         """Return the rows that pass the static filter."""
         return choices[passes(self.sketches[sketch], choices, self.target)]

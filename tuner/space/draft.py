@@ -49,6 +49,7 @@ class Draft:
     tags: frozenset[str] = frozenset()
     tilings: list[Tiling] = field(default_factory=list)
     scheduled: set[str] = field(default_factory=set)
+    rules: tuple[str, ...] = ()
 
     @classmethod
     def begin(cls, func: PrimFunc, target: Target) -> Draft:
@@ -67,6 +68,11 @@ class Draft:
             tilings=list(self.tilings),
             scheduled=set(self.scheduled),
         )
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """How much was done: the numbers of instructions and of names, which only grow."""
+        return len(self.schedule.trace.instructions), len(self.name)
 
     def block_facts(self) -> dict[str, BlockFacts]:
         """Return the facts of those blocks of the program as it is now that have them."""
@@ -143,5 +149,11 @@ class Draft:
     def finish(self) -> Sketch:
         """Return the sketch."""
         heaviest = sorted(self.nests, key=lambda n: -n.facts.points * (1 + n.facts.flops_per_point))
-        name = "/".join(self.name)
-        return Sketch(name, self.schedule.trace, tuple(self.knobs), tuple(heaviest), self.tags)
+        return Sketch(
+            "/".join(self.name),
+            self.schedule.trace,
+            tuple(self.knobs),
+            tuple(heaviest),
+            self.tags,
+            self.rules,
+        )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Collection
+
 from compiler.schedule.error import ScheduleError
 from tuner.space.auto_inline import AutoInline
 from tuner.space.decompose_reductions import DecomposeReductions
@@ -9,12 +12,13 @@ from tuner.space.design_space import DesignSpace
 from tuner.space.draft import Draft
 from tuner.space.flat_columns import FlatColumns
 from tuner.space.multi_level_tiling import MultiLevelTiling
+from tuner.space.own_rules import check_sketch, own_rules
 from tuner.space.packed_products import PackedProducts
 from tuner.space.packed_windows import PackedWindows
 from tuner.space.place_producers import PlaceProducers
 from tuner.space.product_chains import ProductChains
 from tuner.space.row_chains import RowChains
-from tuner.space.rule import ScheduleRule
+from tuner.space.rule import ScheduleRule, rule_name
 from tuner.space.spatial_blocks import SpatialBlocks
 from tuner.space.special_blocks import SpecialBlocks
 from tuner.space.transposed_copies import TransposedCopies
@@ -44,21 +48,58 @@ MAX_SKETCHES = 8
 """Of a task; more would spread the trials too thin."""
 
 
-def design_space(task: Task, rules: tuple[ScheduleRule, ...] = CPU_RULES) -> DesignSpace:
-    """Return the sketches that the rules make of a task, none if no rule applies.
+def rule_names() -> tuple[str, ...]:
+    """Return the names of the built-in rules, in the order in which they run."""
+    return tuple(rule_name(rule) for rule in CPU_RULES)
+
+
+def design_space(task: Task, rules: Collection[str] | None = None) -> DesignSpace:
+    """Return the sketches that rules make of a task, none if no rule applies.
 
     The default schedule is no part of it: it has no decisions.
+
+    Args:
+        rules: The names of the rules that may run; by default all built-in ones, and those that
+            were added in this process.
+
+    Raises:
+        ValueError: If there is no rule of some name.
+        ScheduleRuleError: If a rule that was added raises, returns no drafts, or makes a sketch
+            that cannot be replayed.
     """
     drafts = [Draft.begin(task.func, task.target)]
-    for rule in rules:
+    for rule in _chosen(rules):
         drafts = [d for draft in drafts for d in _applied(rule, draft)][:MAX_SKETCHES]
     sketches = [draft.finish() for draft in drafts if draft.knobs]
+    added = {rule.name for rule in own_rules()}
+    for sketch in sketches:
+        for name in added.intersection(sketch.rules):
+            check_sketch(name, sketch, task)
     return DesignSpace(sketches, task.target)
 
 
+def _chosen(names: Collection[str] | None) -> list[ScheduleRule]:
+    """Return the rules of these names in the order in which they run: added ones come second."""
+    rules: list[ScheduleRule] = [CPU_RULES[0], *own_rules(), *CPU_RULES[1:]]
+    if names is None:
+        return rules
+    known = [rule_name(rule) for rule in rules]
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+            raise ValueError(f"unknown schedule rule {name!r}: {hint}")
+    return [rule for rule, name in zip(rules, known, strict=True) if name in names]
+
+
 def _applied(rule: ScheduleRule, draft: Draft) -> list[Draft]:
+    before = draft.extent
     try:
-        return rule.apply(draft)
+        found = rule.apply(draft)
     except ScheduleError:
         # A program that the rule did not foresee gets a smaller space, not a failure.
         return []
+    for one in found:
+        if one.extent != before:
+            one.rules = (*one.rules, rule_name(rule))
+    return found

@@ -25,6 +25,7 @@ class Sketch:
     Attributes:
         nests: The tiled blocks, that with the most arithmetic first.
         tags: What the rules did that the nests do not tell, such as `fused` or `padded_at_tile`.
+        rules: The names of the rules that made it, in the order in which they ran.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Sketch:
     knobs: tuple[Knob, ...]
     nests: tuple[Nest, ...]
     tags: frozenset[str] = frozenset()
+    rules: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
