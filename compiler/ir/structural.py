@@ -3,12 +3,14 @@
 Both questions are answered by one encoding: a program becomes a list of words in which a bound
 variable is the number of its binder. Function names, the attributes that only restate them, and
 the regions of the root block, which say nothing, are left out. The names of blocks do not count
-when programs are compared, but they do in a hash: traces find blocks by their names.
+when programs are compared, but they do in a hash: traces find blocks by their names. Operators
+are compared by programs in which numbers are left open.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import assert_never
 
 from compiler.ir.nodes import (
@@ -81,6 +83,23 @@ def structural_hash(func: PrimFunc) -> str:
     return hashlib.sha256("\n".join(encoder.words).encode()).hexdigest()
 
 
+def operator_hash(func: PrimFunc) -> str:
+    """Return what is the same for all shapes of one operator: a sha256, in hexadecimal.
+
+    It digests what `structural_equal` compares, with integers and finite floats but for zero left
+    open: only their types count. So shapes do not tell operators apart, nor do strides, paddings
+    and constants, as long as none of them vanishes: `i * 2` and `i * 3` are alike, `i` is not.
+
+    Raises:
+        TypeError: If it is no function.
+    """
+    if not isinstance(func, PrimFunc):
+        raise TypeError(f"expected a PrimFunc, got a {type(func).__name__}")
+    encoder = _Encoder(with_numbers=False)
+    encoder.func(func)
+    return hashlib.sha256("\n".join(encoder.words).encode()).hexdigest()
+
+
 def _encode(node: PrimFunc | IRModule | Stmt | Expr) -> list[str]:
     encoder = _Encoder()
     match node:
@@ -102,8 +121,9 @@ def _encode(node: PrimFunc | IRModule | Stmt | Expr) -> list[str]:
 class _Encoder:
     """Writes nodes in prefix order; every word sequence has one reading."""
 
-    def __init__(self, *, with_block_names: bool = False) -> None:
+    def __init__(self, *, with_block_names: bool = False, with_numbers: bool = True) -> None:
         self._with_block_names = with_block_names
+        self._with_numbers = with_numbers
         self.words: list[str] = []
         self.free: list[Var] = []
         self._numbers: dict[Var, int] = {}
@@ -163,9 +183,9 @@ class _Encoder:
             case Var():
                 self._put(self._name(expr))
             case IntImm(value, dtype):
-                self._put(dtype, str(int(value)))
+                self._put(dtype, self._integer(int(value), dtype))
             case FloatImm(value, dtype):
-                self._put(dtype, float(value).hex())
+                self._put(dtype, self._float(float(value)))
             case StringImm(value):
                 self._put("string", repr(value))
             case BinOp(op, lhs, rhs) | Compare(op, lhs, rhs) | Logic(op, lhs, rhs):
@@ -237,9 +257,17 @@ class _Encoder:
     def _end(self, expr: Expr) -> None:
         """Write an end of a region: of a literal the type says nothing."""
         if isinstance(expr, IntImm):
-            self._put("int32", str(expr.value))
+            self._put("int32", self._integer(int(expr.value), "int32"))
         else:
             self.expr(expr)
+
+    def _integer(self, value: int, dtype: str) -> str:
+        is_open = value != 0 and dtype != "bool" and not self._with_numbers
+        return "number" if is_open else str(value)
+
+    def _float(self, value: float) -> str:
+        is_open = value != 0 and math.isfinite(value) and not self._with_numbers
+        return "number" if is_open else value.hex()
 
     def _bind_buffer(self, buffer: Buffer) -> None:
         self._put("buffer", buffer.dtype, buffer.scope)

@@ -1,0 +1,194 @@
+"""Which tasks are relatives, how far apart they are, and what becomes of their schedules."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compiler.ops.spec import from_spec
+from compiler.target import Target
+from tuner.candidate import default_candidate
+from tuner.relatives.begin import NUM_CANDIDATES, Relative, refitted
+from tuner.relatives.refit import RefitError, refit
+from tuner.relatives.shape import Shape, distance, shape_from_json, shape_of, target_distance
+from tuner.space.design_space import DesignSpace, Point
+from tuner.space.generate import design_space
+from tuner.task import Task
+
+ONE_CORE = "cpu -mcpu=haswell -num-cores=1"
+FOUR_CORES = "cpu -mcpu=haswell -num-cores=4"
+
+sizes = st.integers(1, 300)
+matmuls = st.builds("matmul:{},{},{}".format, sizes, sizes, sizes)
+softmaxes = st.builds("softmax:{},{}".format, sizes, sizes)
+convolutions = st.builds(
+    "conv2d:{},{},{},{},{},{},{},1".format,
+    st.sampled_from([1, 2]),
+    st.sampled_from([3, 16, 40]),
+    st.sampled_from([5, 14]),
+    st.sampled_from([7, 28]),
+    st.sampled_from([8, 20, 64]),
+    st.sampled_from([3, 5]),
+    st.sampled_from([1, 2]),
+)
+batches = st.builds("batch_matmul:{},{},{},{}".format, st.integers(1, 9), sizes, sizes, sizes)
+
+
+def shape(spec: str) -> Shape:
+    return shape_of(from_spec(spec))
+
+
+@cache
+def space_of(spec: str, target: str) -> DesignSpace:
+    return design_space(Task(from_spec(spec), Target(target)))
+
+
+def points(space: DesignSpace, num: int, seed: int) -> list[Point]:
+    rng = np.random.default_rng(seed)
+    drawn = [(i, space.draw(i, num, rng)) for i in range(len(space.sketches))]
+    return [Point(i, tuple(row)) for i, rows in drawn for row in rows.tolist()]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "doublings"),
+    [
+        ("matmul:64,64,64", "matmul:64,64,64", 0.0),
+        ("matmul:64,64,64", "matmul:128,64,64", 1.0),
+        ("matmul:64,64,64", "matmul:32,64,128", 2.0),
+        ("softmax:64,64", "softmax:64,256", 2.0),
+        ("conv2d:1,8,16,16,8,3,2,1", "conv2d:1,8,16,16,16,3,2,1", 1.0),
+        ("matmul:64,64,64", "dense:64,64,64", math.inf),
+        ("matmul:64,64,64", "matmul:64,64,64:float64", math.inf),
+    ],
+)
+def test_distance_is_in_doublings(one: str, other: str, doublings: float) -> None:
+    a, b = shape(one), shape(other)
+    # Blocks count by their points: the padding of a convolution hardly does.
+    assert distance(a, b) == pytest.approx(doublings, rel=0.1)
+    assert distance(a, b) == distance(b, a)
+
+
+def test_another_stride_is_at_a_distance() -> None:
+    two, three = "conv2d:1,8,14,14,8,3,2,1", "conv2d:1,8,21,21,8,3,3,1"
+    assert distance(shape(two), shape(three)) >= math.log2(3 / 2)
+
+
+@given(matmuls, matmuls, matmuls)
+def test_a_way_round_is_not_shorter(one: str, other: str, third: str) -> None:
+    a, b, c = map(shape, (one, other, third))
+    assert distance(a, c) <= distance(a, b) + distance(b, c) + 1e-9
+
+
+def test_a_shape_comes_back_as_it_was() -> None:
+    kept = shape("conv2d:1,8,16,16,8,3,2,1")
+    assert shape_from_json(kept.operator, kept.to_json()) == kept
+
+
+def test_targets_are_apart_by_their_cores() -> None:
+    one, four = Target(ONE_CORE), Target(FOUR_CORES)
+    assert target_distance(one, four) == target_distance(four, one) == 2.0
+    assert target_distance(one, Target("cpu -mcpu=znver4 -num-cores=1")) == math.inf
+
+
+def check_refit(one: str, other: str, targets: tuple[str, str], seed: int) -> None:
+    """Refit points of all sketches both ways: what comes out is legal and of the same sketch."""
+    source, space = space_of(one, targets[0]), space_of(other, targets[1])
+    for point in points(source, 2, seed):
+        assert refit(point, source, source) == point
+        name = source.sketches[point.sketch].name
+        for keep_whole in (False, True):
+            try:
+                fit = refit(point, source, space, keep_whole=keep_whole)
+            except RefitError:
+                continue
+            assert space.sketches[fit.sketch].name == name
+            row = np.array([fit.choices], np.int64)
+            assert len(space.keep(fit.sketch, row)) == 1
+            assert space.point(space.candidate(fit)) == fit
+
+
+@settings(max_examples=15)
+@given(matmuls, matmuls, st.sampled_from([ONE_CORE, FOUR_CORES]), st.integers(0, 9))
+def test_a_refitted_product_is_legal(one: str, other: str, target: str, seed: int) -> None:
+    check_refit(one, other, (ONE_CORE, target), seed)
+
+
+@settings(max_examples=15)
+@given(softmaxes, softmaxes, st.integers(0, 9))
+def test_a_refitted_chain_is_legal(one: str, other: str, seed: int) -> None:
+    check_refit(one, other, (ONE_CORE, ONE_CORE), seed)
+
+
+@settings(max_examples=8)
+@given(batches, batches, st.integers(0, 9))
+def test_a_refitted_batch_is_legal(one: str, other: str, seed: int) -> None:
+    check_refit(one, other, (FOUR_CORES, FOUR_CORES), seed)
+
+
+@settings(max_examples=4)
+@given(convolutions, convolutions, st.integers(0, 9))
+def test_a_refitted_convolution_is_legal(one: str, other: str, seed: int) -> None:
+    check_refit(one, other, (ONE_CORE, ONE_CORE), seed)
+
+
+def test_inner_tiles_stay_and_outer_ones_follow() -> None:
+    source, space = (
+        space_of("matmul:512,512,512", ONE_CORE),
+        space_of("matmul:768,256,1024", ONE_CORE),
+    )
+    names = [s.name for s in source.sketches]
+    index = names.index("packed_right")
+    sketch = source.sketches[index]
+    values = sketch.values(source.draw(index, 1 << 15, np.random.default_rng(0)))
+    rows = source.draw(index, 1 << 15, np.random.default_rng(0))
+    # Rows 32 x 4 x 4, two blocks of columns 16 wide, a sum of 4 x 32 x 4.
+    wanted = np.flatnonzero((values == [32, 4, 4, 2, 16, 4, 32, 4]).all(axis=1))
+    fit = refit(Point(index, tuple(rows[wanted[0]].tolist())), source, space)
+    found = space.sketches[fit.sketch].values(np.array([fit.choices]))[0].tolist()
+    assert found == [48, 4, 4, 1, 16, 8, 32, 4]
+
+
+def test_what_was_whole_may_stay_whole() -> None:
+    source, space = space_of("matmul:64,64,64", ONE_CORE), space_of("matmul:64,64,128", ONE_CORE)
+    (point, *_) = [p for p in points(source, 9, 0) if source.sketches[p.sketch].name == "packed"]
+    index = [s.name for s in space.sketches].index("packed")
+    steps = []
+    for keep_whole in (False, True):
+        fit = refit(point, source, space, keep_whole=keep_whole)
+        steps.append(space.sketches[index].values(np.array([fit.choices]))[0].tolist()[-3:])
+    assert [s[0] for s in steps] == [2, 1]  # blocks of the sum
+
+
+def test_a_sketch_that_is_not_there_is_named() -> None:
+    source, space = space_of("matmul:64,64,64", ONE_CORE), space_of("matmul:64,64,2048", ONE_CORE)
+    whole = [p for p in points(source, 1, 0) if source.sketches[p.sketch].name == "packed_whole"]
+    with pytest.raises(RefitError, match=r"no sketch 'packed_whole', only packed"):
+        refit(whole[0], source, space)
+
+
+def relative(spec: str, num: int) -> Relative:
+    space = space_of(spec, ONE_CORE)
+    found = [space.candidate(p) for p in points(space, num, 1)]
+    return Relative(Task(from_spec(spec), Target(ONE_CORE)), (default_candidate(), *found))
+
+
+def test_a_search_begins_with_the_best_of_the_nearest() -> None:
+    relatives = [relative("matmul:96,96,96", 3), relative("matmul:48,96,96", 3)]
+    task = Task(from_spec("matmul:96,96,192"), Target(ONE_CORE))
+    found = refitted(task, relatives)
+    assert len(found) == NUM_CANDIDATES
+    assert len({f.candidate.key for f in found}) == len(found)
+    assert (found[0].relative, found[0].rank) == (0, 1), "the default schedule is left out"
+    space = design_space(task)
+    assert all(space.point(f.candidate) is not None for f in found)
+    for fit in found:
+        fit.candidate.trace.apply_to(task.func)
+
+
+def test_what_has_no_relatives_begins_with_nothing() -> None:
+    assert refitted(Task(from_spec("matmul:8,8,8"), Target(ONE_CORE)), []) == []

@@ -1,0 +1,76 @@
+"""Begin a search with the best schedules of its relatives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from tuner.candidate import Candidate
+from tuner.relatives.refit import RefitError, refit
+from tuner.space.design_space import DesignSpace, Point
+from tuner.space.generate import design_space
+from tuner.task import Task
+
+NUM_RELATIVES = 4
+BEST_OF_EACH = 4
+"""Schedules of a relative, the fastest that were measured."""
+NUM_CANDIDATES = 12
+"""At most so many, of a first round of 16: the others are the default and the search's own."""
+
+
+@dataclass(frozen=True)
+class Relative:
+    """A task of the same operator that was tuned, with its best candidates, the fastest first."""
+
+    task: Task
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True)
+class Refitted:
+    """A candidate of a task, and what it is made from: a relative, and one of its candidates."""
+
+    candidate: Candidate
+    relative: int
+    rank: int
+
+
+def refitted(
+    task: Task, relatives: Sequence[Relative], *, limit: int = NUM_CANDIDATES
+) -> list[Refitted]:
+    """Return candidates of a task's space that are like the best of its relatives.
+
+    The best of each relative come first, the nearest relative's before others'; all are different.
+    What does not fit is left out.
+
+    Args:
+        relatives: The nearest first.
+    """
+    if not relatives:
+        return []
+    space = design_space(task)
+    each = [_of_one(number, relative, space) for number, relative in enumerate(relatives)]
+    found: dict[Point, Refitted] = {}
+    for row in zip_longest(*each):
+        for fit in row:
+            if fit is not None and len(found) < limit:
+                point, source, rank = fit
+                found.setdefault(point, Refitted(space.candidate(point), source, rank))
+    return list(found.values())
+
+
+def _of_one(
+    number: int, relative: Relative, space: DesignSpace
+) -> Iterator[tuple[Point, int, int]]:
+    """Yield what a relative's candidates become, with the relative and the candidate's rank."""
+    source = design_space(relative.task)
+    for rank, candidate in enumerate(relative.candidates):
+        point = source.point(candidate)
+        if point is None:
+            continue  # the default schedule, or one of a space that an older version made
+        for keep_whole in (True, False):
+            try:
+                yield refit(point, source, space, keep_whole=keep_whole), number, rank
+            except RefitError:
+                break

@@ -1,0 +1,100 @@
+"""The shape of an operator: what tells workloads of one operator apart, and how far apart they are.
+
+Stores keep operators' keys and shapes: whoever changes what is computed here renews those, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from compiler.ir.nodes import BinOp, BlockRealize, IntImm
+from compiler.ir.program import PrimFunc
+from compiler.ir.structural import operator_hash
+from compiler.ir.visit import walk
+from compiler.target import Target
+
+Numbers: TypeAlias = tuple[int, ...]
+_SCALING = frozenset({"*", "//", "%"})
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The numbers that an operator leaves open.
+
+    Attributes:
+        operator: What all shapes of the operator share; see `operator_hash`.
+        blocks: The extents of the iterators of each block, in the order of the program.
+        factors: The integers that others are multiplied with or divided by, in that order, such as
+            the stride of a convolution.
+    """
+
+    operator: str
+    blocks: tuple[Numbers, ...]
+    factors: Numbers
+
+    def to_json(self) -> dict[str, object]:
+        """Return what is kept beside the operator's key."""
+        return {"blocks": [list(b) for b in self.blocks], "factors": list(self.factors)}
+
+
+def shape_of(func: PrimFunc) -> Shape:
+    """Return the shape of a program; extents that are symbolic count as 1."""
+    blocks: list[Numbers] = []
+    factors: list[int] = []
+    for node in walk(func.root.body):
+        match node:
+            case BlockRealize(block=block):
+                extents = (iter_var.extent for iter_var in block.iter_vars)
+                blocks.append(tuple(e.value if isinstance(e, IntImm) else 1 for e in extents))
+            case BinOp(op, lhs, rhs) if op in _SCALING:
+                factors += [abs(e.value) for e in (lhs, rhs) if isinstance(e, IntImm) and e.value]
+            case _:
+                pass
+    return Shape(operator_hash(func), tuple(blocks), tuple(factors))
+
+
+def shape_from_json(operator: str, kept: Mapping[str, Any]) -> Shape:
+    """Return the shape that `Shape.to_json` wrote."""
+    return Shape(operator, tuple(tuple(b) for b in kept["blocks"]), tuple(kept["factors"]))
+
+
+def distance(one: Shape, other: Shape) -> float:
+    """Return how far apart two shapes are, in doublings; infinity for two operators.
+
+    The distance of two blocks is the sum over their iterators of |log2| of the ratio of extents;
+    that of two programs is the mean over blocks, weighted by the share of points that a block has
+    (the mean of both programs' shares), and the sum over the factors of |log2| of their ratio. So a
+    product with twice the rows is 1 away, and so is a convolution with twice the stride.
+    """
+    is_same = (
+        one.operator == other.operator
+        and [*map(len, one.blocks)] == [*map(len, other.blocks)]
+        and len(one.factors) == len(other.factors)
+    )
+    if not is_same:
+        return math.inf
+    weights = zip(_shares(one), _shares(other), strict=True)
+    apart = [_doublings(a, b) for a, b in zip(one.blocks, other.blocks, strict=True)]
+    blocks = sum((w + v) / 2 * d for (w, v), d in zip(weights, apart, strict=True))
+    return blocks + _doublings(one.factors, other.factors)
+
+
+def target_distance(one: Target, other: Target) -> float:
+    """Return how far apart two targets are, in doublings of the cores; infinity for two CPUs."""
+    if one.label != other.label:
+        return math.inf
+    return abs(math.log2(one.num_cores / other.num_cores))
+
+
+def _shares(shape: Shape) -> list[float]:
+    points = [math.prod(block) for block in shape.blocks]
+    return [p / max(sum(points), 1) for p in points]
+
+
+def _doublings(one: Numbers, other: Numbers) -> float:
+    # An extent of zero, which some program may have, is a half.
+    pairs = zip(one, other, strict=True)
+    return sum(abs(math.log2(max(a, 0.5) / max(b, 0.5))) for a, b in pairs)
