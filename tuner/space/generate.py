@@ -48,11 +48,6 @@ MAX_SKETCHES = 8
 """Of a task; more would spread the trials too thin."""
 
 
-def rule_names() -> tuple[str, ...]:
-    """Return the names of the built-in rules, in the order in which they run."""
-    return tuple(rule_name(rule) for rule in CPU_RULES)
-
-
 def design_space(task: Task, rules: Collection[str] | None = None) -> DesignSpace:
     """Return the sketches that rules make of a task, none if no rule applies.
 

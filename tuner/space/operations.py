@@ -62,7 +62,7 @@ def operations(values: list[Expr]) -> Operations:
 def _kinds(expr: Expr) -> Iterator[str]:
     if isinstance(expr, Load):
         return  # what follows is arithmetic on indices
-    inner: list[Expr] = list(children(expr))  # type: ignore[misc]
+    inner: list[Expr] = list(children(expr))  # type: ignore[arg-type]
     kind = _kind(expr)
     if kind == "add":
         products = [child for child in inner if _kind(child) == "mul"]

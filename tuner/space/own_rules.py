@@ -10,7 +10,7 @@ import numpy as np
 
 from tuner.space.draft import Draft
 from tuner.space.features import features
-from tuner.space.rule import ScheduleRuleError
+from tuner.space.rule import BUILT_IN_RULES, ScheduleRuleError
 from tuner.space.sketch import Sketch
 from tuner.task import Task
 
@@ -31,7 +31,7 @@ class OwnRule:
             ScheduleRuleError: If the function raises, or returns anything but drafts.
         """
         try:
-            found = self.function(draft)
+            found: object = self.function(draft)
         except Exception as error:
             raise ScheduleRuleError(self.name, f"raised {type(error).__name__}: {error}") from error
         if not isinstance(found, list | tuple) or not all(isinstance(d, Draft) for d in found):
@@ -54,8 +54,10 @@ def schedule_rule(function: RuleFunction) -> RuleFunction:
         ScheduleRuleError: If it is no function, or has the name of a built-in rule.
     """
     name = getattr(function, "__name__", None)
-    if not callable(function) or not isinstance(name, str):
+    if not isinstance(name, str):
         raise ScheduleRuleError(repr(function), "is no function of a draft")
+    if name in BUILT_IN_RULES:
+        raise ScheduleRuleError(name, "has the name of a built-in rule: choose another one")
     _RULES[name] = OwnRule(name, function)
     return function
 

@@ -7,6 +7,25 @@ from typing import Protocol
 
 from tuner.space.draft import Draft
 
+BUILT_IN_RULES = (
+    "auto_inline",
+    "whole_reductions",
+    "row_chains",
+    "unrolled_choices",
+    "product_chains",
+    "flat_columns",
+    "packed_windows",
+    "window_rows",
+    "packed_products",
+    "multi_level_tiling",
+    "place_producers",
+    "special_blocks",
+    "transposed_copies",
+    "spatial_blocks",
+    "decompose_reductions",
+)
+"""Their names, in the order in which they run; a change of them changes features."""
+
 
 class ScheduleRule(Protocol):
     """One idea of how to schedule a kind of block; all rules together make the design space.

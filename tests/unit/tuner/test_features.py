@@ -8,9 +8,11 @@ import pytest
 from compiler import ops
 from compiler.target import Target
 from tuner.space.design_space import DesignSpace
+from tuner.space.feature_groups.buffers import UPDATED
 from tuner.space.features import FEATURE_NAMES, NUM_FEATURES, features, named_features
-from tuner.space.generate import design_space
+from tuner.space.generate import CPU_RULES, design_space
 from tuner.space.knob import Ints
+from tuner.space.rule import BUILT_IN_RULES, rule_name
 from tuner.space.sketch import Sketch
 from tuner.task import Task
 
@@ -45,7 +47,7 @@ def test_a_product_by_hand() -> None:
     assert found["vectors_per_row"] == 2
     assert found["accumulators"] == 3
     assert found["register_use"] == (8 + 2 + 1) / 16
-    assert found["flops_per_load"] == log2(8 / (4 + 2))
+    assert found["flops_per_load"] == pytest.approx(log2(8 / (4 + 2)))
     assert found["unrolled_body"] == log2(8 * 4)
     assert found["inner_trip"] == 3
     # Level 4 (the inner reduction loop) works on C 4x16, A 4x32 and B 32x16, in lines of 64
@@ -54,10 +56,26 @@ def test_a_product_by_hand() -> None:
     assert found["level4.bytes"] == pytest.approx(log2(c + a + b))
     assert found["level4.trips"] == log2(2 * 1 * 2 * 2 * 2 * 4 * 2)
     assert found["level4.intensity"] == pytest.approx(log2(8 * 4 * 4 * 16 / (c + a + b)))
-    assert found["buffer0.bytes4"] == pytest.approx(log2(c))
-    inputs = sorted([found["buffer1.bytes4"], found["buffer2.bytes4"]])
-    assert inputs == pytest.approx([log2(a), log2(b)])
+    assert found["buffer0.bytes4"] == log2(4 * 16 * 4)
+    assert found["buffer0.lines4"] == pytest.approx(log2(c / 64))
+    inputs = sorted([found["buffer1.lines4"], found["buffer2.lines4"]])
+    assert inputs == pytest.approx([log2(a / 64), log2(b / 64)])
     assert found["buffer3.bytes4"] == 0  # there is no fourth buffer
+    # C stays where it is along k, A along j, B along i; the nearest loop is in the register tile
+    # (level 6) for A and B, and the unrolled one (level 5) for C, with one tile's data between.
+    assert found["buffer0.reuse.type"] == UPDATED
+    assert found["buffer0.reuse5"] == log2(4)
+    assert found["buffer0.reuse.level"] == 6
+    assert found["buffer0.reuse.count"] == log2(4)
+    assert found["buffer0.reuse.points"] == log2(4 * 16)
+    assert sorted(found[f"buffer{i}.reuse6"] for i in (1, 2)) == [log2(4), log2(16)]
+    assert [found[f"buffer{i}.reuse.level"] for i in (1, 2)] == [7, 7]
+    assert found["ops.fma"] == 1
+    assert found["ops.add"] == found["ops.mul"] == 0
+    # j is contiguous in the output: its columns come first, then those of i.
+    assert [found[f"spatial0.{n}"] for n in ("extent", 0, 1, 3, 6)] == [6, 0, 1, 1, 4]
+    assert [found[f"spatial1.{n}"] for n in ("extent", 0, 1, 3, 6)] == [6, 1, 1, 2, 2]
+    assert [found[f"summed0.{n}"] for n in ("extent", 0, 2, 4, 5, 6)] == [6, 0, 1, 3, 2, 0]
     # Two parallel iterations on four cores.
     assert found["parallel.extent"] == 1
     assert found["parallel.balance"] == 0.5
@@ -78,7 +96,7 @@ def test_a_convolution_by_hand() -> None:
     )
     assert found["tag.padded_at_tile"] == 1
     assert found["tag.padded_at_root"] == 0
-    assert found["flops"] == log2(2 * 16 * 14 * 14 * 8 * 3 * 3)
+    assert found["flops"] == pytest.approx(log2(2 * 16 * 14 * 14 * 8 * 3 * 3))
     # A row of 14 is a vector of 8, one of 4 and one of 2.
     assert found["vectors_per_row"] == 3
     assert found["vector_efficiency"] == pytest.approx(14 / 24)
@@ -86,12 +104,12 @@ def test_a_convolution_by_hand() -> None:
     assert found["unrolled_steps"] == pytest.approx(log2(3))
     # One tile of level 1 (8 channels, 2 rows, 14 columns) reads 8 channels of 4 rows of 16, whole
     # rows of the padded image; the output's rows are whole, too.
-    names = [f"buffer{i}.bytes1" for i in range(3)]
-    sizes = sorted(2 ** found[name] for name in names)
+    names = [f"buffer{i}.lines1" for i in range(3)]
+    sizes = sorted(64 * 2 ** found[name] for name in names)
     output, image = 8 * 2 * 14 * 4, 8 * 4 * 16 * 4
     weights = 8 * (8 * 3 * 3) * 4  # all of eight output channels, one after another
     assert sizes == pytest.approx(sorted([output, image, weights]))
-    assert found["parallel.extent"] == log2(2 * 7)
+    assert found["parallel.extent"] == pytest.approx(log2(2 * 7))
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -122,3 +140,7 @@ def test_different_decisions_have_different_features() -> None:
     choices = space.draw(0, 200, np.random.default_rng(0))
     matrix = features(space.sketches[0], choices, AVX2)
     assert len(np.unique(matrix, axis=0)) > 0.9 * len(choices)
+
+
+def test_every_built_in_rule_has_its_name() -> None:
+    assert tuple(rule_name(rule) for rule in CPU_RULES) == BUILT_IN_RULES

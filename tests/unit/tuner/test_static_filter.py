@@ -8,7 +8,8 @@ from compiler.driver import lower
 from compiler.ir.nodes import Allocate, static_int
 from compiler.ir.visit import walk_stmts
 from compiler.target import Target
-from tuner.space.generate import design_space, rule_names
+from tuner.space.generate import design_space
+from tuner.space.rule import BUILT_IN_RULES
 from tuner.space.sketch import Sketch
 from tuner.space.static_filter import passes
 from tuner.task import Task
@@ -18,7 +19,7 @@ AVX512 = Target("cpu -mcpu=skylake-avx512 -num-cores=1")  # 32 registers of 16 f
 
 
 def direct(spec: str, target: Target) -> Sketch:
-    unpacked = set(rule_names()) - {"packed_products"}
+    unpacked = set(BUILT_IN_RULES) - {"packed_products"}
     space = design_space(Task(ops.from_spec(spec), target), unpacked)
     return next(sketch for sketch in space.sketches if sketch.name == "direct")
 

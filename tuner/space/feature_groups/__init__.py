@@ -1,0 +1,1 @@
+"""The groups of columns that features are made of, one file each."""
