@@ -16,6 +16,7 @@ from compiler.target import Target, TargetError
 from loopwright.models import Workload
 from service.errors import Flaw, InvalidRequestError
 from service.store.workloads import NewWorkload
+from tuner.relatives.shape import shape_of
 
 
 def read_workload(workload: Workload) -> NewWorkload:
@@ -25,8 +26,14 @@ def read_workload(workload: Workload) -> NewWorkload:
         InvalidRequestError: If the script or the operator is not a legal program; says where.
     """
     func = _program(workload)
+    shape = shape_of(func)
     return NewWorkload(
-        key=structural_hash(func), name=func.name[:255], script=script(func), flops=flops(func)
+        key=structural_hash(func),
+        name=func.name[:255],
+        script=script(func),
+        flops=flops(func),
+        operator_key=shape.operator,
+        shape=shape.to_json(),
     )
 
 

@@ -33,6 +33,7 @@ class JobRow(Base):
     __table_args__ = (
         Index("ix_jobs_state_created_at", "state", "created_at"),
         Index("ix_jobs_created_at_id", "created_at", "id"),
+        Index("ix_jobs_workload_key_target", "workload_key", "target"),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)

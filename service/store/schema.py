@@ -13,6 +13,7 @@ from service.store import (
     jobs,
     targets,
     trials,
+    warm_starts,
     workers,
     workloads,
 )
@@ -26,6 +27,7 @@ ROWS = (
     best_schedules.BestScheduleRow,
     events.EventRow,
     cost_models.CostModelRow,
+    warm_starts.WarmStartRow,
     workers.WorkerRow,
     idempotency.IdempotencyKeyRow,
     artifacts.ArtifactRow,

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import BigInteger, String, Text
+from sqlalchemy import JSON, BigInteger, String, Text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from service.store.base import Base, UtcDateTime, utc_now
 
 
 class WorkloadRow(Base):
-    """A program, known by its structural hash; `script` parses back to it."""
+    """A program, known by its structural hash; `script` parses back to it.
+
+    Rows with one `operator_key` are shapes of one operator (`tuner.relatives`); it is null where a
+    text of an older version no longer parses.
+    """
 
     __tablename__ = "workloads"
 
@@ -20,6 +26,8 @@ class WorkloadRow(Base):
     name: Mapped[str] = mapped_column(String(255))
     script: Mapped[str] = mapped_column(Text)
     flops: Mapped[int] = mapped_column(BigInteger)
+    operator_key: Mapped[str | None] = mapped_column(String(64), index=True)
+    shape: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
@@ -31,6 +39,8 @@ class NewWorkload:
     name: str
     script: str
     flops: int
+    operator_key: str | None = None
+    shape: Mapping[str, Any] | None = None
 
 
 def ensure(session: Session, workload: NewWorkload) -> None:
@@ -42,6 +52,8 @@ def ensure(session: Session, workload: NewWorkload) -> None:
                 name=workload.name,
                 script=workload.script,
                 flops=workload.flops,
+                operator_key=workload.operator_key,
+                shape=None if workload.shape is None else dict(workload.shape),
                 created_at=utc_now(),
             )
         )

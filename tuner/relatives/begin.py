@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -37,7 +37,11 @@ class Refitted:
 
 
 def refitted(
-    task: Task, relatives: Sequence[Relative], *, limit: int = NUM_CANDIDATES
+    task: Task,
+    relatives: Sequence[Relative],
+    *,
+    rules: Collection[str] | None = None,
+    limit: int = NUM_CANDIDATES,
 ) -> list[Refitted]:
     """Return candidates of a task's space that are like the best of its relatives.
 
@@ -46,11 +50,15 @@ def refitted(
 
     Args:
         relatives: The nearest first.
+        rules: The names of the rules that the job may use; see `design_space`.
     """
     if not relatives:
         return []
-    space = design_space(task)
-    each = [_of_one(number, relative, space) for number, relative in enumerate(relatives)]
+    space = design_space(task, rules)
+    each = [
+        _of_one(number, relative, design_space(relative.task, rules), space)
+        for number, relative in enumerate(relatives)
+    ]
     found: dict[Point, Refitted] = {}
     for row in zip_longest(*each):
         for fit in row:
@@ -61,10 +69,9 @@ def refitted(
 
 
 def _of_one(
-    number: int, relative: Relative, space: DesignSpace
+    number: int, relative: Relative, source: DesignSpace, space: DesignSpace
 ) -> Iterator[tuple[Point, int, int]]:
     """Yield what a relative's candidates become, with the relative and the candidate's rank."""
-    source = design_space(relative.task)
     for rank, candidate in enumerate(relative.candidates):
         point = source.point(candidate)
         if point is None:

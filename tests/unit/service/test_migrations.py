@@ -1,13 +1,20 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import inspect
+from sqlalchemy import inspect, text
 
+from compiler.ir.printer import script
+from compiler.ops.spec import from_spec
+from loopwright.models import Workload
+from service.intake import read_workload
 from service.store import jobs, migrate, schema
 from service.store.database import Database
-from tests.service_fixtures import add_job
+from service.store.workloads import WorkloadRow
+from tests.service_fixtures import WORKLOAD, add_job
 
 
 def test_the_scripts_make_exactly_the_tables_of_the_rows(database: Database) -> None:
@@ -43,3 +50,20 @@ def test_a_migration_that_fails_leaves_the_schema_as_it_was(database: Database) 
         move_down_and_fail()
     with database.engine.connect() as connection:
         assert set(schema.METADATA.tables) < set(inspect(connection).get_table_names())
+
+
+def test_workloads_of_an_older_version_learn_their_operator(database: Database) -> None:
+    spec = "conv2d:1,8,16,16,8,3,2,1"
+    expected = read_workload(Workload(operator=spec))
+    insert = "INSERT INTO workloads (key, name, script, flops, created_at) VALUES"
+    with database.engine.execution_options(writes=True).begin() as connection:
+        migrate.downgrade(connection, "0001")
+        for key, program in ((expected.key, script(from_spec(spec))), (WORKLOAD.key, "# a script")):
+            values = {"key": key, "script": program, "now": datetime.now(UTC)}
+            connection.execute(text(f"{insert} (:key, 'n', :script, 1, :now)"), values)
+        migrate.upgrade(connection)
+    with database.read() as session:
+        row = session.get_one(WorkloadRow, expected.key)
+        assert (row.operator_key, row.shape) == (expected.operator_key, expected.shape)
+        unreadable = session.get_one(WorkloadRow, WORKLOAD.key)
+        assert (unreadable.operator_key, unreadable.shape) == (None, None)

@@ -1,0 +1,63 @@
+"""Relatives: the tuned tasks of one operator, and their best trials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from service.store.best_schedules import BestScheduleRow
+from service.store.jobs import JobRow
+from service.store.targets import TargetRow
+from service.store.trials import TrialRow
+from service.store.workloads import WorkloadRow
+
+
+@dataclass(frozen=True)
+class TunedTask:
+    """A task with a best schedule; `shape` is what tells it from others of its operator."""
+
+    workload_key: str
+    target: str
+    shape: Mapping[str, Any]
+    run_secs: float
+
+
+def of_operator(session: Session, operator_key: str, label: str) -> list[TunedTask]:
+    """Return all tuned tasks of an operator on targets of one kind, in a fixed order."""
+    query = (
+        select(
+            BestScheduleRow.workload_key,
+            BestScheduleRow.target,
+            WorkloadRow.shape,
+            BestScheduleRow.run_secs,
+        )
+        .join(WorkloadRow, WorkloadRow.key == BestScheduleRow.workload_key)
+        .join(TargetRow, TargetRow.name == BestScheduleRow.target)
+        .where(WorkloadRow.operator_key == operator_key, TargetRow.label == label)
+        .order_by(BestScheduleRow.workload_key, BestScheduleRow.target)
+    )
+    return [TunedTask(*row) for row in session.execute(query)]
+
+
+def best_trials(session: Session, workload_key: str, target: str, *, limit: int) -> list[TrialRow]:
+    """Return the fastest trials of a task over all its jobs, each candidate once."""
+    query = (
+        select(TrialRow)
+        .join(JobRow, JobRow.id == TrialRow.job_id)
+        .where(
+            JobRow.workload_key == workload_key,
+            JobRow.target == target,
+            TrialRow.best_secs.is_not(None),
+        )
+        .order_by(TrialRow.best_secs, JobRow.created_at, TrialRow.number)
+    )
+    found: dict[str, TrialRow] = {}
+    for row in session.scalars(query.execution_options(yield_per=4 * limit)):
+        found.setdefault(row.candidate_key, row)
+        if len(found) == limit:
+            break
+    return list(found.values())

@@ -1,0 +1,106 @@
+"""What a job begins with: the model of its kind of target, and its relatives' schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from compiler.schedule.trace import Trace
+from compiler.script.parser import parse
+from compiler.target import Target
+from service.owner import Owner
+from service.store import leases, relatives, warm_starts
+from service.store.database import Database
+from service.store.jobs import JobRow
+from service.store.relatives import TunedTask
+from service.store.trials import TrialRow
+from service.store.warm_starts import WarmStartRow
+from service.store.workloads import WorkloadRow
+from tuner.candidate import Candidate
+from tuner.relatives.begin import BEST_OF_EACH, NUM_RELATIVES, Relative, refitted
+from tuner.relatives.shape import Shape, distance, shape_from_json, shape_of, target_distance
+from tuner.task import Task
+from tuner.warm_start import COLD, WarmStart
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A tuned task of the same operator, how far off it is, and its fastest trials."""
+
+    distance: float
+    tuned: TunedTask
+    task: Task
+    trials: Sequence[TrialRow]
+
+    @property
+    def relative(self) -> Relative:
+        """The task and its candidates, as the tuner takes them."""
+        return Relative(self.task, tuple(_candidate(t.sketch, t.trace) for t in self.trials))
+
+
+def begin(
+    database: Database,
+    owner: Owner,
+    job: JobRow,
+    task: Task,
+    rules: Collection[str] | None = None,
+) -> WarmStart:
+    """Return what a job begins with; if it is resumed, the same as at first.
+
+    Raises:
+        LeaseLostError: If the job begins, and `owner` no longer holds its lease.
+    """
+    with database.read() as session:
+        kept = warm_starts.find(session, job.id)
+        if kept is not None:
+            return _read(kept)
+        if job.num_measured:
+            return COLD  # begun by a version that knew no warm starts
+        near = nearest(session, shape_of(task.func), task.target)
+    fits = refitted(task, [n.relative for n in near], rules=rules)
+    candidates = [
+        {
+            "sketch": fit.candidate.sketch,
+            "trace": fit.candidate.trace.to_json(),
+            "distance": near[fit.relative].distance,
+            "job_id": str(near[fit.relative].trials[fit.rank].job_id),
+            "trial_number": near[fit.relative].trials[fit.rank].number,
+        }
+        for fit in fits
+    ]
+    with database.write() as session:
+        leases.owned(session, job.id, str(owner))
+        return _read(warm_starts.keep(session, job.id, candidates=candidates))
+
+
+def nearest(
+    session: Session, shape: Shape, target: Target, *, limit: int = NUM_RELATIVES
+) -> list[Neighbour]:
+    """Return the tuned tasks that are nearest to a shape on a target, the nearest first."""
+    tuned = relatives.of_operator(session, shape.operator, target.label)
+    ranked = sorted(((apart(shape, target, t), t) for t in tuned), key=lambda pair: pair[0])
+    return [_neighbour(session, far, task) for far, task in ranked[:limit]]
+
+
+def apart(shape: Shape, target: Target, tuned: TunedTask) -> float:
+    """Return how far a tuned task is from a shape on a target, in doublings."""
+    other = shape_from_json(shape.operator, tuned.shape)
+    return distance(shape, other) + target_distance(target, Target(tuned.target))
+
+
+def _neighbour(session: Session, far: float, tuned: TunedTask) -> Neighbour:
+    text = session.get_one(WorkloadRow, tuned.workload_key).script
+    trials = relatives.best_trials(session, tuned.workload_key, tuned.target, limit=BEST_OF_EACH)
+    return Neighbour(far, tuned, Task(parse(text), Target(tuned.target)), trials)
+
+
+def _read(row: WarmStartRow) -> WarmStart:
+    candidates = (_candidate(kept["sketch"], kept["trace"]) for kept in row.candidates)
+    return WarmStart(candidates=tuple(candidates))
+
+
+def _candidate(sketch: str, trace: dict[str, Any]) -> Candidate:
+    return Candidate(sketch, Trace.from_json(trace))
