@@ -21,12 +21,14 @@ class CostModelError(ValueError):
 class Samples:
     """Measured candidates of one task: a row of features and a time in seconds for each.
 
-    The time of a failure is infinite.
+    The time of a failure is infinite. `weights` says how much each row counts in training, 1 if
+    it is not given.
     """
 
     task_key: str
     features: FeatureMatrix
     run_secs: Scores
+    weights: Scores | None = None
 
     def __post_init__(self) -> None:
         """Hold the rows together."""
@@ -34,13 +36,15 @@ class Samples:
             raise ValueError(
                 f"{len(self.features)} rows of features for {len(self.run_secs)} run times"
             )
+        if self.weights is not None and len(self.weights) != len(self.run_secs):
+            raise ValueError(f"{len(self.weights)} weights for {len(self.run_secs)} run times")
 
 
 class CostModel(Protocol):
     """Predicts which candidates of a task are faster than others.
 
-    Two models with one seed that were told the same samples in the same order, in however many
-    calls, predict the same.
+    Two models with one seed and one base that were told the same samples in the same order, in
+    however many calls, predict the same.
     """
 
     @property
@@ -56,6 +60,14 @@ class CostModel(Protocol):
         """Return a score for each row: higher is faster, comparable within one task only.
 
         All scores are 0 as long as the model is not trained.
+        """
+        ...
+
+    def uncertainty(self, features: FeatureMatrix) -> Scores:
+        """Return how far each row's score may be off, in the unit of `predict`; never negative.
+
+        All are 0 as long as the model is not trained. It is a guess, good for ranking candidates
+        by how much there is to learn from them.
         """
         ...
 

@@ -9,28 +9,28 @@ objectives do with the tens to hundreds of samples that a job has (pairwise accu
 
 from __future__ import annotations
 
-import json
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
 import xgboost
 
+from tuner.cost_model import stored_model
 from tuner.cost_model.cost_model import CostModelError, Samples, Scores
-from tuner.space.features import NUM_FEATURES, SCHEMA_VERSION, FeatureMatrix
+from tuner.space.features import NUM_FEATURES, FeatureMatrix
 
-FORMAT = "loopwright-xgboost"
-FORMAT_VERSION = 1
 MIN_SAMPLES = 8
 """Fewer say nothing about hundreds of columns."""
-NUM_TREES = 100
+NUM_MEMBERS = 3
+"""Boosted on their own, from seeds of their own: where they differ, the model is not sure."""
+NUM_TREES = 40
+"""Of a member."""
 
 _PARAMETERS: dict[str, Any] = {
     "objective": "reg:squarederror",
     "tree_method": "hist",
     "max_bin": 32,
     "max_depth": 5,
-    "eta": 0.1,
+    "eta": 0.2,
     "min_child_weight": 1.0,
     "subsample": 0.8,
     "colsample_bytree": 0.4,
@@ -43,19 +43,26 @@ class XGBoostModel:
     """Scores candidates by boosted trees; see `CostModel`.
 
     A sample's label is its task's best time over its own, so 1 for the best and 0 for a failure.
+
+    Args:
+        base: A stored model (`to_bytes`) to start from: it predicts as that does until samples
+            come, and boosts on from it.
+
+    Raises:
+        CostModelError: If the base is no such model, damaged, or of other versions.
     """
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, base: bytes | None = None) -> None:
         self._seed = seed % (1 << 31)
         self._samples: list[Samples] = []
-        self._base: xgboost.Booster | None = None
-        self._booster: xgboost.Booster | None = None
+        self._base = [] if base is None else stored_model.decode(base)
+        self._members = self._base
         self._is_stale = False
 
     @property
     def is_trained(self) -> bool:
-        """Whether predictions mean anything: enough samples, or a loaded model."""
-        return self._base is not None or self._num_samples() >= MIN_SAMPLES
+        """Whether predictions mean anything: enough samples, or a base."""
+        return bool(self._base) or self._num_samples() >= MIN_SAMPLES
 
     def update(self, samples: Samples) -> None:
         """Take in samples; the next prediction trains on all of them."""
@@ -66,74 +73,62 @@ class XGBoostModel:
 
     def predict(self, features: FeatureMatrix) -> Scores:
         """Return a score for each row; higher is faster."""
-        _check_columns(features)
-        booster = self._trained()
-        if booster is None or not len(features):
-            return np.zeros(len(features))
-        scores: Scores = np.asarray(booster.inplace_predict(features), np.float64)
+        scores: Scores = self._opinions(features).mean(axis=0)
         return scores
 
+    def uncertainty(self, features: FeatureMatrix) -> Scores:
+        """Return the standard deviation of what the members say of each row."""
+        spread: Scores = self._opinions(features).std(axis=0)
+        return spread
+
     def to_bytes(self) -> bytes:
-        """Return a line of JSON that says what this is, then the trees in XGBoost's UBJSON.
+        """Return the trained model, without its samples, as `XGBoostModel(base=...)` reads it.
 
         Raises:
             CostModelError: If the model is not trained.
         """
-        booster = self._trained()
-        if booster is None:
+        members = self._trained()
+        if not members:
             raise CostModelError("a cost model without training has nothing to store")
-        trees = bytes(booster.save_raw("ubj"))
-        header = {**_header(), "sha256": sha256(trees).hexdigest()}
-        return json.dumps(header, sort_keys=True).encode() + b"\n" + trees
-
-    @classmethod
-    def from_bytes(cls, stored: bytes, seed: int = 0) -> XGBoostModel:
-        """Load what `to_bytes` returned; later updates add trees to it.
-
-        Raises:
-            CostModelError: If it is no such model, or of other versions than this program's.
-        """
-        header, newline, trees = stored.partition(b"\n")
-        try:
-            found = json.loads(header) if newline else None
-        except ValueError:
-            found = None
-        if not isinstance(found, dict) or found.get("format") != FORMAT:
-            raise CostModelError(f"expected a stored cost model, not {stored[:16]!r}...")
-        for key, wanted in _header().items():
-            if found.get(key) != wanted:
-                raise CostModelError(
-                    f"the stored cost model has {key} {found.get(key)!r}, this program has "
-                    f"{wanted!r}: train it anew"
-                )
-        # XGBoost trusts what it loads, so damage has to be found before.
-        if found.get("sha256") != sha256(trees).hexdigest():
-            raise CostModelError("the trees of the stored cost model are damaged")
-        booster = xgboost.Booster({"nthread": 1})
-        booster.load_model(bytearray(trees))
-        model = cls(seed)
-        model._base = model._booster = booster
-        return model
+        return stored_model.encode(members)
 
     def _num_samples(self) -> int:
         return sum(len(s.run_secs) for s in self._samples)
 
-    def _trained(self) -> xgboost.Booster | None:
-        if self._is_stale and self._num_samples() >= MIN_SAMPLES:
-            self._booster = self._fit()
-            self._is_stale = False
-        return self._booster
+    def _opinions(self, features: FeatureMatrix) -> Scores:
+        """Return the scores of each member, one row a member."""
+        _check_columns(features)
+        members = self._trained()
+        if not members or not len(features):
+            return np.zeros((1, len(features)))
+        return np.array([member.inplace_predict(features) for member in members], np.float64)
 
-    def _fit(self) -> xgboost.Booster:
+    def _trained(self) -> list[xgboost.Booster]:
+        if self._is_stale and self._num_samples() >= MIN_SAMPLES:
+            self._members = self._fit()
+            self._is_stale = False
+        return self._members
+
+    def _fit(self) -> list[xgboost.Booster]:
         rows = np.vstack([s.features for s in self._samples])
         best: dict[str, float] = {}
         for samples in self._samples:
             fastest = float(samples.run_secs.min())
             best[samples.task_key] = min(best.get(samples.task_key, np.inf), fastest)
         labels = np.concatenate([_labels(s, best[s.task_key]) for s in self._samples])
-        matrix = xgboost.QuantileDMatrix(rows, labels, max_bin=_PARAMETERS["max_bin"], nthread=1)
-        parameters = {**_PARAMETERS, "seed": self._seed}
-        return xgboost.train(parameters, matrix, NUM_TREES, xgb_model=self._base)
+        weights = np.concatenate([_weights(s) for s in self._samples])
+        matrix = xgboost.QuantileDMatrix(
+            rows, labels, weight=weights, max_bin=_PARAMETERS["max_bin"], nthread=1
+        )
+        return [
+            xgboost.train(
+                {**_PARAMETERS, "seed": self._seed + number},
+                matrix,
+                NUM_TREES,
+                xgb_model=self._base[number] if self._base else None,
+            )
+            for number in range(len(self._base) or NUM_MEMBERS)
+        ]
 
 
 def _labels(samples: Samples, best_secs: float) -> Scores:
@@ -143,13 +138,8 @@ def _labels(samples: Samples, best_secs: float) -> Scores:
     return labels
 
 
-def _header() -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "feature_schema": SCHEMA_VERSION,
-        "num_features": NUM_FEATURES,
-    }
+def _weights(samples: Samples) -> Scores:
+    return np.ones(len(samples.run_secs)) if samples.weights is None else samples.weights
 
 
 def _check_columns(features: FeatureMatrix) -> None:

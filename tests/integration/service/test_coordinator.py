@@ -131,7 +131,7 @@ def test_a_job_leaves_its_cost_model_and_how_well_it_predicted(database: Databas
     accuracy = newest.quality["pairwise_accuracy"]
     assert isinstance(accuracy, float)
     assert 0 <= accuracy <= 1
-    assert all(XGBoostModel.from_bytes(blob).is_trained for blob in stored)
+    assert all(XGBoostModel(base=blob).is_trained for blob in stored)
 
 
 def test_a_coordinator_that_stops_puts_its_job_back(database: Database) -> None:
