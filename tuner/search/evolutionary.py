@@ -7,18 +7,16 @@ mutation and crossover because they hold indices of options (see `tuner.space.kn
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.cost_model.cost_model import CostModel, Samples, Scores
-from tuner.search.random import draw_points, points_of
-from tuner.search.strategy import Proposal
-from tuner.space.design_space import DesignSpace, Point, distinct
-from tuner.space.features import FEATURE_NAMES, FeatureMatrix
+from tuner.cost_model.cost_model import Scores
+from tuner.search.known import Known, points_of, rows_of
+from tuner.search.random import draw_points
+from tuner.space.design_space import Point, distinct
 from tuner.space.knob import Ints
-from tuner.trial import Trial
+from tuner.space.sketch import Sketch
 
 POPULATION = 768
 GENERATIONS = 4
@@ -37,113 +35,63 @@ class _Scored:
     scores: Scores
 
 
-class EvolutionaryStrategy:
-    """Proposes what the model likes best; see `SearchStrategy`."""
+class Evolutionary:
+    """Proposes what the model likes best; see `Proposer`."""
 
-    def __init__(self, space: DesignSpace, seed: int, model: CostModel, task_key: str) -> None:
-        self._space = space
-        self._seed = seed
-        self._model = model
-        self._task_key = task_key
-        self._round = 0
-        self._secs: dict[Point, float] = {}
+    def propose(self, num: int, known: Known, rng: np.random.Generator) -> list[Point]:
+        """Return the points of the best scores, and some random ones, best first."""
+        num_random = max(1, round(num * RANDOM_SHARE)) if known.has_model else num // 2
+        chosen = _best(num - num_random, known, rng)
+        return chosen + draw_points(known.space, num - len(chosen), known.seen | set(chosen), rng)
 
-    def ask(self, num: int) -> list[Proposal]:
-        """Propose the candidates of the best scores, and some random ones, best first."""
-        rng = np.random.default_rng((self._seed, self._round))
-        num_random = max(1, round(num * RANDOM_SHARE)) if self._model.is_trained else num // 2
-        chosen = self._best(num - num_random, rng)
-        known = {p for p, _ in chosen} | set(self._secs)
-        drawn = draw_points(self._space, num - len(chosen), known, rng)
-        scored = chosen + [(p, self._score(p)) for p in drawn]
-        is_trained = self._model.is_trained
-        return [
-            Proposal(self._space.candidate(p), float(s) if is_trained else None) for p, s in scored
+
+def _best(num: int, known: Known, rng: np.random.Generator) -> list[Point]:
+    """Return the new points of the best scores that evolution comes across."""
+    found: list[tuple[float, Point]] = []
+    for sketch in range(len(known.space.sketches)):
+        evolved = _evolve(sketch, known, rng)
+        order = np.argsort(-evolved.scores, kind="stable")[: num + len(known.seen)]
+        points = points_of(sketch, evolved.rows[order])
+        fresh = [
+            (s, p)
+            for s, p in zip(evolved.scores[order].tolist(), points, strict=True)
+            if p not in known.seen
         ]
+        found += fresh[:num]
+    found.sort(key=lambda pair: -pair[0])
+    return [p for _, p in found[:num]]
 
-    def tell(self, trials: Sequence[Trial]) -> None:
-        """End a round: remember what was measured, and teach it to the model."""
-        self._round += 1
-        by_sketch: dict[int, list[tuple[Point, float]]] = {}
-        for trial in trials:
-            point = self._space.point(trial.candidate)
-            if point is not None:
-                self._secs[point] = trial.best_secs
-                by_sketch.setdefault(point.sketch, []).append((point, trial.best_secs))
-        for sketch, pairs in by_sketch.items():
-            rows = np.array([p.choices for p, _ in pairs], np.int64)
-            secs = np.array([s for _, s in pairs])
-            self._model.update(Samples(self._task_key, self._space.features(sketch, rows), secs))
 
-    def learned(self) -> bytes | None:
-        """Return the cost model as stored bytes, once it is trained."""
-        return self._model.to_bytes() if self._model.is_trained else None
-
-    def _best(self, num: int, rng: np.random.Generator) -> list[tuple[Point, float]]:
-        """Return the unmeasured points of the best scores that evolution comes across."""
-        found: list[tuple[float, Point]] = []
-        for sketch in range(len(self._space.sketches)):
-            seen = self._evolve(sketch, rng)
-            order = np.argsort(-seen.scores, kind="stable")[: num + len(self._secs)]
-            points = points_of(sketch, seen.rows[order])
-            fresh = [
-                (s, p)
-                for s, p in zip(seen.scores[order].tolist(), points, strict=True)
-                if p not in self._secs
-            ]
-            found += fresh[:num]
-        found.sort(key=lambda pair: -pair[0])
-        return [(p, s) for s, p in found[:num]]
-
-    def _evolve(self, sketch: int, rng: np.random.Generator) -> _Scored:
-        """Return every row that a few generations saw, with its score."""
-        size = max(POPULATION // len(self._space.sketches), 64)
-        elite = self._elite(sketch)[: size // 4]
-        rows = distinct(np.vstack([elite, self._space.draw(sketch, size - len(elite), rng)]))
-        seen = _Scored(rows, self._scores(sketch, rows))
-        if not len(rows):
-            return seen
-        for _ in range(GENERATIONS if self._model.is_trained else 0):
-            parents = _select(seen, size, rng)
-            children = self._space.keep(sketch, self._mutated(sketch, _crossed(parents, rng), rng))
-            every = distinct(np.vstack([seen.rows, children]))
-            fresh = every[len(seen.rows) :]
-            scores = np.concatenate([seen.scores, self._scores(sketch, fresh)])
-            seen = _Scored(every, scores)
+def _evolve(sketch: int, known: Known, rng: np.random.Generator) -> _Scored:
+    """Return every row that a few generations saw, with its score."""
+    space = known.space
+    size = max(POPULATION // len(space.sketches), 64)
+    rows = space.draw(sketch, size, rng)
+    if elite := known.ranked(sketch)[: min(ELITE, size // 4)]:
+        rows = np.vstack([rows_of(elite), rows[: size - len(elite)]])
+    seen = _Scored(distinct(rows), known.scores(sketch, distinct(rows)))
+    if not len(rows):
         return seen
-
-    def _elite(self, sketch: int) -> Ints:
-        own = [(s, p.choices) for p, s in self._secs.items() if p.sketch == sketch]
-        own = sorted((pair for pair in own if np.isfinite(pair[0])), key=lambda pair: pair[0])
-        width = len(self._space.sketches[sketch].knobs)
-        best = own[:ELITE]
-        return np.array([c for _, c in best], np.int64).reshape(len(best), width)
-
-    def _mutated(self, sketch: int, rows: Ints, rng: np.random.Generator) -> Ints:
-        """Change one knob in most rows."""
-        knobs = self._space.sketches[sketch].knobs
-        rows = rows.copy()
-        which = rng.integers(max(len(knobs), 1), size=len(rows))
-        dice = rng.random(len(rows))
-        for index, knob in enumerate(knobs):
-            steps = np.flatnonzero((which == index) & (dice < MUTATION / 2))
-            rows[steps, index] = knob.neighbours(rows[steps, index], rng)
-            jumps = np.flatnonzero((which == index) & (dice >= MUTATION / 2) & (dice < MUTATION))
-            rows[jumps, index] = rng.integers(len(knob.options), size=len(jumps))
-        return rows
-
-    def _scores(self, sketch: int, rows: Ints) -> Scores:
-        matrix = self._space.features(sketch, rows)
-        return self._model.predict(matrix) if self._model.is_trained else _estimates(matrix)
-
-    def _score(self, point: Point) -> float:
-        return float(self._scores(point.sketch, np.array([point.choices], np.int64))[0])
+    for _ in range(GENERATIONS if known.has_model else 0):
+        parents = _select(seen, size, rng)
+        mutated = _mutated(space.sketches[sketch], _crossed(parents, rng), rng)
+        every = distinct(np.vstack([seen.rows, space.keep(sketch, mutated)]))
+        fresh = every[len(seen.rows) :]
+        seen = _Scored(every, np.concatenate([seen.scores, known.scores(sketch, fresh)]))
+    return seen
 
 
-def _estimates(matrix: FeatureMatrix) -> Scores:
-    """Score by the roofline estimate, which is all there is before the first measurement."""
-    estimated: Scores = -matrix[:, FEATURE_NAMES.index("cycles.total")].astype(np.float64)
-    return estimated
+def _mutated(sketch: Sketch, rows: Ints, rng: np.random.Generator) -> Ints:
+    """Change one knob in most rows."""
+    rows = rows.copy()
+    which = rng.integers(max(len(sketch.knobs), 1), size=len(rows))
+    dice = rng.random(len(rows))
+    for index, knob in enumerate(sketch.knobs):
+        steps = np.flatnonzero((which == index) & (dice < MUTATION / 2))
+        rows[steps, index] = knob.neighbours(rows[steps, index], rng)
+        jumps = np.flatnonzero((which == index) & (dice >= MUTATION / 2) & (dice < MUTATION))
+        rows[jumps, index] = rng.integers(len(knob.options), size=len(jumps))
+    return rows
 
 
 def _select(seen: _Scored, num: int, rng: np.random.Generator) -> Ints:

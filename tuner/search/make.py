@@ -3,30 +3,51 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable, Collection
 
 from tuner.cost_model.xgboost_model import XGBoostModel
-from tuner.search.evolutionary import EvolutionaryStrategy
-from tuner.search.random import RandomStrategy
+from tuner.search.evolutionary import Evolutionary
+from tuner.search.random import Random
+from tuner.search.searcher import Proposer, Searcher
 from tuner.search.strategy import SearchStrategy
 from tuner.space.generate import design_space
 from tuner.task import Task
+from tuner.warm_start import COLD, WarmStart
 
-STRATEGIES = ("evolutionary", "random")
+_PROPOSERS: dict[str, Callable[[], Proposer]] = {
+    "evolutionary": Evolutionary,
+    "random": Random,
+}
+STRATEGIES = tuple(_PROPOSERS)
+_WITHOUT_MODEL = {"random"}
 
 
-def make_strategy(name: str, task: Task, seed: int) -> SearchStrategy:
+def make_strategy(
+    name: str,
+    task: Task,
+    seed: int,
+    warm_start: WarmStart = COLD,
+    rules: Collection[str] | None = None,
+) -> SearchStrategy:
     """Return a fresh strategy for a task.
 
+    Args:
+        warm_start: What to begin with.
+        rules: The names of the schedule rules that make the design space; None for all.
+
     Raises:
-        ValueError: If there is no strategy of that name.
+        ValueError: If there is no strategy, or no rule, of that name.
+        CostModelError: If the stored cost model can't be used.
     """
-    space = design_space(task)
-    match name:
-        case "evolutionary":
-            return EvolutionaryStrategy(space, seed, XGBoostModel(seed), task.key)
-        case "random":
-            return RandomStrategy(space, seed)
-        case _:
-            near = difflib.get_close_matches(name, STRATEGIES, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(STRATEGIES)}"
-            raise ValueError(f"unknown search strategy {name!r}: {hint}")
+    if name not in _PROPOSERS:
+        near = difflib.get_close_matches(name, STRATEGIES, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(STRATEGIES)}"
+        raise ValueError(f"unknown search strategy {name!r}: {hint}")
+    return Searcher(
+        _PROPOSERS[name](),
+        design_space(task, rules),
+        seed,
+        None if name in _WITHOUT_MODEL else XGBoostModel(seed, base=warm_start.cost_model),
+        task_key=task.key,
+        first=warm_start.candidates,
+    )

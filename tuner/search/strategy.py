@@ -12,7 +12,7 @@ from tuner.trial import Trial
 
 @dataclass(frozen=True)
 class Proposal:
-    """A candidate to measure, with the cost model's score if a trained model chose it."""
+    """A candidate to measure, with the cost model's score if a trained model was asked."""
 
     candidate: Candidate
     predicted: float | None = None
@@ -21,23 +21,25 @@ class Proposal:
 class SearchStrategy(Protocol):
     """Proposes candidates of one task, round by round.
 
-    What `ask` returns depends only on the task, the seed, and what was told, round by round: so a
-    search can be repeated from recorded measurements, and resumed in another process. `ask` twice
-    without a `tell` between gives the same proposals.
+    Asks and tells may come in any order, such as `ask, ask, tell, ask, tell`, so that a round is
+    prepared while another is measured. What `ask` returns depends only on the task, the seed, the
+    warm start, and the sequence of asks and tells up to then, with what was asked and told: so a
+    search is repeated from recorded measurements, and goes on in another process, if that sequence
+    is.
     """
 
     def ask(self, num: int) -> list[Proposal]:
-        """Propose up to `num` different candidates, none of which was told before.
+        """Propose up to `num` different candidates, none of which was proposed or told before.
 
         Fewer than `num` means that the space holds no more.
         """
         ...
 
     def tell(self, trials: Sequence[Trial]) -> None:
-        """End a round: take in what was measured in it, in the order of trial numbers.
+        """Take in what was measured, in the order of trial numbers.
 
-        Trials of sketches that the space does not have, such as the default schedule's, are only
-        remembered as measured.
+        Trials need not have been proposed. Those of sketches that the space does not have, such as
+        the default schedule's, change nothing.
         """
         ...
 

@@ -1,30 +1,118 @@
-"""What every search strategy must do, and what evolution adds."""
+"""Every search strategy keeps the contract, with and without a model; and what each one adds."""
 
 import numpy as np
 import pytest
 
 from compiler import ops
-from compiler.ir.program import PrimFunc
 from compiler.runtime.measurement import ErrorKind, Measurement
-from compiler.target import Target
-from tuner.candidate import Candidate, default_candidate
+from tests.contracts.search_strategy import (
+    MATMUL,
+    TARGET,
+    SearchStrategyContract,
+    ThoroughContract,
+    measured,
+)
+from tuner.candidate import Candidate
+from tuner.cost_model.cost_model import CostModelError, Samples
+from tuner.cost_model.xgboost_model import XGBoostModel
 from tuner.measurer.memory import MemoryMeasurer
-from tuner.search.evolutionary import EvolutionaryStrategy
+from tuner.search.evolutionary import Evolutionary
 from tuner.search.make import STRATEGIES, make_strategy
-from tuner.search.strategy import Proposal, SearchStrategy
+from tuner.search.random import Random
+from tuner.search.searcher import Proposer, Searcher
+from tuner.search.strategy import SearchStrategy
 from tuner.space.design_space import DesignSpace
 from tuner.space.features import FEATURE_NAMES
 from tuner.space.generate import design_space
-from tuner.space.static_filter import passes
 from tuner.task import Task
 from tuner.trial import Trial
 from tuner.tune import tune
+from tuner.warm_start import WarmStart
 
-TARGET = Target("cpu -mcpu=haswell -num-cores=1")
 COLUMN = FEATURE_NAMES.index("register_use")
 
 
-def cost(candidate: Candidate) -> float:
+@pytest.fixture(scope="module")
+def trained() -> bytes:
+    """A model that learned from another search."""
+    search = make_strategy("evolutionary", Task(ops.matmul(96, 96, 96), TARGET), 0)
+    for _ in range(3):
+        search.tell(measured(search.ask(16)))
+    learned = search.learned()
+    assert learned is not None
+    return learned
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+class TestNamed(SearchStrategyContract):
+    """As jobs use them: with a model that learns."""
+
+    @pytest.fixture(autouse=True)
+    def take_name(self, name: str) -> None:
+        self.name = name
+
+    def make(self, task: Task, seed: int, warm_start: WarmStart) -> SearchStrategy:
+        return make_strategy(self.name, task, seed, warm_start)
+
+
+class Oracle:
+    """A cost model that knows the answer: a feature; and keeps what it was told."""
+
+    def __init__(self, column: int = COLUMN) -> None:
+        self.told: list[Samples] = []
+        self._column = column
+
+    @property
+    def is_trained(self) -> bool:
+        return bool(self.told)
+
+    def update(self, samples: Samples) -> None:
+        self.told.append(samples)
+
+    def predict(self, features: np.ndarray) -> np.ndarray:
+        return features[:, self._column].astype(np.float64)
+
+    def uncertainty(self, features: np.ndarray) -> np.ndarray:
+        return np.full(len(features), 0.1)
+
+    def to_bytes(self) -> bytes:
+        return b""
+
+
+@pytest.mark.parametrize("proposer", [Evolutionary, Random])
+@pytest.mark.parametrize("model", [None, Oracle], ids=["without model", "with model"])
+class TestProposer(SearchStrategyContract, ThoroughContract):
+    """With a model that costs nothing, and with measurements only."""
+
+    @pytest.fixture(autouse=True)
+    def take_parts(self, proposer: type[Proposer], model: type[Oracle] | None) -> None:
+        self.proposer = proposer
+        self.model = model
+
+    def make(self, task: Task, seed: int, warm_start: WarmStart) -> SearchStrategy:
+        return Searcher(
+            self.proposer(),
+            design_space(task),
+            seed,
+            None if self.model is None else self.model(),
+            task_key=task.key,
+            first=warm_start.candidates,
+        )
+
+
+def test_an_unknown_strategy_is_refused_with_a_hint() -> None:
+    with pytest.raises(
+        ValueError, match=r"unknown search strategy .evolutionry.: did you mean .evo"
+    ):
+        make_strategy("evolutionry", MATMUL, 0)
+
+
+def test_a_stored_model_that_is_none_is_refused() -> None:
+    with pytest.raises(CostModelError):
+        make_strategy("evolutionary", MATMUL, 0, WarmStart(b"no model"))
+
+
+def tile_cost(candidate: Candidate) -> float:
     """Prefer 8 rows of 16 columns, and a deep inner reduction loop."""
     if len(candidate.trace.decisions) != 3:
         return 1.0
@@ -33,110 +121,17 @@ def cost(candidate: Candidate) -> float:
     return 1e-3 * (1 + sum(float(m * m) for m in misses))
 
 
-def measured(proposals: list[Proposal], start: int = 0) -> list[Trial]:
-    return [
-        Trial(start + n, p.candidate, Measurement((cost(p.candidate),)))
-        for n, p in enumerate(proposals)
-    ]
-
-
-def make(name: str, func: PrimFunc | None = None, seed: int = 0) -> SearchStrategy:
-    return make_strategy(name, Task(func or ops.matmul(64, 64, 64), TARGET), seed)
-
-
-def keys(proposals: list[Proposal]) -> list[str]:
-    return [p.candidate.key for p in proposals]
-
-
-@pytest.mark.parametrize("name", STRATEGIES)
-class TestEveryStrategy:
-    def test_it_proposes_as_many_as_asked_all_different(self, name: str) -> None:
-        assert len(set(keys(make(name).ask(16)))) == 16
-
-    def test_it_never_proposes_what_was_measured(self, name: str) -> None:
-        search = make(name)
-        seen: set[str] = set()
-        for _ in range(5):
-            proposals = search.ask(16)
-            assert seen.isdisjoint(keys(proposals))
-            seen |= set(keys(proposals))
-            search.tell(measured(proposals))
-
-    def test_asking_twice_gives_the_same(self, name: str) -> None:
-        search = make(name)
-        assert search.ask(8) == search.ask(8)
-        search.tell(measured(search.ask(16)))
-        assert search.ask(8) == search.ask(8)
-
-    def test_a_seed_decides(self, name: str) -> None:
-        assert make(name, seed=4).ask(8) == make(name, seed=4).ask(8)
-        assert make(name, seed=4).ask(8) != make(name, seed=5).ask(8)
-
-    def test_it_proposes_only_what_passes_the_filter(self, name: str) -> None:
-        space = design_space(Task(ops.matmul(64, 64, 64), TARGET))
-        search = make(name)
-        for _ in range(3):
-            proposals = search.ask(16)
-            for proposal in proposals:
-                point = space.point(proposal.candidate)
-                assert point is not None
-                row = np.array([point.choices])
-                assert passes(space.sketches[point.sketch], row, TARGET).all()
-            search.tell(measured(proposals))
-
-    def test_it_proposes_less_when_the_space_runs_out(self, name: str) -> None:
-        search = make(name, ops.relu(96))
-        first = search.ask(64)
-        assert 0 < len(first) < 64
-        search.tell(measured(first))
-        assert search.ask(64) == []
-
-    def test_foreign_trials_are_no_trouble(self, name: str) -> None:
-        search = make(name)
-        search.tell([Trial(0, default_candidate(), Measurement((1.0,)))])
-        assert len(search.ask(8)) == 8
-
-    def test_failures_are_no_trouble(self, name: str) -> None:
-        search = make(name)
-        for _ in range(3):
-            proposals = search.ask(16)
-            failed = Measurement(error=ErrorKind.CRASH)
-            search.tell([Trial(n, p.candidate, failed) for n, p in enumerate(proposals)])
-        assert len(search.ask(8)) == 8
-
-
 def test_evolution_finds_better_candidates_than_chance() -> None:
     task = Task(ops.matmul(1024, 960, 6), TARGET)
 
     def found(strategy: str, seed: int) -> float:
-        measurer = MemoryMeasurer(cost)
-        return tune(task, measurer=measurer, trials=96, seed=seed, strategy=strategy).best.best_secs
+        measurer = MemoryMeasurer(tile_cost)
+        return tune(task, measurer=measurer, trials=64, seed=seed, strategy=strategy).best.best_secs
 
-    seeds = range(5)
+    seeds = range(3)
     evolved = np.median([found("evolutionary", s) for s in seeds])
     drawn = np.median([found("random", s) for s in seeds])
     assert evolved < drawn
-
-
-class Oracle:
-    """A cost model that knows the answer, and counts what it was told."""
-
-    def __init__(self, column: int) -> None:
-        self.told = 0
-        self._column = column
-
-    @property
-    def is_trained(self) -> bool:
-        return self.told > 0
-
-    def update(self, samples: object) -> None:
-        self.told += 1
-
-    def predict(self, features: np.ndarray) -> np.ndarray:
-        return features[:, self._column].astype(np.float64)
-
-    def to_bytes(self) -> bytes:
-        return b""
 
 
 @pytest.fixture
@@ -144,9 +139,13 @@ def space() -> DesignSpace:
     return design_space(Task(ops.matmul(128, 128, 128), TARGET))
 
 
+def searcher(space: DesignSpace, model: Oracle) -> Searcher:
+    return Searcher(Evolutionary(), space, 0, model, task_key="task")
+
+
 def test_a_share_of_the_proposals_stays_random(space: DesignSpace) -> None:
     """The model may be wrong: it has to see what it does not like."""
-    search = EvolutionaryStrategy(space, 0, Oracle(COLUMN), "task")
+    search = searcher(space, Oracle(COLUMN))
     search.tell(measured(search.ask(16)))
     scores = [p.predicted or 0.0 for p in search.ask(16)]
     chosen, drawn = scores[:14], scores[14:]
@@ -155,7 +154,7 @@ def test_a_share_of_the_proposals_stays_random(space: DesignSpace) -> None:
 
 def test_proposals_climb_what_the_model_predicts(space: DesignSpace) -> None:
     column = 20
-    search = EvolutionaryStrategy(space, 0, Oracle(column), "task")
+    search = searcher(space, Oracle(column))
     search.tell(measured(search.ask(16)))
     best = max(p.predicted or 0.0 for p in search.ask(16))
     rng = np.random.default_rng(1)
@@ -165,20 +164,36 @@ def test_proposals_climb_what_the_model_predicts(space: DesignSpace) -> None:
     assert best >= drawn
 
 
-def test_failures_teach_the_model_the_worst_time(space: DesignSpace) -> None:
-    told: list[float] = []
-
-    class Recorder(Oracle):
-        def update(self, samples: object) -> None:
-            super().update(samples)
-            told.extend(samples.run_secs.tolist())  # type: ignore[attr-defined]
-
-    search = EvolutionaryStrategy(space, 0, Recorder(COLUMN), "task")
-    first, second = search.ask(2)
+def test_failures_teach_the_model_the_worst_time_and_lost_workers_nothing(
+    space: DesignSpace,
+) -> None:
+    model = Oracle(COLUMN)
+    search = searcher(space, model)
+    fast, slow, lost = (p.candidate for p in search.ask(3))
     search.tell(
         [
-            Trial(0, first.candidate, Measurement((0.5, 0.25))),
-            Trial(1, second.candidate, Measurement(error=ErrorKind.TIMEOUT)),
+            Trial(0, fast, Measurement((0.5, 0.25))),
+            Trial(1, slow, Measurement(error=ErrorKind.TIMEOUT)),
+            Trial(2, lost, Measurement(error=ErrorKind.WORKER_LOST)),
         ]
     )
+    told = [secs for samples in model.told for secs in samples.run_secs.tolist()]
     assert sorted(told) == [0.25, float("inf")]
+
+
+def test_a_random_search_has_no_model() -> None:
+    search = make_strategy("random", MATMUL, 0)
+    search.tell(measured(search.ask(32)))
+    assert search.learned() is None
+    assert all(p.predicted is None for p in search.ask(8))
+
+
+def test_a_stored_model_goes_on_learning(trained: bytes) -> None:
+    search = make_strategy("evolutionary", MATMUL, 0, WarmStart(trained))
+    first = search.ask(16)
+    assert all(p.predicted is not None for p in first), "it knows something from the start"
+    search.tell(measured(first))
+    learned = search.learned()
+    assert learned is not None
+    assert learned != trained
+    XGBoostModel(base=learned)

@@ -1,0 +1,81 @@
+"""The search strategy that all strategies are: a memory, a warm start, and a way to propose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from tuner.candidate import Candidate
+from tuner.cost_model.cost_model import CostModel
+from tuner.search.known import Known, rows_of
+from tuner.search.strategy import Proposal
+from tuner.space.design_space import DesignSpace, Point
+from tuner.trial import Trial
+
+
+class Proposer(Protocol):
+    """One idea of where to look next."""
+
+    def propose(self, num: int, known: Known, rng: np.random.Generator) -> list[Point]:
+        """Return up to `num` different points that are not in `known.seen`.
+
+        Fewer than `num` means that the space holds no more. What is random comes from `rng`.
+        """
+        ...
+
+
+class Searcher:
+    """Proposes what a warm start holds, then what a proposer finds; see `SearchStrategy`.
+
+    Args:
+        model: What is told of measurements, and asked what to expect; None to do without.
+        first: Candidates to propose before others; those outside the space are left out.
+    """
+
+    def __init__(
+        self,
+        proposer: Proposer,
+        space: DesignSpace,
+        seed: int,
+        model: CostModel | None,
+        *,
+        task_key: str,
+        first: Iterable[Candidate] = (),
+    ) -> None:
+        self._proposer = proposer
+        self._seed = seed
+        self._num_asks = 0
+        self._known = Known(space, model, task_key)
+        points = (space.point(candidate) for candidate in first)
+        self._first = list(dict.fromkeys(point for point in points if point is not None))
+
+    def ask(self, num: int) -> list[Proposal]:
+        """Propose up to `num` new candidates."""
+        rng = np.random.default_rng((self._seed, self._num_asks))
+        self._num_asks += 1
+        seen = self._known.seen
+        self._first = [point for point in self._first if point not in seen]
+        chosen, self._first = self._first[:num], self._first[num:]
+        seen.update(chosen)
+        if len(chosen) < num:
+            found = self._proposer.propose(num - len(chosen), self._known, rng)
+            assert seen.isdisjoint(found), "a proposer finds what is new"
+            seen.update(found)
+            chosen = chosen + found
+        return [self._proposal(point) for point in chosen]
+
+    def tell(self, trials: Sequence[Trial]) -> None:
+        """Remember what was measured, and teach it to the model."""
+        self._known.measured(trials)
+
+    def learned(self) -> bytes | None:
+        """Return the cost model as stored bytes, once it is trained."""
+        return self._known.learned()
+
+    def _proposal(self, point: Point) -> Proposal:
+        candidate = self._known.space.candidate(point)
+        if not self._known.has_model:
+            return Proposal(candidate)
+        return Proposal(candidate, float(self._known.scores(point.sketch, rows_of([point]))[0]))
