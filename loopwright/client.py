@@ -115,8 +115,13 @@ class Client:
         trials: int = 200,
         seed: int = 0,
         strategy: str = "evolutionary",
+        warm_start: bool = True,
     ) -> JobHandle:
         """Submit a tuning job and return at once; it is submitted once, however often we retry.
+
+        Args:
+            warm_start: Whether to begin with what the server knows of other shapes of the operator,
+                and with its cost model. Without, the search depends on the seed alone.
 
         Raises:
             InvalidRequestError: If the server does not understand the workload, the target or a
@@ -130,6 +135,7 @@ class Client:
             trials=trials,
             seed=seed,
             strategy=strategy,
+            warm_start=warm_start,
         )
         response = self._connection.post("/jobs", request, headers={"Idempotency-Key": uuid4().hex})
         return JobHandle(self._connection, read(JobRead, response).id)

@@ -95,6 +95,7 @@ class JobCreate(Request):
     trials: int = Field(ge=1, le=MAX_TRIALS)
     seed: int = Field(default=0, ge=0, le=MAX_SEED)
     strategy: Strategy = Strategy.EVOLUTIONARY
+    warm_start: bool = True  # begin with the cost model, and with schedules of other shapes
 
 
 class ScheduleQuery(Request):

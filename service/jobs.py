@@ -10,7 +10,7 @@ from loopwright.models import JobCreate, JobRead, JobState, Page, TrialRead
 from service import paging
 from service.errors import Flaw, InvalidRequestError
 from service.intake import read_target, read_workload
-from service.store import idempotency, jobs, targets, trials, workloads
+from service.store import idempotency, jobs, targets, trials, warm_starts, workloads
 from service.store.database import Database
 from service.store.jobs import NewJob
 
@@ -50,6 +50,8 @@ def submit_job(
                 strategy=request.strategy,
             ),
         )
+        if not request.warm_start:
+            warm_starts.keep(session, row.id)
         if idempotency_key is not None:
             idempotency.remember(session, idempotency_key, content, row.id)
         return jobs.read(row), True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy.orm import Session
 
@@ -17,10 +18,10 @@ from service.store.database import Database
 from service.store.jobs import JobRow
 from service.store.relatives import TunedTask
 from service.store.trials import TrialRow
-from service.store.warm_starts import WarmStartRow
+from service.store.warm_starts import WarmCandidateRow
 from service.store.workloads import WorkloadRow
 from tuner.candidate import Candidate
-from tuner.relatives.begin import BEST_OF_EACH, NUM_RELATIVES, Relative, refitted
+from tuner.relatives.begin import BEST_OF_EACH, NUM_RELATIVES, Refitted, Relative, refitted
 from tuner.relatives.shape import Shape, distance, shape_from_json, shape_of, target_distance
 from tuner.task import Task
 from tuner.warm_start import COLD, WarmStart
@@ -54,26 +55,17 @@ def begin(
         LeaseLostError: If the job begins, and `owner` no longer holds its lease.
     """
     with database.read() as session:
-        kept = warm_starts.find(session, job.id)
-        if kept is not None:
-            return _read(kept)
+        if warm_starts.find(session, job.id) is not None:
+            return _kept(session, job.id)
         if job.num_measured:
             return COLD  # begun by a version that knew no warm starts
         near = nearest(session, shape_of(task.func), task.target)
     fits = refitted(task, [n.relative for n in near], rules=rules)
-    candidates = [
-        {
-            "sketch": fit.candidate.sketch,
-            "trace": fit.candidate.trace.to_json(),
-            "distance": near[fit.relative].distance,
-            "job_id": str(near[fit.relative].trials[fit.rank].job_id),
-            "trial_number": near[fit.relative].trials[fit.rank].number,
-        }
-        for fit in fits
-    ]
+    rows = [_row(job.id, position, fit, near[fit.relative]) for position, fit in enumerate(fits)]
     with database.write() as session:
         leases.owned(session, job.id, str(owner))
-        return _read(warm_starts.keep(session, job.id, candidates=candidates))
+        warm_starts.keep(session, job.id, candidates=rows)
+        return _kept(session, job.id)
 
 
 def nearest(
@@ -97,9 +89,24 @@ def _neighbour(session: Session, far: float, tuned: TunedTask) -> Neighbour:
     return Neighbour(far, tuned, Task(parse(text), Target(tuned.target)), trials)
 
 
-def _read(row: WarmStartRow) -> WarmStart:
-    candidates = (_candidate(kept["sketch"], kept["trace"]) for kept in row.candidates)
-    return WarmStart(candidates=tuple(candidates))
+def _row(job_id: UUID, position: int, fit: Refitted, near: Neighbour) -> WarmCandidateRow:
+    trial = near.trials[fit.rank]
+    return WarmCandidateRow(
+        job_id=job_id,
+        position=position,
+        candidate_key=fit.candidate.key,
+        sketch=fit.candidate.sketch,
+        trace=fit.candidate.trace.to_json(),
+        distance=near.distance,
+        source_job_id=trial.job_id,
+        source_number=trial.number,
+        source_rank=fit.rank,
+    )
+
+
+def _kept(session: Session, job_id: UUID) -> WarmStart:
+    rows = warm_starts.candidates(session, job_id)
+    return WarmStart(candidates=tuple(_candidate(row.sketch, row.trace) for row in rows))
 
 
 def _candidate(sketch: str, trace: dict[str, Any]) -> Candidate:

@@ -25,7 +25,6 @@ def upgrade() -> None:
         "warm_starts",
         sa.Column("job_id", sa.Uuid(), nullable=False),
         sa.Column("cost_model_id", sa.Integer()),
-        sa.Column("candidates", sa.JSON(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name="fk_warm_starts_job_id"),
         sa.ForeignKeyConstraint(
@@ -33,11 +32,33 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("job_id", name="pk_warm_starts"),
     )
+    op.create_table(
+        "warm_candidates",
+        sa.Column("job_id", sa.Uuid(), nullable=False),
+        sa.Column("position", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("candidate_key", sa.String(64), nullable=False),
+        sa.Column("sketch", sa.String(255), nullable=False),
+        sa.Column("trace", sa.JSON(), nullable=False),
+        sa.Column("distance", sa.Double(), nullable=False),
+        sa.Column("source_job_id", sa.Uuid(), nullable=False),
+        sa.Column("source_number", sa.Integer(), nullable=False),
+        sa.Column("source_rank", sa.Integer(), nullable=False),
+        sa.ForeignKeyConstraint(
+            ["job_id"], ["warm_starts.job_id"], name="fk_warm_candidates_job_id"
+        ),
+        sa.ForeignKeyConstraint(
+            ["source_job_id", "source_number"],
+            ["trials.job_id", "trials.number"],
+            name="fk_warm_candidates_source_job_id_source_number",
+        ),
+        sa.PrimaryKeyConstraint("job_id", "position", name="pk_warm_candidates"),
+    )
     _fill_shapes()
 
 
 def downgrade() -> None:
     """Drop what was added."""
+    op.drop_table("warm_candidates")
     op.drop_table("warm_starts")
     op.drop_index("ix_jobs_workload_key_target", table_name="jobs")
     op.drop_index("ix_workloads_operator_key", table_name="workloads")

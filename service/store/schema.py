@@ -28,6 +28,7 @@ ROWS = (
     events.EventRow,
     cost_models.CostModelRow,
     warm_starts.WarmStartRow,
+    warm_starts.WarmCandidateRow,
     workers.WorkerRow,
     idempotency.IdempotencyKeyRow,
     artifacts.ArtifactRow,

@@ -1,0 +1,129 @@
+"""What jobs begin with, over a real database and design spaces."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+
+from compiler.runtime.measurement import ErrorKind, Measurement
+from loopwright.models import JobCreate, Workload
+from service.errors import LeaseLostError
+from service.jobs import submit_job
+from service.owner import Owner
+from service.store import leases, warm_starts
+from service.store.database import Database
+from service.store.jobs import JobRow
+from service.store.sql_store import SqlStore
+from service.warm_start import begin
+from tests.integration.service.tuned import task_of, tuned
+from tuner.candidate import default_candidate
+from tuner.relatives.begin import BEST_OF_EACH
+from tuner.space.generate import design_space
+from tuner.trial import Trial
+from tuner.warm_start import COLD
+
+SPEC = "matmul:96,96,96"
+OWNER = Owner.here()
+
+
+@pytest.fixture
+def relatives(database: Database) -> dict[str, UUID]:
+    """Three shapes of the operator, the third the farthest, and one of another."""
+    specs = ("matmul:96,96,48", "matmul:96,24,96", "matmul:12,12,96", "dense:96,96,96")
+    return {spec: tuned(database, spec)[0] for spec in specs}
+
+
+def claimed(database: Database, spec: str = SPEC, *, warm_start: bool = True) -> JobRow:
+    target = task_of(spec).target.name
+    request = JobCreate(
+        workload=Workload(operator=spec), target=target, trials=64, warm_start=warm_start
+    )
+    job_id = submit_job(database, request)[0].id
+    with database.write() as session:
+        while (job := leases.claim(session, OWNER)) is not None:
+            if job.id == job_id:
+                return job
+    raise AssertionError("the job is not there")
+
+
+def test_the_best_of_the_nearest_comes_first(
+    database: Database, relatives: dict[str, UUID]
+) -> None:
+    job, task = claimed(database), task_of(SPEC)
+    found = begin(database, OWNER, job, task)
+    with database.read() as session:
+        rows = warm_starts.candidates(session, job.id)
+    assert [c.key for c in found.candidates] == [row.candidate_key for row in rows]
+    assert (rows[0].source_job_id, rows[0].source_number) == (relatives["matmul:96,96,48"], 1)
+    assert rows[0].distance == 1.0
+    assert {row.source_job_id for row in rows} == {
+        job_id for spec, job_id in relatives.items() if spec.startswith("matmul")
+    }
+    assert {row.source_rank for row in rows} <= set(range(BEST_OF_EACH))
+    space = design_space(task)
+    assert all(space.point(candidate) is not None for candidate in found.candidates)
+
+
+def test_a_resumed_job_begins_with_the_same(database: Database, relatives: dict[str, UUID]) -> None:
+    job, task = claimed(database), task_of(SPEC)
+    first = begin(database, OWNER, job, task)
+    assert first != COLD
+    tuned(database, "matmul:96,96,95")
+    assert begin(database, OWNER, job, task) == first
+    assert begin(database, OWNER, claimed(database), task) != first
+
+
+def test_without_relatives_a_job_begins_with_nothing(database: Database) -> None:
+    tuned(database, "dense:96,96,96")
+    job = claimed(database)
+    assert begin(database, OWNER, job, task_of(SPEC)) == COLD
+    tuned(database, "matmul:96,96,48")
+    assert begin(database, OWNER, job, task_of(SPEC)) == COLD, "that came later"
+
+
+def test_a_job_may_want_to_begin_with_nothing(
+    database: Database, relatives: dict[str, UUID]
+) -> None:
+    assert begin(database, OWNER, claimed(database, warm_start=False), task_of(SPEC)) == COLD
+
+
+def test_a_job_of_an_older_version_goes_on_as_it_began(
+    database: Database, relatives: dict[str, UUID]
+) -> None:
+    job, task = claimed(database), task_of(SPEC)
+    trial = Trial(0, default_candidate(), Measurement((1.0,)))
+    SqlStore(database).add(str(job.id), task, [trial])
+    with database.read() as session:
+        resumed = session.get_one(JobRow, job.id)
+    assert begin(database, OWNER, resumed, task) == COLD
+
+
+def test_who_lost_the_job_does_not_begin_it(database: Database) -> None:
+    job = claimed(database)
+    with pytest.raises(LeaseLostError):
+        begin(database, Owner.here(), job, task_of(SPEC))
+    with database.read() as session:
+        assert warm_starts.find(session, job.id) is None
+
+
+def test_what_became_of_a_relatives_best_is_known(
+    database: Database, relatives: dict[str, UUID]
+) -> None:
+    job, task = claimed(database), task_of(SPEC)
+    first, second, *_ = begin(database, OWNER, job, task).candidates
+    trials = [
+        Trial(1, first, Measurement((0.5,))),
+        Trial(2, second, Measurement(error=ErrorKind.CRASH)),
+        Trial(3, default_candidate(), Measurement((0.25,))),
+    ]
+    SqlStore(database).add(str(job.id), task, trials)
+    label = task.target.label
+    with database.read() as session:
+        rows = warm_starts.candidates(session, job.id)
+        assert (rows[0].source_rank, rows[1].source_rank) == (0, 0)
+        found = warm_starts.outcomes(session, label)
+        assert [(o.distance, o.loss) for o in found] == [(1.0, 0.5), (rows[1].distance, 1.0)]
+        key = session.get_one(JobRow, job.id).workload_key
+        assert warm_starts.outcomes(session, label, key) == [], "no operator has that key"
+        assert warm_starts.outcomes(session, "cpu/other") == []

@@ -1,0 +1,53 @@
+"""Tasks that were tuned, by times that a test made up."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import numpy as np
+
+from compiler.ops.spec import from_spec
+from compiler.runtime.measurement import Measurement
+from compiler.target import Target
+from loopwright.models import JobCreate, Workload
+from service.jobs import submit_job
+from service.store.database import Database
+from service.store.sql_store import SqlStore
+from tuner.candidate import Candidate, default_candidate
+from tuner.relatives.begin import BEST_OF_EACH
+from tuner.space.design_space import DesignSpace, Point
+from tuner.space.generate import design_space
+from tuner.task import Task
+from tuner.trial import Trial
+
+
+def task_of(spec: str, target: str = "cpu -num-cores=1") -> Task:
+    return Task(from_spec(spec), Target(target))
+
+
+def some_candidates(space: DesignSpace, num: int) -> list[Candidate]:
+    """Return candidates of a space, of each sketch in turn."""
+    rng = np.random.default_rng(0)
+    each = [space.draw(index, num, rng) for index in range(len(space.sketches))]
+    found = [
+        space.candidate(Point(index, tuple(rows[n].tolist())))
+        for n in range(num)
+        for index, rows in enumerate(each)
+        if n < len(rows)
+    ]
+    return found[:num]
+
+
+def tuned(database: Database, spec: str, *, best_secs: float = 0.25) -> tuple[UUID, list[Trial]]:
+    """Keep a job of `spec` whose trial 1 is the fastest, then 2, and so on; the default is last."""
+    task = task_of(spec)
+    request = JobCreate(workload=Workload(operator=spec), target=task.target.name, trials=16)
+    job_id = submit_job(database, request)[0].id
+    candidates = some_candidates(design_space(task), 2 * BEST_OF_EACH)
+    trials = [
+        Trial(number, candidate, Measurement((best_secs * 2 ** ((number - 1) / 4),)))
+        for number, candidate in enumerate(candidates, 1)
+    ]
+    slow = Trial(0, default_candidate(), Measurement((32 * best_secs,)))
+    SqlStore(database).add(str(job_id), task, [slow, *trials])
+    return job_id, [slow, *trials]
