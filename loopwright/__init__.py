@@ -115,7 +115,7 @@ _MODULES = {"ops": "compiler.ops", "script": "loopwright.script", "te": "compile
 _HOMES = {
     "compiler.driver": ("BuildError", "build", "lower"),
     "compiler.ir.flops": ("flops",),
-    "compiler.ir.nodes": ("IRModule", "PrimFunc"),
+    "compiler.ir.program": ("IRModule", "PrimFunc"),
     "compiler.ir.oracle": ("random_inputs",),
     "compiler.ir.structural": ("structural_equal", "structural_hash"),
     "compiler.ir.verify": ("VerifyError",),
