@@ -6,14 +6,18 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from threading import Event, Lock, Thread
 from time import monotonic
+from typing import TypeVar
 
 import structlog
 
 from compiler.runtime.measurement import Measurement
 from service.store import workers
 from service.store.database import Database
+from workers.compare import CompareRequest
 from workers.engine import Engine
 from workers.request import MeasureRequest
+
+ItemT = TypeVar("ItemT")
 
 _log = structlog.get_logger()
 
@@ -47,9 +51,16 @@ class EmbeddedWorkers:
 
     def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
         """Yield the index of each of the request's traces with its measurement."""
+        return self._results(lambda engine: engine.measure(request))
+
+    def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
+        """Yield rounds, each with a measurement of each of the request's traces."""
+        return self._results(lambda engine: engine.compare(request))
+
+    def _results(self, ask: Callable[[Engine], Iterator[ItemT]]) -> Iterator[ItemT]:
         engine = self._running()
         try:
-            yield from engine.measure(request)
+            yield from ask(engine)
         except Exception:
             self._drop(engine)
             raise

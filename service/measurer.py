@@ -10,6 +10,7 @@ from compiler.ir.printer import script
 from compiler.runtime.measurement import Measurement
 from tuner.candidate import Candidate
 from tuner.task import Task
+from workers.compare import CompareRequest
 from workers.request import Limits, MeasureRequest
 
 
@@ -20,9 +21,13 @@ class Measuring(Protocol):
         """Yield the index of each of the request's traces with its measurement."""
         ...
 
+    def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
+        """Yield rounds, each with a measurement of each of the request's traces."""
+        ...
+
 
 class WorkerMeasurer:
-    """Has candidates measured by workers; see `tuner.measurer.Measurer`.
+    """Has candidates measured by workers; it is the tuner's `Measurer` and its `Comparer`.
 
     Args:
         limits: What a candidate may take; by default what `workers` thinks right.
@@ -46,3 +51,19 @@ class WorkerMeasurer:
             limits=self._limits,
         )
         yield from self._workers.measure(request)
+
+    def compare(
+        self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int
+    ) -> Iterator[Sequence[Measurement]]:
+        """Yield rounds: a measurement of each candidate."""
+        if not candidates:
+            return
+        request = CompareRequest(
+            workload=script(task.func),
+            target=task.target.name,
+            traces=tuple(json.dumps(c.trace.to_json()) for c in candidates),
+            num_rounds=num_rounds,
+            seed=seed,
+            limits=self._limits,
+        )
+        yield from self._workers.compare(request)

@@ -1,8 +1,8 @@
 """The disposable child: `python -m workers.child PARENT REQUESTS RESULTS SLOT...`.
 
-It measures one candidate after the other, and may die of any of them. It reads requests from one
-pipe and writes phases and measurements to another; see `workers.frames`. Slots are memory files for
-what should outlive it; see `workers.shelf`.
+It measures one candidate after the other, or a few side by side, and may die of any of them. It
+reads requests from one pipe and writes phases and measurements to another; see `workers.frames`.
+Slots are memory files for what should outlive it; see `workers.shelf`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import sys
 
 from compiler.driver import toolchain
 from compiler.target import Target
+from workers.compare import Build, CompareRequest
 from workers.frames import FrameDecoder, Message, encode
-from workers.measure import Bench, Build, build_candidate
+from workers.measure import Bench, build_candidate
 from workers.parent_death import die_with_parent
 from workers.phase import Phase
 from workers.request import Limits, MeasureRequest
@@ -39,8 +40,8 @@ def main(build: Build = build_candidate) -> None:
         while content:
             content = content[os.write(results, content) :]
 
-    def announce(phase: Phase) -> None:
-        say({"phase": phase})
+    def announce(phase: Phase, place: int | None = None) -> None:
+        say({"phase": phase, "place": place})
 
     label = Target("cpu").label
     host = {"label": label, "toolchain": toolchain(), "resident_bytes": resident_bytes}
@@ -48,6 +49,13 @@ def main(build: Build = build_candidate) -> None:
     decoder = FrameDecoder()
     while content := os.read(requests, _READ_BYTES):
         for message in decoder.feed(content):
+            if CompareRequest.is_in(message):
+                rounds = CompareRequest.from_json(message)
+                _limit_memory(own_bytes + (rounds.limits or Limits()).memory_bytes)
+                for told in bench.compare(rounds, announce):
+                    say(told)
+                say({"done": True, "peak_bytes": _peak_bytes()})
+                continue
             request = MeasureRequest.from_json(message)
             _limit_memory(own_bytes + (request.limits or Limits()).memory_bytes)
             found = bench.measure(request, announce)

@@ -1,7 +1,8 @@
 """The engine on dask.distributed; the one module that imports it.
 
 Dask holds no more batches than its slots can take now, is told nothing but text, and runs nothing
-but `workers.slot.measure_batch`: candidates live and die in that process's child.
+but `measure_batch` and `compare_batch` of `workers.slot`: candidates live and die in that process's
+child.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from __future__ import annotations
 import json
 import logging
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from queue import Empty, SimpleQueue
 from threading import Event
 from time import monotonic
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import dask
 from distributed import Client, Future, LocalCluster, Nanny
@@ -26,8 +27,11 @@ from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target import Target
 from workers import slot
 from workers.batches import BatchSizer
+from workers.compare import CompareRequest
 from workers.engine import EngineClosedError, EngineStartError, NoWorkerError, WorkerFacts
 from workers.request import MeasureRequest
+
+ItemT = TypeVar("ItemT")
 
 _MAX_RESUBMISSIONS = 3
 # Batches in flight for each slot: one that runs, one that waits.
@@ -57,6 +61,10 @@ _SETTINGS = {
     # Else these would be set in this very process.
     "distributed.nanny.pre-spawn-environ": {},
 }
+
+
+class LostBatchError(RuntimeError):
+    """The worker vanished with what it was to do."""
 
 
 class DaskEngine:
@@ -113,17 +121,32 @@ class DaskEngine:
             NoWorkerError: If no worker serves the target.
             EngineClosedError: If the engine is closed, now or meanwhile.
         """
-        label = Target(request.target).label
-        if label != self._slots.label:
-            raise NoWorkerError(
-                f"no worker serves {label}, which {request.target!r} needs:"
-                f" there is {self._slots.label}"
-            )
+        self._check_label(request.target)
         run = _Run(self._slots, request)
         try:
             yield from run.results()
         finally:
             run.abandon()
+
+    def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
+        """Yield rounds, each measured by one worker: a measurement of each trace.
+
+        Raises:
+            NoWorkerError: If no worker serves the target, or all that tried were lost.
+            EngineClosedError: If the engine is closed, now or meanwhile.
+        """
+        self._check_label(request.target)
+        num_losses = 0
+        while request.first_round < request.num_rounds:
+            try:
+                rounds = self._slots.compare(request)
+            except LostBatchError as error:
+                num_losses += 1
+                if num_losses > _MAX_RESUBMISSIONS:
+                    raise NoWorkerError(f"workers were lost {num_losses} times: {error}") from error
+                continue
+            yield from rounds
+            request = replace(request, first_round=request.first_round + len(rounds))
 
     def workers(self) -> list[WorkerFacts]:
         """Return the workers that are there now, by name; none once it is closed."""
@@ -131,6 +154,13 @@ class DaskEngine:
             return self._slots.workers()
         except EngineClosedError:
             return []
+
+    def _check_label(self, target: str) -> None:
+        label = Target(target).label
+        if label != self._slots.label:
+            raise NoWorkerError(
+                f"no worker serves {label}, which {target!r} needs: there is {self._slots.label}"
+            )
 
     def close(self) -> None:
         """End the workers; a second call does nothing. What is under way is abandoned."""
@@ -152,17 +182,53 @@ class _Slots:
         self.is_closed = Event()
         self._order = count()
 
-    def submit(self, request: MeasureRequest) -> Future[str]:
-        """Have a batch measured by whichever slot is free first."""
+    def submit(
+        self, act: Callable[[str], str], request: MeasureRequest | CompareRequest
+    ) -> Future[str]:
+        """Have a request answered by whichever slot is free first."""
         with self._open():
             return self.client.submit(
-                slot.measure_batch,
+                act,
                 json.dumps(request.to_json()),
                 pure=False,
                 retries=0,
                 priority=-next(self._order),  # equal priorities are not first come, first served
                 resources={self.label: 1},
             )
+
+    def compare(self, request: CompareRequest) -> list[list[Measurement]]:
+        """Return the first rounds of a request, at least one.
+
+        Raises:
+            LostBatchError: If the worker was lost.
+        """
+        done: SimpleQueue[None] = SimpleQueue()
+        future = self.submit(slot.compare_batch, request)
+        future.add_done_callback(lambda _: done.put(None))
+        try:
+            self.next_of(done)
+            rounds = json.loads(future.result())
+        except (NoWorkerError, EngineClosedError):
+            raise
+        except Exception as error:
+            self.raise_if_closed()
+            raise LostBatchError(repr(error)) from error
+        finally:
+            future.release()
+        return [[Measurement.from_json(obj) for obj in measured] for measured in rounds]
+
+    def next_of(self, done: SimpleQueue[ItemT]) -> ItemT:
+        """Wait for something in a queue, as long as there is a worker that may put it there."""
+        seen_at = monotonic()
+        while True:
+            self.raise_if_closed()
+            try:
+                return done.get(timeout=_POLL_SECS)
+            except Empty:
+                if self.workers():
+                    seen_at = monotonic()
+                elif monotonic() - seen_at > _NO_WORKER_SECS:
+                    raise NoWorkerError("all workers are gone, and none came back") from None
 
     def workers(self) -> list[WorkerFacts]:
         """Return the workers that are there now, by name."""
@@ -211,7 +277,7 @@ class _Run:
         """Yield each index with its measurement as batches come back."""
         while self._left or self._in_flight:
             self._fill()
-            yield from self._read(self._next_done())
+            yield from self._read(self._slots.next_of(self._done))
 
     def abandon(self) -> None:
         """Let go of what has not begun; what has is measured in vain."""
@@ -226,21 +292,9 @@ class _Run:
             self._submit(_Batch(tuple(self._left.popleft() for _ in range(size))))
 
     def _submit(self, batch: _Batch) -> None:
-        future = self._slots.submit(self._request.part(batch.indices))
+        future = self._slots.submit(slot.measure_batch, self._request.part(batch.indices))
         self._in_flight[batch] = future
         future.add_done_callback(lambda _: self._done.put(batch))
-
-    def _next_done(self) -> _Batch:
-        seen_at = monotonic()
-        while True:
-            self._slots.raise_if_closed()
-            try:
-                return self._done.get(timeout=_POLL_SECS)
-            except Empty:
-                if self._slots.workers():
-                    seen_at = monotonic()
-                elif monotonic() - seen_at > _NO_WORKER_SECS:
-                    raise NoWorkerError("all workers are gone, and none came back") from None
 
     def _read(self, batch: _Batch) -> Iterator[tuple[int, Measurement]]:
         """Yield what a batch found; submit it again if it was lost."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from compiler.runtime.measurement import Measurement
+from workers.compare import CompareRequest
 from workers.request import MeasureRequest
 
 
@@ -49,6 +50,17 @@ class Engine(Protocol):
 
         Raises:
             NoWorkerError: If no worker serves the target.
+            EngineClosedError: If the engine is closed, now or meanwhile.
+        """
+        ...
+
+    def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
+        """Yield rounds in which the candidates are timed side by side: one measurement a trace.
+
+        Each round is measured by one worker, in a child; a candidate that goes wrong is an error.
+
+        Raises:
+            NoWorkerError: If no worker serves the target, or all that tried were lost.
             EngineClosedError: If the engine is closed, now or meanwhile.
         """
         ...

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
 from compiler.driver import BuildError, compile_artifact
 from compiler.ir.oracle import OracleError
@@ -24,12 +23,12 @@ from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.trace import Trace
 from compiler.script.error import ScriptError
 from compiler.target import Target, TargetError
+from workers.compare import Announce, Build, CompareRequest, FaultError, compare
+from workers.frames import Message
 from workers.phase import Phase
 from workers.prepared import Prepared, PreparedWorkloads, WrongResultError
 from workers.request import MeasureRequest
 from workers.sample import sample_secs
-
-Build: TypeAlias = Callable[[PrimFunc, str, Target], Artifact]
 
 _BEGINNINGS = Beginnings()
 _MESSAGE_CHARS = 4000
@@ -76,21 +75,46 @@ class Bench:
         clock = _PhaseClock(announce)
         module: Module | None = None
         try:
-            prepared = self._prepared.find(request.workload)
-            if prepared is None:
-                clock.enter(Phase.ORACLE)
-                prepared = self._prepared.add(request.workload)
+            prepared = self._prepare(request.workload, clock.enter)
             clock.enter(Phase.BUILD)
             target = Target(request.target)
             artifact = self._build(prepared.func, trace, target)
             module = Module(artifact)
             return _check_and_time(module, prepared, request.incumbent_secs, clock)
         except Exception as error:
-            kind, message = _explain(error)
-            return clock.stamp(Measurement(error=kind, message=message[:_MESSAGE_CHARS]))
+            return clock.stamp(_failure(error))
         finally:
             if module is not None:
                 module.close()
+
+    def compare(self, request: CompareRequest, announce: Announce) -> Iterator[Message]:
+        """Time the candidates of a request side by side; yield what there is to tell.
+
+        That is `{"samples": ...}`, by candidate, for a round, and `{"fault": ..., "place": ...}`
+        for a candidate that dropped out.
+
+        Args:
+            announce: Called as each phase begins, with the candidate that is in it.
+        """
+        try:
+            prepared = self._prepare(request.workload, lambda phase: announce(phase, None))
+        except Exception as error:
+            for place in range(len(request.traces)):
+                yield {"fault": _failure(error).to_json(), "place": place}
+            return
+        for found in compare(request, prepared, self._build, announce):
+            if isinstance(found, FaultError):
+                assert isinstance(found.__cause__, Exception), found
+                yield {"fault": _failure(found.__cause__).to_json(), "place": found.place}
+            else:
+                yield {"samples": {str(place): secs for place, secs in found.items()}}
+
+    def _prepare(self, workload: str, announce: Callable[[Phase], None]) -> Prepared:
+        prepared = self._prepared.find(workload)
+        if prepared is None:
+            announce(Phase.ORACLE)
+            prepared = self._prepared.add(workload)
+        return prepared
 
 
 def _check_and_time(
@@ -105,6 +129,11 @@ def _check_and_time(
     # A race may spare the first run.
     prepared.check_again()
     return clock.stamp(Measurement(run_secs=run_secs, max_error=max_error))
+
+
+def _failure(error: Exception) -> Measurement:
+    kind, message = _explain(error)
+    return Measurement(error=kind, message=message[:_MESSAGE_CHARS])
 
 
 def _explain(error: Exception) -> tuple[ErrorKind, str]:

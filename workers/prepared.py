@@ -48,6 +48,10 @@ class Prepared:
         self._arrays = {b.name: aligned_empty(static_shape(b), b.dtype) for b in func.buffers}
         self._first: dict[str, Array] = {}
 
+    def again(self) -> Prepared:
+        """Return the same with other arrays to run on."""
+        return Prepared(self.func, self._inputs, self._expected)
+
     def fresh_arrays(self) -> list[Array]:
         """Return one array a parameter: inputs as they should be, outputs poisoned."""
         for name, array in self._arrays.items():

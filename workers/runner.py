@@ -18,8 +18,11 @@ from types import TracebackType
 from typing import Self
 
 from compiler.runtime.measurement import ErrorKind, Measurement
+from workers.attempt import Attempt
+from workers.compare import CompareRequest
+from workers.comparison import Comparison
 from workers.frames import FrameError
-from workers.phase import Phase, deadline_secs
+from workers.phase import Phase
 from workers.process import ChildGoneError, ChildProcess, DeadlineError, Death
 from workers.request import Limits, MeasureRequest
 
@@ -30,6 +33,8 @@ _NUM_HOPELESS = 16  # workloads remembered for an oracle that takes too long
 _NUM_SLOTS = 4  # workloads whose expected result outlives a child
 # Native code says so before it aborts, in words that depend on the library.
 _OUT_OF_MEMORY_WORDS = ("out of memory", "bad_alloc", "cannot allocate memory", "MemoryError")
+# What may go wrong when a child is talked to.
+_FAULTS = (DeadlineError, ChildGoneError, FrameError, ValueError, TypeError, KeyError)
 
 
 class ChildStartError(RuntimeError):
@@ -93,6 +98,27 @@ class ChildRunner:
             with self._turn:
                 measurement = self._measure_one(request.part([index]))
             yield index, replace(measurement, worker=self.worker)
+
+    def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
+        """Yield rounds in which the candidates are timed side by side: one measurement a trace.
+
+        They run in new children, so that what lies where in memory is not as it was. A candidate
+        that went wrong is an error in each round from then on.
+
+        Raises:
+            ChildStartError: If no child can be started.
+            RunnerClosedError: If the runner was closed.
+        """
+        request = replace(request, limits=request.limits or self.limits)
+        comparison = Comparison(request)
+        is_last = False
+        while not comparison.is_done:
+            rounds: list[list[Measurement]] = []
+            with self._turn:
+                self._bury()
+                is_last = not self._add_rounds(request, comparison, rounds, is_last=is_last)
+            yield from map(self._stamped, rounds)
+        yield from map(self._stamped, comparison.given_up())
 
     def host(self) -> Host:
         """Return what the child says of this host; a child is started if there is none.
@@ -167,7 +193,7 @@ class ChildRunner:
             The measurement; None if somebody else killed the child, and this is not the last try.
         """
         child = self._living_child()
-        attempt = _Attempt(request)
+        attempt = Attempt(request)
         try:
             child.send(request.to_json(), attempt.deadline)
             while True:
@@ -177,29 +203,80 @@ class ChildRunner:
                 else:
                     self._peak_bytes = int(message["peak_bytes"])
                     return Measurement.from_json(message["measurement"])
-        except DeadlineError:
-            self._bury()
-            self._raise_if_closed()
-            what = f"took longer than {attempt.allowed_secs:g} s"
-            failure = attempt.failed(ErrorKind.TIMEOUT, what)
-            if attempt.is_of_the_oracle:
+        except _FAULTS as error:
+            failure = self._failure(attempt, error, is_last=is_last)
+            if failure and attempt.is_of_the_oracle and isinstance(error, DeadlineError):
                 self._give_up_workload(request, failure)
             return failure
-        except ChildGoneError:
-            death = self._bury(_GRACE_SECS)
-            self._raise_if_closed()
-            if death.exit_code == -SIGKILL and not death.was_alive:
-                return self._explain_kill(attempt, death, is_last=is_last)
-            return self._explain(attempt, death)
-        except (FrameError, ValueError, TypeError, KeyError) as error:
-            self._bury()
-            return attempt.failed(ErrorKind.CRASH, f"broke the pipe to its runner: {error}")
         except BaseException:
             # Interrupted: what this child answers next would be taken for another candidate's.
             self._bury()
             raise
 
-    def _explain(self, attempt: _Attempt, death: Death) -> Measurement:
+    def _add_rounds(
+        self,
+        request: CompareRequest,
+        comparison: Comparison,
+        rounds: list[list[Measurement]],
+        *,
+        is_last: bool,
+    ) -> bool:
+        """Add the rounds that a child measures in a moment, or until it dies.
+
+        Returns:
+            False if somebody else killed the child, and this is not the last try.
+        """
+        child = self._living_child()
+        attempt = Attempt(request)
+        try:
+            child.send(comparison.rest().to_json(), attempt.deadline)
+            while "done" not in (message := child.receive(attempt.deadline)):
+                if "phase" in message:
+                    attempt.enter(Phase(message["phase"]))
+                    comparison.enter(message["place"])
+                elif "fault" in message:
+                    comparison.take_fault(message)
+                else:
+                    rounds.append(comparison.take_round(message))
+            self._peak_bytes = int(message["peak_bytes"])
+        except _FAULTS as error:
+            failure = self._failure(attempt, error, is_last=is_last)
+            if failure is None:
+                return False
+            comparison.blame(failure, is_of_all=attempt.is_of_the_oracle)
+        except BaseException:
+            self._bury()
+            raise
+        return True
+
+    def _stamped(self, measured: list[Measurement]) -> list[Measurement]:
+        assert self._host is not None
+        made_by = self._host.toolchain
+        return [replace(m, worker=self.worker, toolchain=made_by) for m in measured]
+
+    def _failure(self, attempt: Attempt, error: Exception, *, is_last: bool) -> Measurement | None:
+        """End the child, and say what its candidate did.
+
+        Returns:
+            The measurement; None if somebody else killed the child, and this is not the last try.
+        """
+        match error:
+            case DeadlineError():
+                self._bury()
+                self._raise_if_closed()
+                what = f"took longer than {attempt.allowed_secs:g} s"
+                return attempt.failed(ErrorKind.TIMEOUT, what)
+            case ChildGoneError():
+                death = self._bury(_GRACE_SECS)
+                self._raise_if_closed()
+                if death.exit_code == -SIGKILL and not death.was_alive:
+                    return self._explain_kill(attempt, death, is_last=is_last)
+                return self._explain(attempt, death)
+            case _:
+                self._bury()
+                return attempt.failed(ErrorKind.CRASH, f"broke the pipe to its runner: {error}")
+
+    def _explain(self, attempt: Attempt, death: Death) -> Measurement:
         if death.was_alive:
             return attempt.failed(ErrorKind.CRASH, f"closed the pipe to its runner{_words(death)}")
         says_so = any(word in death.last_words for word in _OUT_OF_MEMORY_WORDS)
@@ -219,9 +296,7 @@ class ChildRunner:
         has_risen = death.peak_bytes > self._peak_bytes
         return death.peak_bytes - self._host.resident_bytes if has_risen else 0
 
-    def _explain_kill(
-        self, attempt: _Attempt, death: Death, *, is_last: bool
-    ) -> Measurement | None:
+    def _explain_kill(self, attempt: Attempt, death: Death, *, is_last: bool) -> Measurement | None:
         if self._system_ran_out_of_memory():
             what = f"was killed: the host ran out of memory{_words(death)}"
             return attempt.failed(ErrorKind.OUT_OF_MEMORY, what)
@@ -267,46 +342,6 @@ class ChildRunner:
         count = _oom_kills()
         grew, self._ooms_seen = count > self._ooms_seen, count
         return grew
-
-
-class _Attempt:
-    """A candidate in the hands of a child: which phase it is in, and until when it may be."""
-
-    def __init__(self, request: MeasureRequest) -> None:
-        assert request.limits is not None, "the runner filled them in"
-        self.limits = request.limits
-        self._incumbent_secs = request.incumbent_secs
-        self._secs: dict[Phase, float] = {}
-        self._phase = Phase.BUILD
-        self._since = time.monotonic()
-
-    @property
-    def is_of_the_oracle(self) -> bool:
-        """Whether the expected result is being computed, which no candidate has a part in."""
-        return self._phase is Phase.ORACLE
-
-    @property
-    def allowed_secs(self) -> float:
-        return deadline_secs(self._phase, self.limits, self._incumbent_secs)
-
-    @property
-    def deadline(self) -> float:
-        return self._since + self.allowed_secs
-
-    def enter(self, phase: Phase) -> None:
-        now = time.monotonic()
-        self._secs[self._phase] = self._secs.get(self._phase, 0.0) + now - self._since
-        self._phase, self._since = phase, now
-
-    def failed(self, kind: ErrorKind, what: str) -> Measurement:
-        self.enter(self._phase)
-        return Measurement(
-            error=kind,
-            message=f"{self._phase.doing} {what}",
-            build_secs=self._secs.get(Phase.BUILD, 0.0),
-            check_secs=self._secs.get(Phase.CHECK, 0.0),
-            time_secs=self._secs.get(Phase.TIME, 0.0),
-        )
 
 
 def _words(death: Death) -> str:

@@ -1,6 +1,7 @@
 """What runs inside an engine's worker process: one runner, which has one child.
 
-Dask imports this module in each worker it starts (`preload`) and calls `measure_batch` there; only
+Dask imports this module in each worker it starts (`preload`) and calls `measure_batch` and
+`compare_batch` there; only
 text crosses between processes.
 """
 
@@ -12,11 +13,15 @@ import os
 import platform
 import socket
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
 from compiler.runtime.measurement import Measurement
+from workers.compare import BATCH_SECS, CompareRequest
 from workers.parent_death import die_with_parent
 from workers.request import MeasureRequest
 from workers.runner import ChildRunner, ChildStartError
@@ -63,14 +68,23 @@ class Slot:
         Raises:
             SelfTestError: If the slot refuses work.
         """
-        if self.runner is None:
-            raise SelfTestError(self.facts.get("refuses", "this worker was not set up"))
-        if self._rest is not None:
-            self._rest.cancel()
-        try:
-            return [measurement for _, measurement in self.runner.measure(request)]
-        finally:
-            self._rest_later()
+        with self._working() as runner:
+            return [measurement for _, measurement in runner.measure(request)]
+
+    def compare(self, request: CompareRequest) -> list[list[Measurement]]:
+        """Measure the first rounds of a request: at least one, and more for a moment.
+
+        Raises:
+            SelfTestError: If the slot refuses work.
+        """
+        rounds: list[list[Measurement]] = []
+        end = time.monotonic() + BATCH_SECS
+        with self._working() as runner:
+            for measured in runner.compare(request):
+                rounds.append(measured)
+                if time.monotonic() > end:
+                    break
+        return rounds
 
     def close(self) -> None:
         """End the child."""
@@ -78,6 +92,17 @@ class Slot:
             self._rest.cancel()
         if self.runner is not None:
             self.runner.close()
+
+    @contextmanager
+    def _working(self) -> Iterator[ChildRunner]:
+        if self.runner is None:
+            raise SelfTestError(self.facts.get("refuses", "this worker was not set up"))
+        if self._rest is not None:
+            self._rest.cancel()
+        try:
+            yield self.runner
+        finally:
+            self._rest_later()
 
     def _rest_later(self) -> None:
         assert self.runner is not None
@@ -97,6 +122,16 @@ def measure_batch(request: str) -> str:
     """
     found = _slot.measure(MeasureRequest.from_json(json.loads(request)))
     return json.dumps([measurement.to_json() for measurement in found])
+
+
+def compare_batch(request: str) -> str:
+    """Measure the first rounds of a comparison; return them, as JSON text.
+
+    Raises:
+        SelfTestError: If the worker refuses work.
+    """
+    rounds = _slot.compare(CompareRequest.from_json(json.loads(request)))
+    return json.dumps([[m.to_json() for m in measured] for measured in rounds])
 
 
 def dask_setup(worker: Any) -> None:

@@ -54,6 +54,18 @@ KERNELS = {
         br label %done
     done:
         ret void""",
+    "crashes later": """
+        call void @copy(ptr %args)
+        %before = load i64, ptr @calls
+        %now = add i64 %before, 1
+        store i64 %now, ptr @calls
+        %is.late = icmp sgt i64 %now, 3
+        br i1 %is.late, label %die, label %done
+    die:
+        call void @abort()
+        br label %done
+    done:
+        ret void""",
     "writes its input": """
         call void @copy(ptr %args)
         store float 7.0, ptr %a

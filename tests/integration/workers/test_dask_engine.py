@@ -3,6 +3,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from itertools import islice
 
 import psutil
@@ -11,8 +12,9 @@ import pytest
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target import Target
 from tests.faults.processes import survivors
-from tests.faults.requests import DEFAULT_TRACE, LIMITS, request
+from tests.faults.requests import COPY, DEFAULT_TRACE, LIMITS, TARGET, request
 from workers import dask_engine
+from workers.compare import CompareRequest
 from workers.dask_engine import DaskEngine
 from workers.engine import EngineClosedError, NoWorkerError
 from workers.request import MeasureRequest
@@ -31,6 +33,11 @@ def engine() -> Iterator[DaskEngine]:
 
 def measure(engine: DaskEngine, num_candidates: int = NUM_CANDIDATES) -> dict[int, Measurement]:
     return dict(engine.measure(request(*[DEFAULT_TRACE] * num_candidates)))
+
+
+def comparison(num_rounds: int = 5) -> CompareRequest:
+    traces = (DEFAULT_TRACE, DEFAULT_TRACE)
+    return CompareRequest(COPY, TARGET, traces, num_rounds=num_rounds, seed=0, limits=LIMITS)
 
 
 def worker_of(engine: DaskEngine) -> psutil.Process:
@@ -53,6 +60,25 @@ def test_every_candidate_is_measured_once(engine: DaskEngine) -> None:
     results = list(engine.measure(request(*[DEFAULT_TRACE] * NUM_CANDIDATES)))
     assert len(results) == NUM_CANDIDATES
     assert_all_right(dict(results))
+
+
+def test_rounds_come_from_a_worker(engine: DaskEngine) -> None:
+    rounds = list(engine.compare(comparison()))
+    assert [[m.ok for m in measured] for measured in rounds] == [[True, True]] * 5
+    (worker,) = engine.workers()
+    assert {m.worker for measured in rounds for m in measured} == {worker.name}
+
+
+def test_a_worker_that_is_lost_amid_a_round_costs_none(engine: DaskEngine) -> None:
+    killer = threading.Timer(0.3, worker_of(engine).kill)
+    killer.start()
+    assert len(list(engine.compare(comparison(num_rounds=30)))) == 30
+    killer.join()
+
+
+def test_rounds_for_a_target_that_no_worker_serves_are_refused(engine: DaskEngine) -> None:
+    with pytest.raises(NoWorkerError, match="no worker serves"):
+        next(engine.compare(replace(comparison(), target="cpu -mcpu=skylake-avx512")))
 
 
 def test_workers_tell_who_they_are(engine: DaskEngine) -> None:

@@ -10,6 +10,7 @@ from loopwright.models import WorkerRead, WorkerState
 from service.embedded import EmbeddedWorkers
 from service.store import workers
 from service.store.database import Database
+from workers.compare import CompareRequest
 from workers.engine import WorkerFacts
 from workers.request import MeasureRequest
 
@@ -24,11 +25,17 @@ class MemoryEngine:
         self._name = name
         self._is_broken = is_broken
 
-    def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
+    def measure(
+        self, request: MeasureRequest | CompareRequest
+    ) -> Iterator[tuple[int, Measurement]]:
         if self._is_broken:
             raise ConnectionError("the engine is gone")
         for index in range(len(request.traces)):
             yield index, Measurement((1.0,))
+
+    def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
+        for _ in range(request.num_rounds):
+            yield [measurement for _, measurement in self.measure(request)]
 
     def workers(self) -> list[WorkerFacts]:
         return [
@@ -42,6 +49,13 @@ class MemoryEngine:
 def known(database: Database) -> list[WorkerRead]:
     with database.read() as session:
         return workers.everyone(session)
+
+
+def test_rounds_are_passed_on(database: Database) -> None:
+    request = CompareRequest("# a script", "cpu", ("{}", "{}"), num_rounds=3, seed=0)
+    embedded = EmbeddedWorkers(database, MemoryEngine)
+    assert list(embedded.compare(request)) == [[Measurement((1.0,))] * 2] * 3
+    embedded.close()
 
 
 def test_the_engine_starts_with_the_first_request_and_once(database: Database) -> None:
