@@ -1,0 +1,198 @@
+"""The recorded set: measured candidates of one task, with all that it takes to search them again.
+
+A set holds its own program, sketches, choices and times: what rules become later does not spoil
+it. Features are computed from the stored nests by the code of the day.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compiler.runtime.measurement import ErrorKind, Measurement
+from compiler.script.parser import parse
+from compiler.target import Target
+from tuner.candidate import Candidate
+from tuner.cost_model.cost_model import Samples, Scores
+from tuner.replay.recorded_space import RecordedSpace
+from tuner.replay.sketch_json import read_sketch, write_sketch
+from tuner.space.design_space import Point
+from tuner.space.knob import Ints
+from tuner.space.sketch import Sketch
+from tuner.task import Task
+
+FORMAT = "loopwright-recorded-set"
+FORMAT_VERSION = 1
+SUFFIX = ".json.xz"
+
+
+class RecordedSetError(ValueError):
+    """A file is no recorded set, or one of another version."""
+
+
+@dataclass(frozen=True)
+class RecordedSet:
+    """Measured candidates of one task.
+
+    Attributes:
+        name: Such as `matmul_256x256x256`.
+        operator: What sets are held out by, such as `matmul`.
+        script: The program.
+        target: The name of the target.
+        is_exhaustive: Whether it holds a whole space, narrowed if need be; else a random sample.
+        sketches: What the candidates are of.
+        rows: By sketch, the choices of each candidate, a row each.
+        secs: By sketch, the shortest sample of each candidate in seconds; infinite for a failure.
+        errors: What went wrong with those whose time is infinite.
+        provenance: Machine, code generator, commit, date, and how repeatable the times are.
+    """
+
+    name: str
+    operator: str
+    script: str
+    target: str
+    is_exhaustive: bool
+    sketches: tuple[Sketch, ...]
+    rows: tuple[Ints, ...]
+    secs: tuple[Scores, ...]
+    errors: dict[Point, ErrorKind]
+    provenance: dict[str, Any]
+
+    def __len__(self) -> int:
+        """Return the number of candidates."""
+        return sum(map(len, self.secs))
+
+    @cached_property
+    def task(self) -> Task:
+        """The task that was measured."""
+        return Task(parse(self.script), Target(self.target))
+
+    @cached_property
+    def space(self) -> RecordedSpace:
+        """The design space that holds what was measured, and nothing else."""
+        return RecordedSpace(self.sketches, Target(self.target), self.rows)
+
+    @cached_property
+    def by_point(self) -> dict[Point, float]:
+        """The time of each candidate in seconds."""
+        return {
+            Point(sketch, tuple(row)): secs
+            for sketch, rows in enumerate(self.rows)
+            for row, secs in zip(rows.tolist(), self.secs[sketch].tolist(), strict=True)
+        }
+
+    @property
+    def best_secs(self) -> float:
+        """The time of the fastest candidate."""
+        return min(self.by_point.values())
+
+    def samples(self) -> Samples:
+        """Return all candidates with their features, as a cost model takes them."""
+        matrices = [self.space.features(i, rows) for i, rows in enumerate(self.rows)]
+        return Samples(self.task.key, np.vstack(matrices), np.concatenate(self.secs))
+
+    def measurement(self, point: Point) -> Measurement:
+        """Return what was measured of a point.
+
+        Raises:
+            KeyError: If it is not in the set.
+        """
+        error = self.errors.get(point)
+        if error is not None:
+            return Measurement(error=error)
+        return Measurement((self.by_point[point],))
+
+    def measure(
+        self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
+    ) -> Iterator[tuple[int, Measurement]]:
+        """Yield each candidate's recorded measurement; see `Measurer`.
+
+        Raises:
+            LookupError: If a candidate was not recorded.
+        """
+        for index, candidate in enumerate(candidates):
+            point = self.space.point(candidate)
+            if point is None:
+                raise LookupError(
+                    f"candidate {candidate.key[:12]} of sketch {candidate.sketch!r} is not among "
+                    f"the {len(self)} recorded of {self.name}"
+                )
+            yield index, self.measurement(point)
+
+    def write(self, folder: Path) -> Path:
+        """Write the set to `NAME.json.xz`; return the path."""
+        content = {
+            "format": FORMAT,
+            "version": FORMAT_VERSION,
+            "name": self.name,
+            "operator": self.operator,
+            "script": self.script,
+            "target": self.target,
+            "is_exhaustive": self.is_exhaustive,
+            "provenance": self.provenance,
+            "sketches": [write_sketch(sketch) for sketch in self.sketches],
+            "rows": [rows.tolist() for rows in self.rows],
+            # A tenth of a nanosecond is finer than any clock; a failure is a null.
+            "nanosecs": [
+                [round(s * 1e9, 1) if np.isfinite(s) else None for s in secs.tolist()]
+                for secs in self.secs
+            ],
+            "errors": [[p.sketch, *p.choices, kind.value] for p, kind in self.errors.items()],
+        }
+        path = folder / f"{self.name}{SUFFIX}"
+        text = json.dumps(content, separators=(",", ":"))
+        path.write_bytes(lzma.compress(text.encode(), preset=9))
+        return path
+
+    @classmethod
+    def read(cls, path: Path) -> RecordedSet:
+        """Read what `write` wrote.
+
+        Raises:
+            RecordedSetError: If it is no recorded set, or of another version.
+            OSError: If there is no such file.
+        """
+        try:
+            content = json.loads(lzma.decompress(path.read_bytes()))
+        except (ValueError, lzma.LZMAError) as error:
+            raise RecordedSetError(f"{path.name} is no recorded set: {error}") from error
+        found = (content.get("format"), content.get("version"))
+        if found != (FORMAT, FORMAT_VERSION):
+            raise RecordedSetError(
+                f"{path.name} is no recorded set of version {FORMAT_VERSION}, but {found}"
+            )
+        sketches = tuple(read_sketch(obj) for obj in content["sketches"])
+        widths = [len(sketch.knobs) for sketch in sketches]
+        return cls(
+            name=content["name"],
+            operator=content["operator"],
+            script=content["script"],
+            target=content["target"],
+            is_exhaustive=content["is_exhaustive"],
+            sketches=sketches,
+            rows=tuple(
+                np.array(rows, np.int64).reshape(len(rows), width)
+                for rows, width in zip(content["rows"], widths, strict=True)
+            ),
+            secs=tuple(
+                np.array([np.inf if s is None else s / 1e9 for s in secs])
+                for secs in content["nanosecs"]
+            ),
+            errors={
+                Point(sketch, tuple(choices)): ErrorKind(kind)
+                for sketch, *choices, kind in content["errors"]
+            },
+            provenance=content["provenance"],
+        )
+
+
+def read_sets(folder: Path) -> list[RecordedSet]:
+    """Return all sets of a folder, by name."""
+    return [RecordedSet.read(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]

@@ -1,0 +1,70 @@
+"""Sketches as JSON: with their knobs and nests, so that no rule is needed to have them again.
+
+A value of a class of ours is an object with the name of the class under "is"; a field that an older
+file lacks has its default. Arrays are tuples, {"set": [...]} is a frozen set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from compiler.schedule.trace import Trace
+from tuner.space.block_facts import Access, Axis, BlockFacts
+from tuner.space.knob import ChoiceKnob, CutKnob, TileKnob
+from tuner.space.nest import Nest
+from tuner.space.operations import Operations
+from tuner.space.sketch import Sketch
+
+_KINDS: dict[str, type] = {
+    kind.__name__: kind
+    for kind in (Access, Axis, BlockFacts, ChoiceKnob, CutKnob, Nest, Operations, Sketch, TileKnob)
+}
+
+
+def write_sketch(sketch: Sketch) -> dict[str, Any]:
+    """Return a sketch as a JSON-able object."""
+    written: dict[str, Any] = _write(sketch)
+    return written
+
+
+def read_sketch(obj: dict[str, Any]) -> Sketch:
+    """Return the sketch that `write_sketch` wrote.
+
+    Raises:
+        ValueError: If it is none.
+        TraceError: If its trace is none.
+    """
+    sketch = _read(obj)
+    if not isinstance(sketch, Sketch):
+        raise ValueError(f"expected a sketch, not a {type(sketch).__name__}")
+    return sketch
+
+
+def _write(value: Any) -> Any:
+    if isinstance(value, Trace):
+        return {"is": "Trace", "trace": value.to_json()}
+    if type(value).__name__ in _KINDS:
+        own = {field.name: _write(getattr(value, field.name)) for field in fields(value)}
+        return {"is": type(value).__name__, **own}
+    if isinstance(value, frozenset):
+        return {"set": sorted(value)}
+    if isinstance(value, tuple):
+        return [_write(item) for item in value]
+    return value
+
+
+def _read(value: Any) -> Any:
+    match value:
+        case list():
+            return tuple(_read(item) for item in value)
+        case {"set": list(items)}:
+            return frozenset(items)
+        case {"is": "Trace", "trace": dict(trace)}:
+            return Trace.from_json(trace)
+        case {"is": str(name), **own} if name in _KINDS:
+            return _KINDS[name](**{str(key): _read(item) for key, item in own.items()})
+        case dict():
+            raise ValueError(f"expected something that a sketch is made of, not {str(value)[:80]}")
+        case _:
+            return value
