@@ -1,0 +1,62 @@
+"""When a search ends, and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tuner.trial import Trial
+
+PLATEAU_GAIN = 0.01
+"""What counts as progress: a best time that is shorter by this share."""
+
+
+class StopReason(StrEnum):
+    """Why a search ended."""
+
+    BUDGET = "budget"  # its trials are spent
+    TIME_BUDGET = "time_budget"  # its seconds are spent
+    PLATEAU = "plateau"  # its last trials found nothing that is clearly faster
+    EXHAUSTED = "exhausted"  # the design space holds no more candidates
+    CANCELLED = "cancelled"  # somebody stopped it; what was measured counts
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a search may spend; whatever is spent first ends it.
+
+    Attributes:
+        trials: How many trials, counted from trial 0.
+        seconds: How long, on the wall; None for as long as it takes. The default schedule is
+            measured however short it is.
+        plateau: End once this many trials in a row brought the best time down by less than
+            `PLATEAU_GAIN`; None to go on. Looked at after whole rounds, in the order of trial
+            numbers, so that it depends on what was measured alone.
+
+    Raises:
+        ValueError: If one of them is not positive.
+    """
+
+    trials: int
+    seconds: float | None = None
+    plateau: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what allows nothing."""
+        if self.trials < 1:
+            raise ValueError(f"trials must be positive, not {self.trials}")
+        if self.seconds is not None and not 0 < self.seconds < math.inf:
+            raise ValueError(f"seconds must be positive, not {self.seconds}")
+        if self.plateau is not None and self.plateau < 1:
+            raise ValueError(f"plateau must be a positive number of trials, not {self.plateau}")
+
+    def is_on_plateau(self, trials: Sequence[Trial]) -> bool:
+        """Tell whether the last of `trials`, which are in order, brought no progress."""
+        if self.plateau is None or len(trials) <= self.plateau:
+            return False
+        before = min(t.best_secs for t in trials[: -self.plateau])
+        after = min(t.best_secs for t in trials)
+        # As long as nothing ran, there is no plateau to be on.
+        return math.isfinite(before) and after > (1 - PLATEAU_GAIN) * before
