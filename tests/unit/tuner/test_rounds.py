@@ -144,8 +144,10 @@ def test_nothing_is_proposed_while_a_round_is_measured_alone() -> None:
     assert [len(set(seen[i : i + ROUND_SIZE])) for i in range(0, 48, ROUND_SIZE)] == [1, 1, 1]
 
 
-@pytest.mark.parametrize("call", ["ask", "tell"])
-def test_an_error_of_the_search_ends_it(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("call", "rounds_between"), [("ask", 1), ("tell", 2)])
+def test_an_error_of_the_search_ends_it(
+    call: str, rounds_between: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError
 
@@ -154,6 +156,7 @@ def test_an_error_of_the_search_ends_it(call: str, monkeypatch: pytest.MonkeyPat
         running.run_next()
         running._coming.result()
         monkeypatch.setattr(search, call, fail)
-        running.run_next()
+        for _ in range(rounds_between):
+            running.run_next()
         with pytest.raises(ZeroDivisionError):
             running.run_next()
