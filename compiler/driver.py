@@ -48,7 +48,7 @@ from compiler.runtime.artifact import Artifact, Param
 from compiler.runtime.module import Module, aligned_empty
 from compiler.target import Target
 
-CODEGEN_VERSION = 2
+CODEGEN_VERSION = 3
 
 
 class Scheduled(Protocol):

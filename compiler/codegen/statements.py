@@ -10,6 +10,8 @@ from typing import TypeAlias, assert_never
 from compiler.codegen.addresses import Lane
 from compiler.codegen.error import CodegenError
 from compiler.codegen.instructions import Value
+from compiler.codegen.loops import Counter, rotated_loop
+from compiler.codegen.math_functions import POLYNOMIALS
 from compiler.codegen.stores import MAX_EXPANDED_STORES, STREAMS, StoreEmitter
 from compiler.codegen.types import memory_type
 from compiler.ir.bounds import bounds
@@ -20,6 +22,7 @@ from compiler.ir.nodes import (
     BlockRealize,
     Broadcast,
     Buffer,
+    Call,
     Evaluate,
     Expr,
     For,
@@ -170,17 +173,9 @@ class StatementEmitter(StoreEmitter):
         self.open(label)
         self._bound(loop, Value(index, self.depth))
         body = self.close()
-        self.current.lines += [
-            f"  br label %{label}",
-            f"{label}:",
-            f"  {index} = phi i64 [ {begin}, %{self.current.label} ],"
-            f" [ {following}, %{body.label} ]",
-            *body.lines,
-            f"  {following} = add nuw nsw i64 {index}, 1",
-            f"  %{after}.test = icmp ult i64 {following}, {end}",
-            f"  br i1 %{after}.test, label %{label}, label %{after}",
-            f"{after}:",
-        ]
+        counter = Counter(index, following, begin, end)
+        labels = (self.current.label, label, body.label, after)
+        self.current.lines += rotated_loop(counter, labels, body.lines)
         self.current.label = after
 
     def _dynamic(self, loop: For, extent: Expr) -> None:
@@ -203,8 +198,23 @@ class StatementEmitter(StoreEmitter):
             for part in _strips(loop, extent, lanes * CHUNKS_A_STEP):
                 self._for(part)
             return
+        if self._has_chains(loop):
+            lanes *= CHUNKS_A_STEP
         for lane in _chunks(extent, lanes):
             self._bound(loop, lane.offset if lane.width == 1 else lane)
+
+    def _has_chains(self, loop: For) -> bool:
+        """Tell whether a loop computes polynomials, each a chain of operations that wait.
+
+        Several vectors that are one to LLVM become chains side by side, operation by operation: up
+        to a quarter faster than one chain after another, of which few fit the CPU's window.
+        """
+        nodes = list(walk(loop.body))
+        touched = {node.buffer for node in nodes if isinstance(node, Load | Store)}
+        calls = [node for node in nodes if isinstance(node, Call) and node.name in POLYNOMIALS]
+        return not touched & self.registers and any(
+            call.dtype == "float32" and loop.var in set(walk(call)) for call in calls
+        )
 
     def _transposed(self, loop: For, extent: int) -> bool:
         """Run an unrolled loop around a vectorized one in tiles, if what they store lies across."""
