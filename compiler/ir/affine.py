@@ -7,13 +7,13 @@ Two expressions are equal as integers if their normal forms are equal (not the o
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from compiler.ir.dtypes import DType
+from compiler.ir.node import node
 from compiler.ir.nodes import BinOp, Expr, IntImm, dtype_of
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Affine:
     """The sum of `const` and of `coefficient * atom` over `terms`; no coefficient is zero."""
 

@@ -15,6 +15,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from compiler.ir.dtypes import DType, bits
 from compiler.ir.llvm_calls import LLVM_CALL, llvm_result
+from compiler.ir.node import node
 
 ArithOp: TypeAlias = Literal["+", "-", "*", "/", "//", "%", "min", "max", "&", "|", "^", "<<", ">>"]
 CompareOp: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
@@ -24,7 +25,7 @@ IterKind: TypeAlias = Literal["spatial", "reduce", "scan", "opaque"]
 Scalar: TypeAlias = str | int | float | bool
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class AnnotationDict:
     """A mapping as the value of an annotation."""
 
@@ -55,7 +56,7 @@ class HasVar(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class IntImm:
     """An integer or bool literal."""
 
@@ -63,7 +64,7 @@ class IntImm:
     dtype: DType = "int32"
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class FloatImm:
     """A floating-point literal."""
 
@@ -71,14 +72,14 @@ class FloatImm:
     dtype: DType = "float32"
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class StringImm:
     """A string literal: an argument of an opaque call."""
 
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class BinOp:
     """An arithmetic or bit operation on two expressions of one dtype.
 
@@ -90,7 +91,7 @@ class BinOp:
     rhs: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Compare:
     """A comparison of two expressions of one dtype; its own dtype is bool."""
 
@@ -99,7 +100,7 @@ class Compare:
     rhs: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Logic:
     """A conjunction or disjunction of two bools."""
 
@@ -108,14 +109,14 @@ class Logic:
     rhs: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Not:
     """The negation of a bool."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Select:
     """`T.Select`: both sides are evaluated, one is taken."""
 
@@ -124,7 +125,7 @@ class Select:
     otherwise: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Conditional:
     """`T.if_then_else`: only the side that is taken is evaluated, so it may guard a load."""
 
@@ -133,7 +134,7 @@ class Conditional:
     otherwise: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Cast:
     """A conversion of `value` to `dtype`."""
 
@@ -141,7 +142,7 @@ class Cast:
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Call:
     """A function by its name: a pure one of `compiler.ir.intrinsics`, or an opaque one.
 
@@ -154,7 +155,7 @@ class Call:
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Load:
     """The element of `buffer` at `indices`."""
 
@@ -162,7 +163,7 @@ class Load:
     indices: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Ramp:
     """The vector `base, base + stride, ...` of `lanes` integers."""
 
@@ -171,7 +172,7 @@ class Ramp:
     lanes: int
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Broadcast:
     """The vector of `lanes` copies of `value`."""
 
@@ -179,7 +180,7 @@ class Broadcast:
     lanes: int
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Buffer:
     """An array: shape in elements, and the memory scope it lives in; dense and row-major.
 
@@ -210,7 +211,7 @@ class Buffer:
         return hash(self.data)
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Range:
     """The interval `minimum, ..., minimum + extent - 1`."""
 
@@ -218,7 +219,7 @@ class Range:
     extent: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class BufferRegion:
     """A box of a buffer, one range a dimension."""
 
@@ -226,7 +227,7 @@ class BufferRegion:
     region: tuple[Range, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class MatchBuffer:
     """A name for a region of another buffer, with a shape, strides and a scope that hold for it."""
 
@@ -234,14 +235,14 @@ class MatchBuffer:
     source: BufferRegion
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Evaluate:
     """Evaluate an expression for its effect."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Let:
     """Run `body` while `var` stands for what `value` is now."""
 
@@ -250,7 +251,7 @@ class Let:
     body: Stmt
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Store:
     """Write `value` to `buffer` at `indices`."""
 
@@ -259,14 +260,14 @@ class Store:
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Seq:
     """Run `stmts` one after another; there are at least two, and none is a Seq itself."""
 
     stmts: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class If:
     """Run `then` where `condition` holds, else `otherwise`."""
 
@@ -275,7 +276,7 @@ class If:
     otherwise: Stmt | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class For:
     """Run `body` for `var` in 0, 1, ..., `extent` - 1, as `kind` says."""
 
@@ -287,7 +288,7 @@ class For:
     annotations: Annotations = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class IterVar:
     """A block iterator over 0, 1, ..., `extent` - 1."""
 
@@ -296,7 +297,7 @@ class IterVar:
     kind: IterKind
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Block:
     """The unit of scheduling: one computation over its iterators.
 
@@ -316,7 +317,7 @@ class Block:
     match_buffers: tuple[MatchBuffer, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class BlockRealize:
     """Run `block` with its iterators bound to `iter_values`, where `predicate` holds."""
 
@@ -325,7 +326,7 @@ class BlockRealize:
     block: Block
 
 
-@dataclass(frozen=True, slots=True)
+@node
 class Allocate:
     """Give `buffer` storage while `body` runs; made by lowering, where blocks are gone."""
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TypeAlias, assert_never, overload
+from operator import is_
+from typing import Any, TypeAlias, TypeVar, assert_never, overload
 
+from compiler.ir.children import CHILDREN, STATEMENTS_IN
 from compiler.ir.nodes import (
     TRUE,
     Allocate,
@@ -21,10 +23,8 @@ from compiler.ir.nodes import (
     Conditional,
     Evaluate,
     Expr,
-    FloatImm,
     For,
     If,
-    IntImm,
     Let,
     Load,
     Logic,
@@ -36,13 +36,14 @@ from compiler.ir.nodes import (
     Seq,
     Stmt,
     Store,
-    StringImm,
     Var,
     seq,
 )
 
 ExprFn: TypeAlias = Callable[[Expr], Expr]
 StmtFn: TypeAlias = Callable[[Stmt], Stmt]
+_Both = TypeVar("_Both", BinOp, Compare, Logic)
+_Choice = TypeVar("_Choice", Select, Conditional)
 
 
 def walk(node: Expr | Stmt | Block) -> Iterator[Expr | Stmt | Block]:
@@ -51,7 +52,9 @@ def walk(node: Expr | Stmt | Block) -> Iterator[Expr | Stmt | Block]:
     while stack:
         top = stack.pop()
         yield top
-        stack.extend(reversed(children(top)))
+        below = CHILDREN[type(top)](top)
+        if below:
+            stack += below[::-1]
 
 
 def walk_stmts(stmt: Stmt) -> Iterator[Stmt]:
@@ -60,106 +63,85 @@ def walk_stmts(stmt: Stmt) -> Iterator[Stmt]:
     while stack:
         top = stack.pop()
         yield top
-        match top:
-            case Seq(stmts):
-                stack.extend(reversed(stmts))
-            case For(body=body) | Allocate(body=body) | Let(body=body):
-                stack.append(body)
-            case If(_, then, otherwise):
-                stack.extend((then,) if otherwise is None else (otherwise, then))
-            case BlockRealize(block=block):
-                stack.extend((block.body,) if block.init is None else (block.body, block.init))
-            case Store() | Evaluate():
-                pass
+        stack += statements_in(top)[::-1]
 
 
-def children(node: Expr | Stmt | Block) -> tuple[Expr | Stmt | Block, ...]:  # noqa: C901
+def statements_in(stmt: Stmt) -> tuple[Stmt, ...]:
+    """Return the statements right below a statement, in program order; an init comes first."""
+    return STATEMENTS_IN[type(stmt)](stmt)
+
+
+def children(node: Expr | Stmt | Block) -> tuple[Expr | Stmt | Block, ...]:
     """Return the direct children of a node in program order."""
-    match node:
-        case Var() | IntImm() | FloatImm() | StringImm():
-            return ()
-        case BinOp(_, lhs, rhs) | Compare(_, lhs, rhs) | Logic(_, lhs, rhs):
-            return (lhs, rhs)
-        case Not(value) | Cast(_, value) | Broadcast(value, _) | Evaluate(value):
-            return (value,)
-        case Select(cond, then, otherwise) | Conditional(cond, then, otherwise):
-            return (cond, then, otherwise)
-        case Call(_, args, _):
-            return args
-        case Load(_, indices):
-            return indices
-        case Ramp(base, _, _):
-            return (base,)
-        case Store(_, indices, value):
-            return (*indices, value)
-        case Let(_, value, body):
-            return (value, body)
-        case Seq(stmts):
-            return stmts
-        case If(cond, then_stmt, else_stmt):
-            return (cond, then_stmt) if else_stmt is None else (cond, then_stmt, else_stmt)
-        case For(_, extent, body):
-            return (extent, body)
-        case Block(body=body, init=init):
-            return (body,) if init is None else (init, body)
-        case BlockRealize(values, predicate, block):
-            return (*values, predicate, block)
-        case Allocate(_, body):
-            return (body,)
-        case _:
-            assert_never(node)
+    return CHILDREN[type(node)](node)
 
 
 def _map_all(exprs: tuple[Expr, ...], fn: ExprFn) -> tuple[Expr, ...]:
-    new = tuple(fn(e) for e in exprs)
-    return exprs if all(a is b for a, b in zip(new, exprs, strict=True)) else new
+    new = tuple([fn(e) for e in exprs])
+    return exprs if all(map(is_, new, exprs)) else new
 
 
-def map_expr(expr: Expr, fn: ExprFn) -> Expr:  # noqa: C901
+def map_expr(expr: Expr, fn: ExprFn) -> Expr:
     """Rebuild `expr` with `fn` applied to each direct child."""
-    match expr:
-        case Var() | IntImm() | FloatImm() | StringImm():
-            return expr
-        case BinOp(op, lhs, rhs):
-            a, b = fn(lhs), fn(rhs)
-            return expr if a is lhs and b is rhs else BinOp(op, a, b)
-        case Compare(cmp, lhs, rhs):
-            a, b = fn(lhs), fn(rhs)
-            return expr if a is lhs and b is rhs else Compare(cmp, a, b)
-        case Logic(logic, lhs, rhs):
-            a, b = fn(lhs), fn(rhs)
-            return expr if a is lhs and b is rhs else Logic(logic, a, b)
-        case Not(value):
-            a = fn(value)
-            return expr if a is value else Not(a)
-        case Cast(dtype, value):
-            a = fn(value)
-            return expr if a is value else Cast(dtype, a)
-        case Broadcast(value, lanes):
-            a = fn(value)
-            return expr if a is value else Broadcast(a, lanes)
-        case Select(cond, then, otherwise):
-            three = _map_all((cond, then, otherwise), fn)
-            return (
-                expr
-                if three[0] is cond and three[1] is then and three[2] is otherwise
-                else Select(*three)
-            )
-        case Conditional(cond, then, otherwise):
-            three = _map_all((cond, then, otherwise), fn)
-            unchanged = three[0] is cond and three[1] is then and three[2] is otherwise
-            return expr if unchanged else Conditional(*three)
-        case Call(name, args, dtype):
-            new_args = _map_all(args, fn)
-            return expr if new_args is args else Call(name, new_args, dtype)
-        case Load(buffer, indices):
-            new_indices = _map_all(indices, fn)
-            return expr if new_indices is indices else Load(buffer, new_indices)
-        case Ramp(base, stride, lanes):
-            a = fn(base)
-            return expr if a is base else Ramp(a, stride, lanes)
-        case _:
-            assert_never(expr)
+    rebuild = _REBUILD.get(type(expr))
+    return expr if rebuild is None else rebuild(expr, fn)
+
+
+def _map_both(expr: _Both, fn: ExprFn) -> _Both:
+    op, lhs, rhs = expr.op, expr.lhs, expr.rhs
+    a, b = fn(lhs), fn(rhs)
+    return expr if a is lhs and b is rhs else type(expr)(op, a, b)
+
+
+def _map_choice(expr: _Choice, fn: ExprFn) -> _Choice:
+    old = (expr.condition, expr.then, expr.otherwise)
+    new = _map_all(old, fn)
+    return expr if new is old else type(expr)(*new)
+
+
+def _map_not(expr: Not, fn: ExprFn) -> Not:
+    new = fn(expr.value)
+    return expr if new is expr.value else Not(new)
+
+
+def _map_cast(expr: Cast, fn: ExprFn) -> Cast:
+    new = fn(expr.value)
+    return expr if new is expr.value else Cast(expr.dtype, new)
+
+
+def _map_broadcast(expr: Broadcast, fn: ExprFn) -> Broadcast:
+    new = fn(expr.value)
+    return expr if new is expr.value else Broadcast(new, expr.lanes)
+
+
+def _map_call(expr: Call, fn: ExprFn) -> Call:
+    new = _map_all(expr.args, fn)
+    return expr if new is expr.args else Call(expr.name, new, expr.dtype)
+
+
+def _map_load(expr: Load, fn: ExprFn) -> Load:
+    new = _map_all(expr.indices, fn)
+    return expr if new is expr.indices else Load(expr.buffer, new)
+
+
+def _map_ramp(expr: Ramp, fn: ExprFn) -> Ramp:
+    new = fn(expr.base)
+    return expr if new is expr.base else Ramp(new, expr.stride, expr.lanes)
+
+
+_REBUILD: dict[type, Callable[[Any, ExprFn], Expr]] = {
+    BinOp: _map_both,
+    Compare: _map_both,
+    Logic: _map_both,
+    Not: _map_not,
+    Select: _map_choice,
+    Conditional: _map_choice,
+    Cast: _map_cast,
+    Call: _map_call,
+    Load: _map_load,
+    Ramp: _map_ramp,
+    Broadcast: _map_broadcast,
+}
 
 
 def operands_of(expr: Expr) -> tuple[Expr, ...]:
@@ -182,6 +164,11 @@ def map_stmt(stmt: Stmt, on_stmt: StmtFn, on_expr: ExprFn) -> Stmt:  # noqa: C90
     A block counts as part of its realisation: its body, init and regions are children too.
     """
     match stmt:
+        case For(var, extent, body, kind, thread, annotations):
+            new_extent, new_body = on_expr(extent), on_stmt(body)
+            if new_extent is extent and new_body is body:
+                return stmt
+            return For(var, new_extent, new_body, kind, thread, annotations)
         case Store(buffer, indices, value):
             new_indices, new_value = _map_all(indices, on_expr), on_expr(value)
             if new_indices is indices and new_value is value:
@@ -196,8 +183,8 @@ def map_stmt(stmt: Stmt, on_stmt: StmtFn, on_expr: ExprFn) -> Stmt:  # noqa: C90
                 return stmt
             return Let(var, new_value, new_body)
         case Seq(stmts):
-            new = tuple(on_stmt(s) for s in stmts)
-            return stmt if all(a is b for a, b in zip(new, stmts, strict=True)) else seq(*new)
+            new = tuple([on_stmt(s) for s in stmts])
+            return stmt if all(map(is_, new, stmts)) else seq(*new)
         case If(cond, then, otherwise):
             parts = (
                 on_expr(cond),
@@ -209,11 +196,6 @@ def map_stmt(stmt: Stmt, on_stmt: StmtFn, on_expr: ExprFn) -> Stmt:  # noqa: C90
                 if parts[0] is cond and parts[1] is then and parts[2] is otherwise
                 else If(*parts)
             )
-        case For(var, extent, body, kind, thread, annotations):
-            new_extent, new_body = on_expr(extent), on_stmt(body)
-            if new_extent is extent and new_body is body:
-                return stmt
-            return For(var, new_extent, new_body, kind, thread, annotations)
         case BlockRealize(values, predicate, block):
             new_values, new_predicate = _map_all(values, on_expr), on_expr(predicate)
             new_block = _map_block(block, on_stmt, on_expr)
@@ -326,7 +308,7 @@ def substitute(node: Expr | Stmt, mapping: Mapping[Var, Expr]) -> Expr | Stmt:
 
 def is_stmt(node: Expr | Stmt | Block) -> bool:
     """Tell a statement from an expression."""
-    return isinstance(node, Store | Evaluate | Let | Seq | If | For | BlockRealize | Allocate)
+    return type(node) in STATEMENTS_IN
 
 
 def replace_buffers(node: Stmt, mapping: Mapping[Buffer, Buffer]) -> Stmt:

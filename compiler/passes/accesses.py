@@ -13,7 +13,7 @@ from compiler.ir.bounds import affine_bounds, bounds
 from compiler.ir.nodes import Buffer, Expr, For, Let, Load, Stmt, Store, Var, static_shape
 from compiler.ir.simplify import normal
 from compiler.ir.vectors import as_ramp
-from compiler.ir.visit import children, walk
+from compiler.ir.visit import children, is_stmt, walk
 from compiler.passes.thread_loops import is_thread
 
 Path: TypeAlias = tuple[Stmt, ...]
@@ -83,8 +83,8 @@ def collect_accesses(
     def visit(node: Stmt, path: Path) -> None:
         path = (*path, node)
         for child in children(node):
-            if isinstance(child, Stmt):
-                visit(child, path)
+            if is_stmt(child):
+                visit(child, path)  # type: ignore[arg-type]
             else:
                 visit_expr(child, path)  # type: ignore[arg-type]
         if isinstance(node, Store) and node.buffer in buffers:

@@ -25,7 +25,7 @@ from compiler.ir.nodes import (
     dtype_of,
     static_shape,
 )
-from compiler.ir.visit import walk, walk_stmts
+from compiler.ir.visit import statements_in, walk
 from compiler.passes.accesses import (
     Access,
     Path,
@@ -62,15 +62,65 @@ class Tile:
     guards: tuple[If, ...]
 
 
-def stores_of(stmt: Stmt) -> list[Store]:
-    """Return the stores of a statement in program order."""
-    return [node for node in walk_stmts(stmt) if isinstance(node, Store)]
+class Below:
+    """What lies at and below statements, found once for each: nests are asked for it at each level.
+
+    Statements are told by identity, and kept alive as long as this is.
+    """
+
+    def __init__(self) -> None:
+        self._stores: dict[int, tuple[Stmt, dict[Buffer, tuple[Store, ...]]]] = {}
+        self._steps: dict[int, tuple[Stmt, frozenset[Var]]] = {}
+        self._updates: dict[int, tuple[Store, frozenset[Var] | None]] = {}
+
+    def stores(self, stmt: Stmt) -> dict[Buffer, tuple[Store, ...]]:
+        """Return the stores to each buffer, in program order."""
+        known = self._stores.get(id(stmt))
+        if known is not None:
+            return known[1]
+        found: dict[Buffer, tuple[Store, ...]] = {}
+        if isinstance(stmt, Store):
+            found[stmt.buffer] = (stmt,)
+        parts = [self.stores(part) for part in statements_in(stmt)]
+        if len(parts) == 1:
+            found = parts[0]
+        else:
+            for part in parts:
+                for buffer, stores in part.items():
+                    found[buffer] = found.get(buffer, ()) + stores
+        self._stores[id(stmt)] = (stmt, found)
+        return found
+
+    def steps(self, stmt: Stmt) -> frozenset[Var]:
+        """Return the variables of serial loops."""
+        known = self._steps.get(id(stmt))
+        if known is not None:
+            return known[1]
+        found = frozenset[Var]().union(*map(self.steps, statements_in(stmt)))
+        if isinstance(stmt, For) and stmt.kind == "serial":
+            found |= {stmt.var}
+        self._steps[id(stmt)] = (stmt, found)
+        return found
+
+    def is_accumulated(self, loop: For, store: Store) -> bool:
+        """Tell at little cost whether a store may be what a loop accumulates: most are not."""
+        known = self._updates.get(id(store))
+        if known is None:
+            known = self._updates[id(store)] = (store, _named_by_update(store))
+        return known[1] is not None and known[1].isdisjoint(self.steps(loop))
 
 
-def find_tile(loop: For, buffer: Buffer, outer: Path) -> Tile | None:
+def _named_by_update(store: Store) -> frozenset[Var] | None:
+    """Return the variables in the indices of a store that adds to what is there, else None."""
+    if not any(isinstance(n, Load) and n.buffer == store.buffer for n in walk(store.value)):
+        return None
+    return frozenset(n for index in store.indices for n in walk(index) if isinstance(n, Var))
+
+
+def find_tile(loop: For, buffer: Buffer, outer: Path, below: Below) -> Tile | None:
     """Return what `loop` accumulates in `buffer`, or None if it is not one fixed tile."""
-    stores = [s for s in stores_of(loop) if s.buffer == buffer]
-    if len(stores) > 2 or not _accumulates(loop, stores[-1]):
+    stores = below.stores(loop)[buffer]
+    if len(stores) > 2 or not below.is_accumulated(loop, stores[-1]):
         return None
     accesses = collect_accesses(loop, {buffer})[buffer]
     first, updates = (accesses[0], accesses[1:]) if len(stores) == 2 else (None, accesses)
@@ -91,22 +141,11 @@ def find_tile(loop: For, buffer: Buffer, outer: Path) -> Tile | None:
     steps = tuple(node for node in loops if node.var not in named)
     ranges = loop_extents((*outer, *path))
     guards = _guards(path, steps, store, ranges)
-    start = None if first is None else _start(first, updates[-1], steps, ranges)
+    start = None if first is None else _start(first, updates[-1], steps, ranges, below)
     if guards is None or (first is not None and start is None):
         return None
     box = _box(store, spanning, (*outer, *path))
     return None if box is None else Tile(store, spanning, *box, start, guards)
-
-
-def _accumulates(loop: For, store: Store) -> bool:
-    """Tell at little cost whether a store may be what a loop accumulates: most are not."""
-    if not any(isinstance(n, Load) and n.buffer == store.buffer for n in walk(store.value)):
-        return False
-    named = {node for index in store.indices for node in walk(index) if isinstance(node, Var)}
-    return not any(
-        isinstance(node, For) and node.kind == "serial" and node.var in named
-        for node in walk_stmts(loop)
-    )
 
 
 def _is_conditional(value: Expr, buffer: Buffer) -> bool:
@@ -161,7 +200,7 @@ def _is_inside(load: Load, ranges: dict[Var, int]) -> bool:
 
 
 def _start(
-    first: Access, update: Access, steps: tuple[For, ...], ranges: dict[Var, int]
+    first: Access, update: Access, steps: tuple[For, ...], ranges: dict[Var, int], below: Below
 ) -> Start | None:
     """Return how an accumulation starts: before all of its steps, in the first of them.
 
@@ -189,7 +228,7 @@ def _start(
         return None
     inside = {node.var for node in update.path if isinstance(node, For)}
     tile = inside - {step.var for step in steps}
-    written = {s.buffer for s in stores_of(update.path[0])}
+    written = below.stores(update.path[0]).keys()
     if not tile.isdisjoint(begins) or any(
         node in inside - tile or (isinstance(node, Load) and node.buffer in written)
         for node in walk(store.value)

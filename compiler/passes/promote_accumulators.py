@@ -34,7 +34,7 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.visit import map_expr, map_stmt, substitute, walk, walk_stmts
 from compiler.passes.accesses import collect_accesses
-from compiler.passes.accumulator_tiles import EXPANDED, Tile, find_tile, stores_of
+from compiler.passes.accumulator_tiles import EXPANDED, Below, Tile, find_tile
 from compiler.passes.compact_buffers import relative_index
 from compiler.passes.realize_blocks import NOTHING, in_order
 
@@ -45,7 +45,7 @@ def promote_accumulators(stmt: Stmt, max_bytes: int) -> Stmt:
     A buffer that is held in registers anyway gets an accumulator only where its start or its
     guards leave the loop by that.
     """
-    return _Promotion(register_buffers(stmt), max_bytes).visit(stmt, ())
+    return _Promotion(register_buffers(stmt), max_bytes, Below()).visit(stmt, ())
 
 
 def register_buffers(stmt: Stmt) -> set[Buffer]:
@@ -72,12 +72,13 @@ class _Promotion:
 
     registers: set[Buffer]
     max_bytes: int
+    below: Below
 
     def visit(self, stmt: Stmt, outer: tuple[Stmt, ...]) -> Stmt:
         path = (*outer, stmt)
         if isinstance(stmt, For) and stmt.kind == "serial":
-            for buffer in dict.fromkeys(s.buffer for s in stores_of(stmt)):
-                tile = find_tile(stmt, buffer, outer)
+            for buffer in self.below.stores(stmt):
+                tile = find_tile(stmt, buffer, outer, self.below)
                 if tile is None or not self._is_worth_it(tile, buffer):
                     continue
                 accumulator = Buffer(
