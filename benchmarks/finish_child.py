@@ -1,0 +1,48 @@
+"""A worker's child whose kernels run several times a call: `{"times": 11, "trace": ...}`.
+
+So one schedule becomes candidates whose true times are as 10 to 11.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from compiler.codegen.machine_code import compile_object
+from compiler.codegen.module import ENTRY
+from compiler.driver import emit_llvm
+from compiler.ir.program import PrimFunc
+from compiler.runtime.artifact import Artifact
+from compiler.schedule.trace import Trace
+from compiler.target import Target
+from workers.child import main
+from workers.measure import build_candidate
+
+_REPEATED = """
+define void @{entry}(ptr %args) {{
+entry:
+  br label %loop
+loop:
+  %i = phi i64 [0, %entry], [%next, %loop]
+  call void @once(ptr %args)
+  %next = add i64 %i, 1
+  %more = icmp ult i64 %next, {times}
+  br i1 %more, label %loop, label %done
+done:
+  ret void
+}}
+"""
+
+
+def build(func: PrimFunc, trace: str, target: Target) -> Artifact:
+    """Build a candidate that runs `times` times."""
+    order = json.loads(trace)
+    schedule = Trace.from_json(order["trace"]).apply_to(func)
+    text = emit_llvm(schedule.func, target).text.replace(f"@{ENTRY}(", "@once(")
+    repeated = text + _REPEATED.format(entry=ENTRY, times=order["times"])
+    artifact = build_candidate(func, json.dumps(order["trace"]), target)
+    return replace(artifact, object_code=compile_object(repeated, target))
+
+
+if __name__ == "__main__":
+    main(build)

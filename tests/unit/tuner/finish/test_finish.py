@@ -1,0 +1,234 @@
+"""The finish under noise of the worst kind, and what it does with its findings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from compiler import ops
+from compiler.runtime.measurement import ErrorKind, Measurement
+from compiler.schedule.trace import Trace
+from compiler.target import Target
+from tuner.candidate import Candidate
+from tuner.finish.finish import (
+    CLOSE,
+    LOOKS,
+    MAX_SECS,
+    NUM_FINALISTS,
+    Finish,
+    Outcome,
+    choose_finalists,
+    finish,
+)
+from tuner.task import Task
+from tuner.trial import Trial
+
+TASK = Task(ops.matmul(4, 4, 4), Target("cpu -mcpu=haswell -num-cores=1"))
+NUM_RUNS = 200
+
+
+def trial(number: int, secs: float = 1.0) -> Trial:
+    return Trial(number, Candidate(f"sketch {number}", Trace()), Measurement((secs,)))
+
+
+class Machine:
+    """Times candidates by their true seconds and noise that is heavy-tailed and has a memory.
+
+    A load drifts over everything, a round's arrays favour this candidate or that one for all its
+    turns, and single turns are interrupted.
+    """
+
+    def __init__(self, secs: Sequence[float], seed: int = 0) -> None:
+        self.num_rounds = 0
+        self.asked: list[list[str]] = []
+        self._secs = {f"sketch {number}": s for number, s in enumerate(secs)}
+        self._rng = np.random.default_rng(seed)
+        self._load = 0.0
+
+    def compare(
+        self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int
+    ) -> Iterator[Sequence[Measurement]]:
+        self.asked.append([c.sketch for c in candidates])
+        for _ in range(num_rounds):
+            self.num_rounds += 1
+            yield self._round([self._secs[c.sketch] for c in candidates])
+
+    def _round(self, secs: Sequence[float]) -> list[Measurement]:
+        order = self._rng.permutation(len(secs)).tolist()
+        luck = self._rng.normal(0, 0.02, len(secs)) + 0.2 * (self._rng.random(len(secs)) < 0.1)
+        samples: list[list[float]] = [[] for _ in secs]
+        for _ in range(5):
+            for place in order:
+                self._load = 0.97 * self._load + 0.01 * self._rng.standard_t(2)
+                noise = luck[place] + abs(self._load) + 0.02 * abs(self._rng.standard_t(1.5))
+                samples[place].append(secs[place] * math.exp(min(noise, 20.0)))
+            order.reverse()
+        return [Measurement(tuple(s)) for s in samples]
+
+
+def run(secs: Sequence[float], seed: int = 0) -> Finish:
+    found = finish(TASK, [trial(n) for n in range(len(secs))], Machine(secs, seed), seed=seed)
+    assert found is not None
+    return found
+
+
+def winner(found: Finish) -> int | None:
+    assert found.kept is not None
+    return None if found.is_tied else found.kept.trial.number
+
+
+def test_among_two_equals_a_winner_is_declared_in_at_most_5_percent_of_runs() -> None:
+    winners = [winner(run([1.0, 1.0], seed)) for seed in range(NUM_RUNS)]
+    assert sum(w is not None for w in winners) <= 0.05 * NUM_RUNS
+
+
+def test_among_several_equals_there_is_no_winner_either() -> None:
+    runs = [winner(run([1.0] * NUM_FINALISTS, seed)) for seed in range(40)]
+    assert sum(w is not None for w in runs) <= 2
+
+
+def test_ten_percent_are_found_in_at_least_95_percent_of_runs() -> None:
+    found = [winner(run([1.1, 1.0], seed)) for seed in range(NUM_RUNS)]
+    assert sum(w == 1 for w in found) >= 0.95 * NUM_RUNS
+    assert 0 not in found
+
+
+def test_the_fastest_of_several_is_found() -> None:
+    assert [winner(run([1.15, 1.1, 1.0, 1.2], seed)) for seed in range(10)] == [2] * 10
+
+
+def test_the_time_of_the_winner_has_an_interval_around_it() -> None:
+    found = run([1.1, 1.0])
+    assert found.kept is not None
+    low, high = found.kept.interval
+    assert low < found.kept.run_secs < high
+    assert found.kept.run_secs == np.median([m.best_secs for m in found.kept.rounds])
+
+
+def test_who_is_slower_drops_out_early() -> None:
+    machine = Machine([1.0, 1.0, 1.5, 1.0])
+    found = finish(TASK, [trial(n) for n in range(4)], machine)
+    assert found is not None
+    assert found.finalists[2].outcome is Outcome.SLOWER
+    assert len(found.finalists[2].rounds) == LOOKS[0]
+    assert all("sketch 2" not in asked for asked in machine.asked[1:])
+
+
+class Fixed:
+    """Answers with seconds that follow from the candidate and the round, without noise."""
+
+    def __init__(self, secs: Callable[[str, int], float | Measurement]) -> None:
+        self._secs = secs
+        self.number = 0
+
+    def compare(
+        self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int
+    ) -> Iterator[Sequence[Measurement]]:
+        for _ in range(num_rounds):
+            self.number += 1
+            answers = [self._secs(c.sketch, self.number) for c in candidates]
+            yield [a if isinstance(a, Measurement) else Measurement((a,)) for a in answers]
+
+
+def test_the_same_within_a_percent_are_tied_and_the_earliest_is_kept() -> None:
+    def secs(name: str, number: int) -> float:
+        return 1 + 0.003 * math.sin(97 * number + 30 * int(name[-1])) - 1e-5 * int(name[-1])
+
+    comparer = Fixed(secs)
+    found = finish(TASK, [trial(n) for n in range(3)], comparer)
+    assert found is not None
+    assert [f.outcome for f in found.finalists] == [Outcome.KEPT, Outcome.TIED, Outcome.TIED]
+    assert comparer.number == LOOKS[0], "more rounds would change nothing"
+
+
+def test_a_difference_that_matters_is_kept_even_if_it_is_not_sure() -> None:
+    def secs(name: str, number: int) -> float:
+        luck = 0.1 * math.sin(97 * number + 30 * int(name[-1]))
+        return (1.0 if name == "sketch 1" else 1.03) + luck
+
+    found = finish(TASK, [trial(0), trial(1)], Fixed(secs))
+    assert found is not None
+    assert [f.outcome for f in found.finalists] == [Outcome.TIED, Outcome.KEPT]
+
+
+def test_a_finalist_that_goes_wrong_is_never_kept() -> None:
+    wrong = Measurement(error=ErrorKind.WRONG_RESULT, message="a race")
+    comparer = Fixed(lambda name, number: wrong if name == "sketch 1" and number >= 3 else 1.0)
+    found = finish(TASK, [trial(0), trial(1, 0.9)], comparer)
+    assert found is not None
+    assert [f.outcome for f in found.finalists] == [Outcome.KEPT, Outcome.FAILED]
+    assert found.finalists[1].rounds[-1] == wrong
+    assert found.finalists[1].run_secs == math.inf
+
+
+def test_where_all_go_wrong_nothing_is_kept() -> None:
+    crash = Measurement(error=ErrorKind.CRASH)
+    found = finish(TASK, [trial(0), trial(1)], Fixed(lambda *_: crash))
+    assert found is not None
+    assert found.kept is None
+    assert not found.is_tied
+
+
+def test_a_single_finalist_is_measured_for_its_interval() -> None:
+    machine = Machine([1.0])
+    found = finish(TASK, [trial(0)], machine)
+    assert found is not None
+    assert winner(found) == 0
+    assert machine.num_rounds == LOOKS[0]
+
+
+def test_nothing_right_leaves_nothing_to_finish() -> None:
+    failed = Trial(0, Candidate("s", Trace()), Measurement(error=ErrorKind.CRASH))
+    assert finish(TASK, [failed], Machine([1.0])) is None
+    assert finish(TASK, [], Machine([])) is None
+
+
+def test_a_finish_that_is_stopped_finds_nothing() -> None:
+    machine = Machine([1.0, 1.0])
+    stop = lambda: machine.num_rounds >= 4  # noqa: E731
+    assert finish(TASK, [trial(0), trial(1)], machine, should_stop=stop) is None
+    assert machine.num_rounds == 4
+
+
+def test_a_finish_of_long_runs_ends_in_time_and_with_what_it_has() -> None:
+    machine = Machine([1.0, 3.0])
+    found = finish(
+        TASK,
+        [trial(0), trial(1)],
+        machine,
+        clock=lambda: machine.num_rounds * MAX_SECS / 3,
+    )
+    assert found is not None
+    assert machine.num_rounds == 4
+    assert found.is_tied, "four rounds are no evidence"
+    assert found.kept is not None
+    assert found.kept.trial.number == 0
+
+
+def test_the_same_seed_asks_for_the_same_rounds() -> None:
+    seeds: list[list[tuple[int, int]]] = [[], []]
+
+    class Spy(Machine):
+        def compare(
+            self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int
+        ) -> Iterator[Sequence[Measurement]]:
+            asked.append((num_rounds, seed))
+            return super().compare(task, candidates, num_rounds, seed)
+
+    for asked in seeds:  # noqa: B007
+        finish(TASK, [trial(0), trial(1)], Spy([1.0, 1.0]), seed=3)
+    assert seeds[0] == seeds[1]
+    assert len({seed for _, seed in seeds[0]}) == len(LOOKS)
+
+
+@pytest.mark.parametrize("default_secs", [1.2, 2.0])
+def test_finalists_are_the_best_that_are_close_and_the_default_if_it_is(
+    default_secs: float,
+) -> None:
+    trials = [trial(0, default_secs), *(trial(n, 1 + 0.01 * n) for n in range(1, 9))]
+    chosen = [t.number for t in choose_finalists(trials[::-1])]
+    first = [0] if default_secs < CLOSE else []
+    assert chosen == [*first, *range(1, 1 + NUM_FINALISTS)]

@@ -1,0 +1,221 @@
+"""The finish: the best candidates of a search are measured again, side by side, until one wins.
+
+Each was timed once, at a moment of its own, and the fastest of many was lucky also. Here they are
+timed in rounds. In a round every finalist runs on the same arrays, in turns, and a coin decides who
+comes first; the next round has other arrays, because where they lie in memory alone can make a
+quarter of the time. A pair of finalists differs by the logarithm of the ratio of their times, one
+number a round, and the signs of these numbers are tested (see `tuner.finish.signed_rank`).
+If two finalists are the same, a fair coin gave each sign: so the test is exact, however heavy the
+tails of the noise are and however long its bad moments last.
+
+There are four looks at the data, after 10, 16, 24 and 36 rounds. At each, a pair is separated at a
+quarter of the pair's share of `ERROR_RATE`, so all looks together keep within that share. Who is
+slower than another drops out; who is left alone is the winner. Among k finalists a pair's share is
+2/k of the rate: to win wrongly, one of m equal finalists must beat one given other, a one-sided
+event of chance `ERROR_RATE / k`, and there are m <= k of them. So a winner is declared among equals
+with a chance of at most `ERROR_RATE`. Those that are equal within `SAME` with confidence are tied,
+as are those that no look could separate.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import combinations, permutations
+
+from compiler.runtime.measurement import Measurement
+from tuner.finish.signed_rank import median_interval, p_slower, shift_interval
+from tuner.measurer.comparer import Comparer
+from tuner.task import Task
+from tuner.trial import Trial
+
+LOOKS = (10, 16, 24, 36)
+"""After how many rounds finalists are compared."""
+ERROR_RATE = 0.05
+"""How often a winner may be declared among equals."""
+SAME = 0.01
+"""A difference of time that nobody cares about."""
+NUM_FINALISTS = 4
+CLOSE = 1.25
+"""Who took this many times the best time, or more, is no finalist."""
+MAX_SECS = 20.0
+"""After this time the round in hand is the last."""
+
+
+class Outcome(StrEnum):
+    """What became of a finalist."""
+
+    KEPT = "kept"  # the winner; of those that are tied, the one to use
+    TIED = "tied"  # not separated from the one that is kept
+    SLOWER = "slower"  # than another finalist
+    FAILED = "failed"  # it went wrong when it was measured again
+
+
+@dataclass(frozen=True)
+class Finalist:
+    """A trial that was measured again.
+
+    Attributes:
+        rounds: What was measured, round by round; a failure is the last of them.
+        run_secs: The median over rounds, of the shortest sample of each; infinity for a failure.
+        interval: Where that median is with a confidence of 95%.
+    """
+
+    trial: Trial
+    rounds: tuple[Measurement, ...]
+    outcome: Outcome
+    run_secs: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Finish:
+    """The finalists, by the numbers of their trials."""
+
+    finalists: tuple[Finalist, ...]
+
+    @property
+    def kept(self) -> Finalist | None:
+        """The finalist to use; None if all of them failed."""
+        return next((f for f in self.finalists if f.outcome is Outcome.KEPT), None)
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether others may be as fast as the one that is kept."""
+        return any(f.outcome is Outcome.TIED for f in self.finalists)
+
+
+def _never() -> bool:
+    return False
+
+
+def finish(
+    task: Task,
+    trials: Sequence[Trial],
+    comparer: Comparer,
+    *,
+    seed: int = 0,
+    should_stop: Callable[[], bool] = _never,
+    clock: Callable[[], float] = time.monotonic,
+) -> Finish | None:
+    """Measure the best of `trials` again until one wins, or they are tied.
+
+    Returns:
+        What was found; None if there is nothing to measure, or `should_stop` said so meanwhile.
+    """
+    final = _Final(task, choose_finalists(trials), comparer, seed)
+    if not final.alive:
+        return None
+    end = clock() + MAX_SECS
+    is_late = False
+    for num_rounds in LOOKS:
+        for _ in final.measure(num_rounds):
+            if should_stop():
+                return None
+            is_late = clock() > end
+            if is_late:
+                break
+        final.look()
+        if is_late or final.is_decided():
+            break
+    return final.result()
+
+
+def choose_finalists(trials: Sequence[Trial]) -> list[Trial]:
+    """Return the best trials that are close to each other, by number; the default if it is close.
+
+    Nothing is to be gained by timing what is a quarter slower again.
+    """
+    right = sorted((t for t in trials if t.measurement.ok), key=lambda t: (t.best_secs, t.number))
+    close = [t for t in right if t.best_secs < CLOSE * right[0].best_secs]
+    chosen = close[:NUM_FINALISTS] + [t for t in close[NUM_FINALISTS:] if t.number == 0]
+    return sorted(chosen, key=lambda t: t.number)
+
+
+class _Final:
+    """The rounds so far, and who is still in them; finalists are known by their place."""
+
+    def __init__(self, task: Task, trials: Sequence[Trial], comparer: Comparer, seed: int) -> None:
+        self._task = task
+        self._trials = trials
+        self._comparer = comparer
+        self._seed = seed
+        self._rounds: list[list[Measurement]] = [[] for _ in trials]
+        self._outcomes: dict[int, Outcome] = {}
+        self.alive = list(range(len(trials)))
+
+    def measure(self, num_rounds: int) -> Iterator[None]:
+        """Measure those who are alive until there are `num_rounds` rounds, one a step."""
+        done = max(map(len, self._rounds))
+        places = list(self.alive)
+        candidates = [self._trials[place].candidate for place in places]
+        results = self._comparer.compare(
+            self._task, candidates, num_rounds - done, _mixed(self._seed, done)
+        )
+        for measured in results:
+            for place, measurement in zip(places, measured, strict=True):
+                if place not in self._outcomes:
+                    self._rounds[place].append(measurement)
+                    if not measurement.ok:
+                        self._drop(place, Outcome.FAILED)
+            yield
+
+    def look(self) -> None:
+        """Drop who is slower than another."""
+        # One-sided, and one look of several: see the head of this file.
+        limit = ERROR_RATE / len(self._trials) / len(LOOKS)
+        slower = {
+            one
+            for one, other in permutations(self.alive, 2)
+            if p_slower(self._differences(one, other)) <= limit
+        }
+        for place in slower:
+            self._drop(place, Outcome.SLOWER)
+
+    def is_decided(self) -> bool:
+        """Tell whether nothing is left to find out: one is alone, or all are the same."""
+        width = math.log1p(SAME)
+        return all(
+            -width < low and high < width
+            for low, high in (
+                shift_interval(self._differences(*pair), ERROR_RATE)
+                for pair in combinations(self.alive, 2)
+            )
+        )
+
+    def result(self) -> Finish:
+        """Return what became of each."""
+        if self.alive:
+            leader = min(map(self._secs, self.alive))
+            same = [p for p in self.alive if self._secs(p) <= (1 + SAME) * leader]
+            # Of those that are tied the earliest will do, which may be the default schedule.
+            self._outcomes |= dict.fromkeys(self.alive, Outcome.TIED) | {same[0]: Outcome.KEPT}
+        return Finish(tuple(map(self._finalist, range(len(self._trials)))))
+
+    def _differences(self, one: int, other: int) -> list[float]:
+        """Return how much longer `one` took than `other`, round by round, as logarithms."""
+        pairs = zip(self._rounds[one], self._rounds[other], strict=True)
+        return [math.log(a.best_secs / b.best_secs) for a, b in pairs]
+
+    def _drop(self, place: int, outcome: Outcome) -> None:
+        self._outcomes[place] = outcome
+        self.alive.remove(place)
+
+    def _secs(self, place: int) -> float:
+        return statistics.median(m.best_secs for m in self._rounds[place])
+
+    def _finalist(self, place: int) -> Finalist:
+        outcome, rounds = self._outcomes[place], tuple(self._rounds[place])
+        if outcome is Outcome.FAILED:
+            return Finalist(self._trials[place], rounds, outcome, math.inf, (math.inf, math.inf))
+        interval = median_interval([m.best_secs for m in rounds])
+        return Finalist(self._trials[place], rounds, outcome, self._secs(place), interval)
+
+
+def _mixed(seed: int, done: int) -> int:
+    """Return the seed of the rounds after the first `done`."""
+    return seed * LOOKS[-1] + done
