@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         WaitTimeoutError,
     )
     from loopwright.job import JobHandle
-    from loopwright.kernel import Kernel, KernelSource
+    from loopwright.kernel import Kernel, KernelSchedule, KernelSource
     from loopwright.tuning import Trial, TuneResult, tune
 
 __version__ = "0.1.0"
@@ -71,6 +71,7 @@ __all__ = [
     "JobFailedError",
     "JobHandle",
     "Kernel",
+    "KernelSchedule",
     "KernelSource",
     "LoopwrightError",
     "Module",
@@ -150,7 +151,7 @@ _HOMES = {
         "WaitTimeoutError",
     ),
     "loopwright.job": ("JobHandle",),
-    "loopwright.kernel": ("Kernel", "KernelSource"),
+    "loopwright.kernel": ("Kernel", "KernelSchedule", "KernelSource"),
     "loopwright.tuning": ("Trial", "TuneResult", "tune"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

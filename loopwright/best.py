@@ -9,24 +9,35 @@ from typing import Any
 from compiler.ir.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace import Trace
-from loopwright.models import BestRead
+from loopwright.models import BestRead, NearestRead
 
 
 @dataclass(frozen=True)
 class Best:
-    """The fastest measured schedule of one workload on one target."""
+    """The fastest schedule known of one workload on one target.
+
+    It was measured there, unless it is that of the nearest shape (`nearest`), adapted.
+    """
 
     record: BestRead
 
     @property
-    def run_secs(self) -> float:
-        """Seconds of one run, as its trial measured them."""
+    def run_secs(self) -> float | None:
+        """Seconds of one run, as its trial measured them; None for one that was adapted."""
         return self.record.run_secs
 
     @property
     def default_secs(self) -> float | None:
         """Seconds of one run of the default schedule in the same job."""
         return self.record.default_secs
+
+    @property
+    def nearest(self) -> NearestRead | None:
+        """From which shape it was adapted, how far that is, and what is expected of it.
+
+        None if it was measured on this very workload.
+        """
+        return self.record.nearest
 
     @property
     def provenance(self) -> Mapping[str, Any]:

@@ -14,10 +14,11 @@ from loopwright.models import ScheduleQuery
 
 @dataclass(frozen=True)
 class CachedKernel:
-    """The bytes of an artifact, and the tag by which the server knows them."""
+    """The bytes of an artifact, the tag by which the server knows them, and its schedule."""
 
     etag: str
     content: bytes
+    schedule: str = "best"
 
 
 class KernelCache:
@@ -29,10 +30,11 @@ class KernelCache:
     def get(self, url: str, query: ScheduleQuery) -> CachedKernel | None:
         """Return what was kept, or None."""
         try:
-            etag, _, content = self._path(url, query).read_bytes().partition(b"\n")
+            head, _, content = self._path(url, query).read_bytes().partition(b"\n")
         except OSError:
             return None
-        return CachedKernel(etag.decode("latin-1"), content) if content else None
+        etag, _, schedule = head.decode("latin-1").partition("\t")
+        return CachedKernel(etag, content, schedule or "best") if content else None
 
     def put(self, url: str, query: ScheduleQuery, kernel: CachedKernel) -> None:
         """Keep an artifact. A directory that cannot be written only costs the next download."""
@@ -42,7 +44,8 @@ class KernelCache:
             handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
             try:
                 with os.fdopen(handle, "wb") as file:
-                    file.write(kernel.etag.encode("latin-1") + b"\n" + kernel.content)
+                    head = f"{kernel.etag}\t{kernel.schedule}\n"
+                    file.write(head.encode("latin-1") + kernel.content)
                 os.replace(name, path)  # tag and bytes appear at once, for any reader
             except OSError:
                 os.unlink(name)

@@ -30,7 +30,7 @@ from loopwright.errors import (
     ServerUnreachableError,
 )
 from loopwright.job import JobHandle
-from loopwright.kernel import Kernel, KernelSource, load
+from loopwright.kernel import Kernel, KernelSchedule, KernelSource, load, schedule_of
 from loopwright.models import (
     BestRead,
     Health,
@@ -45,6 +45,7 @@ from loopwright.models import (
 from loopwright.workload import WorkloadLike, to_func, to_wire
 
 DEFAULT_URL = "http://127.0.0.1:8080"
+SCHEDULE_HEADER = "Loopwright-Schedule"
 
 RequestT = TypeVar("RequestT", bound=BaseModel)
 
@@ -161,17 +162,30 @@ class Client:
                 return
             params["cursor"] = page.next_cursor
 
-    def best(self, workload: WorkloadLike, *, target: Target | str = "cpu") -> Best:
+    def best(
+        self, workload: WorkloadLike, *, target: Target | str = "cpu", nearest: bool = False
+    ) -> Best:
         """Return the fastest schedule that the server knows.
 
+        Args:
+            nearest: Whether, if this workload was not tuned, that of the nearest shape of its
+                operator will do. It is adapted, replays on the workload, and was not measured
+                there; `Best.nearest` says from which shape it is and what is expected of it.
+
         Raises:
-            NotFoundError: If this workload was not tuned for this target.
+            NotFoundError: If this workload was not tuned for this target, nor with `nearest`
+                another shape whose schedule fits.
         """
-        query = _query(workload, target)
+        query = _query(workload, target, nearest=nearest)
         return Best(read(BestRead, self._connection.post("/schedules/best", query)))
 
     def kernel(
-        self, workload: WorkloadLike, *, target: Target | str = "cpu", fallback: bool = True
+        self,
+        workload: WorkloadLike,
+        *,
+        target: Target | str = "cpu",
+        nearest: bool = False,
+        fallback: bool = True,
     ) -> Kernel:
         """Return the fastest kernel that the server knows, compiled and loaded.
 
@@ -180,6 +194,8 @@ class Client:
         this host cannot run, the default schedule is built here, and a `FallbackWarning` says so.
 
         Args:
+            nearest: Whether, if this workload was not tuned, the schedule of the nearest shape will
+                do, adapted; see `best`. `Kernel.schedule` says which it was.
             fallback: Whether a kernel of the default schedule will do; if not, errors are raised.
 
         Raises:
@@ -188,7 +204,7 @@ class Client:
             ArtifactRefusedError: Without fallback, if this host cannot run the kernel.
         """
         try:
-            return self._tuned_kernel(_query(workload, target))
+            return self._tuned_kernel(_query(workload, target, nearest=nearest))
         except (
             ServerUnreachableError,
             ServerFailedError,
@@ -204,7 +220,8 @@ class Client:
             )
             # A tuned kernel that was refused was made for another CPU: build for this one.
             here = Target("cpu") if isinstance(error, ArtifactRefusedError) else _target(target)
-            return Kernel(compile_artifact(to_func(workload), here), KernelSource.DEFAULT)
+            artifact = compile_artifact(to_func(workload), here)
+            return Kernel(artifact, KernelSource.DEFAULT, KernelSchedule.DEFAULT)
 
     def workers(self) -> tuple[WorkerRead, ...]:
         """Return the workers that the server knows."""
@@ -225,9 +242,10 @@ class Client:
             return kept
         if response.status_code == 304 and kept is not None:
             return kept
-        kernel = load(response.content, KernelSource.SERVER)
+        schedule = schedule_of(response.headers.get(SCHEDULE_HEADER))
+        kernel = load(response.content, KernelSource.SERVER, schedule)
         if new_etag := response.headers.get("ETag"):
-            self._cache.put(self.url, query, CachedKernel(new_etag, response.content))
+            self._cache.put(self.url, query, CachedKernel(new_etag, response.content, schedule))
         return kernel
 
     def _kept_kernel(self, query: ScheduleQuery) -> tuple[Kernel | None, str]:
@@ -236,13 +254,16 @@ class Client:
         if cached is None:
             return None, ""
         try:
-            return load(cached.content, KernelSource.CACHE), cached.etag
+            schedule = schedule_of(cached.schedule)
+            return load(cached.content, KernelSource.CACHE, schedule), cached.etag
         except ArtifactRefusedError:
             return None, ""
 
 
-def _query(workload: WorkloadLike, target: Target | str) -> ScheduleQuery:
-    return _checked(ScheduleQuery, workload=to_wire(workload), target=_text(target))
+def _query(workload: WorkloadLike, target: Target | str, *, nearest: bool) -> ScheduleQuery:
+    return _checked(
+        ScheduleQuery, workload=to_wire(workload), target=_text(target), nearest=nearest
+    )
 
 
 def _checked(model: type[RequestT], **fields: Any) -> RequestT:

@@ -18,6 +18,14 @@ class KernelSource(StrEnum):
     DEFAULT = "default"  # built here from the default schedule, for want of a tuned one
 
 
+class KernelSchedule(StrEnum):
+    """Which schedule a kernel has."""
+
+    BEST = "best"  # the fastest that was measured of this workload
+    NEAREST = "nearest"  # that of the nearest shape, adapted, and not measured on this one
+    DEFAULT = "default"  # the program as it is
+
+
 class Kernel:
     """A kernel, called like its program: arrays in the order of the parameters, outputs in place.
 
@@ -25,9 +33,15 @@ class Kernel:
         ArtifactRefusedError: If the artifact is meant for a CPU that this is not.
     """
 
-    def __init__(self, artifact: Artifact, source: KernelSource) -> None:
+    def __init__(
+        self,
+        artifact: Artifact,
+        source: KernelSource,
+        schedule: KernelSchedule = KernelSchedule.BEST,
+    ) -> None:
         self.artifact = artifact
         self.source = source
+        self.schedule = schedule
         try:
             self._module = Module(artifact)
         except ArtifactError as error:
@@ -46,7 +60,8 @@ class Kernel:
         self._module(*arrays, num_threads=num_threads)
 
     def __repr__(self) -> str:
-        return f"<Kernel {self.artifact.name} for {self.artifact.target} ({self.source})>"
+        adapted = ", nearest shape's" if self.schedule is KernelSchedule.NEAREST else ""
+        return f"<Kernel {self.artifact.name} for {self.artifact.target} ({self.source}{adapted})>"
 
     @property
     def is_tuned(self) -> bool:
@@ -59,7 +74,14 @@ class Kernel:
         return self._module
 
 
-def load(content: bytes, source: KernelSource) -> Kernel:
+def schedule_of(word: str | None) -> KernelSchedule:
+    """Return the schedule that a server's word means; one that it does not say is the best."""
+    return KernelSchedule(word) if word in list(KernelSchedule) else KernelSchedule.BEST
+
+
+def load(
+    content: bytes, source: KernelSource, schedule: KernelSchedule = KernelSchedule.BEST
+) -> Kernel:
     """Load a kernel that a server compiled.
 
     Raises:
@@ -69,4 +91,4 @@ def load(content: bytes, source: KernelSource) -> Kernel:
         artifact = Artifact.from_bytes(content)
     except ArtifactError as error:
         raise ArtifactRefusedError(str(error)) from error
-    return Kernel(artifact, source)
+    return Kernel(artifact, source, schedule)

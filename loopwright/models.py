@@ -103,6 +103,7 @@ class ScheduleQuery(Request):
 
     workload: Workload
     target: str = Field(default="cpu", min_length=1, max_length=1000)
+    nearest: bool = False  # whether that of the nearest shape, adapted, will do
 
 
 class JobRead(Response):
@@ -157,17 +158,35 @@ class Event(Response):
     payload: Mapping[str, JsonValue]
 
 
-class BestRead(Response):
-    """The fastest schedule known of one workload on one target, and where it comes from."""
+class NearestRead(Response):
+    """The tuned shape that a schedule was adapted from, and what that is expected to cost."""
 
     workload_key: str
     target: str
-    run_secs: float
+    distance: float = Field(examples=[1.0])  # in doublings of extents and of cores, all together
+    run_secs: float  # of the schedule, on the shape that it was made for
+    # The share of speed that tuning would add: 0.1 is nine tenths of a tuned schedule's speed. It
+    # is null where the store has no basis for it; `basis` says what it rests on.
+    expected_loss: float | None = Field(examples=[0.08])
+    basis: str
+
+
+class BestRead(Response):
+    """The fastest schedule known of one workload on one target, and where it comes from.
+
+    With `nearest` it is that of another shape, adapted: it replays on the workload and was not
+    measured there, so that `run_secs` is null, and job, trial and provenance are the other shape's.
+    """
+
+    workload_key: str
+    target: str
+    run_secs: float | None
     default_secs: float | None
     trace: Mapping[str, JsonValue]
     job_id: UUID
     trial_number: int
     provenance: Mapping[str, JsonValue]
+    nearest: NearestRead | None = None
 
 
 class WorkerRead(Response):

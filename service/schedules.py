@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from compiler.driver import toolchain
 from compiler.schedule.trace import Trace
+from compiler.target import Target
 from loopwright.models import BestRead, ScheduleQuery
 from service.errors import NotFoundError
 from service.intake import read_target, read_workload
 from service.kernel_builder import KernelBuilder, KernelRequest
-from service.store import artifacts, best_schedules, targets, workloads
+from service.nearest import adapt_nearest
+from service.store import artifacts, best_schedules, targets, trials, workloads
 from service.store.artifacts import ArtifactRow
 from service.store.database import Database
 from service.store.workloads import NewWorkload
@@ -32,6 +34,13 @@ class Kernel:
     toolchain: str
     best: BestRead | None
 
+    @property
+    def schedule(self) -> str:
+        """Which schedule it has: the `best`, that of the `nearest` shape, or the `default`."""
+        if self.best is None:
+            return "default"
+        return "best" if self.best.nearest is None else "nearest"
+
 
 def find_best(database: Database, workload_key: str, target: str) -> BestRead:
     """Return the best schedule of a workload on a target.
@@ -43,9 +52,41 @@ def find_best(database: Database, workload_key: str, target: str) -> BestRead:
     if best is None:
         raise NotFoundError(
             f"no schedule is known of workload {workload_key[:12]} on target {target!r}; "
-            "submit a job to find one"
+            "submit a job to find one, or ask for that of the nearest shape (`nearest`)"
         )
     return best
+
+
+def find_nearest(database: Database, workload: NewWorkload, target: Target) -> BestRead:
+    """Return the best schedule of a workload on a target, else that of the nearest shape, adapted.
+
+    Raises:
+        NotFoundError: If no shape of the operator has a schedule that fits; says what to do.
+    """
+    best = _best(database, workload.key, target.name)
+    best = best or adapt_nearest(database, workload, target)
+    if best is None:
+        raise NotFoundError(
+            f"no schedule is known of workload {workload.key[:12]} on target {target.name!r}, nor "
+            "one of another shape of its operator that fits; submit a job to find one"
+        )
+    return best
+
+
+def find_nearest_by_key(database: Database, workload_key: str, target: Target) -> BestRead:
+    """Do the same for a workload that is known by its key.
+
+    Raises:
+        NotFoundError: If the workload is unknown, too.
+    """
+    with database.read() as session:
+        workload = workloads.find(session, workload_key)
+    if workload is None:
+        raise NotFoundError(
+            f"no workload {workload_key[:12]} is known, so that its shape is not either; "
+            "post its text to this address instead"
+        )
+    return find_nearest(database, workload, target)
 
 
 def plan_kernel(database: Database, query: ScheduleQuery, *, fallback: bool) -> Kernel:
@@ -59,10 +100,15 @@ def plan_kernel(database: Database, query: ScheduleQuery, *, fallback: bool) -> 
         NotFoundError: If nothing was measured, and the default will not do.
     """
     workload, target = read_workload(query.workload), read_target(query.target)
-    if fallback:
-        best = _best(database, workload.key, target.name)
-    else:
-        best = find_best(database, workload.key, target.name)
+    best: BestRead | None = None
+    try:
+        if query.nearest:
+            best = find_nearest(database, workload, target)
+        else:
+            best = find_best(database, workload.key, target.name)
+    except NotFoundError:
+        if not fallback:
+            raise
     trace = Trace().to_json() if best is None else dict(best.trace)
     made_by = toolchain()
     parts = [workload.key, target.name, made_by, json.dumps(trace, sort_keys=True)]
@@ -120,11 +166,5 @@ def _best(database: Database, workload_key: str, target: str) -> BestRead | None
         trace=trial.trace,
         job_id=job.id,
         trial_number=trial.number,
-        provenance={
-            "worker": trial.worker,
-            "toolchain": trial.toolchain,
-            "measured_at": trial.created_at.isoformat(),
-            "max_error": trial.max_error,
-            "sketch": trial.sketch,
-        },
+        provenance=trials.provenance(trial),
     )

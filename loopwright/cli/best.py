@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from loopwright.cli.options import (
     JsonOption,
     TargetOption,
@@ -12,19 +16,24 @@ from loopwright.cli.options import (
 )
 from loopwright.cli.output import console, facts, print_json, secs, speed_up
 from loopwright.client import DEFAULT_URL, Client
+from loopwright.models import BestRead
 
 
 def best(
     workload: WorkloadArgument,
+    *,
     target: TargetOption = "cpu",
     url: UrlOption = DEFAULT_URL,
     token: TokenOption = None,
+    nearest: Annotated[
+        bool, typer.Option("--nearest", help="Else that of the nearest shape, adapted.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show the best schedule known of a workload, as a program that makes it."""
     text = read_workload(workload)
     with Client(url, token) as client:
-        found = client.best(text, target=target)
+        found = client.best(text, target=target, nearest=nearest)
     if as_json:
         print_json(found.record)
         return
@@ -33,8 +42,7 @@ def best(
         facts(
             {
                 "target": record.target,
-                "best": f"{secs(record.run_secs)}"
-                f" ({speed_up(record.default_secs, record.run_secs)} the default)",
+                **_quality(record),
                 "found by": f"trial {record.trial_number} of job {record.job_id}",
                 **{name: str(value) for name, value in record.provenance.items()},
             }
@@ -42,3 +50,18 @@ def best(
     )
     console.print()
     console.print(found.trace.python(), markup=False, highlight=False, soft_wrap=True)
+
+
+def _quality(record: BestRead) -> dict[str, str]:
+    """Say how good a schedule is, or may be."""
+    near = record.nearest
+    if near is None:
+        ratio = speed_up(record.default_secs, record.run_secs)
+        return {"best": f"{secs(record.run_secs)} ({ratio} the default)"}
+    loss = "unknown" if near.expected_loss is None else f"{near.expected_loss:.0%} of the speed"
+    return {
+        "best": "that of another shape, adapted; it was not measured on this one",
+        "made for": f"workload {near.workload_key[:12]} on {near.target},"
+        f" {near.distance:.3g} doublings away ({secs(near.run_secs)} there)",
+        "expected loss": f"{loss} ({near.basis})",
+    }

@@ -25,7 +25,7 @@ SCHEDULE_HEADER = "Loopwright-Schedule"
         **responses(404, 422, 500, 503),
         200: {
             "description": f"The kernel; `{SCHEDULE_HEADER}` says if its schedule was measured "
-            "(`best`) or is the `default`",
+            "(`best`), is that of the `nearest` shape, adapted, or is the `default`",
             "content": {MEDIA_TYPE: {"schema": {"type": "string", "format": "binary"}}},
         },
         304: {"model": None, "description": "You have this kernel already"},
@@ -40,7 +40,7 @@ def post_artifact(
     """Build the kernel of the best schedule, or with `fallback` of the default one if need be."""
     kernel = plan_kernel(parts.database, query, fallback=fallback)
     etag = quoted(kernel.key)
-    headers = {"ETag": etag, SCHEDULE_HEADER: "default" if kernel.best is None else "best"}
+    headers = {"ETag": etag, SCHEDULE_HEADER: kernel.schedule}
     if has_it(if_none_match, etag):
         return Response(status_code=304, headers=headers)
     content = fetch_kernel(parts.database, parts.builder, kernel)

@@ -11,7 +11,7 @@ from service.intake import read_target, read_workload
 from service.parts import PartsOf
 from service.problems import responses
 from service.routes.conditional import has_it, quoted
-from service.schedules import find_best
+from service.schedules import find_best, find_nearest, find_nearest_by_key
 
 router = APIRouter(prefix="/schedules", tags=["schedules"])
 
@@ -24,9 +24,16 @@ IfNoneMatch = Annotated[str | None, Header()]
 def post_best(
     parts: PartsOf, query: ScheduleQuery, response: Response, if_none_match: IfNoneMatch = None
 ) -> BestRead | Response:
-    """Find the best schedule of a workload given as text: a script is too long for a URL."""
+    """Find the best schedule of a workload given as text: a script is too long for a URL.
+
+    With `nearest`, that of the nearest shape of the operator will do: it is adapted, and the answer
+    says how far off the shape is, and what that is expected to cost.
+    """
     workload, target = read_workload(query.workload), read_target(query.target)
-    best = find_best(parts.database, workload.key, target.name)
+    if query.nearest:
+        best = find_nearest(parts.database, workload, target)
+    else:
+        best = find_best(parts.database, workload.key, target.name)
     return _answer(best, response, if_none_match)
 
 
@@ -38,16 +45,26 @@ def get_best(
     workload_key: Annotated[str, Query(min_length=1, max_length=64)],
     response: Response,
     target: Annotated[str, Query(min_length=1, max_length=1000)] = "cpu",
+    *,
+    nearest: bool = False,
     if_none_match: IfNoneMatch = None,
 ) -> BestRead | Response:
-    """Find the best schedule of a workload given by its key."""
-    best = find_best(parts.database, workload_key, read_target(target).name)
+    """Find the best schedule of a workload given by its key, or with `nearest` a like one."""
+    where = read_target(target)
+    if nearest:
+        best = find_nearest_by_key(parts.database, workload_key, where)
+    else:
+        best = find_best(parts.database, workload_key, where.name)
     return _answer(best, response, if_none_match)
 
 
 def _answer(best: BestRead, response: Response, if_none_match: str | None) -> BestRead | Response:
-    # A trial never changes, so the trial that is best says all.
-    etag = quoted(f"{best.job_id}.{best.trial_number}")
+    # A trial never changes, so the trial that is best says all; of an adapted one, the shape it is
+    # for and what is expected of it, too.
+    tag = f"{best.job_id}.{best.trial_number}"
+    if best.nearest is not None:
+        tag += f".{best.workload_key}.{best.nearest.expected_loss}"
+    etag = quoted(tag)
     if has_it(if_none_match, etag):
         return Response(status_code=304, headers={"ETag": etag})
     response.headers["ETag"] = etag

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from pydantic import JsonValue
 from sqlalchemy import JSON, ForeignKey, Integer, String, Text, UniqueConstraint, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
@@ -81,6 +82,17 @@ def explain_failures(session: Session, job_id: UUID) -> str:
         f"none of {total} trials ran and was right: {counts}; "
         f"trial {number}, the first {kind}: {message or 'no message'}"
     )
+
+
+def provenance(row: TrialRow) -> dict[str, JsonValue]:
+    """Return on what a trial was measured, and with which tools."""
+    return {
+        "worker": row.worker,
+        "toolchain": row.toolchain,
+        "measured_at": row.created_at.isoformat(),
+        "max_error": row.max_error,
+        "sketch": row.sketch,
+    }
 
 
 def read(row: TrialRow) -> TrialRead:

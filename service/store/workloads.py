@@ -58,3 +58,11 @@ def ensure(session: Session, workload: NewWorkload) -> None:
             )
         )
         session.flush()
+
+
+def find(session: Session, key: str) -> NewWorkload | None:
+    """Return the workload of a key, none if it is not known."""
+    row = session.get(WorkloadRow, key)
+    if row is None:
+        return None
+    return NewWorkload(row.key, row.name, row.script, row.flops, row.operator_key, row.shape)

@@ -44,6 +44,21 @@ def test_a_workload_goes_in_and_a_right_and_faster_kernel_comes_out(client: lw.C
     assert client.kernel(MATMUL, target=TARGET, fallback=False).source is lw.KernelSource.CACHE
 
 
+def test_before_a_shape_is_tuned_the_nearest_one_has_a_schedule(client: lw.Client) -> None:
+    client.tune("matmul:32,48,32:float32", target=TARGET, trials=8).wait(timeout_secs=120)
+    with pytest.raises(lw.NotFoundError, match="nearest"):
+        client.best("matmul:32,48,65", target=TARGET)
+    best = client.best("matmul:32,48,65", target=TARGET, nearest=True)
+    assert best.run_secs is None
+    assert best.nearest is not None
+    assert best.nearest.distance > 0
+    best.apply(lw.ops.from_spec("matmul:32,48,65"))
+    for source in (lw.KernelSource.SERVER, lw.KernelSource.CACHE):
+        kernel = client.kernel("matmul:32,48,65", target=TARGET, nearest=True, fallback=False)
+        assert kernel.is_tuned
+        assert (kernel.source, kernel.schedule) == (source, lw.KernelSchedule.NEAREST)
+
+
 def test_events_tell_a_job_from_its_start_to_its_end(client: lw.Client) -> None:
     handle = client.tune("relu:64", target=TARGET, trials=3)
     events = list(handle.events())

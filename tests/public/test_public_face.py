@@ -26,6 +26,7 @@ NAMES = [
     "JobFailedError",
     "JobHandle",
     "Kernel",
+    "KernelSchedule",
     "KernelSource",
     "LoopwrightError",
     "Module",

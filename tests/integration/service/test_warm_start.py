@@ -7,24 +7,19 @@ from uuid import UUID
 import pytest
 
 from compiler.runtime.measurement import ErrorKind, Measurement
-from loopwright.models import JobCreate, Workload
 from service.errors import LeaseLostError
-from service.jobs import submit_job
 from service.owner import Owner
-from service.store import leases, warm_starts
+from service.store import warm_starts
 from service.store.database import Database
 from service.store.jobs import JobRow
 from service.store.sql_store import SqlStore
 from service.warm_start import begin
-from tests.integration.service.tuned import task_of, tuned
+from tests.integration.service.tuned import OWNER, SPEC, claimed, task_of, tuned
 from tuner.candidate import default_candidate
 from tuner.relatives.begin import BEST_OF_EACH
 from tuner.space.generate import design_space
 from tuner.trial import Trial
 from tuner.warm_start import COLD
-
-SPEC = "matmul:96,96,96"
-OWNER = Owner.here()
 
 
 @pytest.fixture
@@ -32,19 +27,6 @@ def relatives(database: Database) -> dict[str, UUID]:
     """Three shapes of the operator, the third the farthest, and one of another."""
     specs = ("matmul:96,96,48", "matmul:96,24,96", "matmul:12,12,96", "dense:96,96,96")
     return {spec: tuned(database, spec)[0] for spec in specs}
-
-
-def claimed(database: Database, spec: str = SPEC, *, warm_start: bool = True) -> JobRow:
-    target = task_of(spec).target.name
-    request = JobCreate(
-        workload=Workload(operator=spec), target=target, trials=64, warm_start=warm_start
-    )
-    job_id = submit_job(database, request)[0].id
-    with database.write() as session:
-        while (job := leases.claim(session, OWNER)) is not None:
-            if job.id == job_id:
-                return job
-    raise AssertionError("the job is not there")
 
 
 def test_the_best_of_the_nearest_comes_first(

@@ -11,7 +11,10 @@ from compiler.runtime.measurement import Measurement
 from compiler.target import Target
 from loopwright.models import JobCreate, Workload
 from service.jobs import submit_job
+from service.owner import Owner
+from service.store import leases
 from service.store.database import Database
+from service.store.jobs import JobRow
 from service.store.sql_store import SqlStore
 from tuner.candidate import Candidate, default_candidate
 from tuner.relatives.begin import BEST_OF_EACH
@@ -19,6 +22,9 @@ from tuner.space.design_space import DesignSpace, Point
 from tuner.space.generate import design_space
 from tuner.task import Task
 from tuner.trial import Trial
+
+SPEC = "matmul:96,96,96"
+OWNER = Owner.here()
 
 
 def task_of(spec: str, target: str = "cpu -num-cores=1") -> Task:
@@ -51,3 +57,17 @@ def tuned(database: Database, spec: str, *, best_secs: float = 0.25) -> tuple[UU
     slow = Trial(0, default_candidate(), Measurement((32 * best_secs,)))
     SqlStore(database).add(str(job_id), task, [slow, *trials])
     return job_id, [slow, *trials]
+
+
+def claimed(database: Database, spec: str = SPEC, *, warm_start: bool = True) -> JobRow:
+    """Return a new job that `OWNER` has claimed, like all before it."""
+    target = task_of(spec).target.name
+    request = JobCreate(
+        workload=Workload(operator=spec), target=target, trials=64, warm_start=warm_start
+    )
+    job_id = submit_job(database, request)[0].id
+    with database.write() as session:
+        while (job := leases.claim(session, OWNER)) is not None:
+            if job.id == job_id:
+                return job
+    raise AssertionError("the job is not there")

@@ -8,7 +8,7 @@ from loopwright.cache import CachedKernel, KernelCache, default_directory
 from loopwright.models import ScheduleQuery, Workload
 
 QUERY = ScheduleQuery(workload=Workload(operator="matmul:8,8,8"))
-KERNEL = CachedKernel('"tag"', b"\x00bytes\nwith a line\n")
+KERNEL = CachedKernel('"tag"', b"\x00bytes\nwith a line\n", "nearest")
 
 
 def test_what_was_put_is_got_by_server_and_query(tmp_path: Path) -> None:

@@ -1,0 +1,61 @@
+"""What the schedule of another shape is expected to cost: the share of speed that tuning would add.
+
+Jobs that began with schedules of other shapes measured them, so the store knows what became of
+those. Where it does not know of at least a few, nothing is expected.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import median
+
+from sqlalchemy.orm import Session
+
+from service.store import warm_starts
+from service.store.warm_starts import Outcome
+
+MIN_OUTCOMES = 3
+"""Fewer are no basis."""
+MAX_OUTCOMES = 9
+"""Of those at the nearest distances."""
+MAX_APART = 1.0
+"""How much nearer or farther they may be: in doublings of 1 + the distance."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """A loss, 0.1 for nine tenths of the speed of a tuned schedule, and what it rests on."""
+
+    loss: float | None
+    basis: str
+
+
+def expected_loss(session: Session, label: str, operator_key: str, distance: float) -> Expectation:
+    """Return what to expect of a schedule from `distance` doublings away, on a kind of target.
+
+    That is the median over measured schedules that were adapted over a like distance: of the same
+    operator, or of others if of that there are too few.
+    """
+    for key, whose in ((operator_key, "this operator"), (None, "any operator")):
+        found = _like(warm_starts.outcomes(session, label, key), distance)
+        if len(found) >= MIN_OUTCOMES:
+            distances = [outcome.distance for outcome in found]
+            return Expectation(
+                median(outcome.loss for outcome in found),
+                f"the median of {len(found)} schedules of {whose} that were measured on {label}"
+                f" after they were adapted from {min(distances):.2g} to {max(distances):.2g}"
+                " doublings away",
+            )
+    return Expectation(
+        None,
+        f"unknown: fewer than {MIN_OUTCOMES} schedules that were adapted over such a distance were"
+        f" measured on {label}",
+    )
+
+
+def _like(outcomes: list[Outcome], distance: float) -> list[Outcome]:
+    """Return the outcomes at the distances nearest to one, none that are far from it."""
+    apart = [(abs(math.log2((1 + o.distance) / (1 + distance))), o) for o in outcomes]
+    near = sorted((pair for pair in apart if pair[0] <= MAX_APART), key=lambda pair: pair[0])
+    return [outcome for _, outcome in near[:MAX_OUTCOMES]]
