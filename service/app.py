@@ -10,6 +10,7 @@ from loopwright.models import Problem
 from service import problems
 from service.auth import check_token, digest
 from service.guard import BodyLimit, KnownHosts
+from service.pages import Pages
 from service.parts import Parts
 from service.routes import artifacts, cost_models, health, jobs, schedules, workers
 
@@ -41,6 +42,7 @@ def create_app(
         api.include_router(module.router)
     app.include_router(api)
     app.include_router(health.probes)
+    app.router.default = Pages(PREFIX)
     problems.install(app)
     app.add_middleware(BodyLimit)
     if hosts is not None:

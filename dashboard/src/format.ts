@@ -1,0 +1,50 @@
+/** Numbers and times as people read them. */
+
+const UNITS: readonly (readonly [number, string])[] = [
+  [1, "s"],
+  [1e-3, "ms"],
+  [1e-6, "µs"],
+  [1e-9, "ns"],
+];
+
+/** Three significant digits of a time in seconds, in a unit that suits it. */
+export function secs(value: number | null | undefined): string {
+  if (value == null || !Number.isFinite(value)) return "–";
+  const [scale, unit] = UNITS.find(([least]) => value >= least) ?? [1e-9, "ns"];
+  return `${digits(value / scale)} ${unit}`;
+}
+
+/** Three significant digits, without an exponent. */
+export function digits(value: number): string {
+  if (value >= 100) return Math.round(value).toLocaleString("en");
+  return value.toPrecision(3);
+}
+
+/** How many times faster, such as `12.3×`. */
+export function speedup(
+  before: number | null | undefined,
+  after: number | null | undefined,
+): string {
+  return before && after ? `${digits(before / after)}×` : "–";
+}
+
+/** How long ago, in one unit. */
+export function ago(iso: string | null | undefined, now: number = Date.now()): string {
+  if (!iso) return "–";
+  return `${duration(Math.max(0, now - Date.parse(iso)) / 1000)} ago`;
+}
+
+/** A span of time for people, in one or two units. */
+export function duration(seconds: number): string {
+  if (seconds < 60) return `${Math.round(seconds)} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 86400)
+    return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+  return `${Math.floor(seconds / 86400)} d`;
+}
+
+/** Operations a second of a workload of `flops` operations that takes `time` seconds. */
+export function rate(flops: number | null | undefined, time: number | null | undefined): string {
+  if (!flops || !time) return "–";
+  return `${digits(flops / time / 1e9)} GFLOP/s`;
+}

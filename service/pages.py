@@ -1,0 +1,68 @@
+"""The dashboard: its files, and its page at every address that nothing else answers."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.types import Receive, Scope, Send
+
+BUILT = Path(str(files("service"))) / "dashboard"
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+_ASSETS = "/assets/"
+_MISSING = """<!doctype html><html lang="en"><title>Loopwright</title>
+<h1>The dashboard was not built</h1>
+<p>The API works. Run <code>make dashboard</code> in the source tree, or install the wheel.</p>"""
+
+
+class Pages:
+    """Answers what no route does, as the default of a router.
+
+    Args:
+        api_prefix: Addresses below it are the API's: they are not found.
+        built: The folder that the build of the dashboard made.
+    """
+
+    def __init__(self, api_prefix: str, built: Path = BUILT) -> None:
+        self._api = f"{api_prefix}/"
+        # Only what is there now: no address can name another file.
+        self._files = {
+            f"/{file.relative_to(built).as_posix()}": file for file in built.rglob("*.*")
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it with 404."""
+        path = scope.get("path", "")
+        if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
+            raise HTTPException(404)
+        await self._answer(path)(scope, receive, send)
+
+    def _answer(self, path: str) -> Response:
+        if path.startswith(self._api):
+            raise HTTPException(404)
+        if path.startswith(_ASSETS) and path not in self._files:
+            raise HTTPException(404)
+        # The page itself knows which addresses it has.
+        file = self._files.get(path) or self._files.get("/index.html")
+        if file is None:
+            return HTMLResponse(_MISSING, 503, headers=_HEADERS)
+        return FileResponse(file, headers=_HEADERS | _caching(path))
+
+
+def _caching(path: str) -> dict[str, str]:
+    # What is in assets/ has a hash of its content in its name.
+    is_hashed = path.startswith(_ASSETS)
+    return {
+        "Cache-Control": "public, max-age=31536000, immutable" if is_hashed else "no-cache",
+    }

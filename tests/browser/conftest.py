@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+
+import loopwright as lw
+from examples.serving import Server, serving
+
+CHROMIUM = shutil.which("chromium")
+BUILT = Path(__file__).parents[2] / "service" / "dashboard" / "index.html"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("there is no chromium on the PATH (Debian: apt install chromium)")
+    if not BUILT.exists():
+        pytest.skip("the dashboard was not built (make dashboard)")
+    with sync_playwright() as playwright:
+        # Chromium's sandbox wants rights that a container does not have.
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """A real server on which one small job has ended."""
+    with serving() as running:
+        with lw.Client(running.url) as client:
+            client.tune("matmul:32,32,32:float32", target="cpu -num-cores=1", trials=20).wait()
+        yield running
+
+
+@dataclass
+class Tab:
+    """A page, and what must not happen on it."""
+
+    page: Page
+    host: str
+    console: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+
+    def watch(self) -> None:
+        self.page.on("console", self._console)
+        self.page.on("pageerror", lambda error: self.console.append(str(error)))
+        self.page.on("request", self._request)
+
+    def _console(self, message: ConsoleMessage) -> None:
+        # Chromium itself notes every answer that refuses a request; the page shows what it says.
+        is_refusal = message.text.startswith("Failed to load resource") and " 4" in message.text
+        if message.type in ("error", "warning") and not is_refusal:
+            self.console.append(message.text)
+
+    def _request(self, request: Request) -> None:
+        if urlsplit(request.url).netloc != self.host:
+            self.foreign.append(request.url)
+
+
+OpenTab = Callable[..., Page]
+
+
+@pytest.fixture
+def open_tab(browser: Browser, server: Server) -> Iterator[OpenTab]:
+    """Open pages of the server; at the end no console line and no foreign request may be left."""
+    tabs: list[Tab] = []
+
+    def open_at(path: str = "/", *, theme: Literal["light", "dark"] = "light") -> Page:
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=theme)
+        tab = Tab(context.new_page(), urlsplit(server.url).netloc)
+        tab.watch()
+        tabs.append(tab)
+        tab.page.goto(server.url + path)
+        return tab.page
+
+    yield open_at
+    for tab in tabs:
+        tab.page.context.close()
+    assert [line for tab in tabs for line in tab.console] == []
+    assert [url for tab in tabs for url in tab.foreign] == []
