@@ -210,10 +210,21 @@ class _Scheduler:
             schedule.vectorize(rows[-1])
         elif inner:
             loops = self._joined(block, list(inner), list(inner.values()))
+            if self._shares_reads(block):
+                schedule.reorder(*loops, *rows)
+                self._unroll(rows)
             if block.write.strides[max(inner)] == 1:
                 schedule.vectorize(loops[-1])
         else:
             self._unroll(rows)
+
+    def _shares_reads(self, block: BlockFacts) -> bool:
+        """Tell whether rows read vectors in common, such as weights: loaded once for a tile."""
+        own, inner = self.chain.rows.of.get(block.name, ()), self.chain.inner(block)
+        return bool(own) and any(
+            not any(read.strides[row] for row in own) and any(read.strides[i] for i in inner)
+            for read in block.reads
+        )
 
     def _joined(self, block: BlockFacts, axes: list[int], loops: list[LoopRV]) -> list[LoopRV]:
         """Fuse loops over axes that run on in memory, from the innermost outwards."""
@@ -237,6 +248,7 @@ class _Scheduler:
             own: dict[int, int] = {}
             if rows and index == rows[-1] and self.row_column is not None:
                 is_register = self.chain.is_across or block.is_reduction
+                is_register |= self._shares_reads(block)
                 level = _REGISTERS if is_register else _TILE
                 own = {_OUTER: self.row_column, level: self.row_column + 1}
             elif block.is_reduction and index == block.lane_axis and self.lanes is not None:

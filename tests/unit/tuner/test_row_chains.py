@@ -128,3 +128,17 @@ def test_special_values_stay_in_their_rows(name: str) -> None:
         module(*inputs.values(), out)
         module.close()
         np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("func", "kinds"),
+    [
+        (ops.layer_norm(8, 64), ["vectorized", "unrolled"]),
+        (ops.softmax(8, 64), ["serial", "vectorized"]),
+    ],
+    ids=["weights in common", "nothing in common"],
+)
+def test_rows_with_weights_in_common_run_side_by_side(func: PrimFunc, kinds: list[str]) -> None:
+    (sketch,) = space_of(func).sketches
+    last = sites(sketch.trace.apply_to(func).func)[-1]
+    assert [loop.kind for loop in last.loops[-2:]] == kinds

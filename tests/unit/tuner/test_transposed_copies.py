@@ -26,37 +26,51 @@ def space_of(func: PrimFunc, target: Target = ONE_CORE) -> DesignSpace:
     return design_space(Task(func, target))
 
 
-def transposed_sum() -> PrimFunc:
-    a, b = te.placeholder((24, 40), name="A"), te.placeholder((40, 24), name="B")
-    c = te.compute((40, 24), lambda i, j: a[j, i] * 2.0 + b[i, j], name="C")
+def transposed_sum(rows: int = 24) -> PrimFunc:
+    a, b = te.placeholder((rows, 40), name="A"), te.placeholder((40, rows), name="B")
+    c = te.compute((40, rows), lambda i, j: a[j, i] * 2.0 + b[i, j], name="C")
     return te.create_prim_func([a, b, c])
 
 
 @pytest.mark.parametrize("target", [ONE_CORE, TWO_CORES], ids=["one core", "two cores"])
 @pytest.mark.parametrize(
-    "func",
+    ("func", "names"),
     [
-        ops.transpose(64, 48),
-        ops.transpose(17, 31),
-        ops.transpose(3, 33, 77, axes=(0, 2, 1)),
-        ops.transpose(2, 16, 5, 24, axes=(3, 2, 1, 0)),
-        ops.transpose(24, 18, dtype="int8"),
-        transposed_sum(),
+        (ops.transpose(64, 48), ["transposed"]),
+        (ops.transpose(17, 31), ["aside", "transposed"]),
+        (ops.transpose(127, 301), ["aside", "transposed"]),
+        (ops.transpose(3, 33, 77, axes=(0, 2, 1)), ["aside", "transposed"]),
+        (ops.transpose(2, 16, 5, 24, axes=(3, 2, 1, 0)), ["aside", "transposed"]),
+        (ops.transpose(24, 18, dtype="int8"), ["aside", "transposed"]),
+        (ops.transpose(2048, 1040), ["aside", "transposed"]),
+        (transposed_sum(), ["transposed"]),
+        (transposed_sum(23), ["aside", "transposed"]),
     ],
-    ids=["even", "odd", "batches", "reversed", "bytes", "with arithmetic"],
+    ids=[
+        "even",
+        "odd",
+        "more than a tile",
+        "batches",
+        "reversed",
+        "bytes",
+        "large",
+        "with arithmetic",
+        "odd, with arithmetic",
+    ],
 )
-def test_tiles_are_right(func: PrimFunc, target: Target) -> None:
+def test_tiles_are_right(func: PrimFunc, names: list[str], target: Target) -> None:
     space = space_of(func, target)
-    assert [sketch.name for sketch in space.sketches] == ["transposed"]
+    assert [sketch.name for sketch in space.sketches] == names
     inputs = random_inputs(func, 0)
     expected = interpret(func, inputs)
-    for choices in space.draw(0, 3, np.random.default_rng(0)):
-        arrays = {p.name: np.full(static_shape(p), 77, p.dtype) for p in func.buffers}
-        arrays |= {key: value.copy() for key, value in inputs.items()}
-        module = build(space.sketches[0].candidate(choices).trace.apply_to(func), target)
-        module(*arrays.values())
-        module.close()
-        compare(func, {key: arrays[key] for key in expected}, expected)
+    for number, sketch in enumerate(space.sketches):
+        for choices in space.draw(number, 3, np.random.default_rng(0)):
+            arrays = {p.name: np.full(static_shape(p), 77, p.dtype) for p in func.buffers}
+            arrays |= {key: value.copy() for key, value in inputs.items()}
+            module = build(sketch.candidate(choices).trace.apply_to(func), target)
+            module(*arrays.values())
+            module.close()
+            compare(func, {key: arrays[key] for key in expected}, expected)
 
 
 def test_rows_that_stay_rows_are_no_transpose() -> None:
@@ -70,6 +84,6 @@ def test_only_large_outputs_may_go_past_the_caches(
     operator: object, extent: int, offered: bool
 ) -> None:
     assert callable(operator)
-    (sketch,) = space_of(operator(extent, extent)).sketches
+    sketch, *_ = space_of(operator(extent, extent)).sketches
     notes = [i.arguments for i in sketch.trace.instructions if i.name == "annotate"]
     assert any(STREAMS in dict(note).values() for note in notes) is offered

@@ -40,6 +40,7 @@ from tests.unit.compiler.codegen.programs import mark, run
 
 Array = NDArray[Any]
 
+AVX2 = Target("cpu -mcpu=x86-64-v3 -num-cores=1")
 LARGEST = 2.0**128
 # What the functions are, in double precision; and how many units in the last place they may be off.
 EXACT: dict[str, tuple[Callable[..., Array], float]] = {
@@ -125,6 +126,15 @@ def test_every_kind_of_loop_computes_the_same_bits(name: str, kind: LoopKind) ->
     expected = run(calling(name, len(x)), *args)
     got = run(calling(name, len(x), kind), *args, target="cpu -num-cores=2")
     np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("size", [3, 8, 31, 32, 45, 64, 150])
+def test_chains_of_several_vectors_run_side_by_side(size: int) -> None:
+    x = np.random.default_rng(size).uniform(-9, 9, size).astype(np.float32)
+    program = calling("exp", size)
+    lanes = {int(n) for n in re.findall(r"@llvm\.fma\.v(\d+)f32", emit_llvm(program, AVX2).text)}
+    assert max(lanes, default=1) == min(32, 1 << size.bit_length() - 1)
+    assert errors(run(program, x), np.exp(x.astype(np.float64))).max() < 1
 
 
 def test_powers_have_the_limits_that_c_gives_them() -> None:
