@@ -10,6 +10,8 @@ from compiler.runtime.timing import MIN_SAMPLE_SECS, calls_per_sample, time_call
 NUM_SAMPLES = 5
 LOSER_RATIO = 1.6
 """A candidate this many times slower than the incumbent is timed briefly."""
+CONTENDER_RATIO = 1.15
+"""One that is slower by this after two samples is given up: more would not make it a winner."""
 
 _BUDGET_SECS = 1.0
 # From here on one run is a sample, and what a cold start adds is lost in it.
@@ -28,17 +30,17 @@ def sample_secs(
     """Return samples, each the mean seconds a run over at least 50 microseconds.
 
     A loser gets one sample: it must not cost more, yet the cost model learns from it. So does a
-    kernel of more than half a second. One run of a short kernel makes no loser: it may have been
-    cold, or interrupted. Kernels of several threads get twice the samples, and three to lose by:
-    they are interrupted more often, and it does not show.
+    kernel of more than half a second. What may not win gets two. One run of a short kernel makes no
+    loser: it may have been cold, or interrupted. Kernels of several threads get twice the samples,
+    and two more to lose by: they are interrupted more often, and it does not show.
 
     Args:
         first_secs: The first run, which warmed up.
         incumbent_secs: The best time known.
     """
 
-    def is_loser(secs: float) -> bool:
-        return secs > LOSER_RATIO * (incumbent_secs or math.inf)
+    def is_loser(secs: float, ratio: float = LOSER_RATIO) -> bool:
+        return secs > ratio * (incumbent_secs or math.inf)
 
     is_long = first_secs >= _LONG_SECS
     if (first_secs > _FRAGILE_SECS and is_loser(first_secs)) or first_secs > _BUDGET_SECS / 2:
@@ -48,8 +50,9 @@ def sample_secs(
     room = int((_BUDGET_SECS - first_secs) / max(samples[0] * calls, 1e-9))
     # Any of several threads may lose its core, and no clock tells.
     chances, wanted = (1, NUM_SAMPLES) if num_threads == 1 else (_CHANCES, 2 * NUM_SAMPLES)
-    while len(samples) < min(wanted, room) and (
-        len(samples) < chances or not is_loser(min(samples))
-    ):
+    while len(samples) < min(wanted, room):
+        ratio = LOSER_RATIO if len(samples) == chances else CONTENDER_RATIO
+        if len(samples) >= chances and is_loser(min(samples), ratio):
+            break
         samples.append(time_calls(run, num_threads, calls))
     return tuple(samples)

@@ -113,6 +113,9 @@ def _compare(
         raise ValueError(f"output {param.name} has shape {shape}: expected {expected.shape}")
     if not is_float(param.dtype):
         allowed = 0.0
+    quick = _quick_error(result, expected)
+    if quick is not None and quick <= allowed:
+        return quick
     wanted, actual = expected.astype(np.float64), result.astype(np.float64)
     with np.errstate(all="ignore"):
         # Equal infinities have no difference; a NaN on either side has an infinite one.
@@ -134,6 +137,25 @@ def _compare(
             count=int((errors > allowed).sum()),
         )
     return worst
+
+
+def _quick_error(result: NDArray[Any], expected: NDArray[Any]) -> float | None:
+    """Return the largest error, found in the type of the arrays; None where that may not be it.
+
+    Most results are right, and this takes a tenth of the time. A difference of close numbers is
+    exact; whatever is not finite shows in a sum of extremes that is none either.
+    """
+    if result.dtype != expected.dtype or not expected.size:
+        return None
+    if result.dtype.kind in "biu":
+        return 0.0 if np.array_equal(result, expected) else None
+    if result.dtype not in (np.float32, np.float64):
+        return None
+    with np.errstate(all="ignore"):
+        off = result - expected
+        worst = max(float(off.max()), -float(off.min()))
+        scale = max(float(expected.max()), -float(expected.min())) or 1.0
+    return worst / scale if math.isfinite(worst + scale) else None
 
 
 def _float_dtypes(func: PrimFunc) -> set[DType]:

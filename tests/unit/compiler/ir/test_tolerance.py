@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from compiler import ops
+from compiler.ir.dtypes import DType
 from compiler.ir.inputs import param_roles, random_inputs
 from compiler.ir.oracle import Mismatch, compare, interpret, tolerance
 from compiler.script import parse
@@ -45,6 +46,22 @@ def test_a_nan_is_a_mismatch_wherever_it_is() -> None:
     for got, expected in ((spoiled, EXPECTED["C"]), (EXPECTED["C"], spoiled), (spoiled, spoiled)):
         with pytest.raises(Mismatch):
             compare(FUNC, {"C": got}, {"C": expected})
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("share", [0.9, 1.1])
+def test_the_largest_error_decides(dtype: DType, share: float) -> None:
+    func = ops.relu(1000, dtype=dtype)
+    expected = np.linspace(-3, 2, 1000).astype(dtype)
+    got = expected.copy()
+    got[7] += 3 * share * tolerance(func)
+    got[9] -= 3 * share * tolerance(func) / 2
+    if share < 1:
+        error = compare(func, {"B": got}, {"B": expected})
+        assert error == pytest.approx(share * tolerance(func), rel=0.1)
+    else:
+        with pytest.raises(Mismatch):
+            compare(func, {"B": got}, {"B": expected})
 
 
 def test_equal_infinities_are_equal() -> None:
