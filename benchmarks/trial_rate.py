@@ -36,7 +36,7 @@ class Run:
 
     def share(self, *phases: str) -> float:
         """Return how much of the wall time phases took, in percent."""
-        spent = sum(getattr(m, f"{phase}_secs") for m in self.trials for phase in phases)
+        spent: float = sum(getattr(m, f"{phase}_secs") for m in self.trials for phase in phases)
         return 100 * spent / self.secs
 
 
