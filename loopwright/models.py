@@ -149,6 +149,16 @@ class TrialRead(Response):
         return min(self.run_secs, default=None) if self.error is None else None
 
 
+class TrialCode(Response):
+    """What a trial's schedule made of its program, step by step."""
+
+    before: str  # the script of the workload
+    trace: str  # the schedule as Python
+    after: str  # the script of the scheduled program
+    llvm: str
+    assembly: str
+
+
 class Event(Response):
     """Something that happened to a job; `id` grows, and a stream resumes after the last seen."""
 

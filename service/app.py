@@ -12,7 +12,7 @@ from service.auth import check_token, digest
 from service.guard import BodyLimit, KnownHosts
 from service.pages import Pages
 from service.parts import Parts
-from service.routes import artifacts, cost_models, health, jobs, schedules, workers
+from service.routes import artifacts, cost_models, health, jobs, schedules, trials, workers
 
 PREFIX = "/api/v1"
 
@@ -38,7 +38,7 @@ def create_app(
     app.state.parts = parts
     app.state.token_digest = None if token is None else digest(token)
     api = APIRouter(prefix=PREFIX, dependencies=[Depends(check_token)])
-    for module in (jobs, schedules, artifacts, cost_models, workers, health):
+    for module in (jobs, trials, schedules, artifacts, cost_models, workers, health):
         api.include_router(module.router)
     app.include_router(api)
     app.include_router(health.probes)

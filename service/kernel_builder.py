@@ -57,16 +57,31 @@ class KernelBuilder:
             BuildFailedError: If it dies of it, or takes too long.
             BusyError: If too many wait for their turn.
         """
+        return self._run(request, "artifact")
+
+    def show(self, request: KernelRequest) -> dict[str, str]:
+        """Return the texts that a build goes through: `trace`, `after`, `llvm`, `assembly`.
+
+        Raises:
+            InvalidRequestError: If the compiler refuses the program.
+            BuildFailedError: If it dies of it, or takes too long.
+            BusyError: If too many wait for their turn.
+        """
+        texts: dict[str, str] = json.loads(self._run(request, "texts"))
+        return texts
+
+    def _run(self, request: KernelRequest, wanted: str) -> bytes:
         if not self._places.acquire(blocking=False):
             raise BusyError("too many kernels wait to be built; try again in a moment")
         try:
-            return self._build(request)
+            return self._run_child(request, wanted)
         finally:
             self._places.release()
 
-    def _build(self, request: KernelRequest) -> bytes:
+    def _run_child(self, request: KernelRequest, wanted: str) -> bytes:
         text = json.dumps(
             {
+                "wanted": wanted,
                 "script": request.script,
                 "trace": request.trace,
                 "target": request.target,

@@ -1,4 +1,6 @@
-"""The child process that builds one kernel: a request on stdin, the artifact's bytes on stdout.
+"""The child process that builds one kernel: a request on stdin, what was made of it on stdout.
+
+Wanted is the artifact, as its bytes, or the texts on the way to it, as JSON.
 
 Compiling happens here and not in the service, because a compiler that crashes, hangs or eats
 memory takes its process with it. A refusal is exit code 3, with the reason on stderr.
@@ -10,10 +12,14 @@ import json
 import resource
 import sys
 
-from compiler.driver import BuildError, compile_artifact
+from compiler.codegen.machine_code import disassemble
+from compiler.driver import BuildError, compile_artifact, emit_llvm
+from compiler.ir.printer import script
 from compiler.schedule.error import ScheduleError, TraceError
+from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace import Trace
 from compiler.script.parser import parse
+from compiler.target import Target
 from workers.parent_death import die_with_parent
 
 REFUSED = 3
@@ -28,12 +34,26 @@ def main() -> int:
     try:
         schedule = Trace.from_json(request["trace"]).apply_to(parse(request["script"]))
         schedule.require_own_layouts()
-        artifact = compile_artifact(schedule, request["target"])
+        target = Target(request["target"])
+        if request["wanted"] == "artifact":
+            made = compile_artifact(schedule, target).to_bytes()
+        else:
+            made = json.dumps(_texts(schedule, target)).encode()
     except (BuildError, ScheduleError, TraceError) as error:
         sys.stderr.write(str(error))
         return REFUSED
-    sys.stdout.buffer.write(artifact.to_bytes())
+    sys.stdout.buffer.write(made)
     return 0
+
+
+def _texts(schedule: Schedule, target: Target) -> dict[str, str]:
+    llvm = emit_llvm(schedule.func, target).text
+    return {
+        "trace": schedule.trace.python(),
+        "after": script(schedule.func),
+        "llvm": llvm,
+        "assembly": disassemble(llvm, target),
+    }
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from compiler.runtime.measurement import ErrorKind
 from loopwright.models import TrialRead
+from service.errors import NotFoundError
 from service.store.base import Base, UtcDateTime, enum_column
 
 
@@ -49,6 +50,18 @@ def of_job(session: Session, job_id: UUID) -> list[TrialRow]:
     return list(
         session.scalars(select(TrialRow).where(TrialRow.job_id == job_id).order_by(TrialRow.number))
     )
+
+
+def get(session: Session, job_id: UUID, number: int) -> TrialRow:
+    """Return a trial.
+
+    Raises:
+        NotFoundError: If there is none of that number.
+    """
+    row = session.get(TrialRow, (job_id, number))
+    if row is None:
+        raise NotFoundError(f"job {job_id} has no trial {number}")
+    return row
 
 
 def page(session: Session, job_id: UUID, *, limit: int, after: int = -1) -> list[TrialRow]:

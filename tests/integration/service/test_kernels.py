@@ -173,7 +173,7 @@ def test_more_builds_than_can_wait_are_sent_away(database: Database) -> None:
     begun, go_on = Barrier(2), Event()
 
     class Slow(KernelBuilder):
-        def _build(self, request: KernelRequest) -> bytes:
+        def _run_child(self, request: KernelRequest, wanted: str) -> bytes:
             begun.wait(10)
             assert go_on.wait(10)
             return b"a kernel"
