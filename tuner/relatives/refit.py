@@ -119,13 +119,14 @@ class _Goal:
 def _tiles(old: Nest, numbers: Ints, new: Nest, *, keep_whole: bool) -> Floats:
     """Return the tiles to come near to, by level and axis."""
     tiles: Floats = old.tables(numbers).tiles[:, :, 0]
-    extents = np.array([axis.extent for axis in new.facts.axes])
-    cut: Floats = np.minimum(tiles, extents)
+    were, are = (np.array([a.extent for a in nest.facts.axes]) for nest in (old, new))
+    # Tiles may reach beyond the end of an axis, and are to do so only where they did.
+    goal: Floats = np.where(were == are, tiles, np.minimum(tiles, are))
     if keep_whole:
-        were_whole = tiles >= np.array([axis.extent for axis in old.facts.axes])
+        were_whole = (tiles >= were) & (were != are)
         were_whole[UNROLLED_LEVEL:] = False
-        cut = np.where(were_whole, extents, cut)
-    return cut
+        goal = np.where(were_whole, are, goal)
+    return goal
 
 
 def _are_alike(old: Sketch, new: Sketch) -> bool:
@@ -150,8 +151,7 @@ def _nearest(goal: _Goal, space: DesignSpace, index: int) -> Ints:
     """Return the nearest row that passes the static filter."""
     sketch = goal.sketch
     if sketch.size <= SMALL:
-        every = space.draw(index, sketch.size, np.random.default_rng(0))
-        kept = every[np.lexsort(every.T[::-1])] if every.shape[1] else every
+        kept = space.enumerate(index)
     else:
         near = _near(goal, _descend(goal))
         kept = space.keep(index, near)

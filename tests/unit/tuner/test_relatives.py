@@ -78,6 +78,7 @@ def test_another_stride_is_at_a_distance() -> None:
     assert distance(shape(two), shape(three)) >= math.log2(3 / 2)
 
 
+@settings(max_examples=40)
 @given(matmuls, matmuls, matmuls)
 def test_a_way_round_is_not_shorter(one: str, other: str, third: str) -> None:
     a, b, c = map(shape, (one, other, third))
@@ -112,7 +113,7 @@ def check_refit(one: str, other: str, targets: tuple[str, str], seed: int) -> No
             assert space.point(space.candidate(fit)) == fit
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(matmuls, matmuls, st.sampled_from([ONE_CORE, FOUR_CORES]), st.integers(0, 9))
 def test_a_refitted_product_is_legal(one: str, other: str, target: str, seed: int) -> None:
     check_refit(one, other, (ONE_CORE, target), seed)
@@ -124,51 +125,57 @@ def test_a_refitted_chain_is_legal(one: str, other: str, seed: int) -> None:
     check_refit(one, other, (ONE_CORE, ONE_CORE), seed)
 
 
-@settings(max_examples=8)
+@settings(max_examples=5)
 @given(batches, batches, st.integers(0, 9))
 def test_a_refitted_batch_is_legal(one: str, other: str, seed: int) -> None:
     check_refit(one, other, (FOUR_CORES, FOUR_CORES), seed)
 
 
-@settings(max_examples=4)
+@settings(max_examples=3)
 @given(convolutions, convolutions, st.integers(0, 9))
 def test_a_refitted_convolution_is_legal(one: str, other: str, seed: int) -> None:
     check_refit(one, other, (ONE_CORE, ONE_CORE), seed)
 
 
+def tiles_of(space: DesignSpace, point: Point) -> np.ndarray:
+    """Return the tiles of the heaviest block, by level and axis."""
+    sketch = space.sketches[point.sketch]
+    values = sketch.values(np.array([point.choices], np.int64))
+    tiles: np.ndarray = sketch.nests[0].tables(values).tiles[:, :, 0]
+    return tiles
+
+
 def test_inner_tiles_stay_and_outer_ones_follow() -> None:
-    source, space = (
-        space_of("matmul:512,512,512", ONE_CORE),
-        space_of("matmul:768,256,1024", ONE_CORE),
-    )
-    names = [s.name for s in source.sketches]
-    index = names.index("packed_right")
-    sketch = source.sketches[index]
-    values = sketch.values(source.draw(index, 1 << 15, np.random.default_rng(0)))
-    rows = source.draw(index, 1 << 15, np.random.default_rng(0))
-    # Rows 32 x 4 x 4, two blocks of columns 16 wide, a sum of 4 x 32 x 4.
-    wanted = np.flatnonzero((values == [32, 4, 4, 2, 16, 4, 32, 4]).all(axis=1))
-    fit = refit(Point(index, tuple(rows[wanted[0]].tolist())), source, space)
-    found = space.sketches[fit.sketch].values(np.array([fit.choices]))[0].tolist()
-    assert found == [48, 4, 4, 1, 16, 8, 32, 4]
+    source = space_of("matmul:512,512,512", ONE_CORE)
+    space = space_of("matmul:1024,1024,1024", ONE_CORE)
+    for point in points(source, 4, 0):
+        found, goal = tiles_of(space, refit(point, source, space)), tiles_of(source, point)
+        np.testing.assert_array_equal(found[-2:], goal[-2:], "vectors, registers, unrolled steps")
+        assert (found[0] >= 1024).all()
 
 
 def test_what_was_whole_may_stay_whole() -> None:
-    source, space = space_of("matmul:64,64,64", ONE_CORE), space_of("matmul:64,64,128", ONE_CORE)
-    (point, *_) = [p for p in points(source, 9, 0) if source.sketches[p.sketch].name == "packed"]
-    index = [s.name for s in space.sketches].index("packed")
-    steps = []
-    for keep_whole in (False, True):
-        fit = refit(point, source, space, keep_whole=keep_whole)
-        steps.append(space.sketches[index].values(np.array([fit.choices]))[0].tolist()[-3:])
-    assert [s[0] for s in steps] == [2, 1]  # blocks of the sum
+    source, space = space_of("matmul:64,64,64", ONE_CORE), space_of("matmul:64,128,64", ONE_CORE)
+    grown = []
+    known = {sketch.name for sketch in space.sketches}
+    for point in points(source, 8, 0):
+        if source.sketches[point.sketch].name not in known:
+            continue
+        whole = tiles_of(space, refit(point, source, space, keep_whole=True))[1:, 1]
+        as_long = tiles_of(space, refit(point, source, space))[1:, 1]
+        was_whole = tiles_of(source, point)[1:, 1] >= 64
+        assert (whole >= as_long).all()
+        grown.append(bool(((whole >= 128) & (as_long < 128) & was_whole).any()))
+    assert any(grown)
 
 
 def test_a_sketch_that_is_not_there_is_named() -> None:
-    source, space = space_of("matmul:64,64,64", ONE_CORE), space_of("matmul:64,64,2048", ONE_CORE)
-    whole = [p for p in points(source, 1, 0) if source.sketches[p.sketch].name == "packed_whole"]
-    with pytest.raises(RefitError, match=r"no sketch 'packed_whole', only packed"):
-        refit(whole[0], source, space)
+    source = space_of("matmul:64,64,64", ONE_CORE)
+    point = points(source, 1, 0)[0]
+    others = [s for i, s in enumerate(source.sketches) if i != point.sketch]
+    message = f"no sketch {source.sketches[point.sketch].name!r}, only {others[0].name}"
+    with pytest.raises(RefitError, match=message):
+        refit(point, source, DesignSpace(others, source.target))
 
 
 def relative(spec: str, num: int) -> Relative:
