@@ -12,9 +12,16 @@ import llvmlite.binding as llvm
 
 from compiler.target import Target
 
-# LLVM's options are process-wide: loop strength reduction costs a third of the time to compile
-# and gains nothing on code whose addresses are hoisted already.
-_LLVM_OPTIONS = ("-disable-lsr",)
+# LLVM's options are process-wide. These passes gain nothing on code that is finished, and cost:
+# loop strength reduction a third of the time to compile, the second scheduling, whose work the CPU
+# does anyway, a twelfth, and the others, which look for what is never emitted, together 2%.
+_LLVM_OPTIONS = (
+    "-disable-lsr",
+    "-disable-post-ra",
+    "-disable-constant-hoisting",
+    "-disable-mergeicmps",
+    "-disable-partial-libcall-inlining",
+)
 
 
 @lru_cache(maxsize=1)
@@ -44,57 +51,57 @@ def compile_object(text: str, target: Target) -> bytes:
     Raises:
         RuntimeError: If LLVM refuses the text, which is a bug of the code generator.
     """
-    machine = target_machine(target)
     module = llvm.parse_assembly(text)
     try:
-        _promote_memory(module, target)
-        return bytes(machine.emit_object(module))
+        tools = _Tools.get(target)
+        _promote_memory(module, tools)
+        return bytes(tools.machine.emit_object(module))
     finally:
         module.close()
-        machine.close()
 
 
 def disassemble(text: str, target: Target) -> str:
     """Return the assembly that `compile_object` would make."""
-    machine = target_machine(target)
     module = llvm.parse_assembly(text)
-    _promote_memory(module, target)
-    return str(machine.emit_assembly(module))
+    tools = _Tools.get(target)
+    _promote_memory(module, tools)
+    return str(tools.machine.emit_assembly(module))
 
 
-class _PassBuilder:
-    """The pass builder of a thread for a target.
+class _Tools:
+    """The target machine and the pass builder of a thread for a target.
 
-    One that is disposed of leaves 1.5 KB behind, and one that is kept becomes slower with each run,
-    by callbacks that it collects; so each serves for a while.
+    A machine learns its CPU on first use, which takes as long as a small function. A pass builder
+    that is disposed of leaves 1.5 KB behind, and one that is kept becomes slower with each run, by
+    callbacks that it collects; so both serve for a while.
     """
 
-    _RUNS = 64
+    _MODULES = 32
     _of_thread = threading.local()
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._runs = 0
-        self._machine = target_machine(target)
+        self._modules = 0
+        self.machine = target_machine(target)
         options = llvm.create_pipeline_tuning_options(speed_level=0)
-        self._builder = llvm.create_pass_builder(self._machine, options)
+        self.pass_builder = llvm.create_pass_builder(self.machine, options)
 
     @classmethod
-    def get(cls, target: Target) -> llvm.PassBuilder:
-        """Return a builder for the next function."""
-        made: _PassBuilder | None = getattr(cls._of_thread, "made", None)
-        if made is None or made._target != target or made._runs >= cls._RUNS:
+    def get(cls, target: Target) -> _Tools:
+        """Return the tools for the next module."""
+        made: _Tools | None = getattr(cls._of_thread, "made", None)
+        if made is None or made._target != target or made._modules >= cls._MODULES:
             made = cls._of_thread.made = cls(target)
-        made._runs += 1
-        return made._builder
+        made._modules += 1
+        return made
 
 
-def _promote_memory(module: llvm.ModuleRef, target: Target) -> None:
+def _promote_memory(module: llvm.ModuleRef, tools: _Tools) -> None:
     passes = llvm.create_new_function_pass_manager()
     passes.add_sroa_pass()
     for function in module.functions:
         if not function.is_declaration:
-            passes.run(function, _PassBuilder.get(target))
+            passes.run(function, tools.pass_builder)
 
 
 def verify_module(text: str) -> None:
