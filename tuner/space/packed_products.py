@@ -13,11 +13,11 @@ from tuner.space.epilogue import is_epilogue
 from tuner.space.nest import NUM_LEVELS, Nest
 from tuner.space.product_roles import Operand, Product, find_product
 
-MAX_UNROLLED_STEPS = 4
+MAX_UNROLLED_STEPS = 8
 MAX_SMALL_POINTS = 1 << 18
 MIN_ROWS = 64
 """Smaller products, and those of few rows, may be better off without any copies."""
-MAX_WHOLE_STEPS = 1024
+MAX_WHOLE_STEPS = 2048
 """Sums that are this short may be taken in one go."""
 _BLOCKS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 _WIDE_BLOCKS = (1, 2, 4, 8)

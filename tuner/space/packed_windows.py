@@ -16,7 +16,7 @@ from tuner.space.operand_roles import Roles, dimension, find_roles
 
 MAX_ROWS = 8
 """Unrolled rows along one axis."""
-MAX_UNROLLED_STEPS = 4
+MAX_UNROLLED_STEPS = 8
 """Channels unrolled in a step; the row of a window may be, too."""
 MAX_UNROLLED_ROW = 8
 _OUTER, _MIDDLE, _BLOCKS, _STEPS, _UNROLLED, _TILE = 0, 1, 2, 4, 5, 6
@@ -34,10 +34,10 @@ class PackedWindows:
     stride. A tile is transposed to the layout of the output where it is finished.
 
         for f0, y0, x0, f1, y1, x1 in ...:
-            for c0, ry, rx, c1 in ...:
-                for y2, x2 in ...:  # unrolled
+            for c0, ry, (rx, c1) in ...:  # these two are one loop
+                for c2, y2, x2 in ...:  # unrolled
                     for f in range(16):  # vectorized
-                        T[y2, x2, f] += image[c0, y + ry, x + rx, c1] * weights[...]
+                        T[y2, x2, f] += image[c0, y + ry, x + rx, c1, c2] * weights[...]
             C[...] = T[...]
     """
 
@@ -77,7 +77,8 @@ def _pack(draft: Draft, name: str, roles: Roles) -> None:
     schedule.transform_block_layout(block, _iterators(facts, roles))
     if image is not None:
         schedule_copy(draft, draft.block_facts()[image])
-    loops = _tile(draft, name, epilogue, sum(not axis.is_reduction for axis in facts.axes))
+    vector = sum(not axis.is_reduction for axis in facts.axes)
+    loops = _tile(draft, name, epilogue, vector, is_blocked=roles.channel_tile > 1)
     if weights is not None:
         _pack_weights(draft, weights, loops)
 
@@ -193,17 +194,19 @@ def _epilogue(draft: Draft, name: str, facts: BlockFacts) -> BlockRV:
     return block
 
 
-def _tile(draft: Draft, name: str, epilogue: BlockRV, vector: int) -> list[LoopRV]:
+def _tile(
+    draft: Draft, name: str, epilogue: BlockRV, vector: int, *, is_blocked: bool
+) -> list[LoopRV]:
     """Tile the block, whose iterators `_iterators` has put in order; return its outermost loops.
 
     Args:
         vector: The axis that vectors run along.
+        is_blocked: Whether the last axis are the channels of a block.
     """
     schedule = draft.schedule
     facts = draft.block_facts()[name]
     block = schedule.get_block(name)
     levels: list[list[LoopRV]] = [[] for _ in range(NUM_LEVELS)]
-    steps: list[LoopRV] = []
     columns: list[tuple[int | None, ...]] = []
     whole: list[int | None] = []
     for used, axis, loop in zip(
@@ -219,11 +222,14 @@ def _tile(draft: Draft, name: str, epilogue: BlockRV, vector: int) -> list[LoopR
             place = {level: first + number for number, level in enumerate(used)}
         for level, part in zip(used, parts, strict=False):
             levels[level].append(part)
-        if used[0] == _STEPS:
-            steps += parts
         columns.append(tuple(place.get(level) for level in range(NUM_LEVELS)))
         whole.append(None if place else used[0])
-    schedule.reorder(*levels[_OUTER], *levels[_MIDDLE], *levels[_BLOCKS], *steps, *levels[_TILE])
+    # Neighbours in a row of windows see the same places: a channel at a time, while registers last.
+    levels[_UNROLLED].reverse()
+    schedule.reorder(*(loop for level in levels for loop in level))
+    if is_blocked and len(levels[_STEPS]) > 1:
+        # The channels of a block, and those of the place beside it: they lie side by side.
+        schedule.fuse(*levels[_STEPS][-2:])
     around = (levels[_MIDDLE] or levels[_OUTER])[-1]
     schedule.reverse_compute_at(epilogue, around, preserve_unit_loops=True)
     _expand(draft, draft.loops(epilogue)[-len(levels[_TILE]) :])

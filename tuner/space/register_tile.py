@@ -56,6 +56,9 @@ class RegisterTile:
             elements = tables.elements[index, REGISTER_LEVEL]
             stride = 0 if vector is None else access.strides[vector]
             is_contiguous = stride == 1 or (stride != 0 and index in tables.nest.packed)
+            if stride == 0:
+                # A box may have gaps: no row loads more than one element for all its lanes.
+                elements = np.minimum(elements, self.rows)
             scale = self.vectors / tables.vector_length if is_contiguous else 1.0
             total = total + elements * scale
         return np.maximum(total, 1.0)

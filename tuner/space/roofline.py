@@ -11,7 +11,8 @@ from functools import cached_property
 import numpy as np
 
 from compiler.target import Target
-from tuner.space.nest import NUM_LEVELS, Floats, NestTables
+from tuner.space.issue_slots import LOOP_SLOTS, SHARED_SLOTS
+from tuner.space.nest import NUM_LEVELS, UNROLLED_LEVEL, Floats, NestTables
 from tuner.space.register_tile import RegisterTile
 
 FMA_LATENCY = 4
@@ -41,6 +42,9 @@ class Roofline:
             compute = steps * np.maximum(tile.accumulators / PORTS, FMA_LATENCY)
         else:
             compute = steps * np.maximum(tile.accumulators / PORTS, 1)
+        # What the core may start beside another thread's work, arithmetic or not.
+        body = tile.accumulators + tile.loads + LOOP_SLOTS / tables.level_extents[UNROLLED_LEVEL]
+        compute = np.maximum(compute, steps * body / SHARED_SLOTS)
         loads = steps * (tile.loads + tile.accumulators * (tables.level_extents[4] == 1)) / PORTS
         spills = np.maximum(tile.registers - target.num_vector_registers, 0) * steps * 2
         loops = tables.trips[5] * LOOP_CYCLES

@@ -9,12 +9,13 @@ import numpy.typing as npt
 
 from compiler.schedule.sample import divisors
 from compiler.target import Target
+from tuner.space.issue_slots import issue_slots, least_slots
 from tuner.space.knob import Ints
 from tuner.space.nest import NUM_LEVELS, REGISTER_LEVEL, Floats, Nest, NestTables
 from tuner.space.register_tile import RegisterTile
 from tuner.space.sketch import Sketch
 
-MAX_UNROLLED_BODY = 512
+MAX_UNROLLED_BODY = 256
 MAX_VECTOR_BYTES = 1024
 MIN_ACCUMULATORS = 4
 """Fewer of them wait for each other most of the time."""
@@ -26,10 +27,16 @@ MIN_STEPS = 64
 """Of the sum between a load and a store of a packed product's tile."""
 MIN_EFFICIENCY = 0.5
 """Of the best share of busy lanes that the extents allow."""
+MAX_SLOTS = 1.12
+"""Instructions a multiply-add of packed operands, as a multiple of the fewest there are."""
 MIN_BUSY_CORES = 0.75
 """Of the time that all cores have, while a parallel loop runs."""
 MIN_SHARED_POINTS = 1 << 15
 """Blocks with fewer points may be better off on one core."""
+
+FMA_FLOPS = 2
+PACKED = frozenset({"packed", "packed_right"})
+"""What sketches are tagged with whose operands lie in the order of use."""
 
 Mask = npt.NDArray[np.bool_]
 
@@ -39,7 +46,7 @@ def passes(sketch: Sketch, choices: Ints, target: Target) -> Mask:
 
     A candidate is dropped if the register tile of a block spills, its unrolled code is too long,
     its vectors are too long or mostly empty, its local tile outgrows the second-level cache, or its
-    heaviest block leaves cores idle.
+    heaviest block leaves cores idle or, of packed operands, wants more instructions than it must.
     """
     values = sketch.values(choices)
     alive = np.arange(len(choices))
@@ -49,13 +56,17 @@ def passes(sketch: Sketch, choices: Ints, target: Target) -> Mask:
             alive = alive[test(nest.tables(values[alive]), target)]
     if sketch.nests:
         alive = alive[_uses_cores(sketch.nests[0].tables(values[alive]), target)]
+        alive = alive[_has_few_instructions(sketch, values[alive], target)]
     kept = np.zeros(len(choices), np.bool_)
     kept[alive] = True
     return kept
 
 
 def _has_good_register_tile(tables: NestTables, target: Target) -> Mask:
-    tile = RegisterTile(tables, target)
+    return _is_good(tables, RegisterTile(tables, target), target)
+
+
+def _is_good(tables: NestTables, tile: RegisterTile, target: Target) -> Mask:
     return _fits_registers(tables, tile, target) & _uses_lanes(tables.nest, tile, target)
 
 
@@ -80,6 +91,16 @@ def _uses_lanes(nest: Nest, tile: RegisterTile, target: Target) -> Mask:
     best = _best_efficiency(extent, tile.lanes, longest, most)
     fair: Mask = tile.efficiency >= MIN_EFFICIENCY * best
     return fair
+
+
+def _has_few_instructions(sketch: Sketch, values: Ints, target: Target) -> Mask:
+    nest = sketch.nests[0]
+    if nest.facts.flops_per_point != FMA_FLOPS or not sketch.tags & PACKED:
+        return np.ones(len(values), np.bool_)
+    tables = nest.tables(values)
+    least = least_slots(sketch, nest, target, _is_good)
+    few: Mask = issue_slots(tables, RegisterTile(tables, target)) <= MAX_SLOTS * least
+    return few
 
 
 @lru_cache(maxsize=256)

@@ -127,3 +127,29 @@ def test_packed_rows_that_outgrow_the_second_cache_are_dropped() -> None:
         panels = buffers["A_global"]
         assert 4 * np.prod([static_int(extent) for extent in panels.shape]) <= limit
     assert 0 < kept.sum() < len(kept)
+
+
+@pytest.mark.parametrize("name", ["packed_whole", "packed_right_whole"])
+def test_packed_tiles_want_few_instructions(name: str) -> None:
+    """4 rows of 3 vectors need 19 instructions for 12 multiply-adds; 3 of 2 need 11 for 6."""
+    space = design_space(Task(ops.matmul(480, 480, 512), AVX2))
+    index = next(i for i, sketch in enumerate(space.sketches) if sketch.name == name)
+    sketch = space.sketches[index]
+    rows = space.draw(index, 64, np.random.default_rng(0))
+    assert len(rows) > 8
+    for row in sketch.values(rows):
+        tables = sketch.nests[0].tables(row[None])
+        vectors, height = tables.vector_length[0] / 8, tables.rows[0]
+        instructions = height * vectors + height + vectors
+        steps = tables.level_extents[5, 0]
+        assert (instructions + 5 / steps) / (height * vectors) < 1.12 * 1.7
+
+
+def test_windows_that_reduce_one_step_at_a_time_are_dropped() -> None:
+    space = design_space(Task(ops.conv2d(1, 64, 56, 56, 64, 3, 1, 1), AVX2))
+    (index,) = (i for i, sketch in enumerate(space.sketches) if sketch.name == "blocked")
+    sketch = space.sketches[index]
+    rows = space.draw(index, 200, np.random.default_rng(0))
+    steps = sketch.nests[0].tables(sketch.values(rows)).level_extents[5]
+    assert len(rows) > 100
+    assert steps.min() >= 3
