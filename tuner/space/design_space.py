@@ -17,6 +17,8 @@ from tuner.space.static_filter import passes
 SMALL = 1 << 15
 """A sketch of at most so many candidates is enumerated rather than drawn from."""
 MAX_DRAWS = 32
+NUM_COUNTED = 8192
+"""Decisions of which those are counted that are points, where there are too many to count."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,14 @@ class Point:
 
     sketch: int
     choices: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Count:
+    """How many points there are, and whether they were counted or estimated."""
+
+    number: int
+    is_exact: bool
 
 
 class DesignSpace:
@@ -44,7 +54,8 @@ class DesignSpace:
         for index, sketch in enumerate(self.sketches):
             choices = sketch.choices(candidate)
             if choices is not None:
-                return Point(index, choices)
+                row = sketch.canonical(np.array([choices], np.int64))[0]
+                return Point(index, tuple(row.tolist()))
         return None
 
     def features(self, sketch: int, choices: Ints) -> FeatureMatrix:
@@ -53,38 +64,69 @@ class DesignSpace:
 
     def canonical(self, sketch: int, choices: Ints) -> Ints:
         """Return, for each row, the row that stands for all those of the same program."""
-        return choices
-
-    def enumerate(self, sketch: int) -> Ints:
-        """Return all rows of a small sketch that pass the filter; see `SMALL`."""
-        return self._enumerated(sketch)
+        return self.sketches[sketch].canonical(choices)
 
     def keep(self, sketch: int, choices: Ints) -> Ints:
-        """Return the rows that pass the static filter."""
-        return choices[passes(self.sketches[sketch], choices, self.target)]
+        """Return those that pass the static filter, as the rows that stand for their programs.
+
+        Different rows may become one; what another sketch has is left out.
+        """
+        rows = self.canonical(sketch, choices[passes(self.sketches[sketch], choices, self.target)])
+        return rows[self.sketches[sketch].is_own(rows)]
 
     def draw(self, sketch: int, num: int, rng: np.random.Generator) -> Ints:
-        """Draw up to `num` different rows of a sketch that pass the filter, evenly.
+        """Draw up to `num` different rows of a sketch, each of its points with the same chance.
 
-        Fewer come back if the sketch holds fewer, or if they are too rare to be found.
+        Rows are drawn evenly over all decisions, and those thrown away that do not pass the filter
+        or do not stand for their programs. Fewer come back if the sketch holds fewer, or if they
+        are too rare to be found.
         """
-        if self.sketches[sketch].size <= SMALL:
-            rows = self._enumerated(sketch)
+        if self.is_small(sketch):
+            rows = self.enumerate(sketch)
             return rows[rng.permutation(len(rows))[:num]]
         found = np.empty((0, len(self.sketches[sketch].knobs)), np.int64)
         for _ in range(MAX_DRAWS):
-            drawn = self.keep(sketch, self.sketches[sketch].draw(max(4 * num, 256), rng))
+            drawn = self._own(sketch, self.sketches[sketch].draw(max(4 * num, 256), rng))
             found = distinct(np.vstack([found, drawn]))
             if len(found) >= num:
                 break
         return found[:num]
 
-    def _enumerated(self, sketch: int) -> Ints:
+    def is_small(self, sketch: int) -> bool:
+        """Tell whether a sketch can be enumerated."""
+        return self.sketches[sketch].size <= SMALL
+
+    def enumerate(self, sketch: int) -> Ints:
+        """Return all points of a small sketch, as rows.
+
+        Raises:
+            ValueError: If the sketch has more than `SMALL` decisions.
+        """
+        if not self.is_small(sketch):
+            size = self.sketches[sketch].size
+            raise ValueError(f"sketch {sketch} has {size} decisions, more than {SMALL}: draw some")
         if sketch not in self._small:
             sizes = self.sketches[sketch].num_options
             every = np.indices(tuple(sizes.tolist())).reshape(len(sizes), -1).T.astype(np.int64)
-            self._small[sketch] = self.keep(sketch, every.reshape(-1, len(sizes)))
+            self._small[sketch] = self._own(sketch, every.reshape(-1, len(sizes)))
         return self._small[sketch]
+
+    def count(self, sketch: int) -> Count:
+        """Return how many points a sketch has: counted if it is small, else estimated.
+
+        An estimate is the share of a sample of decisions that are points, of all decisions.
+        """
+        own = self.sketches[sketch]
+        if self.is_small(sketch):
+            return Count(len(self.enumerate(sketch)), is_exact=True)
+        drawn = own.draw(NUM_COUNTED, np.random.default_rng(0))
+        share = len(self._own(sketch, drawn)) / len(drawn)
+        return Count(round(own.size * share), is_exact=False)
+
+    def _own(self, sketch: int, choices: Ints) -> Ints:
+        own = self.sketches[sketch]
+        rows = choices[passes(own, choices, self.target)]
+        return rows[own.is_own(rows)]
 
 
 def distinct(rows: Ints) -> Ints:

@@ -15,6 +15,7 @@ from compiler.target import Target
 from tuner.space.block_facts import BlockFacts, block_facts, sites
 from tuner.space.knob import ChoiceKnob, CutKnob, Knob, TileKnob
 from tuner.space.nest import Nest
+from tuner.space.same_programs import find_zones
 from tuner.space.sketch import Sketch
 
 
@@ -50,6 +51,7 @@ class Draft:
     tilings: list[Tiling] = field(default_factory=list)
     scheduled: set[str] = field(default_factory=set)
     rules: tuple[str, ...] = ()
+    excluded: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def begin(cls, func: PrimFunc, target: Target) -> Draft:
@@ -124,6 +126,15 @@ class Draft:
         self.knobs[-1] = CutKnob(tuple(sizes), extent)
         return size, column
 
+    def exclude(self, column: int, number: int) -> None:
+        """Leave decisions out that another sketch of the space makes the same program of.
+
+        Args:
+            column: Of the sketch's table; `tile`, `choose` and `cut` return it.
+            number: What it shall not be.
+        """
+        self.excluded = (*self.excluded, (column, number))
+
     def loops(self, block: BlockRV | str) -> list[LoopRV]:
         """Return the loops around a block, the outermost first."""
         handle = self.schedule.get_block(block) if isinstance(block, str) else block
@@ -156,4 +167,6 @@ class Draft:
             tuple(heaviest),
             self.tags,
             self.rules,
+            find_zones(self.func, self.schedule.trace, tuple(self.knobs)),
+            self.excluded,
         )

@@ -49,7 +49,7 @@ MAX_SKETCHES = 8
 
 
 def design_space(task: Task, rules: Collection[str] | None = None) -> DesignSpace:
-    """Return the sketches that rules make of a task, none if no rule applies.
+    """Return the sketches with any points that rules make of a task, none if no rule applies.
 
     The default schedule is no part of it: it has no decisions.
 
@@ -70,7 +70,9 @@ def design_space(task: Task, rules: Collection[str] | None = None) -> DesignSpac
     for sketch in sketches:
         for name in added.intersection(sketch.rules):
             check_sketch(name, sketch, task)
-    return DesignSpace(sketches, task.target)
+    space = DesignSpace(sketches, task.target)
+    held = [sketch for i, sketch in enumerate(sketches) if space.count(i).number]
+    return space if len(held) == len(sketches) else DesignSpace(held, task.target)
 
 
 def _chosen(names: Collection[str] | None) -> list[ScheduleRule]:

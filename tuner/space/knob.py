@@ -61,9 +61,15 @@ class TileKnob:
         moved = factors.copy()
         moved[rows, source] //= np.where(moves, prime, 1)
         moved[rows, goal] *= np.where(moves, prime, 1)
-        codes = self._codes(moved)
+        places = self.choices(moved)
+        found: Ints = np.where(places < 0, choices, places)
+        return found
+
+    def choices(self, factors: Ints) -> Ints:
+        """Return the indices of the options that rows of factors are, -1 where there is none."""
+        codes = self._codes(factors)
         place = np.minimum(np.searchsorted(self._own_codes, codes), len(self.options) - 1)
-        found: Ints = np.where(self._own_codes[place] == codes, place, choices)
+        found: Ints = np.where((self.options[place] == factors).all(axis=1), place, -1)
         return found
 
     @cached_property

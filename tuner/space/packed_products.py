@@ -108,6 +108,7 @@ class _Packing:
     def run(self) -> None:
         """Schedule the block, its copies, and its consumer."""
         draft, product, schedule = self._draft, self._product, self._draft.schedule
+        extent = self._facts.axes[product.step].extent
         block = schedule.get_block(self._facts.name)
         loops = draft.loops(block)
         rows, height = self._rows(loops[product.row])
@@ -127,6 +128,8 @@ class _Packing:
         shared = columns[0] if self._shared == product.column else rows[0]
         draft.parallelize(batch or [shared])
         self._note(batch)
+        if self._variant.is_cut and extent <= MAX_WHOLE_STEPS and "fused" not in draft.tags:
+            draft.exclude(self._columns[product.step][_STEPS], 1)  # as in the variant of one go
 
     def _shared_axis(self) -> int | None:
         """Return the axis whose blocks threads share; None if they share a batch, or are not there.

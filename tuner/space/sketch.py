@@ -8,11 +8,13 @@ from functools import cached_property
 from math import prod
 
 import numpy as np
+import numpy.typing as npt
 
 from compiler.schedule.trace import Trace
 from tuner.candidate import Candidate
 from tuner.space.knob import Ints, Knob
 from tuner.space.nest import Nest
+from tuner.space.same_programs import Zone, canonical
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,9 @@ class Sketch:
         nests: The tiled blocks, that with the most arithmetic first.
         tags: What the rules did that the nests do not tell, such as `fused` or `padded_at_tile`.
         rules: The names of the rules that made it, in the order in which they ran.
+        zones: Where different decisions make the same loops; see `tuner.space.same_programs`.
+        excluded: Columns and numbers: where a column holds that number, another sketch has the
+            same program.
     """
 
     name: str
@@ -34,6 +39,8 @@ class Sketch:
     nests: tuple[Nest, ...]
     tags: frozenset[str] = frozenset()
     rules: tuple[str, ...] = ()
+    zones: tuple[Zone, ...] = ()
+    excluded: tuple[tuple[int, int], ...] = ()
 
     @property
     def size(self) -> int:
@@ -50,6 +57,19 @@ class Sketch:
         if not self.knobs:
             return np.empty((len(choices), 0), np.int64)
         return np.hstack([k.options[choices[:, i]] for i, k in enumerate(self.knobs)])
+
+    def is_own(self, choices: Ints) -> npt.NDArray[np.bool_]:
+        """Tell which rows of choices stand for themselves: no other row, of no other sketch."""
+        values = self.values(choices)
+        rows = canonical(self.zones, self.knobs, choices, values)
+        own: npt.NDArray[np.bool_] = (rows == choices).all(axis=1)
+        for column, number in self.excluded:
+            own &= values[:, column] != number
+        return own
+
+    def canonical(self, choices: Ints) -> Ints:
+        """Return, for each row of choices, the row that stands for all those of its program."""
+        return canonical(self.zones, self.knobs, choices, self.values(choices))
 
     def draw(self, num: int, rng: np.random.Generator) -> Ints:
         """Draw choices evenly and independently."""

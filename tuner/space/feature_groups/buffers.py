@@ -51,7 +51,7 @@ def buffer_columns(batch: Batch) -> Floats:
     found = np.zeros((NUM_BUFFERS, len(_BUFFER), len(batch)))
     for index in range(min(NUM_BUFFERS, len(batch.main.nest.accesses))):
         _fill(found[index], batch, index)
-    return found.reshape(-1, len(batch))
+    return found.reshape(len(BUFFER_NAMES), len(batch))
 
 
 def _fill(out: Floats, batch: Batch, index: int) -> None:
