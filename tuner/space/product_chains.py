@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from compiler.ir.nodes import BlockRealize
 from compiler.passes.reduce_in_lanes import KEY
+from compiler.passes.tile_buffers import KEY as PANELS
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.handle import ExprRV, LoopRV
 from compiler.schedule.sample import divisors
 from tuner.space.block_facts import Access, BlockFacts, sites
 from tuner.space.draft import Draft
 from tuner.space.epilogue import is_epilogue
-from tuner.space.nest import LINE_BYTES, NUM_LEVELS, Nest
+from tuner.space.nest import NUM_LEVELS, Nest
 from tuner.space.operand_roles import dimension
 from tuner.space.row_axes import RowAxes, row_axes
 
@@ -20,6 +22,8 @@ MAX_ROWS = 8
 """Rows of a register tile."""
 MAX_VECTORS = 4
 """Vectors of a row of a register tile, or of its partial results."""
+_Copy: TypeAlias = tuple[str, Access, int]
+"""The block that copies an operand, how that is read, and which dimension runs along columns."""
 _OUTER, _COLUMNS, _TILE, _INNER, _UNROLLED, _REGISTERS = 0, 1, 3, 4, 5, 6
 
 
@@ -33,7 +37,8 @@ class ProductChains:
                                                 O[h, i_0] = W @ V[h], in register tiles
 
     An operand whose rows run along the sum, as those of `K` do, is transposed once for all the
-    rows that use it.
+    rows that use it, into panels as wide as a register tile: in rows, whose distance is often a
+    power of two, the lines of a panel would push each other out of the first-level cache.
     """
 
     def apply(self, draft: Draft) -> list[Draft]:
@@ -111,8 +116,7 @@ class _Scheduler:
         done: set[str] = set()
         for block in self.chain.blocks:
             if block.name in self.chain.tiled:
-                done |= self._tile(block)
-                self._pack(copies[block.name])
+                done |= self._tile(block, copies[block.name])
             elif block.is_reduction:
                 self._reduce(block)
             elif block.name not in done:
@@ -131,7 +135,7 @@ class _Scheduler:
     def _products(self) -> list[BlockFacts]:
         return [block for block in self.chain.blocks if block.name in self.chain.tiled]
 
-    def _copy(self, block: BlockFacts) -> tuple[str, Access, int] | None:
+    def _copy(self, block: BlockFacts) -> _Copy | None:
         """Copy an operand that is not contiguous along the columns; return how it is laid out."""
         column, _ = self.chain.tiled[block.name]
         for read in block.reads:
@@ -170,7 +174,7 @@ class _Scheduler:
         tile, registers = self.draft.schedule.split(row, [None, self.factors[2]])
         return tile, registers, {i: by_axis[i] for i in inner}
 
-    def _tile(self, block: BlockFacts) -> set[str]:
+    def _tile(self, block: BlockFacts, copy: _Copy | None) -> set[str]:
         """Cut a product into register tiles; return the blocks that take them up at once."""
         schedule = self.draft.schedule
         column, step = self.chain.tiled[block.name]
@@ -196,6 +200,8 @@ class _Scheduler:
             step: {_UNROLLED: self.unrolled[1]},
         }
         self._add_nest(block, own, column)
+        if copy is not None:
+            self._pack(copy, factors[1])
         return taken
 
     def _take_up(self, block: BlockFacts, tile: LoopRV) -> set[str]:
@@ -212,30 +218,23 @@ class _Scheduler:
         schedule.vectorize(columns)
         return {found[0].name}
 
-    def _pack(self, copy: tuple[str, Access, int] | None) -> None:
-        """Make a transposed copy of an operand, once for all tiles of rows."""
-        if copy is None:
-            return
+    def _pack(self, copy: _Copy, width: ExprRV) -> None:
+        """Make a transposed copy of an operand, in panels, once for all tiles of rows."""
         name, read, column = copy
         schedule = self.draft.schedule
         block = schedule.get_block(name)
         if len(self.around) > 1:
             schedule.compute_at(block, self.around[-2], preserve_unit_loops=True)
             self.is_packed = True
-
-        def layout(*i: ExprRV) -> tuple[ExprRV, ...]:
-            return (*i[:column], *i[column + 1 :], i[column])
-
-        schedule.transform_layout(block, ("write", 0), layout)
         loops = self.draft.loops(block)[-len(read.shape) :]
         lanes = max(1, self.draft.target.vector_bits // (8 * read.item_bytes))
         rows, vector = loops[column], loops[-1]
-        line = max(1, LINE_BYTES // read.item_bytes)
-        r0, r1 = schedule.split(rows, [None, _divisor(read.shape[column], line)])
+        r0, r1 = schedule.split(rows, [None, width])
         v0, v1 = schedule.split(vector, [None, _divisor(read.shape[-1], lanes)])
         schedule.reorder(r0, v0, r1, v1)
         schedule.unroll(r1)
         schedule.vectorize(v1)
+        schedule.annotate(block, PANELS, [0, column, width])
         self.draft.scheduled.add(name)
 
     def _reduce(self, block: BlockFacts) -> None:
