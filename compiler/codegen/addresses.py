@@ -8,7 +8,7 @@ which the machine folds into the load.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import gcd
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ from compiler.codegen.instructions import InstructionEmitter, Value
 from compiler.ir.affine import Affine
 from compiler.ir.bounds import bounds
 from compiler.ir.dtypes import size_bytes
+from compiler.ir.frozen import frozen
 from compiler.ir.nodes import Buffer, Expr, IntImm, Var
 from compiler.ir.simplify import normal, recombine
 from compiler.ir.vectors import as_ramp
@@ -23,7 +24,7 @@ from compiler.ir.visit import substitute, walk
 from compiler.passes.layout import strides_of
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lane:
     """A vectorized loop's variable: the integers `offset, ..., offset + width - 1`."""
 
@@ -34,7 +35,7 @@ class Lane:
 Binding: TypeAlias = Value | Lane | int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """Where an access goes: a pointer, and how many elements lie from one lane to the next.
 
@@ -51,7 +52,7 @@ class Address:
     multiple: int = field(default=1, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Form:
     """An element offset as a linear form, and how it grows from lane to lane."""
 

@@ -6,7 +6,6 @@ A value that does not depend on the vectorized variable is scalar until it meets
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from compiler.codegen.emitter import Emitter
 from compiler.codegen.types import (
@@ -19,9 +18,10 @@ from compiler.codegen.types import (
     vector,
 )
 from compiler.ir.dtypes import DType, bits, is_float
+from compiler.ir.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Value:
     """A value in a register: its name or literal, the level that computes it, its lanes."""
 
@@ -30,7 +30,7 @@ class Value:
     lanes: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Narrow:
     """An integer of 8 or 16 bits, or a vector of them."""
 

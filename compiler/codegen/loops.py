@@ -32,7 +32,7 @@ def rotated_loop(
     before, first, last, after = labels
     sums, lines = _running_sums(counter, body)
     steps = [(counter.name, counter.following, counter.begin, 1), *sums]
-    if sums and not any(_uses(line, counter.name) for line in lines):
+    if sums and not _uses("\n".join(lines), counter.name):
         del steps[0]  # nobody asks for the counter itself
     _, following, _, step = steps[0]
     end = counter.end if step == 1 else str(int(counter.end) * step)
@@ -74,5 +74,5 @@ def _running_sums(
     return sums, lines
 
 
-def _uses(line: str, name: str) -> bool:
-    return re.search(rf"{re.escape(name)}\b", line) is not None
+def _uses(text: str, name: str) -> bool:
+    return re.search(rf"{re.escape(name)}\b", text) is not None

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from compiler.ir.dtypes import DType
-from compiler.ir.node import node
+from compiler.ir.frozen import frozen
 from compiler.ir.nodes import BinOp, Expr, IntImm, dtype_of
 
 
-@node
+@frozen
 class Affine:
     """The sum of `const` and of `coefficient * atom` over `terms`; no coefficient is zero."""
 

@@ -1,4 +1,4 @@
-"""The class decorator of nodes: frozen dataclasses that are made quickly.
+"""The class decorator of nodes and other small values: frozen dataclasses that are made quickly.
 
 The constructor of a frozen dataclass goes through `object.__setattr__` for each field. Programs are
 rebuilt all the time, so here an object is filled while it is of an open class of the same layout,
@@ -15,8 +15,9 @@ _Class = TypeVar("_Class", bound=type)
 
 
 @dataclass_transform(frozen_default=True)
-def node(cls: _Class) -> _Class:
+def frozen(cls: _Class) -> _Class:
     """Make a class a frozen dataclass with slots; its defaults are immutable values."""
+    assert not hasattr(cls, "__post_init__"), "a value is what its fields are"
     made: Any = dataclass(frozen=True, slots=True, init=False)(cls)
     made.__new__ = _constructor(made)
     made.__reduce__ = _reduce
@@ -34,10 +35,10 @@ def _constructor(cls: Any) -> Callable[..., object]:
         params.append(f"{field.name}=_default_{field.name}" if has_default else field.name)
     lines = [
         f"def __new__(_cls, {', '.join(params)}):",
-        "    _node = _open()",
-        *(f"    _node.{name} = {name}" for name in names),
-        "    _node.__class__ = _closed",
-        "    return _node",
+        "    _value = _open()",
+        *(f"    _value.{name} = {name}" for name in names),
+        "    _value.__class__ = _closed",
+        "    return _value",
     ]
     exec("\n".join(lines), space)
     made: Callable[..., object] = space["__new__"]

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from compiler.ir.dtypes import DType, bits
+from compiler.ir.frozen import frozen
 from compiler.ir.llvm_calls import LLVM_CALL, llvm_result
-from compiler.ir.node import node
 
 ArithOp: TypeAlias = Literal["+", "-", "*", "/", "//", "%", "min", "max", "&", "|", "^", "<<", ">>"]
 CompareOp: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
@@ -25,7 +25,7 @@ IterKind: TypeAlias = Literal["spatial", "reduce", "scan", "opaque"]
 Scalar: TypeAlias = str | int | float | bool
 
 
-@node
+@frozen
 class AnnotationDict:
     """A mapping as the value of an annotation."""
 
@@ -56,7 +56,7 @@ class HasVar(Protocol):
         ...
 
 
-@node
+@frozen
 class IntImm:
     """An integer or bool literal."""
 
@@ -64,7 +64,7 @@ class IntImm:
     dtype: DType = "int32"
 
 
-@node
+@frozen
 class FloatImm:
     """A floating-point literal."""
 
@@ -72,14 +72,14 @@ class FloatImm:
     dtype: DType = "float32"
 
 
-@node
+@frozen
 class StringImm:
     """A string literal: an argument of an opaque call."""
 
     value: str
 
 
-@node
+@frozen
 class BinOp:
     """An arithmetic or bit operation on two expressions of one dtype.
 
@@ -91,7 +91,7 @@ class BinOp:
     rhs: Expr
 
 
-@node
+@frozen
 class Compare:
     """A comparison of two expressions of one dtype; its own dtype is bool."""
 
@@ -100,7 +100,7 @@ class Compare:
     rhs: Expr
 
 
-@node
+@frozen
 class Logic:
     """A conjunction or disjunction of two bools."""
 
@@ -109,14 +109,14 @@ class Logic:
     rhs: Expr
 
 
-@node
+@frozen
 class Not:
     """The negation of a bool."""
 
     value: Expr
 
 
-@node
+@frozen
 class Select:
     """`T.Select`: both sides are evaluated, one is taken."""
 
@@ -125,7 +125,7 @@ class Select:
     otherwise: Expr
 
 
-@node
+@frozen
 class Conditional:
     """`T.if_then_else`: only the side that is taken is evaluated, so it may guard a load."""
 
@@ -134,7 +134,7 @@ class Conditional:
     otherwise: Expr
 
 
-@node
+@frozen
 class Cast:
     """A conversion of `value` to `dtype`."""
 
@@ -142,7 +142,7 @@ class Cast:
     value: Expr
 
 
-@node
+@frozen
 class Call:
     """A function by its name: a pure one of `compiler.ir.intrinsics`, or an opaque one.
 
@@ -155,7 +155,7 @@ class Call:
     dtype: DType
 
 
-@node
+@frozen
 class Load:
     """The element of `buffer` at `indices`."""
 
@@ -163,7 +163,7 @@ class Load:
     indices: tuple[Expr, ...]
 
 
-@node
+@frozen
 class Ramp:
     """The vector `base, base + stride, ...` of `lanes` integers."""
 
@@ -172,7 +172,7 @@ class Ramp:
     lanes: int
 
 
-@node
+@frozen
 class Broadcast:
     """The vector of `lanes` copies of `value`."""
 
@@ -180,7 +180,7 @@ class Broadcast:
     lanes: int
 
 
-@node
+@frozen
 class Buffer:
     """An array: shape in elements, and the memory scope it lives in; dense and row-major.
 
@@ -211,7 +211,7 @@ class Buffer:
         return hash(self.data)
 
 
-@node
+@frozen
 class Range:
     """The interval `minimum, ..., minimum + extent - 1`."""
 
@@ -219,7 +219,7 @@ class Range:
     extent: Expr
 
 
-@node
+@frozen
 class BufferRegion:
     """A box of a buffer, one range a dimension."""
 
@@ -227,7 +227,7 @@ class BufferRegion:
     region: tuple[Range, ...]
 
 
-@node
+@frozen
 class MatchBuffer:
     """A name for a region of another buffer, with a shape, strides and a scope that hold for it."""
 
@@ -235,14 +235,14 @@ class MatchBuffer:
     source: BufferRegion
 
 
-@node
+@frozen
 class Evaluate:
     """Evaluate an expression for its effect."""
 
     value: Expr
 
 
-@node
+@frozen
 class Let:
     """Run `body` while `var` stands for what `value` is now."""
 
@@ -251,7 +251,7 @@ class Let:
     body: Stmt
 
 
-@node
+@frozen
 class Store:
     """Write `value` to `buffer` at `indices`."""
 
@@ -260,14 +260,14 @@ class Store:
     value: Expr
 
 
-@node
+@frozen
 class Seq:
     """Run `stmts` one after another; there are at least two, and none is a Seq itself."""
 
     stmts: tuple[Stmt, ...]
 
 
-@node
+@frozen
 class If:
     """Run `then` where `condition` holds, else `otherwise`."""
 
@@ -276,7 +276,7 @@ class If:
     otherwise: Stmt | None = None
 
 
-@node
+@frozen
 class For:
     """Run `body` for `var` in 0, 1, ..., `extent` - 1, as `kind` says."""
 
@@ -288,7 +288,7 @@ class For:
     annotations: Annotations = ()
 
 
-@node
+@frozen
 class IterVar:
     """A block iterator over 0, 1, ..., `extent` - 1."""
 
@@ -297,7 +297,7 @@ class IterVar:
     kind: IterKind
 
 
-@node
+@frozen
 class Block:
     """The unit of scheduling: one computation over its iterators.
 
@@ -317,7 +317,7 @@ class Block:
     match_buffers: tuple[MatchBuffer, ...] = ()
 
 
-@node
+@frozen
 class BlockRealize:
     """Run `block` with its iterators bound to `iter_values`, where `predicate` holds."""
 
@@ -326,7 +326,7 @@ class BlockRealize:
     block: Block
 
 
-@node
+@frozen
 class Allocate:
     """Give `buffer` storage while `body` runs; made by lowering, where blocks are gone."""
 

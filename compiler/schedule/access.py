@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from compiler.ir.affine import affine
 from compiler.ir.dtypes import is_integer
+from compiler.ir.frozen import frozen
 from compiler.ir.nodes import (
     TRUE,
     BinOp,
@@ -49,7 +50,7 @@ _MAX_LET_NODES = 32
 Mode: TypeAlias = Literal["read", "write"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
     """One load or store, its indices in terms of the block's iterators and of inner loops.
 
@@ -70,7 +71,7 @@ class Access:
     is_fresh: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """All that a block touches, init included, in program order; and what it uses from outside.
 

@@ -10,10 +10,10 @@ by its iterator maps.)
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from compiler.ir.affine import Affine, affine
+from compiler.ir.frozen import frozen
 from compiler.ir.nodes import BinOp, Expr, IntImm, Var
 from compiler.ir.simplify import normal, recombine
 from compiler.ir.visit import walk
@@ -36,7 +36,7 @@ Place: TypeAlias = tuple[int, int, int]
 _NO_GUARDS: Guards = {}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Digit:
     """`scale * (source // low % extent)`, where the source runs over 0, ..., `limit` - 1."""
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from compiler.ir.frozen import frozen
 from compiler.schedule.specs import SPECS, Spec
 
 Decision: TypeAlias = int | tuple[int, ...]
 TermOp: TypeAlias = Literal["+", "-", "*", "//", "%"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ref:
     """A handle in an instruction, by its name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Term:
     """What is computed of values: `v1 * 2`."""
 
@@ -28,7 +28,7 @@ class Term:
     rhs: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NoteDict:
     """A mapping, as the value of an annotation."""
 
@@ -40,7 +40,7 @@ Scalar: TypeAlias = Ref | Term | bool | int | float | str | None
 Argument: TypeAlias = "Scalar | NoteDict | tuple[Argument, ...]"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Instruction:
     """A primitive applied: arguments by name in the order of its spec, outputs by their names.
 

@@ -9,15 +9,15 @@ of the kind, it stays as it stands. (TVM's iterator maps write the same form.)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from compiler.ir.affine import Affine, affine
+from compiler.ir.frozen import frozen
 from compiler.ir.nodes import BinOp, Expr, IntImm, Var, dtype_of
 from compiler.ir.simplify import normal
 from compiler.schedule.digits import Extents, Guards, variables
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Digit:
     """`scale * (source // low % extent)`, where the source has `limit` values."""
 
@@ -40,7 +40,7 @@ class _Digit:
         return expr if self.scale == 1 else BinOp("*", expr, IntImm(self.scale, dtype))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Sum:
     """Digits of loops, and what no loop moves."""
 

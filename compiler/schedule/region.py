@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from compiler.ir.affine import Affine, affine
 from compiler.ir.bounds import Interval, affine_bounds
+from compiler.ir.frozen import frozen
 from compiler.ir.nodes import BinOp, Expr, IntImm, Var
 from compiler.ir.simplify import normal
 from compiler.schedule.digits import UNKNOWN, Extents, canonical, variables
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """The integers `low`, ..., `low + extent - 1`; `low` is in terms of the loops that stand."""
 

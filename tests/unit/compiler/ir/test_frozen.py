@@ -49,7 +49,7 @@ def test_a_copy_is_equal_and_frozen(duplicate) -> None:  # type: ignore[no-untyp
     assert again == node
     assert type(again) is BinOp
     with pytest.raises(FrozenInstanceError):
-        again.op = "+"
+        again.op = "+"  # type: ignore[misc]
 
 
 def test_children_are_known_of_every_node() -> None:
