@@ -30,6 +30,24 @@ from compiler.schedule.kind import BlockKind, Unknown, extents_of_iterators, kin
 from compiler.schedule.tree import Path, children, extents_of, realize_at
 
 
+class _Forms:
+    """The linear forms of a block's iterators and accesses under loops of some extents.
+
+    Most primitives leave most blocks as they are, so they are asked for time and again. Accesses
+    are told by identity, and kept alive.
+    """
+
+    def __init__(self, realize: BlockRealize, extents: Extents) -> None:
+        self.realize = realize
+        self.extents = extents
+        self.values = tuple(canonical(value, extents) for value in realize.iter_values)
+        self.indices: dict[int, tuple[Access, tuple[Affine, ...]]] = {}
+
+
+_KEPT_FORMS = 1024
+_forms: dict[int, _Forms] = {}
+
+
 @dataclass(frozen=True, eq=False)
 class Site:
     """A block where it stands: `path` leads from its scope down to it."""
@@ -82,10 +100,23 @@ class Site:
         """The extents of the loops around the block and of the iterators of its scope."""
         return {**scope_extents(realize_at(self.path[:1])), **extents_of(self.loops)}
 
-    @cached_property
+    @property
     def values(self) -> tuple[Affine, ...]:
         """The iterators' values in linear normal form."""
-        return tuple(canonical(value, self.extents) for value in self.realize.iter_values)
+        return self._forms.values
+
+    @cached_property
+    def _forms(self) -> _Forms:
+        """What is known of the block under loops of these extents, whatever program it is in."""
+        realize = self.realize
+        known = _forms.get(id(realize))
+        # The identity of a dead block may be given again: the entry keeps its block alive.
+        if known is not None and known.realize is realize and known.extents == self.extents:
+            return known
+        if len(_forms) >= _KEPT_FORMS:
+            _forms.clear()
+        found = _forms[id(realize)] = _Forms(realize, self.extents)
+        return found
 
     def is_under(self, stmt: Stmt) -> bool:
         """Tell whether the block lies below a statement."""
@@ -98,7 +129,11 @@ class Site:
 
     def indices(self, access: Access) -> tuple[Affine, ...]:
         """Return the indices of an access in terms of loops, in linear normal form."""
-        return tuple(self._index(index, access) for index in access.indices)
+        known = self._forms.indices.get(id(access))
+        if known is None:
+            forms = tuple(self._index(index, access) for index in access.indices)
+            known = self._forms.indices[id(access)] = (access, forms)
+        return known[1]
 
     def _index(self, index: Expr, access: Access) -> Affine:
         if isinstance(index, Var) and index in self._values_of:

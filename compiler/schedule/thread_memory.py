@@ -33,7 +33,7 @@ from compiler.schedule.error import ScheduleError, refusal
 from compiler.schedule.independence import Nest, is_apart
 from compiler.schedule.scope import Scope
 from compiler.schedule.site import Site
-from compiler.schedule.tree import Path, block_path, blocks, loops_on, statements
+from compiler.schedule.tree import Path, block_path, blocks, loops_on, places_of
 
 SHARED = ("shared", "warp", "wmma")
 """How the scopes begin of memory that threads of a block share."""
@@ -65,7 +65,7 @@ def require_sound_threads(primitive: str, before: PrimFunc, after: PrimFunc) -> 
 
 
 def _faults(func: PrimFunc) -> Iterator[_Fault]:
-    if not any(isinstance(stmt, For) and stmt.thread for stmt in statements(func.body)):
+    if not places_of(func).has_threads:
         return
     yield from _shared_storage(func)
     for realize in blocks(func):

@@ -5,7 +5,7 @@ A loop is told by the identity of its variable, a block by its name; both are un
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -76,36 +76,72 @@ def child_blocks(stmt: Stmt) -> Iterator[BlockRealize]:
             yield from child_blocks(child)
 
 
+class Places:
+    """Where the loops and blocks of a program are; found in one walk, and kept with it."""
+
+    def __init__(self, root: Stmt) -> None:
+        self.has_threads = False
+        self._loops: dict[Var, int] = {}
+        self._blocks: dict[str, int] = {}
+        self._stmts: list[Stmt] = []
+        self._parents: list[int] = []
+        waiting: list[tuple[Stmt, int]] = [(root, -1)]
+        while waiting:
+            stmt, parent = waiting.pop()
+            number = len(self._stmts)
+            self._stmts.append(stmt)
+            self._parents.append(parent)
+            if isinstance(stmt, For):
+                self._loops.setdefault(stmt.var, number)
+                self.has_threads = self.has_threads or stmt.thread is not None
+                waiting.append((stmt.body, number))
+                continue
+            if isinstance(stmt, BlockRealize):
+                self._blocks.setdefault(stmt.block.name, number)
+            waiting.extend((child, number) for child in reversed(children(stmt)))
+
+    def loop(self, var: Var) -> Path | None:
+        """Return the path to the loop of a variable."""
+        return self._path(self._loops.get(var))
+
+    def block(self, name: str) -> Path | None:
+        """Return the path to the block of a name."""
+        return self._path(self._blocks.get(name))
+
+    def _path(self, number: int | None) -> Path | None:
+        if number is None:
+            return None
+        path: list[Stmt] = []
+        while number >= 0:
+            path.append(self._stmts[number])
+            number = self._parents[number]
+        return tuple(reversed(path))
+
+
+_KEPT_PLACES = 16
+_places: dict[int, tuple[PrimFunc, Places]] = {}
+
+
+def places_of(func: PrimFunc) -> Places:
+    """Return where the loops and blocks of a program are; primitives ask many times."""
+    known = _places.get(id(func))
+    if known is not None and known[0] is func:
+        return known[1]
+    found = Places(func.body)
+    if len(_places) >= _KEPT_PLACES:
+        _places.clear()
+    _places[id(func)] = (func, found)
+    return found
+
+
 def find_loop(func: PrimFunc, var: Var) -> Path | None:
     """Return the path to the loop of a variable."""
-    return _search(func.body, lambda stmt: isinstance(stmt, For) and stmt.var is var)
+    return places_of(func).loop(var)
 
 
 def find_block(func: PrimFunc, name: str) -> Path | None:
     """Return the path to the block of a name."""
-    return _search(
-        func.body, lambda stmt: isinstance(stmt, BlockRealize) and stmt.block.name == name
-    )
-
-
-def _search(root: Stmt, is_wanted: Callable[[Stmt], bool]) -> Path | None:
-    """Return the path to the first statement that is wanted, in program order."""
-    path: list[Stmt] = []
-    waiting: list[tuple[Stmt, int]] = [(root, 0)]
-    while waiting:
-        stmt, depth = waiting.pop()
-        del path[depth:]
-        path.append(stmt)
-        while not is_wanted(stmt):
-            if not isinstance(stmt, For):
-                below = children(stmt)
-                waiting.extend((child, len(path)) for child in reversed(below))
-                break
-            stmt = stmt.body
-            path.append(stmt)
-        else:
-            return tuple(path)
-    return None
+    return places_of(func).block(name)
 
 
 def loop_path(func: PrimFunc, var: Var, refuse: Refuse) -> Path:
