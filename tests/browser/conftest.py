@@ -8,11 +8,13 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 import loopwright as lw
 from examples.serving import Server, serving
 
+# A machine may be busy with other tests: a page that is slow is right all the same.
+expect.set_options(timeout=30_000)
 CHROMIUM = shutil.which("chromium")
 BUILT = Path(__file__).parents[2] / "service" / "dashboard" / "index.html"
 

@@ -37,7 +37,20 @@ def test_a_job_is_submitted_watched_to_its_end_and_opened(open_tab: OpenTab) -> 
     expect(page.get_by_text("All trials (20)")).to_be_visible()
     page.get_by_role("region", name="Trials").get_by_role("link", name="0", exact=True).click()
     expect(page.get_by_role("heading", name="Trial 0")).to_be_visible()
-    expect(page.get_by_text("default")).to_be_visible()
+    expect(page.get_by_text("default", exact=True)).to_be_visible()
+
+
+def test_a_trial_shows_what_its_schedule_changed(open_tab: OpenTab, server: Server) -> None:
+    page = open_tab(f"/jobs/{newest_job(server)}/trials/1")
+    program = page.get_by_role("region", name="Before and after")
+    expect(program.locator(".removed").first).to_be_visible()
+    expect(program.locator(".added").first).to_contain_text("+ ")
+    page.get_by_role("tab", name="Program").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.get_by_role("tab", name="Assembly")).to_be_focused()
+    expect(page.get_by_role("region", name="Assembly")).to_contain_text("ret")
+    page.get_by_role("tab", name="Trace").click()
+    expect(page.get_by_role("region", name="Trace")).to_contain_text("sch.")
 
 
 def test_what_is_wrong_with_a_script_is_shown_with_its_place(open_tab: OpenTab) -> None:

@@ -4,6 +4,7 @@ import type { components } from "./schema";
 
 export type Job = components["schemas"]["JobRead"];
 export type Trial = components["schemas"]["TrialRead"];
+export type TrialCode = components["schemas"]["TrialCode"];
 export type Worker = components["schemas"]["WorkerRead"];
 export type CostModel = components["schemas"]["CostModelRead"];
 export type Problem = components["schemas"]["Problem"];

@@ -2,7 +2,15 @@
 
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 
-import { get, type CostModel, type Job, type Page, type Trial, type Worker } from "./client";
+import {
+  get,
+  type CostModel,
+  type Job,
+  type Page,
+  type Trial,
+  type TrialCode,
+  type Worker,
+} from "./client";
 
 const REFRESH_MS = 3000;
 const PAGE_LIMIT = 500;
@@ -45,6 +53,22 @@ export function useTrials(id: string, measured: number) {
       return found;
     },
     placeholderData: keepPreviousData,
+  });
+}
+
+export function useTrial(id: string, number: string) {
+  return useQuery({
+    queryKey: ["trial", id, number],
+    queryFn: ({ signal }) => get<Trial>(`/jobs/${id}/trials/${number}`, {}, signal),
+  });
+}
+
+/** The code of a trial, which never changes while the service runs. */
+export function useTrialCode(id: string, number: string) {
+  return useQuery({
+    queryKey: ["code", id, number],
+    queryFn: ({ signal }) => get<TrialCode>(`/jobs/${id}/trials/${number}/code`, {}, signal),
+    staleTime: Infinity,
   });
 }
 

@@ -110,6 +110,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{job_id}/trials/{number}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Trial
+         * @description Read a trial.
+         */
+        get: operations["get_trial_api_v1_jobs__job_id__trials__number__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job_id}/trials/{number}/code": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Code
+         * @description Show what a trial's schedule made of its program, compiled again by the compiler of today.
+         */
+        get: operations["get_code_api_v1_jobs__job_id__trials__number__code_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/schedules/best": {
         parameters: {
             query?: never;
@@ -119,13 +159,16 @@ export interface paths {
         };
         /**
          * Get Best
-         * @description Find the best schedule of a workload given by its key.
+         * @description Find the best schedule of a workload given by its key, or with `nearest` a like one.
          */
         get: operations["get_best_api_v1_schedules_best_get"];
         put?: never;
         /**
          * Post Best
          * @description Find the best schedule of a workload given as text: a script is too long for a URL.
+         *
+         *     With `nearest`, that of the nearest shape of the operator will do: it is adapted, and the answer
+         *     says how far off the shape is, and what that is expected to cost.
          */
         post: operations["post_best_api_v1_schedules_best_post"];
         delete?: never;
@@ -261,6 +304,9 @@ export interface components {
         /**
          * BestRead
          * @description The fastest schedule known of one workload on one target, and where it comes from.
+         *
+         *     With `nearest` it is that of another shape, adapted: it replays on the workload and was not
+         *     measured there, so that `run_secs` is null, and job, trial and provenance are the other shape's.
          */
         BestRead: {
             /** Workload Key */
@@ -268,7 +314,7 @@ export interface components {
             /** Target */
             target: string;
             /** Run Secs */
-            run_secs: number;
+            run_secs: number | null;
             /** Default Secs */
             default_secs: number | null;
             /** Trace */
@@ -286,6 +332,7 @@ export interface components {
             provenance: {
                 [key: string]: components["schemas"]["JsonValue"];
             };
+            nearest?: components["schemas"]["NearestRead"] | null;
         };
         /**
          * CostModelRead
@@ -408,6 +455,30 @@ export interface components {
          */
         JobState: "queued" | "running" | "succeeded" | "failed" | "cancelled";
         JsonValue: unknown;
+        /**
+         * NearestRead
+         * @description The tuned shape that a schedule was adapted from, and what that is expected to cost.
+         */
+        NearestRead: {
+            /** Workload Key */
+            workload_key: string;
+            /** Target */
+            target: string;
+            /**
+             * Distance
+             * @example 1
+             */
+            distance: number;
+            /** Run Secs */
+            run_secs: number;
+            /**
+             * Expected Loss
+             * @example 0.08
+             */
+            expected_loss: number | null;
+            /** Basis */
+            basis: string;
+        };
         /** Page[CostModelRead] */
         Page_CostModelRead_: {
             /** Items */
@@ -488,6 +559,11 @@ export interface components {
              * @default cpu
              */
             target?: string;
+            /**
+             * Nearest
+             * @default false
+             */
+            nearest?: boolean;
         };
         /**
          * Strategy
@@ -495,6 +571,22 @@ export interface components {
          * @enum {string}
          */
         Strategy: "evolutionary" | "random";
+        /**
+         * TrialCode
+         * @description What a trial's schedule made of its program, step by step.
+         */
+        TrialCode: {
+            /** Before */
+            before: string;
+            /** Trace */
+            trace: string;
+            /** After */
+            after: string;
+            /** Llvm */
+            llvm: string;
+            /** Assembly */
+            assembly: string;
+        };
         /**
          * TrialRead
          * @description One trial of a job: its candidate and what a worker found.
@@ -871,11 +963,130 @@ export interface operations {
             };
         };
     };
+    get_trial_api_v1_jobs__job_id__trials__number__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrialRead"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_code_api_v1_jobs__job_id__trials__number__code_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+                number: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrialCode"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Internal Server Error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_best_api_v1_schedules_best_get: {
         parameters: {
             query: {
                 workload_key: string;
                 target?: string;
+                nearest?: boolean;
             };
             header?: {
                 "if-none-match"?: string | null;
@@ -1007,7 +1218,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The kernel; `Loopwright-Schedule` says if its schedule was measured (`best`) or is the `default` */
+            /** @description The kernel; `Loopwright-Schedule` says if its schedule was measured (`best`), is that of the `nearest` shape, adapted, or is the `default` */
             200: {
                 headers: {
                     [name: string]: unknown;

@@ -1,13 +1,15 @@
 import { Link, useParams } from "react-router";
 
-import { useTrials } from "../api/queries";
-import type { Trial } from "../api/client";
+import type { Trial, TrialCode } from "../api/client";
+import { useTrial, useTrialCode } from "../api/queries";
 import { bestSecs } from "../charts/series";
 import { Answer } from "../components/Answer";
 import { Numbers } from "../components/Numbers";
+import { SideBySide } from "../components/SideBySide";
+import { Tabs } from "../components/Tabs";
 import { secs } from "../format";
 
-/** One trial: what was decided, and what came of it. */
+/** One trial: what was decided, what came of it, and the code that it is. */
 export default function TrialPage() {
   const { id = "", number = "" } = useParams();
   return (
@@ -16,17 +18,17 @@ export default function TrialPage() {
         <Link to={`/jobs/${id}`}>← All trials of the job</Link>
       </p>
       <h1>Trial {number}</h1>
-      <Answer query={useTrials(id, -1)}>
-        {(trials) => {
-          const trial = trials.find((t) => t.number === Number(number));
-          return trial ? <TrialView trial={trial} /> : <p>This job has no such trial yet.</p>;
-        }}
-      </Answer>
+      <Answer query={useTrial(id, number)}>{(trial) => <TrialView trial={trial} />}</Answer>
+      <section className="card">
+        <h2>Code</h2>
+        <Answer query={useTrialCode(id, number)}>{(code) => <Code code={code} />}</Answer>
+      </section>
     </>
   );
 }
 
 function TrialView({ trial }: { trial: Trial }) {
+  const samples = trial.run_secs.map((s) => secs(s)).join(", ");
   return (
     <>
       {trial.error && (
@@ -51,15 +53,31 @@ function TrialView({ trial }: { trial: Trial }) {
           ["Timing", secs(trial.time_secs)],
         ]}
       />
-      <section className="card">
-        <h2>Samples</h2>
-        <p className="mono">{trial.run_secs.map((s) => secs(s)).join("  ") || "none"}</p>
-        <p className="quiet">by {trial.worker}</p>
-      </section>
-      <section className="card">
-        <h2>Trace</h2>
-        <pre>{JSON.stringify(trial.trace, null, 1)}</pre>
-      </section>
+      <p className="quiet">
+        Samples: {samples || "none"}, by {trial.worker || "nobody"}
+      </p>
     </>
+  );
+}
+
+function Code({ code }: { code: TrialCode }) {
+  return (
+    <Tabs
+      label="Code"
+      tabs={[
+        ["Program", <SideBySide key="program" before={code.before} after={code.after} />],
+        ["Trace", <Text key="trace" name="Trace" text={code.trace} />],
+        ["LLVM IR", <Text key="llvm" name="LLVM IR" text={code.llvm} />],
+        ["Assembly", <Text key="assembly" name="Assembly" text={code.assembly} />],
+      ]}
+    />
+  );
+}
+
+function Text({ name, text }: { name: string; text: string }) {
+  return (
+    <pre className="code" tabIndex={0} role="region" aria-label={name}>
+      {text || "# nothing was changed"}
+    </pre>
   );
 }
