@@ -44,16 +44,27 @@ def of_operator(session: Session, operator_key: str, label: str) -> list[TunedTa
 
 
 def best_trials(session: Session, workload_key: str, target: str, *, limit: int) -> list[TrialRow]:
-    """Return the fastest trials of a task over all its jobs, each candidate once."""
+    """Return the best trial of a task, then the fastest others of all its jobs.
+
+    Each candidate is there once.
+    """
+    is_best = (TrialRow.job_id == BestScheduleRow.job_id) & (
+        TrialRow.number == BestScheduleRow.trial_number
+    )
     query = (
         select(TrialRow)
         .join(JobRow, JobRow.id == TrialRow.job_id)
+        .join(
+            BestScheduleRow,
+            (BestScheduleRow.workload_key == JobRow.workload_key)
+            & (BestScheduleRow.target == JobRow.target),
+        )
         .where(
             JobRow.workload_key == workload_key,
             JobRow.target == target,
             TrialRow.best_secs.is_not(None),
         )
-        .order_by(TrialRow.best_secs, JobRow.created_at, TrialRow.number)
+        .order_by(is_best.desc(), TrialRow.best_secs, JobRow.created_at, TrialRow.number)
     )
     found: dict[str, TrialRow] = {}
     for row in session.scalars(query.execution_options(yield_per=4 * limit)):

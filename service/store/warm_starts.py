@@ -120,6 +120,7 @@ def outcomes(session: Session, label: str, operator_key: str | None = None) -> l
             WorkloadRow.operator_key == operator_key
         )
     return [
-        Outcome(distance, 1.0 if secs is None else 1 - best_secs / secs)
+        # The best was measured more than once, so that its time may be the longer one.
+        Outcome(distance, 1.0 if secs is None else max(0.0, 1 - best_secs / secs))
         for distance, secs, best_secs in session.execute(query)
     ]

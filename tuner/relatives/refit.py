@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from tuner.space.design_space import SMALL, DesignSpace, Point
+from tuner.space.design_space import DesignSpace, Point
 from tuner.space.knob import Ints
 from tuner.space.nest import NUM_LEVELS, UNROLLED_LEVEL, Floats, Nest
 from tuner.space.sketch import Sketch
@@ -150,7 +150,7 @@ def _tile_columns(nests: tuple[Nest, ...]) -> set[int]:
 def _nearest(goal: _Goal, space: DesignSpace, index: int) -> Ints:
     """Return the nearest row that passes the static filter."""
     sketch = goal.sketch
-    if sketch.size <= SMALL:
+    if space.is_small(index):
         kept = space.enumerate(index)
     else:
         near = _near(goal, _descend(goal))

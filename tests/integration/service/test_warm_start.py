@@ -10,8 +10,10 @@ from compiler.runtime.measurement import ErrorKind, Measurement
 from service.errors import LeaseLostError
 from service.owner import Owner
 from service.store import warm_starts
+from service.store.best_schedules import BestScheduleRow
 from service.store.database import Database
 from service.store.jobs import JobRow
+from service.store.relatives import best_trials
 from service.store.sql_store import SqlStore
 from service.warm_start import begin
 from tests.integration.service.tuned import OWNER, SPEC, claimed, task_of, tuned
@@ -45,6 +47,18 @@ def test_the_best_of_the_nearest_comes_first(
     assert {row.source_rank for row in rows} <= set(range(BEST_OF_EACH))
     space = design_space(task)
     assert all(space.point(candidate) is not None for candidate in found.candidates)
+
+
+def test_what_a_finish_chose_goes_before_faster_samples(
+    database: Database, relatives: dict[str, UUID]
+) -> None:
+    task = task_of("matmul:96,96,48")
+    key = (task.workload_key, task.target.name)
+    with database.write() as session:
+        session.get_one(BestScheduleRow, key).trial_number = 3
+    with database.read() as session:
+        found = best_trials(session, *key, limit=3)
+    assert [row.number for row in found] == [3, 1, 2]
 
 
 def test_a_resumed_job_begins_with_the_same(database: Database, relatives: dict[str, UUID]) -> None:
