@@ -1,11 +1,106 @@
-"""How well a cost model ordered candidates that it had not seen."""
+"""How well a cost model orders candidates that it had not seen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
+
+from tuner.cost_model.boosting import STORE_TREES, boost, score
+from tuner.cost_model.cost_model import Samples, Scores
 from tuner.trial import Trial
+
+FIRST_ROUND = 16
+"""The candidates that a search measures first: what a model saves is counted over so many."""
+MIN_RIGHT = 8
+"""A task with fewer right measurements says nothing of a model."""
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How well scores ordered measured candidates of one task, or of several on the mean.
+
+    Attributes:
+        pairwise: The share of pairs of right candidates that the scores put in the right order;
+            equal scores count half (Ansor, OSDI 2020, section 7.5).
+        top1: The best time of all over the time of the candidate of the best score.
+        top5: The best time of all over the best among the five of the best scores (the top-k score
+            of TenSet, NeurIPS 2021, of one task).
+        trials_saved: Of candidates in random order, how many more than `FIRST_ROUND` have to be
+            measured to find as fast a one as the first `FIRST_ROUND` by score, expected.
+    """
+
+    pairwise: float
+    top1: float
+    top5: float
+    trials_saved: float
+
+    def to_json(self) -> dict[str, float]:
+        """Return the figures by their names."""
+        return {
+            "pairwise_accuracy": round(self.pairwise, 4),
+            "top1": round(self.top1, 4),
+            "top5": round(self.top5, 4),
+            "trials_saved": round(self.trials_saved, 1),
+        }
+
+
+def quality(scores: Scores, run_secs: Scores) -> Quality | None:
+    """Judge the scores of measured candidates of a task; None if too few were right.
+
+    Args:
+        run_secs: Times in seconds, infinite for failures.
+    """
+    if np.isfinite(run_secs).sum() < MIN_RIGHT:
+        return None
+    return Quality(
+        _pairwise(scores, run_secs),
+        top_score(scores, run_secs, 1),
+        top_score(scores, run_secs, 5),
+        _trials_saved(scores, run_secs),
+    )
+
+
+def top_score(scores: Scores, run_secs: Scores, num: int) -> float:
+    """Return the best time of all over the best among the `num` of the best scores."""
+    return float(run_secs.min() / _best_of(scores, run_secs, num))
+
+
+def mean_quality(qualities: Iterable[Quality]) -> Quality | None:
+    """Return the mean over tasks, each counted once; None of none."""
+    rows = [(q.pairwise, q.top1, q.top5, q.trials_saved) for q in qualities]
+    return Quality(*np.mean(rows, axis=0).tolist()) if rows else None
+
+
+def held_out(
+    samples: Sequence[Samples],
+    groups: Sequence[Hashable],
+    seed: int = 0,
+    num_trees: int = STORE_TREES,
+) -> list[Quality | None]:
+    """Judge models on tasks that they were not trained on.
+
+    Each group of samples is scored by a model of all the others.
+
+    Args:
+        samples: All of a task each, in one piece.
+        groups: The group of each: its operator, say, or the task itself.
+
+    Returns:
+        For each of `samples` the quality; None if too little is there to train on or to judge.
+    """
+    found: list[Quality | None] = [None] * len(samples)
+    for group in dict.fromkeys(groups):
+        known = [s for s, g in zip(samples, groups, strict=True) if g != group]
+        if not known:
+            continue
+        members = boost(known, seed, num_trees)
+        for index, each in enumerate(samples):
+            if groups[index] == group:
+                found[index] = quality(score(members, each.features), each.run_secs)
+    return found
 
 
 def pairwise_accuracy(trials: Sequence[Trial]) -> float | None:
@@ -13,8 +108,7 @@ def pairwise_accuracy(trials: Sequence[Trial]) -> float | None:
 
     A trial's score was predicted before it was measured, by a model that had seen earlier rounds
     only, so this is quality on unseen candidates. Pairs are of one round, since scores compare
-    within one, and of right trials of different times; equal scores count half. (The measure is
-    that of Ansor, OSDI 2020, section 7.5.)
+    within one, and of right trials of different times; equal scores count half.
     """
     rounds: dict[int, list[tuple[float, float]]] = {}
     for trial in trials:
@@ -22,12 +116,31 @@ def pairwise_accuracy(trials: Sequence[Trial]) -> float | None:
             rounds.setdefault(trial.round, []).append((trial.predicted, trial.best_secs))
     right = total = 0.0
     for pairs in rounds.values():
-        for (score, secs), (other_score, other_secs) in combinations(pairs, 2):
+        for (guess, secs), (other_guess, other_secs) in combinations(pairs, 2):
             if secs == other_secs:
                 continue
             total += 1
-            if score == other_score:
+            if guess == other_guess:
                 right += 0.5
             else:
-                right += (score > other_score) == (secs < other_secs)
+                right += (guess > other_guess) == (secs < other_secs)
     return right / total if total else None
+
+
+def _pairwise(scores: Scores, run_secs: Scores) -> float:
+    right = np.isfinite(run_secs)
+    scores, run_secs = scores[right], run_secs[right]
+    is_faster = run_secs[:, None] < run_secs[None, :]
+    ahead = np.sign(scores[:, None] - scores[None, :])
+    pairs = (1 + ahead[is_faster]) / 2
+    return float(pairs.mean()) if len(pairs) else 1.0
+
+
+def _best_of(scores: Scores, run_secs: Scores, num: int) -> float:
+    return float(run_secs[np.argsort(-scores, kind="stable")[:num]].min())
+
+
+def _trials_saved(scores: Scores, run_secs: Scores) -> float:
+    as_fast = int((run_secs <= _best_of(scores, run_secs, FIRST_ROUND)).sum())
+    # Of N in random order, the first of r is expected at place (N + 1) / (r + 1).
+    return (len(run_secs) + 1) / (as_fast + 1) - min(FIRST_ROUND, len(run_secs))

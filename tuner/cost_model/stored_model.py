@@ -13,6 +13,7 @@ from typing import Any
 
 import xgboost
 
+from tuner.cost_model.boosting import Member
 from tuner.cost_model.cost_model import CostModelError
 from tuner.space.features import NUM_FEATURES, SCHEMA_VERSION
 
@@ -20,28 +21,32 @@ FORMAT = "loopwright-xgboost"
 FORMAT_VERSION = 2
 
 
-def encode(members: Sequence[xgboost.Booster]) -> bytes:
+def encode(members: Sequence[Member]) -> bytes:
     """Return a header line, then the trees of the members in XGBoost's UBJSON."""
-    parts = [bytes(member.save_raw("ubj")) for member in members]
-    header = {**_versions(), "sizes_bytes": [len(part) for part in parts]}
+    parts = [bytes(member.trees.save_raw("ubj")) for member in members]
+    header = {
+        **_versions(),
+        "sizes_bytes": [len(part) for part in parts],
+        "shares": [member.share for member in members],
+    }
     trees = b"".join(parts)
     header["sha256"] = _digest(header, trees)
     return json.dumps(header, sort_keys=True).encode() + b"\n" + trees
 
 
-def decode(stored: bytes) -> list[xgboost.Booster]:
+def decode(stored: bytes) -> list[Member]:
     """Load the members of a stored model.
 
     Raises:
         CostModelError: If it is no such model, damaged, or of other versions than this program's.
     """
-    sizes, trees = _checked(stored)
+    header, content = _checked(stored)
     members = []
     start = 0
-    for size in sizes:
-        member = xgboost.Booster({"nthread": 1})
-        member.load_model(bytearray(trees[start : start + size]))
-        members.append(member)
+    for size, share in zip(header["sizes_bytes"], header["shares"], strict=True):
+        trees = xgboost.Booster({"nthread": 1})
+        trees.load_model(bytearray(content[start : start + size]))
+        members.append(Member(trees, share))
         start += size
     return members
 
@@ -55,8 +60,8 @@ def check(stored: bytes) -> None:
     _checked(stored)
 
 
-def _checked(stored: bytes) -> tuple[list[int], bytes]:
-    """Return the sizes of the members, and their trees one after another."""
+def _checked(stored: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return the header, and the trees of all members one after another."""
     line, newline, trees = stored.partition(b"\n")
     try:
         header = json.loads(line) if newline else None
@@ -73,7 +78,7 @@ def _checked(stored: bytes) -> tuple[list[int], bytes]:
     digest = header.pop("sha256", None)
     if digest != _digest(header, trees):
         raise CostModelError("the stored cost model is damaged: train it anew")
-    return header["sizes_bytes"], trees
+    return header, trees
 
 
 def _digest(header: dict[str, Any], trees: bytes) -> str:

@@ -1,7 +1,10 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tuner.cost_model.cost_model import CostModelError, Samples
 from tuner.cost_model.xgboost_model import MIN_SAMPLES, XGBoostModel
@@ -47,6 +50,16 @@ def test_failures_are_learned_as_worst() -> None:
     model.update(Samples("task", rows, np.where(fails, np.inf, 1e-3)))
     scores = model.predict(rows)
     assert scores[fails].max() < scores[~fails].min()
+
+
+def test_a_failure_counts_less_than_a_measurement() -> None:
+    """Failures by chance must not drown what the times say."""
+    told = synthetic(400, seed=1)
+    secs = told.run_secs.copy()
+    secs[np.random.default_rng(0).choice(400, 80, replace=False)] = np.inf
+    model = XGBoostModel(seed=0)
+    model.update(replace(told, run_secs=secs))
+    assert pairwise_accuracy(model, synthetic(300, seed=2)) > 0.68
 
 
 def test_it_is_enough_that_tasks_differ_in_scale() -> None:
@@ -95,14 +108,69 @@ def test_a_stored_model_predicts_the_same() -> None:
     assert loaded.predict(rows).tolist() == model.predict(rows).tolist()
 
 
-def test_a_loaded_model_learns_on() -> None:
+def test_a_model_with_a_base_learns_on() -> None:
     model = XGBoostModel(seed=0)
     model.update(synthetic(100, seed=1))
     held_out = synthetic(300, seed=5)
-    before = pairwise_accuracy(model, held_out)
-    loaded = XGBoostModel(base=model.to_bytes())
-    loaded.update(synthetic(400, seed=2))
-    assert pairwise_accuracy(loaded, held_out) > before
+    other = replace(held_out, run_secs=1 / held_out.run_secs)  # what was fast there is slow here
+    based = XGBoostModel(base=model.to_bytes())
+    assert pairwise_accuracy(based, other) < 0.4
+    told = synthetic(400, seed=2)
+    based.update(replace(told, run_secs=1 / told.run_secs))
+    assert pairwise_accuracy(based, other) > 0.6
+
+
+def test_a_base_helps_where_samples_are_few() -> None:
+    model = XGBoostModel(seed=0)
+    model.update(synthetic(800, seed=1))
+    held_out = synthetic(300, seed=5)
+    few = synthetic(24, seed=2)
+    alone, based = XGBoostModel(), XGBoostModel(base=model.to_bytes())
+    for each in (alone, based):
+        each.update(few)
+    assert pairwise_accuracy(based, held_out) > pairwise_accuracy(alone, held_out) + 0.05
+
+
+def test_a_base_without_samples_predicts_as_it_did() -> None:
+    model = XGBoostModel(seed=0)
+    model.update(synthetic(100, seed=1))
+    rows = synthetic(50, seed=2).features
+    based = XGBoostModel(seed=9, base=model.to_bytes())
+    assert based.predict(rows).tolist() == model.predict(rows).tolist()
+    assert based.to_bytes() == model.to_bytes()
+
+
+def test_weights_say_whom_to_believe() -> None:
+    told = synthetic(300, seed=1)
+    wrong = replace(told, run_secs=1 / told.run_secs, weights=np.full(300, 0.05))
+    model = XGBoostModel(seed=0)
+    model.update(replace(told, weights=np.ones(300)))
+    model.update(replace(wrong, task_key="other"))
+    held_out = synthetic(300, seed=2)
+    assert pairwise_accuracy(model, held_out) > 0.7
+
+
+def test_weights_compare_and_their_scale_means_nothing() -> None:
+    told = synthetic(200, seed=1)
+    rows = synthetic(50, seed=2).features
+    scores = []
+    for scale in (1.0, 1e-3):
+        model = XGBoostModel(seed=0)
+        model.update(replace(told, weights=np.linspace(1, 2, 200) * scale))
+        scores.append(model.predict(rows))
+    np.testing.assert_allclose(scores[0], scores[1], rtol=1e-4, atol=1e-5)
+
+
+def test_it_is_less_sure_of_what_it_knows_nothing_of() -> None:
+    told = synthetic(600, seed=1)
+    model = XGBoostModel(seed=0)
+    assert model.uncertainty(told.features).tolist() == [0] * 600
+    model.update(told)
+    spread = model.uncertainty(told.features)
+    assert (spread >= 0).all()
+    error = np.abs(model.predict(told.features) - told.run_secs.min() / told.run_secs)
+    sure, unsure = np.array_split(np.argsort(spread), 2)
+    assert error[unsure].mean() > 1.2 * error[sure].mean()
 
 
 def test_an_untrained_model_is_not_stored() -> None:
@@ -149,6 +217,46 @@ def test_damaged_trees_are_refused(stored: bytes) -> None:
         XGBoostModel(base=header + b"\n" + trees[: len(trees) // 2])
 
 
+def test_a_header_that_was_tampered_with_is_refused(stored: bytes) -> None:
+    sizes = json.loads(stored.partition(b"\n")[0])["sizes_bytes"]
+    with pytest.raises(CostModelError, match="damaged"):
+        XGBoostModel(base=altered(stored, sizes_bytes=[sizes[0] + 1, sizes[1] - 1, *sizes[2:]]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_damage_is_an_error_with_a_reason(stored: bytes, seed: int) -> None:
+    """Never a crash, and never a model that predicts something else."""
+    rng = np.random.default_rng(seed)
+    for number in range(100):
+        # The header is short, and has most to lose.
+        at = int(rng.integers(400 if number % 2 else len(stored)))
+        damaged = damage(stored, at, rng)
+        with pytest.raises(CostModelError, match="cost model"):
+            XGBoostModel(base=damaged)
+
+
+def damage(stored: bytes, at: int, rng: np.random.Generator) -> bytes:
+    """Flip a bit, cut, drop, insert or turn around: something other than `stored`."""
+    num = int(rng.integers(1, 64))
+    match int(rng.integers(5)):
+        case 0:
+            return stored[:at] + bytes([stored[at] ^ (1 << num % 8)]) + stored[at + 1 :]
+        case 1:
+            return stored[:at]
+        case 2:
+            return stored[:at] + stored[at + num :]
+        case 3:
+            return stored[:at] + b"\0" + stored[at:]
+        case _:
+            return stored[at + 1 :] + stored[: at + 1] + b"\n"
+
+
+@given(junk=st.binary(max_size=200))
+def test_any_bytes_are_refused(junk: bytes) -> None:
+    with pytest.raises(CostModelError, match="expected a stored cost model"):
+        XGBoostModel(base=junk)
+
+
 def test_features_of_another_width_are_refused() -> None:
     rows: FeatureMatrix = np.zeros((2, 3), np.float32)
     with pytest.raises(ValueError, match="columns of features"):
@@ -158,3 +266,8 @@ def test_features_of_another_width_are_refused() -> None:
 def test_samples_hold_a_time_for_each_row() -> None:
     with pytest.raises(ValueError, match="2 rows of features for 1 run times"):
         Samples("task", np.zeros((2, NUM_FEATURES), np.float32), np.ones(1))
+
+
+def test_samples_hold_a_weight_for_each_row() -> None:
+    with pytest.raises(ValueError, match="1 weights for 2 run times"):
+        Samples("task", np.zeros((2, NUM_FEATURES), np.float32), np.ones(2), np.ones(1))

@@ -1,0 +1,125 @@
+"""Boost trees on samples: the labels, the settings, the members of a model.
+
+A sample's label is its task's best time over its own, so 1 for the best and 0 for a failure: tasks
+of all sizes have one scale, and squared error cares most for the fast end. `docs/cost-model.md` has
+what else was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xgboost
+
+from tuner.cost_model.cost_model import Samples, Scores
+from tuner.space.features import FeatureMatrix
+
+NUM_MEMBERS = 3
+"""Boosted on their own, from seeds of their own: where they differ, the model is not sure."""
+JOB_TREES = 40
+"""Of a member, within a job: training costs about a millisecond a tree."""
+STORE_TREES = 100
+"""Of a member, where a model is trained on all tasks of a store."""
+
+_PARAMETERS: dict[str, Any] = {
+    "objective": "reg:squarederror",
+    "tree_method": "hist",
+    "max_bin": 32,
+    "max_depth": 5,
+    "min_child_weight": 1.0,
+    "subsample": 0.8,
+    "colsample_bytree": 0.4,
+    "nthread": 1,
+    "verbosity": 0,
+}
+FAILURE_WEIGHT = 0.25
+"""Of a failure, where a measured time has 1: its label is far off all others."""
+_SHRINKAGE = 8.0
+"""The learning rate is this over the number of trees."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """Boosted trees with a say in what a model thinks: its share of all members' is what counts."""
+
+    trees: xgboost.Booster
+    share: float = 1.0
+
+
+def boost(samples: Sequence[Samples], seed: int, num_trees: int) -> list[Member]:
+    """Return the members of a model of these samples, with equal shares."""
+    labels = np.concatenate(labels_of(samples))
+    # Weights only compare: their mean does not set how bold a leaf is.
+    weights = np.concatenate([_weights(each) for each in samples])
+    matrix = xgboost.QuantileDMatrix(
+        np.vstack([s.features for s in samples]),
+        labels,
+        weight=weights / max(float(weights.mean()), 1e-12),
+        max_bin=_PARAMETERS["max_bin"],
+        nthread=1,
+    )
+    parameters = {**_PARAMETERS, "eta": min(_SHRINKAGE / num_trees, 0.3)}
+    return [
+        Member(
+            xgboost.train({**parameters, "seed": (seed + number) % (1 << 31)}, matrix, num_trees)
+        )
+        for number in range(NUM_MEMBERS)
+    ]
+
+
+def blend(base: Sequence[Member], own: Sequence[Member], own_share: float) -> list[Member]:
+    """Return the members of both, where `own` have a share of the whole say."""
+    return [
+        *_with_say(base, 1.0 - own_share),
+        *_with_say(own, own_share),
+    ]
+
+
+def score(members: Sequence[Member], features: FeatureMatrix) -> Scores:
+    """Return the mean of what members think of each row, by their shares."""
+    thoughts, shares = _thoughts(members, features)
+    scores: Scores = shares @ thoughts
+    return scores
+
+
+def spread(members: Sequence[Member], features: FeatureMatrix) -> Scores:
+    """Return the standard deviation of what members think of each row, by their shares."""
+    thoughts, shares = _thoughts(members, features)
+    found: Scores = np.sqrt(shares @ (thoughts - shares @ thoughts) ** 2)
+    return found
+
+
+def _thoughts(members: Sequence[Member], features: FeatureMatrix) -> tuple[Scores, Scores]:
+    """Return the scores of each member, a row a member, and the shares, which sum to 1."""
+    shares = np.array([member.share for member in members])
+    scores = np.array([m.trees.inplace_predict(features) for m in members], np.float64)
+    return scores, shares / shares.sum()
+
+
+def _with_say(members: Sequence[Member], say: float) -> list[Member]:
+    total = sum(member.share for member in members)
+    return [Member(member.trees, say * member.share / total) for member in members]
+
+
+def labels_of(samples: Sequence[Samples]) -> list[Scores]:
+    """Return the labels of samples: the best time of their task over their own."""
+    best: dict[str, float] = {}
+    for each in samples:
+        fastest = float(each.run_secs.min(initial=np.inf))
+        best[each.task_key] = min(best.get(each.task_key, np.inf), fastest)
+    return [_labels(each, best[each.task_key]) for each in samples]
+
+
+def _labels(samples: Samples, best_secs: float) -> Scores:
+    if not np.isfinite(best_secs):
+        return np.zeros(len(samples.run_secs))
+    labels: Scores = best_secs / samples.run_secs
+    return labels
+
+
+def _weights(samples: Samples) -> Scores:
+    of_outcome: Scores = np.where(np.isfinite(samples.run_secs), 1.0, FAILURE_WEIGHT)
+    return of_outcome if samples.weights is None else of_outcome * samples.weights

@@ -1,0 +1,147 @@
+"""Train a cost model on what many jobs measured.
+
+Measurements are kept as traces; what they are worth to a model is worked out by the design space of
+the day. A measurement whose sketch no longer exists is skipped, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+import numpy as np
+
+from tuner.candidate import DEFAULT_SKETCH, Candidate
+from tuner.cost_model import stored_model
+from tuner.cost_model.boosting import STORE_TREES, boost
+from tuner.cost_model.cost_model import CostModelError, Samples
+from tuner.cost_model.quality import Quality, held_out, mean_quality
+from tuner.space.generate import design_space
+from tuner.task import Task
+
+MAX_FOLDS = 5
+"""Tasks are held out in so many groups: each costs a training."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measured candidate: its time in seconds, infinite for a failure, and its weight."""
+
+    candidate: Candidate
+    run_secs: float
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class MeasuredTask:
+    """A task with what was measured of it, over all jobs."""
+
+    task: Task
+    measured: Sequence[Measured]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model, and what is to be known of it.
+
+    Attributes:
+        model: As `XGBoostModel(base=...)` reads it.
+        num_tasks, num_samples: What it was trained on.
+        num_skipped: Measurements of sketches that no longer exist.
+        fingerprint: SHA-256 of tasks, features and times in hexadecimal: what it was trained on.
+        by_task: The quality on each task, by its key, of models that were not told that task;
+            none where too little is there to judge.
+    """
+
+    model: bytes
+    num_tasks: int
+    num_samples: int
+    num_skipped: int
+    fingerprint: str
+    by_task: dict[str, Quality | None]
+
+    @property
+    def quality(self) -> Quality | None:
+        """The mean over the tasks that could be judged."""
+        return mean_quality(q for q in self.by_task.values() if q is not None)
+
+
+def _ignore(_: str) -> None:
+    pass
+
+
+def train(
+    tasks: Iterable[MeasuredTask], *, seed: int = 0, on_progress: Callable[[str], None] = _ignore
+) -> Trained:
+    """Train a model on tasks, and judge it on tasks that were held out.
+
+    The same tasks in the same order with the same seed give the same model.
+
+    Args:
+        on_progress: Told in words what is being done.
+
+    Raises:
+        CostModelError: If there is nothing to train on.
+    """
+    samples: list[Samples] = []
+    num_skipped = 0
+    for number, each in enumerate(tasks, start=1):
+        on_progress(f"task {number}: {each.task.func.name}, {len(each.measured)} measurements")
+        found, skipped = samples_of(each)
+        num_skipped += skipped
+        if len(found.run_secs):
+            samples.append(found)
+    if not samples:
+        raise CostModelError(
+            "there is nothing to train a cost model on: no measurement of a schedule that the "
+            f"design spaces of this version have ({num_skipped} of others); tune something first"
+        )
+    on_progress(f"judging on held-out tasks, {min(MAX_FOLDS, len(samples))} groups")
+    folds = [number % MAX_FOLDS for number in range(len(samples))]
+    judged = held_out(samples, folds, seed)
+    on_progress(f"training on {sum(len(s.run_secs) for s in samples)} measurements")
+    return Trained(
+        model=stored_model.encode(boost(samples, seed, STORE_TREES)),
+        num_tasks=len(samples),
+        num_samples=sum(len(s.run_secs) for s in samples),
+        num_skipped=num_skipped,
+        fingerprint=_fingerprint(samples),
+        by_task={s.task_key: q for s, q in zip(samples, judged, strict=True)},
+    )
+
+
+def samples_of(measured: MeasuredTask) -> tuple[Samples, int]:
+    """Return the samples of a task, and how many measurements its design space does not know.
+
+    The default schedule has no decisions, so it is no sample, and is not counted either.
+    """
+    space = design_space(measured.task)
+    by_sketch: dict[int, list[tuple[tuple[int, ...], Measured]]] = {}
+    num_skipped = 0
+    for each in measured.measured:
+        if each.candidate.sketch == DEFAULT_SKETCH:
+            continue
+        point = space.point(each.candidate)
+        if point is None:
+            num_skipped += 1
+        else:
+            by_sketch.setdefault(point.sketch, []).append((point.choices, each))
+    rows = [
+        space.features(sketch, np.array([choices for choices, _ in pairs], np.int64))
+        for sketch, pairs in by_sketch.items()
+    ]
+    kept = [each for pairs in by_sketch.values() for _, each in pairs]
+    matrix = np.vstack(rows) if rows else np.empty((0, 0), np.float32)
+    secs = np.array([each.run_secs for each in kept])
+    weights = np.array([each.weight for each in kept])
+    return Samples(measured.task.key, matrix, secs, weights), num_skipped
+
+
+def _fingerprint(samples: Sequence[Samples]) -> str:
+    digest = sha256()
+    for each in samples:
+        digest.update(each.task_key.encode())
+        for column in (each.features, each.run_secs):
+            digest.update(np.ascontiguousarray(column).tobytes())
+    return digest.hexdigest()

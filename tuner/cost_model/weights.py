@@ -1,0 +1,26 @@
+"""How much a measurement counts when a model is trained for a kind of target.
+
+    weight = 2^(-age / 180 days) * (1 if of the same kind of target, else 1/4)
+                                 * (1 if made by the same toolchain, else 1/2)
+
+The toolchain is the version of code generation and of LLVM. Older and foreign measurements still
+tell much of what is fast; where they contradict those of here and now, these win.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+HALF_LIFE = timedelta(days=180)
+OTHER_TARGET = 0.25
+OTHER_TOOLCHAIN = 0.5
+
+
+def weight(age: timedelta, *, is_same_target: bool, is_same_toolchain: bool) -> float:
+    """Return the weight of a measurement, at most 1; one from the future counts as new."""
+    recency: float = 2.0 ** -max(age / HALF_LIFE, 0.0)
+    return (
+        recency
+        * (1.0 if is_same_target else OTHER_TARGET)
+        * (1.0 if is_same_toolchain else OTHER_TOOLCHAIN)
+    )
