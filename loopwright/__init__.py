@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from loopwright import script
     from loopwright.best import Best
     from loopwright.client import Client
+    from loopwright.design_space import DesignSpace, design_space
     from loopwright.errors import (
         AccessDeniedError,
         ArtifactRefusedError,
@@ -51,6 +52,10 @@ if TYPE_CHECKING:
     from loopwright.job import JobHandle
     from loopwright.kernel import Kernel, KernelSchedule, KernelSource
     from loopwright.tuning import Trial, TuneResult, tune
+    from tuner.space.block_facts import BlockFacts
+    from tuner.space.draft import Draft
+    from tuner.space.own_rules import remove_schedule_rule, schedule_rule
+    from tuner.space.rule import ScheduleRuleError
 
 __version__ = "0.1.0"
 
@@ -60,9 +65,12 @@ __all__ = [
     "Artifact",
     "ArtifactRefusedError",
     "Best",
+    "BlockFacts",
     "BuildError",
     "Client",
     "ConflictError",
+    "DesignSpace",
+    "Draft",
     "FallbackWarning",
     "IRModule",
     "IndexMap",
@@ -82,6 +90,7 @@ __all__ = [
     "RequestError",
     "Schedule",
     "ScheduleError",
+    "ScheduleRuleError",
     "ScriptError",
     "ServerFailedError",
     "ServerUnreachableError",
@@ -97,6 +106,7 @@ __all__ = [
     "WaitTimeoutError",
     "__version__",
     "build",
+    "design_space",
     "flops",
     "fma_peak_gflops",
     "lower",
@@ -104,6 +114,8 @@ __all__ = [
     "parse",
     "parse_module",
     "random_inputs",
+    "remove_schedule_rule",
+    "schedule_rule",
     "script",
     "structural_equal",
     "structural_hash",
@@ -134,6 +146,7 @@ _HOMES = {
     "compiler.target": ("Target", "TargetError"),
     "loopwright.best": ("Best",),
     "loopwright.client": ("Client",),
+    "loopwright.design_space": ("DesignSpace", "design_space"),
     "loopwright.errors": (
         "AccessDeniedError",
         "ArtifactRefusedError",
@@ -153,6 +166,10 @@ _HOMES = {
     "loopwright.job": ("JobHandle",),
     "loopwright.kernel": ("Kernel", "KernelSchedule", "KernelSource"),
     "loopwright.tuning": ("Trial", "TuneResult", "tune"),
+    "tuner.space.block_facts": ("BlockFacts",),
+    "tuner.space.draft": ("Draft",),
+    "tuner.space.own_rules": ("remove_schedule_rule", "schedule_rule"),
+    "tuner.space.rule": ("ScheduleRuleError",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

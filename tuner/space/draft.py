@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from compiler.ir.nodes import (
@@ -14,7 +14,7 @@ from compiler.schedule.schedule import Schedule
 from compiler.target import Target
 from tuner.space.block_facts import BlockFacts, block_facts, sites
 from tuner.space.knob import ChoiceKnob, CutKnob, Knob, TileKnob
-from tuner.space.nest import Nest
+from tuner.space.nest import NUM_LEVELS, Nest
 from tuner.space.same_programs import find_zones
 from tuner.space.sketch import Sketch
 
@@ -145,6 +145,33 @@ class Draft:
         realize = self.schedule.get(block)
         assert isinstance(realize, BlockRealize), "a block's handle stands for a block"
         return realize.block.name
+
+    def note(
+        self,
+        facts: BlockFacts,
+        levels: Mapping[int, Mapping[int, int]],
+        rest: Mapping[int, int],
+        vector_axis: int | None = None,
+    ) -> None:
+        """Note what was decided of a block, for the filter and the cost model; see `Nest`.
+
+        Args:
+            levels: For an axis that is split, by its index: the level that each part is at, with
+                the column of its extent.
+            rest: The level of what is left over of an axis. An axis of neither lies at level 0 if
+                it is spatial, else at level 4.
+            vector_axis: The axis whose part at level 6 is vectorized.
+        """
+        columns = [levels.get(axis, {}) for axis in range(len(facts.axes))]
+        lies = [4 if axis.is_reduction else 0 for axis in facts.axes]
+        self.nests.append(
+            Nest(
+                facts,
+                tuple(tuple(own.get(level) for level in range(NUM_LEVELS)) for own in columns),
+                tuple(rest.get(i, None if own else lies[i]) for i, own in enumerate(columns)),
+                vector_axis,
+            )
+        )
 
     def parallelize(self, loops: Sequence[LoopRV]) -> int:
         """Fuse loops and run them in parallel, if the target has cores for it.

@@ -12,13 +12,14 @@ from tuner.space.design_space import DesignSpace
 from tuner.space.draft import Draft
 from tuner.space.flat_columns import FlatColumns
 from tuner.space.multi_level_tiling import MultiLevelTiling
-from tuner.space.own_rules import check_sketch, own_rules
+from tuner.space.own_rules import finished, own_rules
 from tuner.space.packed_products import PackedProducts
 from tuner.space.packed_windows import PackedWindows
 from tuner.space.place_producers import PlaceProducers
 from tuner.space.product_chains import ProductChains
 from tuner.space.row_chains import RowChains
 from tuner.space.rule import ScheduleRule, rule_name
+from tuner.space.sketch import Sketch
 from tuner.space.spatial_blocks import SpatialBlocks
 from tuner.space.special_blocks import SpecialBlocks
 from tuner.space.transposed_copies import TransposedCopies
@@ -65,11 +66,7 @@ def design_space(task: Task, rules: Collection[str] | None = None) -> DesignSpac
     drafts = [Draft.begin(task.func, task.target)]
     for rule in _chosen(rules):
         drafts = [d for draft in drafts for d in _applied(rule, draft)][:MAX_SKETCHES]
-    sketches = [draft.finish() for draft in drafts if draft.knobs]
-    added = {rule.name for rule in own_rules()}
-    for sketch in sketches:
-        for name in added.intersection(sketch.rules):
-            check_sketch(name, sketch, task)
+    sketches = [_finished(draft) for draft in drafts if draft.knobs]
     space = DesignSpace(sketches, task.target)
     held = [sketch for i, sketch in enumerate(sketches) if space.count(i).number]
     return space if len(held) == len(sketches) else DesignSpace(held, task.target)
@@ -87,6 +84,12 @@ def _chosen(names: Collection[str] | None) -> list[ScheduleRule]:
             hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
             raise ValueError(f"unknown schedule rule {name!r}: {hint}")
     return [rule for rule, name in zip(rules, known, strict=True) if name in names]
+
+
+def _finished(draft: Draft) -> Sketch:
+    added = {rule.name for rule in own_rules()}
+    suspects = [name for name in draft.rules if name in added]
+    return finished(suspects[0], draft) if suspects else draft.finish()
 
 
 def _applied(rule: ScheduleRule, draft: Draft) -> list[Draft]:

@@ -19,6 +19,8 @@ from compiler.schedule.sample import divisors, num_tiles, sample_tile
 Ints: TypeAlias = npt.NDArray[np.int64]
 MAX_OPTIONS = 1 << 14
 """Options of one knob; a tiling with more keeps a random sample of them."""
+SHOWN = 5
+"""Values that are printed, all of them."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ class TileKnob:
     extent: int
     parts: int
     max_innermost: int
+
+    def __str__(self) -> str:
+        """Say what is decided."""
+        last = "" if self.max_innermost >= self.extent else f", the last up to {self.max_innermost}"
+        return f"{self.extent} as {self.parts} factors{last}: {len(self.options):,} options"
 
     @cached_property
     def options(self) -> Ints:
@@ -92,6 +99,10 @@ class ChoiceKnob:
 
     values: tuple[int, ...]
 
+    def __str__(self) -> str:
+        """Say what is decided."""
+        return f"one of {_shortened(self.values)}: {len(self.values)} options"
+
     @cached_property
     def options(self) -> Ints:
         """The values, a row each."""
@@ -123,6 +134,10 @@ class CutKnob(ChoiceKnob):
 
     extent: int
 
+    def __str__(self) -> str:
+        """Say what is decided."""
+        return f"{self.extent} in pieces of {_shortened(self.values)}: {len(self.values)} options"
+
     @cached_property
     def options(self) -> Ints:
         """The numbers and the lengths of the pieces, a row for each value."""
@@ -131,6 +146,12 @@ class CutKnob(ChoiceKnob):
 
 
 Knob: TypeAlias = TileKnob | ChoiceKnob
+
+
+def _shortened(values: tuple[int, ...]) -> str:
+    if len(values) <= SHOWN:
+        return ", ".join(map(str, values))
+    return f"{values[0]}, {values[1]} ... {values[-1]}"
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,6 @@ from tuner.space.draft import Draft
 from tuner.space.features import features
 from tuner.space.rule import BUILT_IN_RULES, ScheduleRuleError
 from tuner.space.sketch import Sketch
-from tuner.task import Task
 
 RuleFunction: TypeAlias = Callable[[Draft], list[Draft]]
 
@@ -72,24 +71,26 @@ def own_rules() -> tuple[OwnRule, ...]:
     return tuple(_RULES.values())
 
 
-def check_sketch(name: str, sketch: Sketch, task: Task) -> None:
-    """Check that a sketch can be replayed, with the first and with the last options.
+def finished(name: str, draft: Draft) -> Sketch:
+    """Return the sketch of a draft; check that it can be replayed, at two ends of all decisions.
 
     Args:
-        name: The added rule that made it.
+        name: The added rule that had a part in it.
 
     Raises:
         ScheduleRuleError: If it cannot.
     """
-    num_decisions = len(sketch.trace.decisions)
-    if num_decisions != len(sketch.knobs):
-        reason = f"made {num_decisions} decisions and {len(sketch.knobs)} knobs: use draft.tile"
-        raise ScheduleRuleError(name, f"{reason}, draft.choose or draft.cut for each decision")
-    corners = np.array([np.zeros_like(sketch.num_options), sketch.num_options - 1])
+    num_decisions = len(draft.schedule.trace.decisions)
+    if num_decisions != len(draft.knobs):
+        reason = f"made {num_decisions} decisions and {len(draft.knobs)} knobs: use draft.tile,"
+        raise ScheduleRuleError(name, f"{reason} draft.choose or draft.cut for each decision")
     try:
+        sketch = draft.finish()
+        corners = np.array([np.zeros_like(sketch.num_options), sketch.num_options - 1])
         for corner in corners:
-            sketch.candidate(corner).trace.apply_to(task.func)
-        features(sketch, corners, task.target)
+            sketch.candidate(corner).trace.apply_to(draft.func)
+        features(sketch, corners, draft.target)
     except Exception as error:
-        reason = f"made the sketch {sketch.name!r}, which cannot be replayed"
+        reason = f"had a part in the sketch {'/'.join(draft.name)!r}, which cannot be replayed"
         raise ScheduleRuleError(name, f"{reason}: {type(error).__name__}: {error}") from error
+    return sketch

@@ -1,0 +1,173 @@
+"""The design space of a program, shown to a person and drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from compiler.ir.program import PrimFunc
+from compiler.schedule.trace import Trace
+from compiler.target import Target
+from loopwright.workload import WorkloadLike, to_func
+from tuner.space.design_space import Count
+from tuner.space.generate import design_space as generate
+from tuner.space.knob import Ints
+from tuner.space.sketch import Sketch as SketchTables
+from tuner.task import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A family of schedules, in words.
+
+    Attributes:
+        rules: The names of the rules that made it, in the order in which they ran.
+        knobs: What is decided, a line for each decision, with the number of options.
+        num_decisions: How many combinations of options there are.
+        num_schedules: How many of them are different programs that pass the static filter: an
+            estimate from a sample, unless `is_exact`.
+    """
+
+    name: str
+    rules: tuple[str, ...]
+    knobs: tuple[str, ...]
+    num_decisions: int
+    num_schedules: int
+    is_exact: bool
+
+
+class DesignSpace:
+    """What the search chooses from: sketches, each with open decisions.
+
+    Attributes:
+        func: The program.
+        target: For which machine.
+        sketches: In the order of their indices.
+    """
+
+    def __init__(
+        self, func: PrimFunc, target: Target, rules: Collection[str] | None = None
+    ) -> None:
+        self.func = func
+        self.target = target
+        self._tables = generate(Task(func, target), rules)
+        self.sketches = tuple(
+            _in_words(sketch, self._tables.count(index))
+            for index, sketch in enumerate(self._tables.sketches)
+        )
+
+    def __repr__(self) -> str:
+        """Say how large the space is."""
+        total = _number(self.num_schedules, is_exact=self.is_exact)
+        names = ", ".join(sketch.name for sketch in self.sketches) or "the default schedule only"
+        return (
+            f"<DesignSpace of {self.func.name} on {self.target.name}: {total} schedules; {names}>"
+        )
+
+    @property
+    def num_schedules(self) -> int:
+        """How many schedules there are in all sketches; see `Sketch.num_schedules`."""
+        return sum(sketch.num_schedules for sketch in self.sketches)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all of them were counted."""
+        return all(sketch.is_exact for sketch in self.sketches)
+
+    def show(self) -> None:
+        """Print the sketches: what made them, what they decide, how many schedules they hold."""
+        title = f"design space of {self.func.name} on {self.target.name}"
+        table = Table(title=title, show_lines=True)
+        for heading in ("sketch, its rules", "decisions"):
+            table.add_column(heading, overflow="fold")
+        for heading in ("combinations", "schedules"):
+            table.add_column(heading, justify="right")
+        for sketch in self.sketches:
+            schedules = _number(sketch.num_schedules, is_exact=sketch.is_exact)
+            made = "\n".join([sketch.name, *(f"  {rule}" for rule in sketch.rules)])
+            decided = "\n".join(sketch.knobs)
+            table.add_row(made, decided, f"{sketch.num_decisions:,}", schedules)
+        decisions = sum(sketch.num_decisions for sketch in self.sketches)
+        total = _number(self.num_schedules, is_exact=self.is_exact)
+        table.add_row("all", "", f"{decisions:,}", total)
+        Console().print(table)
+
+    def sample(self, num: int, *, sketch: int | None = None, seed: int = 0) -> list[Trace]:
+        """Return up to `num` different traces, drawn at random.
+
+        Within a sketch every schedule has the same chance; of several sketches, each has a turn.
+
+        Args:
+            sketch: The index of the only sketch to draw from.
+
+        Raises:
+            IndexError: If there is no such sketch.
+        """
+        rng = np.random.default_rng(seed)
+        chosen = range(len(self.sketches)) if sketch is None else [self._index(sketch)]
+        drawn = [iter([(i, row) for row in self._tables.draw(i, num, rng)]) for i in chosen]
+        found: list[Trace] = []
+        while drawn and len(found) < num:
+            turn = [next(rows, None) for rows in drawn]
+            drawn = [rows for rows, pair in zip(drawn, turn, strict=True) if pair is not None]
+            found += [self._trace(*pair) for pair in turn if pair is not None]
+        return found[:num]
+
+    def enumerate(self, sketch: int) -> Iterator[Trace]:
+        """Yield every trace of a small sketch.
+
+        Raises:
+            IndexError: If there is no such sketch.
+            ValueError: If it has more than 32,768 combinations.
+        """
+        rows = self._tables.enumerate(self._index(sketch))
+        return (self._trace(sketch, row) for row in rows)
+
+    def _index(self, sketch: int) -> int:
+        if sketch not in range(len(self.sketches)):
+            known = f"the space has {len(self.sketches)}, from 0"
+            raise IndexError(f"there is no sketch {sketch}: {known}")
+        return sketch
+
+    def _trace(self, sketch: int, row: Ints) -> Trace:
+        return self._tables.sketches[sketch].candidate(row).trace
+
+
+def design_space(
+    workload: WorkloadLike,
+    target: Target | str = "cpu",
+    *,
+    rules: Collection[str] | None = None,
+) -> DesignSpace:
+    """Return the space that `tune` searches.
+
+    Args:
+        workload: A program, the text of a script, or an operator with its shape.
+        rules: The names of the rules that may run; by default all, added ones included.
+
+    Raises:
+        ScriptError: If the text of a script is wrong.
+        OperatorError: If the operator is unknown.
+        TargetError: If the target is unknown.
+        ValueError: If there is no rule of some name.
+        ScheduleRuleError: If a rule that was added raises, or makes what cannot be replayed.
+    """
+    where = target if isinstance(target, Target) else Target(target)
+    return DesignSpace(to_func(workload), where, rules)
+
+
+def _in_words(sketch: SketchTables, count: Count) -> Sketch:
+    knobs = tuple(str(knob) for knob in sketch.knobs)
+    own = (sketch.name, sketch.rules, knobs, sketch.size, count.number, count.is_exact)
+    return Sketch(*own)
+
+
+def _number(number: int, *, is_exact: bool) -> str:
+    if is_exact:
+        return f"{number:,}"
+    digits = max(len(str(number)) - 2, 0)
+    return f"about {round(number, -digits):,}"
