@@ -16,6 +16,8 @@ from tuner.space.nest import NUM_LEVELS, Nest
 
 MAX_ROWS = 8
 MAX_UNROLLED_STEPS = 8
+MAX_PANELS = 4
+"""The part of the second-level cache that the panels of a round may take: one of so many."""
 ROUNDS = 4
 """Rounds of panels for each core, at least, if there are several."""
 MIN_STEPS = 8
@@ -212,8 +214,12 @@ def _tile(
     loops = draft.loops(blocks.sums)
     cores = draft.target.num_cores
     panels = facts.axes[list(names).index(None) - 1].extent
-    # Several rounds for each core, or one waits for the other.
-    most = panels if cores == 1 else max(1, panels // (ROUNDS * cores))
+    # A round's panels stay in the second-level cache beside the weights.
+    panel_bytes = _panel_bytes(facts, product)
+    most = max(1, min(panels, draft.target.l2_bytes // MAX_PANELS // panel_bytes))
+    if cores > 1:
+        # Several rounds for each core, or one waits for the other.
+        most = max(1, min(most, panels // (ROUNDS * cores)))
     for old, axis, loop in zip(names, facts.axes, loops, strict=True):
         used = _levels(old, axis.is_reduction, product)
         parts: Sequence[LoopRV] = [loop]
@@ -234,6 +240,11 @@ def _tile(
     draft.tilings.append(Tiling(name, outer - 1, outer + len(levels[_MIDDLE])))
     draft.nests.append(Nest(facts, tuple(columns), tuple(rest), list(names).index(None)))
     draft.scheduled.add(name)
+
+
+def _panel_bytes(facts: BlockFacts, product: _Product) -> int:
+    steps = max(axis.extent for axis in facts.axes if axis.is_reduction)
+    return steps * product.tile * product.image.item_bytes
 
 
 def _levels(axis: int | None, is_reduction: bool, product: _Product) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from compiler.target import Target
-from tuner.space.nest import REGISTER_LEVEL, UNROLLED_LEVEL, Floats, Nest, NestTables
+from tuner.space.nest import NUM_LEVELS, REGISTER_LEVEL, UNROLLED_LEVEL, Floats, Nest, NestTables
 from tuner.space.register_tile import RegisterTile
 from tuner.space.sketch import Sketch
 
@@ -34,13 +34,23 @@ _Options: TypeAlias = tuple[tuple[int, ...], ...]
 
 def issue_slots(tables: NestTables, tile: RegisterTile) -> Floats:
     """Return the instructions a vector multiply-add; what works on padding is waste."""
+    slots: Floats = _slots_of(tables, tile) * tables.trips[NUM_LEVELS] / tables.nest.facts.points
+    return slots
+
+
+def _slots_of(tables: NestTables, tile: RegisterTile) -> Floats:
     unrolled = tables.level_extents[UNROLLED_LEVEL]
     body = (tile.accumulators + tile.loads) * unrolled + LOOP_SLOTS
+    slots: Floats = body / (tile.accumulators * unrolled * tile.efficiency)
+    return slots
+
+
+def _padding(tables: NestTables) -> Floats:
+    """Return how many points whole tiles have, as a multiple of those that are needed."""
     sizes = tables.extents[REGISTER_LEVEL]
     axes = np.array([[axis.extent] for axis in tables.nest.facts.axes])
-    waste = np.prod(np.ceil(axes / sizes) * sizes / axes, axis=0)
-    slots: Floats = body / (tile.accumulators * unrolled * tile.efficiency) * waste
-    return slots
+    share: Floats = np.prod(np.ceil(axes / sizes) * sizes / axes, axis=0)
+    return share
 
 
 def least_slots(sketch: Sketch, nest: Nest, target: Target, fits: Fits) -> float:
@@ -73,5 +83,5 @@ def _least(nest: Nest, options: _Options, target: Target, fits: Fits) -> float:
     )
     tables = nest.tables(values)
     tile = RegisterTile(tables, target)
-    found = issue_slots(tables, tile)[fits(tables, tile, target)]
+    found = (_slots_of(tables, tile) * _padding(tables))[fits(tables, tile, target)]
     return float(found.min(initial=np.inf))

@@ -215,8 +215,8 @@ def _tile(
         parts = [loop]
         place: dict[int, int] = {}
         if len(used) > 1 and axis.extent > 1:
-            row = MAX_ROWS if used[-1] == _TILE else MAX_UNROLLED_ROW
-            limit = MAX_UNROLLED_STEPS if axis is facts.axes[-1] else row
+            limits = {_MIDDLE: axis.extent, _TILE: MAX_ROWS, _UNROLLED: MAX_UNROLLED_ROW}
+            limit = MAX_UNROLLED_STEPS if axis is facts.axes[-1] else limits[used[-1]]
             factors, first = draft.tile(loop, axis.extent, len(used), limit)
             parts = schedule.split(loop, factors)
             place = {level: first + number for number, level in enumerate(used)}
@@ -250,14 +250,15 @@ def _expand(draft: Draft, loops: Sequence[LoopRV]) -> None:
 
 
 def _levels(facts: BlockFacts, vector: int) -> list[tuple[int, ...]]:
-    """Return the levels that each axis has loops in.
+    """Return the levels that each axis has loops in: first come blocks of output channels.
 
     After the vector axis come those summed over: first channel blocks, last the channels in a
     block. They and the row of a window before them may be unrolled.
     """
     count = len(facts.axes)
     unrolled = [i for i in range(vector + 2, count) if facts.axes[i].extent > 1][-2:]
-    found: list[tuple[int, ...]] = [(_OUTER, _MIDDLE, _TILE)] * vector
+    # A tile has no more output channels: it would load more weights, the larger operand.
+    found: list[tuple[int, ...]] = [(_OUTER, _MIDDLE), *[(_OUTER, _MIDDLE, _TILE)] * (vector - 1)]
     found += [(_TILE,), (_BLOCKS,)]
     found += [(_STEPS, _UNROLLED) if i in unrolled else (_STEPS,) for i in range(vector + 2, count)]
     return found

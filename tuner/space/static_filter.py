@@ -23,7 +23,7 @@ MAX_PADDED = 1.15
 """Points that panels are padded to so that blocks are equal, as a multiple of what is needed."""
 MAX_BLOCK = 0.75
 """Of the second-level cache: the packed rows that each panel of columns reads again."""
-MIN_STEPS = 64
+MIN_STEPS = 512
 """Of the sum between a load and a store of a packed product's tile."""
 MIN_EFFICIENCY = 0.5
 """Of the best share of busy lanes that the extents allow."""
