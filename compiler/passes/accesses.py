@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from compiler.ir.affine import Affine
 from compiler.ir.bounds import affine_bounds, bounds
-from compiler.ir.nodes import Buffer, Expr, For, Let, Load, Stmt, Store, Var, static_shape
+from compiler.ir.nodes import Buffer, Expr, For, IntImm, Let, Load, Stmt, Store, Var, static_shape
 from compiler.ir.simplify import normal
 from compiler.ir.vectors import as_ramp
 from compiler.ir.visit import children, is_stmt, walk
@@ -46,6 +46,17 @@ class Access:
 
         It is None if unknown, and where it depends on what the scope at `depth` gives a name.
         """
+        known = self._boxes.get(depth)
+        if known is None:
+            known = self._boxes[depth] = self._box(depth)
+        return known
+
+    @cached_property
+    def _boxes(self) -> dict[int, list[Span | None]]:
+        """The boxes that were asked for, by depth."""
+        return {}
+
+    def _box(self, depth: int) -> list[Span | None]:
         inside = self.path[depth:]
         inner = {n.var: self.extents[n.var] for n in inside if isinstance(n, For)}
         if self.is_shared:
@@ -73,12 +84,10 @@ def collect_accesses(
     found: defaultdict[Buffer, list[Access]] = defaultdict(list)
 
     def visit_expr(expr: Expr, path: Path) -> None:
-        if isinstance(expr, Load) and expr.buffer in buffers:
-            buffer = expr.buffer
-            access = Access(path, buffer, expr.indices, False, buffer in shared)
-            found[buffer].append(access)
-        for child in children(expr):
-            visit_expr(child, path)  # type: ignore[arg-type]
+        for node in walk(expr):
+            if isinstance(node, Load) and node.buffer in buffers:
+                access = Access(path, node.buffer, node.indices, False, node.buffer in shared)
+                found[node.buffer].append(access)
 
     def visit(node: Stmt, path: Path) -> None:
         path = (*path, node)
@@ -113,6 +122,9 @@ def loop_extents(path: Path) -> dict[Var, int]:
     extents: dict[Var, int] = {}
     for node in path:
         if isinstance(node, For):
+            if isinstance(node.extent, IntImm):
+                extents[node.var] = node.extent.value
+                continue
             interval = bounds(node.extent, extents)
             if interval is not None:
                 extents[node.var] = interval[1]

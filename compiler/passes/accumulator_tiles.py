@@ -72,6 +72,7 @@ class Below:
         self._stores: dict[int, tuple[Stmt, dict[Buffer, tuple[Store, ...]]]] = {}
         self._steps: dict[int, tuple[Stmt, frozenset[Var]]] = {}
         self._updates: dict[int, tuple[Store, frozenset[Var] | None]] = {}
+        self._branches: dict[int, tuple[Stmt, bool]] = {}
 
     def stores(self, stmt: Stmt) -> dict[Buffer, tuple[Store, ...]]:
         """Return the stores to each buffer, in program order."""
@@ -102,6 +103,15 @@ class Below:
         self._steps[id(stmt)] = (stmt, found)
         return found
 
+    def has_branches(self, stmt: Stmt) -> bool:
+        """Tell whether there are conditions."""
+        known = self._branches.get(id(stmt))
+        if known is not None:
+            return known[1]
+        found = isinstance(stmt, If) or any(map(self.has_branches, statements_in(stmt)))
+        self._branches[id(stmt)] = (stmt, found)
+        return found
+
     def is_accumulated(self, loop: For, store: Store) -> bool:
         """Tell at little cost whether a store may be what a loop accumulates: most are not."""
         known = self._updates.get(id(store))
@@ -122,6 +132,8 @@ def find_tile(loop: For, buffer: Buffer, outer: Path, below: Below) -> Tile | No
     stores = below.stores(loop)[buffer]
     if len(stores) > 2 or not below.is_accumulated(loop, stores[-1]):
         return None
+    if len(stores) == 2 and not below.has_branches(loop):
+        return None  # what starts the accumulation has a condition
     accesses = collect_accesses(loop, {buffer})[buffer]
     first, updates = (accesses[0], accesses[1:]) if len(stores) == 2 else (None, accesses)
     store, path = stores[-1], updates[-1].path

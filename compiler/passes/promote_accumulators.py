@@ -78,6 +78,8 @@ class _Promotion:
         path = (*outer, stmt)
         if isinstance(stmt, For) and stmt.kind == "serial":
             for buffer in self.below.stores(stmt):
+                if buffer in self.registers and not self.below.has_branches(stmt):
+                    continue  # it has neither start nor guards
                 tile = find_tile(stmt, buffer, outer, self.below)
                 if tile is None or not self._is_worth_it(tile, buffer):
                     continue
