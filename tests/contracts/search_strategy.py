@@ -21,10 +21,10 @@ from tuner.trial import Trial
 from tuner.warm_start import COLD, WarmStart
 
 TARGET = Target("cpu -mcpu=haswell -num-cores=1")
-MATMUL = Task(ops.matmul(64, 64, 64), TARGET)
+MATMUL = Task(ops.matmul(8, 8, 2), TARGET)
 TINY = Task(ops.matmul(2, 2, 2), TARGET)
 ONE_SKETCH = Task(ops.relu(96), TARGET)
-SMALL = Task(ops.matmul(16, 16, 4), TARGET)
+SMALL = Task(ops.matmul(4, 8, 2), TARGET)
 
 
 def cost(candidate: Candidate) -> float:
@@ -165,7 +165,7 @@ class SearchStrategyContract(_Made):
 class ThoroughContract(_Made):
     """Tests of a strategy whose model costs nothing: they ask often. Override `make`."""
 
-    @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
     @given(script=SCRIPTS, seed=st.integers(0, 3))
     def test_the_sequence_of_asks_and_tells_decides(self, script: str, seed: int) -> None:
         """So a search that was stopped goes on as it would have, if the sequence is repeated."""
@@ -173,7 +173,7 @@ class ThoroughContract(_Made):
         assert played(self.new(SMALL, seed), script) == whole[: script.count("a")]
         assert played(self.new(SMALL, seed), script + INTERLEAVED) == whole
 
-    @settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
     @given(script=SCRIPTS)
     def test_nothing_is_proposed_twice_however_asks_and_tells_come(self, script: str) -> None:
         rounds = played(self.new(SMALL), script + INTERLEAVED)
@@ -192,7 +192,7 @@ class ThoroughContract(_Made):
             search.tell(measured(proposals))
         assert len(found) == len(set(found)) == size_of(task)
 
-    @pytest.mark.parametrize("error", list(ErrorKind))
+    @pytest.mark.parametrize("error", [ErrorKind.CRASH, ErrorKind.WORKER_LOST])
     def test_failures_are_no_trouble(self, error: ErrorKind) -> None:
         search = self.new()
         proposed: list[str] = []

@@ -14,11 +14,23 @@ from tuner.space.block_facts import Access, Axis, BlockFacts
 from tuner.space.knob import ChoiceKnob, CutKnob, TileKnob
 from tuner.space.nest import Nest
 from tuner.space.operations import Operations
+from tuner.space.same_programs import Slot
 from tuner.space.sketch import Sketch
 
 _KINDS: dict[str, type] = {
     kind.__name__: kind
-    for kind in (Access, Axis, BlockFacts, ChoiceKnob, CutKnob, Nest, Operations, Sketch, TileKnob)
+    for kind in (
+        Access,
+        Axis,
+        BlockFacts,
+        ChoiceKnob,
+        CutKnob,
+        Nest,
+        Operations,
+        Sketch,
+        Slot,
+        TileKnob,
+    )
 }
 
 

@@ -1,111 +1,71 @@
 """Evolutionary search under a cost model, over tables.
 
-A population of choice rows evolves for a few generations, scored by the model alone; the best that
-were seen are measured, beside a few random ones that keep the model honest. Rows stay legal under
-mutation and crossover because they hold indices of options (see `tuner.space.knob`).
+Populations are as large as sketches allow, since what they cost is a table (see `Pool`): of a small
+sketch every candidate is ranked, of a larger one thousands, which evolve. Before anything was
+measured, the roofline estimate ranks them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from tuner.cost_model.cost_model import Scores
-from tuner.search.known import Known, points_of, rows_of
+from tuner.search.known import Known
+from tuner.search.pool import Pool
 from tuner.search.random import draw_points
-from tuner.space.design_space import Point, distinct
-from tuner.space.knob import Ints
-from tuner.space.sketch import Sketch
+from tuner.space.design_space import Point
 
-POPULATION = 768
-GENERATIONS = 4
-ELITE = 64
-"""Measured candidates that found a population."""
-RANDOM_SHARE = 0.125
-MUTATION = 0.85
-"""Chance that a child is mutated; half of the mutations redraw a knob, half step to a neighbour."""
-
-
-@dataclass(frozen=True)
-class _Scored:
-    """Rows of one sketch with their scores."""
-
-    rows: Ints
-    scores: Scores
+RANDOM_SHARE = 1 / 16
+"""Of the proposals: they keep the model honest."""
+FIRST_RANDOM_SHARE = 1 / 4
+"""The same as long as there is no model, which has to see bad candidates, too."""
+OPTIMISM = 0.5
+"""By how much of its uncertainty a candidate may be better than expected."""
+MAX_ALIKE = 1
+"""How many candidates of a round may differ in a single decision from one that is there."""
 
 
 class Evolutionary:
-    """Proposes what the model likes best; see `Proposer`."""
+    """Proposes what promises most; see `Proposer`."""
+
+    def __init__(self) -> None:
+        self._pools: list[Pool] = []
 
     def propose(self, num: int, known: Known, rng: np.random.Generator) -> list[Point]:
-        """Return the points of the best scores, and some random ones, best first."""
-        num_random = max(1, round(num * RANDOM_SHARE)) if known.has_model else num // 2
-        chosen = _best(num - num_random, known, rng)
+        """Return the most promising points, then some random ones."""
+        if not self._pools:
+            self._pools = [Pool(known, i, rng) for i in range(len(known.space.sketches))]
+        for pool in self._pools:
+            pool.grow(known, rng)
+        share = RANDOM_SHARE if known.has_model else FIRST_RANDOM_SHARE
+        chosen = self._promising(num - round(num * share), known)
         return chosen + draw_points(known.space, num - len(chosen), known.seen | set(chosen), rng)
 
-
-def _best(num: int, known: Known, rng: np.random.Generator) -> list[Point]:
-    """Return the new points of the best scores that evolution comes across."""
-    found: list[tuple[float, Point]] = []
-    for sketch in range(len(known.space.sketches)):
-        evolved = _evolve(sketch, known, rng)
-        order = np.argsort(-evolved.scores, kind="stable")[: num + len(known.seen)]
-        points = points_of(sketch, evolved.rows[order])
-        fresh = [
-            (s, p)
-            for s, p in zip(evolved.scores[order].tolist(), points, strict=True)
-            if p not in known.seen
-        ]
-        found += fresh[:num]
-    found.sort(key=lambda pair: -pair[0])
-    return [p for _, p in found[:num]]
+    def _promising(self, num: int, known: Known) -> list[Point]:
+        """Return new points by their prospects; without a model by turns of sketches."""
+        ranked = [pool.best(num, known, OPTIMISM) for pool in self._pools]
+        if known.has_model:
+            together = [entry for own in ranked for entry in own]
+            together.sort(key=lambda entry: -entry[0])
+            return spread_out([point for _, point in together], num)
+        # Estimates of different sketches do not compare.
+        lists = [spread_out([point for _, point in own], num) for own in ranked]
+        turns = [own[turn] for turn in range(num) for own in lists if turn < len(own)]
+        return turns[:num]
 
 
-def _evolve(sketch: int, known: Known, rng: np.random.Generator) -> _Scored:
-    """Return every row that a few generations saw, with its score."""
-    space = known.space
-    size = max(POPULATION // len(space.sketches), 64)
-    rows = space.draw(sketch, size, rng)
-    if elite := known.ranked(sketch)[: min(ELITE, size // 4)]:
-        rows = np.vstack([rows_of(elite), rows[: size - len(elite)]])
-    seen = _Scored(distinct(rows), known.scores(sketch, distinct(rows)))
-    if not len(rows):
-        return seen
-    for _ in range(GENERATIONS if known.has_model else 0):
-        parents = _select(seen, size, rng)
-        mutated = _mutated(space.sketches[sketch], _crossed(parents, rng), rng)
-        every = distinct(np.vstack([seen.rows, space.keep(sketch, mutated)]))
-        fresh = every[len(seen.rows) :]
-        seen = _Scored(every, np.concatenate([seen.scores, known.scores(sketch, fresh)]))
-    return seen
+def spread_out(ranked: list[Point], num: int) -> list[Point]:
+    """Return the first `num`, where points much like earlier ones stand behind all others."""
+    chosen: list[Point] = []
+    put_off: list[Point] = []
+    for point in ranked:
+        if len(chosen) == num:
+            break
+        alike = sum(_is_alike(point, other) for other in chosen)
+        (put_off if alike > MAX_ALIKE else chosen).append(point)
+    return (chosen + put_off)[:num]
 
 
-def _mutated(sketch: Sketch, rows: Ints, rng: np.random.Generator) -> Ints:
-    """Change one knob in most rows."""
-    rows = rows.copy()
-    which = rng.integers(max(len(sketch.knobs), 1), size=len(rows))
-    dice = rng.random(len(rows))
-    for index, knob in enumerate(sketch.knobs):
-        steps = np.flatnonzero((which == index) & (dice < MUTATION / 2))
-        rows[steps, index] = knob.neighbours(rows[steps, index], rng)
-        jumps = np.flatnonzero((which == index) & (dice >= MUTATION / 2) & (dice < MUTATION))
-        rows[jumps, index] = rng.integers(len(knob.options), size=len(jumps))
-    return rows
-
-
-def _select(seen: _Scored, num: int, rng: np.random.Generator) -> Ints:
-    """Draw parents; the chance falls geometrically with the rank."""
-    order = np.argsort(-seen.scores, kind="stable")
-    scale = max(len(order) / 8, 1.0)
-    ranks = np.minimum(rng.exponential(scale, num).astype(np.int64), len(order) - 1)
-    chosen: Ints = seen.rows[order[ranks]]
-    return chosen
-
-
-def _crossed(parents: Ints, rng: np.random.Generator) -> Ints:
-    """Take each knob from one of two parents, with one half of the children left as they are."""
-    mates = parents[rng.permutation(len(parents))]
-    takes = rng.random(parents.shape) < 0.5
-    takes &= rng.random((len(parents), 1)) < 0.5
-    return np.where(takes, mates, parents)
+def _is_alike(point: Point, other: Point) -> bool:
+    """Tell whether two points differ in one decision at most."""
+    differences = sum(a != b for a, b in zip(point.choices, other.choices, strict=False))
+    return point.sketch == other.sketch and differences <= 1

@@ -49,15 +49,17 @@ class Known:
                 told[point] = trial.best_secs
         self.secs |= told
         if self._model is not None and told:
-            matrix = self._features(list(told))
+            matrix = self.features(list(told))
             self._model.update(Samples(self._task_key, matrix, np.array(list(told.values()))))
 
-    def _features(self, points: Sequence[Point]) -> FeatureMatrix:
+    def features(self, points: Sequence[Point]) -> FeatureMatrix:
         """Return the features of points of any sketches, in their order."""
         matrix = np.empty((len(points), len(FEATURE_NAMES)), np.float32)
         for sketch in {p.sketch for p in points}:
             places = [place for place, p in enumerate(points) if p.sketch == sketch]
-            matrix[places] = self.space.features(sketch, rows_of(points[i] for i in places))
+            width = len(self.space.sketches[sketch].knobs)
+            rows = rows_of((points[place] for place in places), width)
+            matrix[places] = self.space.features(sketch, rows)
         return matrix
 
     def ranked(self, sketch: int | None = None) -> list[Point]:
@@ -69,18 +71,19 @@ class Known:
         ]
         return [point for _, _, point in sorted(right, key=lambda entry: entry[:2])]
 
-    def scores(self, sketch: int, rows: Ints) -> Scores:
-        """Return what to expect of rows of a sketch: higher is faster.
+    def expected(self, matrix: FeatureMatrix) -> Scores:
+        """Return what to expect of candidates by their features: higher is faster.
 
         Without a trained model that is the roofline estimate, which compares within a sketch.
         """
-        if not len(rows):
-            return np.zeros(0)
-        matrix = self.space.features(sketch, rows)
         if self._model is not None and self._model.is_trained:
             return self._model.predict(matrix)
         estimates: Scores = -matrix[:, _ESTIMATE].astype(np.float64)
         return estimates
+
+    def uncertainty(self, matrix: FeatureMatrix) -> Scores:
+        """Return how far off `expected` may be; 0 without a trained model."""
+        return np.zeros(len(matrix)) if self._model is None else self._model.uncertainty(matrix)
 
     def learned(self) -> bytes | None:
         """Return the model as stored bytes, None without a trained one."""
@@ -92,6 +95,7 @@ def points_of(sketch: int, rows: Ints) -> list[Point]:
     return [Point(sketch, tuple(row)) for row in rows.tolist()]
 
 
-def rows_of(points: Iterable[Point]) -> Ints:
-    """Return points of one sketch as rows of choices."""
-    return np.array([p.choices for p in points], np.int64)
+def rows_of(points: Iterable[Point], width: int) -> Ints:
+    """Return points of one sketch, which has `width` knobs, as rows of choices."""
+    rows = [p.choices for p in points]
+    return np.array(rows, np.int64).reshape(len(rows), width)

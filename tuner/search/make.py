@@ -6,7 +6,10 @@ import difflib
 from collections.abc import Callable, Collection
 
 from tuner.cost_model.xgboost_model import XGBoostModel
+from tuner.search.annealing import Annealing
 from tuner.search.evolutionary import Evolutionary
+from tuner.search.exhaustive import Exhaustive
+from tuner.search.local import Local
 from tuner.search.random import Random
 from tuner.search.searcher import Proposer, Searcher
 from tuner.search.strategy import SearchStrategy
@@ -14,12 +17,15 @@ from tuner.space.generate import design_space
 from tuner.task import Task
 from tuner.warm_start import COLD, WarmStart
 
-_PROPOSERS: dict[str, Callable[[], Proposer]] = {
+PROPOSERS: dict[str, Callable[[], Proposer]] = {
     "evolutionary": Evolutionary,
+    "annealing": Annealing,
+    "local": Local,
+    "exhaustive": Exhaustive,
     "random": Random,
 }
-STRATEGIES = tuple(_PROPOSERS)
-_WITHOUT_MODEL = {"random"}
+STRATEGIES = tuple(PROPOSERS)
+_WITHOUT_MODEL = {"exhaustive", "random"}
 
 
 def make_strategy(
@@ -39,12 +45,12 @@ def make_strategy(
         ValueError: If there is no strategy, or no rule, of that name.
         CostModelError: If the stored cost model can't be used.
     """
-    if name not in _PROPOSERS:
+    if name not in PROPOSERS:
         near = difflib.get_close_matches(name, STRATEGIES, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(STRATEGIES)}"
         raise ValueError(f"unknown search strategy {name!r}: {hint}")
     return Searcher(
-        _PROPOSERS[name](),
+        PROPOSERS[name](),
         design_space(task, rules),
         seed,
         None if name in _WITHOUT_MODEL else XGBoostModel(seed, base=warm_start.cost_model),

@@ -9,7 +9,7 @@ import numpy as np
 
 from tuner.candidate import Candidate
 from tuner.cost_model.cost_model import CostModel
-from tuner.search.known import Known, rows_of
+from tuner.search.known import Known
 from tuner.search.strategy import Proposal
 from tuner.space.design_space import DesignSpace, Point
 from tuner.trial import Trial
@@ -64,7 +64,11 @@ class Searcher:
             assert seen.isdisjoint(found), "a proposer finds what is new"
             seen.update(found)
             chosen = chosen + found
-        return [self._proposal(point) for point in chosen]
+        candidates = [self._known.space.candidate(point) for point in chosen]
+        if not chosen or not self._known.has_model:
+            return [Proposal(candidate) for candidate in candidates]
+        scores = self._known.expected(self._known.features(chosen)).tolist()
+        return list(map(Proposal, candidates, scores))
 
     def tell(self, trials: Sequence[Trial]) -> None:
         """Remember what was measured, and teach it to the model."""
@@ -73,9 +77,3 @@ class Searcher:
     def learned(self) -> bytes | None:
         """Return the cost model as stored bytes, once it is trained."""
         return self._known.learned()
-
-    def _proposal(self, point: Point) -> Proposal:
-        candidate = self._known.space.candidate(point)
-        if not self._known.has_model:
-            return Proposal(candidate)
-        return Proposal(candidate, float(self._known.scores(point.sketch, rows_of([point]))[0]))

@@ -1,5 +1,7 @@
 """Every search strategy keeps the contract, with and without a model; and what each one adds."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -12,30 +14,26 @@ from tests.contracts.search_strategy import (
     ThoroughContract,
     measured,
 )
-from tuner.candidate import Candidate
 from tuner.cost_model.cost_model import CostModelError, Samples
 from tuner.cost_model.xgboost_model import XGBoostModel
-from tuner.measurer.memory import MemoryMeasurer
 from tuner.search.evolutionary import Evolutionary
-from tuner.search.make import STRATEGIES, make_strategy
-from tuner.search.random import Random
-from tuner.search.searcher import Proposer, Searcher
+from tuner.search.make import PROPOSERS, STRATEGIES, make_strategy
+from tuner.search.searcher import Searcher
 from tuner.search.strategy import SearchStrategy
 from tuner.space.design_space import DesignSpace
 from tuner.space.features import FEATURE_NAMES
 from tuner.space.generate import design_space
 from tuner.task import Task
 from tuner.trial import Trial
-from tuner.tune import tune
 from tuner.warm_start import WarmStart
 
-COLUMN = FEATURE_NAMES.index("register_use")
+COLUMN = FEATURE_NAMES.index("cycles.total")
 
 
 @pytest.fixture(scope="module")
 def trained() -> bytes:
     """A model that learned from another search."""
-    search = make_strategy("evolutionary", Task(ops.matmul(96, 96, 96), TARGET), 0)
+    search = make_strategy("evolutionary", Task(ops.matmul(4, 16, 2), TARGET), 0)
     for _ in range(3):
         search.tell(measured(search.ask(16)))
     learned = search.learned()
@@ -79,20 +77,28 @@ class Oracle:
         return b""
 
 
-@pytest.mark.parametrize("proposer", [Evolutionary, Random])
-@pytest.mark.parametrize("model", [None, Oracle], ids=["without model", "with model"])
+@cache
+def space_of(task: Task) -> DesignSpace:
+    """Return a task's design space, which is the same for all searches."""
+    return design_space(task)
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [*((name, None) for name in STRATEGIES), ("evolutionary", Oracle), ("local", Oracle)],
+)
 class TestProposer(SearchStrategyContract, ThoroughContract):
     """With a model that costs nothing, and with measurements only."""
 
     @pytest.fixture(autouse=True)
-    def take_parts(self, proposer: type[Proposer], model: type[Oracle] | None) -> None:
-        self.proposer = proposer
+    def take_parts(self, name: str, model: type[Oracle] | None) -> None:
+        self.proposer = PROPOSERS[name]
         self.model = model
 
     def make(self, task: Task, seed: int, warm_start: WarmStart) -> SearchStrategy:
         return Searcher(
             self.proposer(),
-            design_space(task),
+            space_of(task),
             seed,
             None if self.model is None else self.model(),
             task_key=task.key,
@@ -112,28 +118,6 @@ def test_a_stored_model_that_is_none_is_refused() -> None:
         make_strategy("evolutionary", MATMUL, 0, WarmStart(b"no model"))
 
 
-def tile_cost(candidate: Candidate) -> float:
-    """Prefer 8 rows of 16 columns, and a deep inner reduction loop."""
-    if len(candidate.trace.decisions) != 3:
-        return 1.0
-    i, j, k = (np.array(d) for d in candidate.trace.decisions)
-    misses = [np.log2(i[3] / 8), np.log2(j[3] / 16), np.log2(k[1] / 64), np.log2(j[0])]
-    return 1e-3 * (1 + sum(float(m * m) for m in misses))
-
-
-def test_evolution_finds_better_candidates_than_chance() -> None:
-    task = Task(ops.matmul(1024, 960, 6), TARGET)
-
-    def found(strategy: str, seed: int) -> float:
-        measurer = MemoryMeasurer(tile_cost)
-        return tune(task, measurer=measurer, trials=64, seed=seed, strategy=strategy).best.best_secs
-
-    seeds = range(3)
-    evolved = np.median([found("evolutionary", s) for s in seeds])
-    drawn = np.median([found("random", s) for s in seeds])
-    assert evolved < drawn
-
-
 @pytest.fixture
 def space() -> DesignSpace:
     return design_space(Task(ops.matmul(128, 128, 128), TARGET))
@@ -148,8 +132,8 @@ def test_a_share_of_the_proposals_stays_random(space: DesignSpace) -> None:
     search = searcher(space, Oracle(COLUMN))
     search.tell(measured(search.ask(16)))
     scores = [p.predicted or 0.0 for p in search.ask(16)]
-    chosen, drawn = scores[:14], scores[14:]
-    assert min(chosen) > max(drawn)
+    chosen, drawn = scores[:15], scores[15]
+    assert min(chosen) > drawn
 
 
 def test_proposals_climb_what_the_model_predicts(space: DesignSpace) -> None:

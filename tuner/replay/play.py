@@ -1,0 +1,56 @@
+"""Play a search on a recorded set: the rounds of a job, without a clock."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tuner.replay.recorded_set import RecordedSet
+from tuner.search.strategy import Proposal, SearchStrategy
+from tuner.trial import Trial
+
+ROUND_SIZE = 16
+
+Curve = npt.NDArray[np.float64]
+"""By trial number: the best speed so far, as a share of the best in the set."""
+
+
+def play(recorded: RecordedSet, search: SearchStrategy, trials: int) -> Curve:
+    """Return how a search on the set's space gets on.
+
+    As in a job, trial 0 is the default schedule, which no set holds, and from the second round on
+    proposals are made while the round before is measured. A set that is exhausted stays as it is.
+    """
+    speeds = np.zeros(trials)
+    waiting: list[Trial] = []
+    start = 1
+    while start < trials:
+        proposals = search.ask(min(ROUND_SIZE - start % ROUND_SIZE, trials - start))
+        if not proposals:
+            break
+        search.tell(waiting)
+        waiting = _measured(recorded, proposals, start)
+        if start == 1:
+            search.tell(waiting)
+            waiting = []
+        for trial in waiting or _measured(recorded, proposals, start):
+            speeds[trial.number] = recorded.best_secs / trial.best_secs
+        start += len(proposals)
+    curve: Curve = np.maximum.accumulate(speeds)
+    return curve
+
+
+def trials_to(curve: Curve, share: float) -> float:
+    """Return the number of trials that it takes to reach a share of the best; infinite if never."""
+    reached = np.flatnonzero(curve >= share)
+    return float(reached[0]) if len(reached) else float("inf")
+
+
+def _measured(recorded: RecordedSet, proposals: list[Proposal], start: int) -> list[Trial]:
+    trials = []
+    for number, proposal in enumerate(proposals, start):
+        point = recorded.space.point(proposal.candidate)
+        assert point is not None, "a search proposes what its space holds"
+        found = recorded.measurement(point)
+        trials.append(Trial(number, proposal.candidate, found, proposal.predicted))
+    return trials

@@ -1,0 +1,57 @@
+"""Simulated annealing on measured times, many chains at once (Kirkpatrick et al., Science 1983)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tuner.search.known import Known
+from tuner.search.local import points_beside
+from tuner.search.random import draw_points
+from tuner.space.design_space import Point
+
+HOT = 0.5
+"""At first a step to a candidate that is 1.65 times slower is taken with a chance of 1/e."""
+COOLING = 0.97
+"""Factor of the temperature for each step that was measured."""
+
+
+class Annealing:
+    """Moves chains by steps of one knob; see `Proposer`.
+
+    There are as many chains as proposals in the first round. Each proposal is a step of one chain,
+    which is taken, or not, when its time is known. With a model a chain tries the most promising
+    step first, without one a random step.
+    """
+
+    def __init__(self) -> None:
+        self._chains: list[Point] = []
+        self._steps: dict[Point, int] = {}
+        self._temperature = HOT
+        self._turn = 0
+
+    def propose(self, num: int, known: Known, rng: np.random.Generator) -> list[Point]:
+        """Return steps of the chains whose turn it is; random points where there is none."""
+        self._settle(known, rng)
+        if not self._chains:
+            self._chains = draw_points(known.space, num, known.seen, rng)
+            return list(self._chains)
+        found: list[Point] = []
+        for _ in range(min(num, len(self._chains))):
+            self._turn = (self._turn + 1) % len(self._chains)
+            taken = known.seen | set(found)
+            beside = points_beside(known, self._chains[self._turn], rng)
+            step = next((point for point in beside if point not in taken), None)
+            if step is not None:
+                self._steps[step] = self._turn
+                found.append(step)
+        return found + draw_points(known.space, num - len(found), known.seen | set(found), rng)
+
+    def _settle(self, known: Known, rng: np.random.Generator) -> None:
+        """Take those steps that pay, or that chance takes, of all that were measured."""
+        for point in [point for point in self._steps if point in known.secs]:
+            chain = self._steps.pop(point)
+            before = known.secs.get(self._chains[chain], np.inf)
+            loss = np.log(known.secs[point] / before) if np.isfinite(before) else -np.inf
+            if rng.random() < np.exp(-max(loss, 0.0) / self._temperature):
+                self._chains[chain] = point
+            self._temperature *= COOLING

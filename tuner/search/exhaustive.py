@@ -1,0 +1,52 @@
+"""Exhaustive search of small spaces, in an order that covers them evenly from the first."""
+
+from __future__ import annotations
+
+from math import gcd
+
+import numpy as np
+
+from tuner.search.known import Known, points_of
+from tuner.search.random import draw_points
+from tuner.space.design_space import Point
+
+GOLDEN = 0.618033988749895
+
+
+class Exhaustive:
+    """Proposes the whole of each small sketch, by turns of sketches; see `Proposer`.
+
+    The next point of a sketch lies a golden section further, so that any number of them is spread
+    over the grid. The seed says where it begins. Random points of sketches that are too large come
+    last.
+    """
+
+    def __init__(self) -> None:
+        self._left: list[Point] | None = None
+
+    def propose(self, num: int, known: Known, rng: np.random.Generator) -> list[Point]:
+        """Return the next points of the grid."""
+        if self._left is None:
+            self._left = _grid(known, rng)
+        fresh = [point for point in self._left if point not in known.seen]
+        chosen, self._left = fresh[:num], fresh[num:]
+        return chosen + draw_points(known.space, num - len(chosen), known.seen | set(chosen), rng)
+
+
+def _grid(known: Known, rng: np.random.Generator) -> list[Point]:
+    space = known.space
+    small = [sketch for sketch in range(len(space.sketches)) if space.is_small(sketch)]
+    lists = []
+    for sketch in small:
+        rows = space.enumerate(sketch)
+        lists.append(points_of(sketch, rows[_order(len(rows), rng)]))
+    longest = max(map(len, lists), default=0)
+    return [own[turn] for turn in range(longest) for own in lists if turn < len(own)]
+
+
+def _order(num: int, rng: np.random.Generator) -> list[int]:
+    step = max(1, round(num * GOLDEN))
+    while gcd(step, max(num, 1)) > 1:
+        step += 1
+    first = int(rng.integers(max(num, 1)))
+    return [(first + place * step) % num for place in range(num)]

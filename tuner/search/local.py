@@ -1,0 +1,60 @@
+"""Local line search: one knob at a time around the best that is known. Good for finishing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tuner.search.known import Known, points_of
+from tuner.search.random import draw_points
+from tuner.search.variation import one_apart
+from tuner.space.design_space import Point, distinct
+
+FIRST_RANDOM = 16
+"""Points that are drawn before the first line is searched."""
+MAX_CENTERS = 8
+"""Of the best points: what is beside others is as good as random."""
+
+
+class Local:
+    """Proposes what differs in one knob from the best point, then from the second best, and so on.
+
+    Of the points beside one, those come first that the model likes; without a model each knob has
+    its turn. See `Proposer`.
+    """
+
+    def propose(self, num: int, known: Known, rng: np.random.Generator) -> list[Point]:
+        """Return new points beside the best, and random ones if those are too few."""
+        found: list[Point] = []
+        if len(known.seen) >= FIRST_RANDOM:
+            for center in known.ranked()[:MAX_CENTERS]:
+                if len(found) >= num:
+                    break
+                taken = known.seen | set(found)
+                found += [p for p in points_beside(known, center, rng) if p not in taken]
+        found = found[:num]
+        return found + draw_points(known.space, num - len(found), known.seen | set(found), rng)
+
+
+def points_beside(known: Known, center: Point, rng: np.random.Generator) -> list[Point]:
+    """Return the legal points that differ from one in a single knob, the most promising first.
+
+    Without a model they come in a random order, in which each knob has its turn.
+    """
+    sketch = known.space.sketches[center.sketch]
+    row = np.array(center.choices, np.int64)
+    rows = distinct(known.space.keep(center.sketch, one_apart(sketch, row)))
+    if not known.has_model or not len(rows):
+        return _by_turns(points_of(center.sketch, rows[rng.permutation(len(rows))]), center)
+    expected = known.expected(known.space.features(center.sketch, rows))
+    return points_of(center.sketch, rows[np.argsort(-expected, kind="stable")])
+
+
+def _by_turns(points: list[Point], center: Point) -> list[Point]:
+    """Return points such that each knob that changes has its turn."""
+    turns: dict[tuple[bool, ...], int] = {}
+    keyed = []
+    for place, point in enumerate(points):
+        change = tuple(a != b for a, b in zip(point.choices, center.choices, strict=True))
+        keyed.append((turns.setdefault(change, 0), place, point))
+        turns[change] += 1
+    return [point for _, _, point in sorted(keyed, key=lambda entry: entry[:2])]

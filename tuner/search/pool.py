@@ -1,0 +1,74 @@
+"""The pool: rows of one sketch with their features, from which a search chooses by prediction.
+
+A small sketch is in its pool as a whole. Of a larger one the pool holds what evolution came across:
+it begins with random rows, grows by children of the best, and forgets the worst. Features are
+computed once for each row; what to expect is asked anew, as the model learns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tuner.search.known import Known, points_of, rows_of
+from tuner.search.variation import crossed, mutated, selected
+from tuner.space.design_space import Point, distinct
+from tuner.space.knob import Ints
+
+DRAWN = 512
+"""Random rows that a pool of a larger sketch begins with."""
+LARGEST = 2048
+"""Rows of a larger sketch that are kept."""
+CHILDREN = 384
+"""Of one generation, before the filter."""
+GENERATIONS = 3
+"""In a round."""
+BESIDE = 8
+"""How many candidates there are to choose from for each that is wanted."""
+
+
+class Pool:
+    """Rows of one sketch; `matrix[i]` are the features of `rows[i]`."""
+
+    def __init__(self, known: Known, sketch: int, rng: np.random.Generator) -> None:
+        space = known.space
+        self.sketch = sketch
+        self._is_whole = space.is_small(sketch)
+        self.rows = space.enumerate(sketch) if self._is_whole else space.draw(sketch, DRAWN, rng)
+        self.matrix = space.features(sketch, self.rows)
+
+    def grow(self, known: Known, rng: np.random.Generator) -> None:
+        """Evolve the rows of a larger sketch for a few generations, once there is a model."""
+        if self._is_whole or not known.has_model:
+            return
+        sketch = known.space.sketches[self.sketch]
+        self._add(known, rows_of(known.ranked(self.sketch), len(sketch.knobs)))
+        if not len(self.rows):
+            return
+        for _ in range(GENERATIONS):
+            parents = selected(self.rows, known.expected(self.matrix), CHILDREN, rng)
+            children = mutated(sketch, crossed(parents, rng), rng)
+            self._add(known, known.space.keep(self.sketch, children))
+        if len(self.rows) > LARGEST:
+            best = np.argsort(-known.expected(self.matrix), kind="stable")[:LARGEST]
+            self.rows, self.matrix = self.rows[best], self.matrix[best]
+
+    def best(self, num: int, known: Known, optimism: float) -> list[tuple[float, Point]]:
+        """Return new points with their prospects, the best first: more than `num`, if there are.
+
+        Args:
+            optimism: How much of the uncertainty is added to what is expected.
+        """
+        if not len(self.rows):
+            return []
+        prospects = known.expected(self.matrix) + optimism * known.uncertainty(self.matrix)
+        num_seen = sum(point.sketch == self.sketch for point in known.seen)
+        order = np.argsort(-prospects, kind="stable")[: BESIDE * num + num_seen]
+        points = points_of(self.sketch, self.rows[order])
+        ranked = zip(prospects[order].tolist(), points, strict=True)
+        return [(prospect, point) for prospect, point in ranked if point not in known.seen]
+
+    def _add(self, known: Known, rows: Ints) -> None:
+        every = distinct(np.vstack([self.rows, rows]))
+        if len(every) > len(self.rows):
+            fresh = known.space.features(self.sketch, every[len(self.rows) :])
+            self.rows, self.matrix = every, np.vstack([self.matrix, fresh])
