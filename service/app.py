@@ -10,9 +10,19 @@ from loopwright.models import Problem
 from service import problems
 from service.auth import check_token, digest
 from service.guard import BodyLimit, KnownHosts
+from service.metrics import Metrics, Timed
 from service.pages import Pages
 from service.parts import Parts
-from service.routes import artifacts, cost_models, health, jobs, schedules, trials, workers
+from service.routes import (
+    artifacts,
+    cost_models,
+    health,
+    jobs,
+    metrics,
+    schedules,
+    trials,
+    workers,
+)
 
 PREFIX = "/api/v1"
 
@@ -36,15 +46,18 @@ def create_app(
         responses={"default": {"model": Problem, "description": "A problem document"}},
     )
     app.state.parts = parts
+    app.state.metrics = Metrics(parts.database)
     app.state.token_digest = None if token is None else digest(token)
     api = APIRouter(prefix=PREFIX, dependencies=[Depends(check_token)])
     for module in (jobs, trials, schedules, artifacts, cost_models, workers, health):
         api.include_router(module.router)
     app.include_router(api)
     app.include_router(health.probes)
+    app.include_router(metrics.router, dependencies=[Depends(check_token)])
     app.router.default = Pages(PREFIX)
     problems.install(app)
     app.add_middleware(BodyLimit)
     if hosts is not None:
         app.add_middleware(KnownHosts, names=hosts)
+    app.add_middleware(Timed, metrics=app.state.metrics)
     return app
