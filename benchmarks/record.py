@@ -32,6 +32,9 @@ FOLDER = Path(__file__).parent / "recorded"
 TARGET = "cpu -num-cores=1"
 BATCH = 24
 """Candidates that are timed in turns."""
+TRIES = 64
+MOST_OPTIONS = 6
+"""Of a knob that is narrowed; the best of some random tries is taken."""
 NUM_REPEATED = 48
 """Candidates that are built and timed once more, to see how repeatable times are."""
 
@@ -109,19 +112,18 @@ def _chosen(recording: Recording, space: DesignSpace, sketch: int) -> Ints:
     share = -(-recording.most // len(space.sketches))
     if not recording.is_exhaustive:
         return space.draw(sketch, share, rng)
-    sizes = space.sketches[sketch].num_options
-    for most in range(int(sizes.max()), 1, -1):
-        options = [
-            np.sort(rng.permutation(size)[:most]) if size > most else np.arange(size)
-            for size in sizes.tolist()
-        ]
-        if np.prod([float(len(own)) for own in options]) > 64 * share:
-            continue
-        grid = np.stack(np.meshgrid(*options, indexing="ij"), axis=-1).reshape(-1, len(sizes))
-        rows = np.unique(space.keep(sketch, grid), axis=0)
-        if len(rows) <= share:
-            return rows
-    return np.empty((0, len(sizes)), np.int64)
+    if space.is_small(sketch) and space.count(sketch).number <= share:
+        return space.enumerate(sketch)
+    narrowed = (_narrowed(space, sketch, rng) for _ in range(TRIES))
+    return max((rows for rows in narrowed if len(rows) <= share), key=len)
+
+
+def _narrowed(space: DesignSpace, sketch: int, rng: np.random.Generator) -> Ints:
+    """Return all points that are left when each knob has but some random options."""
+    most = rng.integers(2, MOST_OPTIONS + 1)
+    options = [np.sort(rng.permutation(size)[:most]) for size in space.sketches[sketch].num_options]
+    grid = np.stack(np.meshgrid(*options, indexing="ij"), axis=-1).reshape(-1, len(options))
+    return np.unique(space.keep(sketch, grid), axis=0)
 
 
 @contextmanager

@@ -49,10 +49,10 @@ RECORDINGS: tuple[Recording, ...] = (
     Recording("conv2d", "conv2d:1,3,64,64,32,7,2,3"),
     Recording("matmul", "matmul:100,300,120"),
     # Whole spaces, narrowed where they are large.
-    Recording("batch_matmul", "batch_matmul:8,64,64,64", 1600, is_exhaustive=True),
-    Recording("conv2d", "conv2d:1,64,14,14,64,3,1,1", 1600, is_exhaustive=True),
+    Recording("batch_matmul", "batch_matmul:8,64,64,64", 1000, is_exhaustive=True),
+    Recording("conv2d", "conv2d:1,64,14,14,64,3,1,1", 500, is_exhaustive=True),
     Recording("depthwise_conv2d", "depthwise_conv2d:1,96,28,28,3,1,1", 1200, is_exhaustive=True),
-    Recording("matmul", "matmul:128,128,128", 1600, is_exhaustive=True),
+    Recording("matmul", "matmul:128,128,128", 1000, is_exhaustive=True),
     Recording("attention", "attention:1,4,128,128,64", 1200, is_exhaustive=True),
 )
 BY_NAME = {recording.name: recording for recording in RECORDINGS}
