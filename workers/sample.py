@@ -13,7 +13,8 @@ LOSER_RATIO = 1.6
 CONTENDER_RATIO = 1.15
 """One that is slower by this after two samples is given up: more would not make it a winner."""
 
-_BUDGET_SECS = 1.0
+# What goes beyond is better spent on other candidates: the default schedule alone may take 200 ms.
+_BUDGET_SECS = 0.25
 # From here on one run is a sample, and what a cold start adds is lost in it.
 _LONG_SECS = 1e-3
 # Up to here one interruption by the host may make a winner look like a loser.
@@ -30,9 +31,9 @@ def sample_secs(
     """Return samples, each the mean seconds a run over at least 50 microseconds.
 
     A loser gets one sample: it must not cost more, yet the cost model learns from it. So does a
-    kernel of more than half a second. What may not win gets two. One run of a short kernel makes no
-    loser: it may have been cold, or interrupted. Kernels of several threads get twice the samples,
-    and two more to lose by: they are interrupted more often, and it does not show.
+    kernel of more than an eighth of a second. What may not win gets two. One run of a short kernel
+    makes no loser: it may have been cold, or interrupted. Kernels of several threads get twice the
+    samples, and two more to lose by: they are interrupted more often, and it does not show.
 
     Args:
         first_secs: The first run, which warmed up.
