@@ -33,9 +33,8 @@ from compiler.schedule.trace import Trace
 from compiler.target import Target
 from service.measurer import WorkerMeasurer
 from tuner.candidate import Candidate
-from tuner.cost_model.training import Measured, MeasuredTask, train
-from tuner.relatives.begin import BEST_OF_EACH, NUM_RELATIVES, Relative, refitted
-from tuner.relatives.shape import distance, shape_of
+from tuner.cost_model.training import Measured, MeasuredTask
+from tuner.relatives.earlier import warm_start_of
 from tuner.task import Task
 from tuner.trial import Trial
 from tuner.tune import tune
@@ -117,19 +116,13 @@ class Bench:
         ]
 
     def _warm_start(self, spec: str, others: Sequence[str]) -> WarmStart:
-        task, known = _task(spec), {other: self.whole(other) for other in others}
-        shape = shape_of(task.func)
-        near = sorted(others, key=lambda other: distance(shape, shape_of(_task(other).func)))
-        relatives = [
-            Relative(_task(other), tuple(_fastest(known[other], BEST_OF_EACH)))
-            for other in near[:NUM_RELATIVES]
+        known = [
+            MeasuredTask(
+                _task(other), [Measured(t.candidate, t.best_secs) for t in self.whole(other)]
+            )
+            for other in others
         ]
-        measured = [
-            MeasuredTask(_task(other), [Measured(t.candidate, t.best_secs) for t in trials])
-            for other, trials in known.items()
-        ]
-        candidates = tuple(fit.candidate for fit in refitted(task, relatives))
-        return WarmStart(train(measured).model, candidates)
+        return warm_start_of(_task(spec), known)
 
     def _searched(self, spec: str, name: str, num: int, warm_start: WarmStart) -> list[Trial]:
         path = self.folder / f"{_file(spec)}-{name}.json"
