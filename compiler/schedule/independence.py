@@ -12,7 +12,7 @@ The last allows another order, but not two iterations at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -83,13 +83,22 @@ def is_apart(nest: Nest, buffer: Buffer) -> bool:
     def is_told(forms: Sequence[tuple[Affine, ...]], known: Guards) -> bool:
         return tells_apart(forms, nest.moving, nest.outer(sites[0]), extents, known)
 
-    forms = [site.indices(access) for site, access in accesses]
+    forms = _distinct(site.indices(access) for site, access in accesses)
     flat = [form for indices in forms for form in indices]
     if is_told(forms, derived(guards or {}, flat, extents)):
         return True
     # Simplifying takes digits of one number apart: they may tell more as they are.
-    plain = [site.indices_as_they_are(access) for site, access in accesses]
+    plain = _distinct(site.indices_as_they_are(access) for site, access in accesses)
     return is_told(plain, guards or {})
+
+
+def _distinct(forms: Iterable[tuple[Affine, ...]]) -> list[tuple[Affine, ...]]:
+    """Leave out repeated indices: what a sum stores it has loaded at the same place."""
+    found: list[tuple[Affine, ...]] = []
+    for form in forms:
+        if form not in found:
+            found.append(form)
+    return found
 
 
 def _common_guards(known: dict[Terms, int] | None, more: Guards) -> dict[Terms, int]:

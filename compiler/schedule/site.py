@@ -175,16 +175,19 @@ def sites(scope: BlockRealize, refuse: Refuse) -> list[Site]:
         ScheduleError: If the scope touches a buffer outside any block: that is in no block's
             account.
     """
-    return [Site(path) for path in _paths((scope,), refuse)]
+    return [Site(path) for path in _paths(scope, refuse)]
 
 
-def _paths(path: Path, refuse: Refuse) -> Iterator[Path]:
-    for child in children(path[-1]):
-        if isinstance(child, BlockRealize):
-            yield (*path, child)
+def _paths(scope: BlockRealize, refuse: Refuse) -> Iterator[Path]:
+    waiting: list[tuple[Path, Stmt]] = [((scope,), child) for child in reversed(children(scope))]
+    while waiting:
+        around, stmt = waiting.pop()
+        path = (*around, stmt)
+        if isinstance(stmt, BlockRealize):
+            yield path
         else:
-            _require_in_blocks(child, refuse)
-            yield from _paths((*path, child), refuse)
+            _require_in_blocks(stmt, refuse)
+            waiting.extend((path, child) for child in reversed(children(stmt)))
 
 
 def _require_in_blocks(stmt: Stmt, refuse: Refuse) -> None:

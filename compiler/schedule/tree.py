@@ -27,7 +27,7 @@ from compiler.ir.nodes import (
     seq,
 )
 from compiler.ir.program import PrimFunc
-from compiler.ir.visit import walk_stmts
+from compiler.ir.visit import statements_in, walk_stmts
 from compiler.schedule.digits import extent_or_unknown
 from compiler.schedule.error import Refuse
 
@@ -37,17 +37,7 @@ Path: TypeAlias = tuple[Stmt, ...]
 
 def children(stmt: Stmt) -> tuple[Stmt, ...]:
     """Return the statements right below a statement; a block's body counts, its init does not."""
-    match stmt:
-        case For(body=body) | Allocate(_, body) | Let(_, _, body):
-            return (body,)
-        case Seq(stmts):
-            return stmts
-        case BlockRealize(block=block):
-            return (block.body,)
-        case If(_, then, otherwise):
-            return (then,) if otherwise is None else (then, otherwise)
-        case Store() | Evaluate():
-            return ()
+    return (stmt.block.body,) if isinstance(stmt, BlockRealize) else statements_in(stmt)
 
 
 def statements(stmt: Stmt) -> Iterator[Stmt]:
