@@ -23,8 +23,13 @@ class Best:
 
     @property
     def run_secs(self) -> float | None:
-        """Seconds of one run, as its trial measured them; None for one that was adapted."""
+        """Seconds of one run, as measured last; None for one that was adapted."""
         return self.record.run_secs
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Where `run_secs` is with a confidence of 95%; None before the end of its job."""
+        return self.record.interval
 
     @property
     def default_secs(self) -> float | None:

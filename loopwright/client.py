@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -114,19 +114,29 @@ class Client:
         *,
         target: Target | str = "cpu",
         trials: int = 200,
+        seconds: float | None = None,
+        plateau: int | None = None,
         seed: int = 0,
         strategy: str = "evolutionary",
+        rules: Sequence[str] | None = None,
         warm_start: bool = True,
     ) -> JobHandle:
         """Submit a tuning job and return at once; it is submitted once, however often we retry.
 
+        The job ends when one of its budgets is spent, and says which (`stop_reason`); `cancel` ends
+        it at once and keeps the best so far.
+
         Args:
+            trials: The budget of trials; trial 0 is the default schedule.
+            seconds: The budget of time, while the job runs.
+            plateau: End after so many trials in a row that brought less than 1% together.
+            rules: The names of the schedule rules that make the design space; by default all.
             warm_start: Whether to begin with what the server knows of other shapes of the operator,
                 and with its cost model. Without, the search depends on the seed alone.
 
         Raises:
-            InvalidRequestError: If the server does not understand the workload, the target or a
-                number; for a script the message shows the place.
+            InvalidRequestError: If the server does not understand the workload, the target, a
+                rule or a number; for a script the message shows the place.
             ServerUnreachableError: If no server answers.
         """
         request = _checked(
@@ -134,8 +144,11 @@ class Client:
             workload=to_wire(workload),
             target=_text(target),
             trials=trials,
+            seconds=seconds,
+            plateau=plateau,
             seed=seed,
             strategy=strategy,
+            rules=None if rules is None else tuple(rules),
             warm_start=warm_start,
         )
         response = self._connection.post("/jobs", request, headers={"Idempotency-Key": uuid4().hex})

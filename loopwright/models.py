@@ -18,6 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, m
 
 MAX_SCRIPT_CHARS = 262_144
 MAX_TRIALS = 100_000
+MAX_SECONDS = 7 * 24 * 3600.0
+MAX_RULES = 64
 MAX_SEED = 2**31 - 1
 
 ItemT = TypeVar("ItemT")
@@ -40,7 +42,7 @@ class JobState(StrEnum):
 
     QUEUED = "queued"  # waits for a coordinator
     RUNNING = "running"  # a coordinator holds its lease and measures trials
-    SUCCEEDED = "succeeded"  # its trial budget is spent, or the design space is exhausted
+    SUCCEEDED = "succeeded"  # it has a best schedule; `stop_reason` says why it ended
     FAILED = "failed"  # not one candidate could be built and run; `error` says why
     CANCELLED = "cancelled"  # a user stopped it; what was measured is kept
 
@@ -62,6 +64,7 @@ class EventKind(StrEnum):
 
     STATE = "state"  # {"state": JobState, "error": str | None}
     TRIALS = "trials"  # {"num_measured": int, "best_secs": float | None, "default_secs": ...}
+    FINISH = "finish"  # {"number": int | None, "is_tied": bool, "best_secs", "best_interval"}
 
 
 class WorkerState(StrEnum):
@@ -93,8 +96,12 @@ class JobCreate(Request):
     workload: Workload
     target: str = Field(default="cpu", min_length=1, max_length=1000)
     trials: int = Field(ge=1, le=MAX_TRIALS)
+    seconds: float | None = Field(default=None, gt=0, le=MAX_SECONDS)
+    plateau: int | None = Field(default=None, ge=1, le=MAX_TRIALS)  # trials without progress
     seed: int = Field(default=0, ge=0, le=MAX_SEED)
     strategy: Strategy = Strategy.EVOLUTIONARY
+    # The names of the schedule rules that make the design space; all of them if there are none.
+    rules: tuple[str, ...] | None = Field(default=None, min_length=1, max_length=MAX_RULES)
     warm_start: bool = True  # begin with the cost model, and with schedules of other shapes
 
 
@@ -107,7 +114,11 @@ class ScheduleQuery(Request):
 
 
 class JobRead(Response):
-    """A tuning job as the service shows it."""
+    """A tuning job as the service shows it.
+
+    `best_secs` is the shortest sample of the best trial, until the job's end measures the best
+    again: then it is a median, with a `best_interval` of 95% around it.
+    """
 
     id: UUID
     state: JobState
@@ -115,14 +126,19 @@ class JobRead(Response):
     workload_name: str
     target: str
     trials: int
+    seconds: float | None = None
+    plateau: int | None = None
     seed: int
     strategy: Strategy
+    rules: tuple[str, ...] | None = None
     num_measured: int
     best_secs: float | None
+    best_interval: tuple[float, float] | None = None
     default_secs: float | None
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    stop_reason: str | None = None  # budget, time_budget, plateau, exhausted or cancelled
     error: str | None
 
 
@@ -191,6 +207,7 @@ class BestRead(Response):
     workload_key: str
     target: str
     run_secs: float | None
+    interval: tuple[float, float] | None = None  # of `run_secs`, 95%; null before a job's end
     default_secs: float | None
     trace: Mapping[str, JsonValue]
     job_id: UUID
@@ -211,14 +228,19 @@ class WorkerRead(Response):
 
 
 class CostModelRead(Response):
-    """What a job taught the cost model of its kind of target, and how well that predicted."""
+    """A version of the cost model of a kind of target, and how well it predicts.
+
+    Without a job it is of the whole store, and jobs of that kind begin with the newest such.
+    """
 
     label: str  # the kind of target, such as "cpu/znver3"
     version: int
-    job_id: UUID
+    job_id: UUID | None
     feature_version: int
     trained_on: int  # how many measurements
-    quality: Mapping[str, JsonValue]  # on candidates that the model had not seen
+    num_tasks: int = 1  # that they are of
+    fingerprint: str | None = None  # of the measurements
+    quality: Mapping[str, JsonValue]  # on tasks, or on candidates of the job, that it was not told
     created_at: datetime
 
 

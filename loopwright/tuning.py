@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,33 +20,57 @@ from loopwright.workload import WorkloadLike, to_func
 from service.measurer import WorkerMeasurer
 from tuner import trial as tuner_trial
 from tuner import tune as tuner_tune
+from tuner.budget import StopReason
+from tuner.candidate import Candidate
+from tuner.cost_model.training import Measured, MeasuredTask
+from tuner.finish.finish import Finalist, Finish, Outcome, finish
+from tuner.relatives.earlier import warm_start_of
 from tuner.task import Task
+from tuner.warm_start import WarmStart
 from workers.request import Limits
 from workers.runner import ChildRunner
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One measured candidate, as a user sees it."""
+    """One measured candidate, as a user sees it.
+
+    `final` is what was found when the best trials were measured again, side by side; None for
+    those that were not among them.
+    """
 
     number: int
     sketch: str
     trace: Trace
     measurement: Measurement
+    final: Finalist | None = None
 
     @property
     def run_secs(self) -> float:
-        """Seconds of one run, the shortest sample; infinity if the candidate failed."""
-        return self.measurement.best_secs
+        """Seconds of one run, as measured last: a median of rounds, or else the shortest sample.
+
+        Infinity if the candidate failed.
+        """
+        return self.measurement.best_secs if self.final is None else self.final.run_secs
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Where `run_secs` is with a confidence of 95%; None if it was measured only once."""
+        return None if self.final is None else self.final.interval
 
 
 @dataclass(frozen=True, repr=False)
 class TuneResult:
-    """What tuning found; `trials` are in order, and trial 0 is the default schedule."""
+    """What tuning found; `trials` are in order, and trial 0 is the default schedule.
+
+    `stop_reason` says why it ended: `"budget"`, `"time_budget"`, `"plateau"`, `"exhausted"` (there
+    are no more candidates) or `"cancelled"`.
+    """
 
     func: PrimFunc
     target: Target
     trials: tuple[Trial, ...]
+    stop_reason: StopReason
 
     def __repr__(self) -> str:
         best, default = self.best.run_secs, self.default.run_secs
@@ -57,8 +81,20 @@ class TuneResult:
 
     @property
     def best(self) -> Trial:
-        """The fastest trial that ran and was right; never slower than the default."""
-        return min(self.trials, key=lambda trial: (trial.run_secs, trial.number))
+        """The trial to use; never slower than the default.
+
+        It won when the best were measured side by side; of several that are tied, it is the first,
+        unless another is faster by more than a percent. Where nothing was measured again, it is the
+        fastest trial that ran and was right.
+        """
+        kept = (t for t in self.trials if t.final and t.final.outcome is Outcome.KEPT)
+        fastest = min(self.trials, key=lambda trial: (trial.run_secs, trial.number))
+        return next(kept, fastest)
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether other trials may be as fast as the best."""
+        return any(t.final and t.final.outcome is Outcome.TIED for t in self.trials)
 
     @property
     def default(self) -> Trial:
@@ -74,37 +110,55 @@ class TuneResult:
         return build(self.schedule(), self.target, const_params)
 
 
+def _never() -> bool:
+    return False
+
+
 def tune(
     workload: WorkloadLike,
     *,
     target: Target | str = "cpu",
     trials: int = 200,
+    seconds: float | None = None,
+    plateau: int | None = None,
     seed: int = 0,
     strategy: str = "evolutionary",
+    rules: Collection[str] | None = None,
+    warm_start: Sequence[TuneResult] = (),
     progress: bool | None = None,
     on_trial: Callable[[Trial], None] | None = None,
+    should_stop: Callable[[], bool] = _never,
     limits: Limits | None = None,
 ) -> TuneResult:
     """Search for a fast schedule of a workload on this host.
 
     Every candidate is built, compared with the oracle and timed in a child process that may crash
-    or hang without harm. A progress bar is drawn on a terminal. Ctrl-C ends the search; so does a
-    program that raises in `on_trial`.
+    or hang without harm. In the end the best are measured again, side by side, until one of them
+    wins or they are tied; that takes seconds more. A progress bar is drawn on a terminal. Ctrl-C
+    ends the search; so does a program that raises in `on_trial`.
 
     Args:
         workload: A program, the text of a script, or an operator with its shape.
         trials: The budget; trial 0 is the default schedule.
+        seconds: The time after which the search ends; the default schedule is always measured.
+        plateau: End after so many trials in a row that brought less than 1% together.
         seed: The same seed and the same measurements give the same search.
         strategy: `"evolutionary"`, guided by a cost model, or `"random"`.
+        rules: The names of the schedule rules that make the design space; by default all.
+        warm_start: Earlier results: the search begins with the best schedules of those that are for
+            other shapes of the operator (or this one), refitted, and with a cost model that is
+            trained on all that are for the same kind of CPU.
         progress: Whether to draw the bar; by default only where somebody looks.
         on_trial: Called with each trial as it is measured.
+        should_stop: Asked between results; once true, the search ends, and the best so far counts.
         limits: Deadlines and memory of a candidate.
 
     Raises:
         ScriptError: If the text of a script is wrong.
         OperatorError: If the operator is unknown.
         TargetError: If the target is unknown.
-        ValueError: If `trials` or `strategy` is.
+        ValueError: If `strategy` or a rule is, or a budget is not positive.
+        NothingMeasuredError: If `should_stop` said so before anything was measured.
         JobFailedError: If not one trial, the default schedule included, ran and was right.
     """
     if trials not in range(1, MAX_TRIALS + 1):
@@ -131,15 +185,22 @@ def tune(
                     on_trial(_seen(trial))
             bar.update(num_measured, best_secs, default_secs)
 
+        measurer = WorkerMeasurer(runner)
         found = tuner_tune.tune(
             task,
-            measurer=WorkerMeasurer(runner),
+            measurer=measurer,
             trials=trials,
+            seconds=seconds,
+            plateau=plateau,
             seed=seed,
             strategy=strategy,
+            rules=rules,
+            warm_start=_begun(task, warm_start, seed, rules),
             on_trials=see,
+            should_stop=should_stop,
         )
-    result = TuneResult(func, where, tuple(_seen(trial) for trial in found.trials))
+        final = finish(task, found.trials, measurer, seed=seed, should_stop=should_stop)
+    result = _result(task, found, final)
     if not result.best.measurement.ok:
         default = result.default.measurement
         raise JobFailedError(
@@ -149,6 +210,29 @@ def tune(
     return result
 
 
-def _seen(trial: tuner_trial.Trial) -> Trial:
+def _begun(
+    task: Task, earlier: Sequence[TuneResult], seed: int, rules: Collection[str] | None
+) -> WarmStart:
+    known = [
+        MeasuredTask(
+            Task(result.func, result.target),
+            [Measured(Candidate(t.sketch, t.trace), t.run_secs) for t in result.trials],
+        )
+        for result in earlier
+    ]
+    return warm_start_of(task, known, seed=seed, rules=rules)
+
+
+def _result(task: Task, found: tuner_tune.TuneResult, final: Finish | None) -> TuneResult:
+    finalists = {} if final is None else {f.trial.number: f for f in final.finalists}
+    trials = tuple(_seen(trial, finalists.get(trial.number)) for trial in found.trials)
+    if not trials:
+        raise tuner_tune.NothingMeasuredError(
+            f"tuning {task.func.name} was stopped before anything was measured"
+        )
+    return TuneResult(task.func, task.target, trials, found.stop_reason)
+
+
+def _seen(trial: tuner_trial.Trial, final: Finalist | None = None) -> Trial:
     candidate = trial.candidate
-    return Trial(trial.number, candidate.sketch, candidate.trace, trial.measurement)
+    return Trial(trial.number, candidate.sketch, candidate.trace, trial.measurement, final)

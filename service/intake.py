@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
+
 from compiler.cores import available_cores
 from compiler.ir.flops import flops
 from compiler.ir.printer import script
@@ -17,6 +20,7 @@ from loopwright.models import Workload
 from service.errors import Flaw, InvalidRequestError
 from service.store.workloads import NewWorkload
 from tuner.relatives.shape import shape_of
+from tuner.space.rule import BUILT_IN_RULES
 
 
 def read_workload(workload: Workload) -> NewWorkload:
@@ -60,6 +64,23 @@ def read_target(text: str) -> Target:
             "/target",
         )
     return target
+
+
+def read_rules(names: Sequence[str] | None) -> list[str] | None:
+    """Return the names of schedule rules, None for all of them.
+
+    Raises:
+        InvalidRequestError: If there is no such rule; those that users added elsewhere are not
+            known here.
+    """
+    if names is None:
+        return None
+    for place, name in enumerate(names):
+        if name not in BUILT_IN_RULES:
+            near = difflib.get_close_matches(name, BUILT_IN_RULES, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(BUILT_IN_RULES)}"
+            raise _refused(f"there is no schedule rule {name!r}: {hint}", f"/rules/{place}")
+    return list(names)
 
 
 def _program(workload: Workload) -> PrimFunc:

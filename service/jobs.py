@@ -9,7 +9,7 @@ from uuid import UUID
 from loopwright.models import JobCreate, JobRead, JobState, Page, TrialRead
 from service import paging
 from service.errors import Flaw, InvalidRequestError
-from service.intake import read_target, read_workload
+from service.intake import read_rules, read_target, read_workload
 from service.store import idempotency, jobs, targets, trials, warm_starts, workloads
 from service.store.database import Database
 from service.store.jobs import NewJob
@@ -24,13 +24,14 @@ def submit_job(
         The job, and whether it is new.
 
     Raises:
-        InvalidRequestError: If the workload or the target cannot be meant, or the key stood for
-            another request.
+        InvalidRequestError: If the workload, the target or a rule cannot be meant, or the key
+            stood for another request.
     """
     if idempotency_key is not None and not 1 <= len(idempotency_key) <= idempotency.MAX_KEY_CHARS:
         detail = f"an idempotency key has 1 to {idempotency.MAX_KEY_CHARS} characters"
         raise InvalidRequestError(detail, Flaw(detail, "header/Idempotency-Key"))
     workload, target = read_workload(request.workload), read_target(request.target)
+    rules = read_rules(request.rules)
     content = hashlib.sha256(request.model_dump_json().encode()).hexdigest()
     with database.write() as session:
         if idempotency_key is not None:
@@ -46,8 +47,11 @@ def submit_job(
                 workload_name=workload.name,
                 target=target.name,
                 trials=request.trials,
+                seconds=request.seconds,
+                plateau=request.plateau,
                 seed=request.seed,
                 strategy=request.strategy,
+                rules=rules,
             ),
         )
         if not request.warm_start:

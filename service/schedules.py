@@ -156,12 +156,12 @@ def _best(database: Database, workload_key: str, target: str) -> BestRead | None
         found = best_schedules.find(session, workload_key, target)
     if found is None:
         return None
-    trial, job = found
-    assert trial.best_secs is not None, "a trial that failed is never the best"
+    trial, job, best = found
     return BestRead(
         workload_key=workload_key,
         target=target,
-        run_secs=trial.best_secs,
+        run_secs=best.run_secs,
+        interval=best.interval,
         default_secs=job.default_secs,
         trace=trial.trace,
         job_id=job.id,

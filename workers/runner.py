@@ -102,8 +102,7 @@ class ChildRunner:
     def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
         """Yield rounds in which the candidates are timed side by side: one measurement a trace.
 
-        They run in new children, so that what lies where in memory is not as it was. A candidate
-        that went wrong is an error in each round from then on.
+        A candidate that went wrong is an error in each round from then on.
 
         Raises:
             ChildStartError: If no child can be started.
@@ -115,7 +114,6 @@ class ChildRunner:
         while not comparison.is_done:
             rounds: list[list[Measurement]] = []
             with self._turn:
-                self._bury()
                 is_last = not self._add_rounds(request, comparison, rounds, is_last=is_last)
             yield from map(self._stamped, rounds)
         yield from map(self._stamped, comparison.given_up())

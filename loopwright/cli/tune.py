@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,8 +26,9 @@ from loopwright.cli.options import (
 from loopwright.cli.output import console, err_console, facts, print_json, secs, speed_up
 from loopwright.client import Client
 from loopwright.errors import JobFailedError
-from loopwright.models import MAX_SEED, MAX_TRIALS, Strategy
+from loopwright.models import MAX_SECONDS, MAX_SEED, MAX_TRIALS, Strategy
 from loopwright.workload import to_func
+from tuner.budget import StopReason
 
 # What a shell reports of a command that Ctrl-C ended.
 INTERRUPTED = 130
@@ -38,9 +40,7 @@ class Search:
 
     workload: str
     target: str
-    trials: int
-    seed: int
-    strategy: Strategy
+    options: Mapping[str, Any]  # of the search, as `lw.tune` and `Client.tune` have them
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,8 @@ class Outcome:
     num_measured: int
     default_secs: float | None
     best_secs: float
+    best_interval: tuple[float, float] | None
+    stop_reason: str
     trace: Trace
     was_interrupted: bool = False
 
@@ -66,8 +68,20 @@ def tune(
     *,
     target: TargetOption = "cpu",
     trials: Annotated[int, typer.Option(min=1, max=MAX_TRIALS, help="The budget.")] = 200,
+    seconds: Annotated[
+        float | None,
+        typer.Option(min=1e-3, max=MAX_SECONDS, help="End after this time, if trials are left."),
+    ] = None,
+    plateau: Annotated[
+        int | None,
+        typer.Option(min=1, max=MAX_TRIALS, help="End after so many trials without progress."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the search.")] = 0,
     strategy: Annotated[Strategy, typer.Option(help="Of the search.")] = Strategy.EVOLUTIONARY,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(help="A schedule rule to make candidates with; may be repeated."),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the best kernel to this file.")
     ] = None,
@@ -80,7 +94,15 @@ def tune(
     Target(target)
     if output is not None and not output.parent.is_dir():
         raise InputError(f"the kernel cannot be written to {output}: there is no such directory")
-    search = Search(text, target, trials, seed, strategy)
+    options = {
+        "trials": trials,
+        "seconds": seconds,
+        "plateau": plateau,
+        "seed": seed,
+        "strategy": strategy.value,
+        "rules": rule or None,
+    }
+    search = Search(text, target, options)
     if url is None:
         outcome = _tune_here(search)
     else:
@@ -104,17 +126,16 @@ def _tune_here(search: Search) -> Outcome:
         found = tuning.tune(
             search.workload,
             target=search.target,
-            trials=search.trials,
-            seed=search.seed,
-            strategy=search.strategy.value,
+            **search.options,
             on_trial=seen.append,
         )
     except KeyboardInterrupt:
-        measured = f"interrupted after {len(seen)} of {search.trials} trials"
+        measured = f"interrupted after {len(seen)} of {search.options['trials']} trials"
         found = tuning.TuneResult(
             to_func(search.workload),
             Target(search.target),
             tuple(sorted(seen, key=lambda trial: trial.number)),
+            StopReason.CANCELLED,
         )
         if not seen or not found.best.measurement.ok:
             err_console.print(f"{measured}: nothing was found yet", highlight=False)
@@ -130,6 +151,8 @@ def _tune_here(search: Search) -> Outcome:
         len(found.trials),
         first.run_secs if first.number == 0 and first.measurement.ok else None,
         found.best.run_secs,
+        found.best.interval,
+        found.stop_reason.value,
         found.best.trace,
         was_interrupted,
     )
@@ -139,9 +162,7 @@ def _tune_there(client: Client, search: Search) -> Outcome:
     handle = client.tune(
         search.workload,
         target=search.target,
-        trials=search.trials,
-        seed=search.seed,
-        strategy=search.strategy.value,
+        **search.options,
     )
     err_console.print(f"job {handle.id}", highlight=False)
     try:
@@ -163,6 +184,8 @@ def _tune_there(client: Client, search: Search) -> Outcome:
         job.num_measured,
         job.default_secs,
         job.best_secs,
+        job.best_interval,
+        job.stop_reason or "",
         best.trace,
     )
 
@@ -173,11 +196,15 @@ def _show(outcome: Outcome, text: str) -> None:
             {
                 "workload": outcome.workload,
                 "target": outcome.target,
-                "trials": str(outcome.num_measured),
+                "trials": f"{outcome.num_measured} (ended: {outcome.stop_reason})",
                 "default": secs(outcome.default_secs),
-                "best": f"{secs(outcome.best_secs)}"
+                "best": f"{secs(outcome.best_secs)}{_between(outcome.best_interval)}"
                 f" ({speed_up(outcome.default_secs, outcome.best_secs)} the default,"
                 f" {flops(to_func(text)) / outcome.best_secs / 1e9:.4g} GFLOP/s)",
             }
         )
     )
+
+
+def _between(interval: tuple[float, float] | None) -> str:
+    return "" if interval is None else f" [{secs(interval[0])} to {secs(interval[1])}]"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from sqlalchemy import ForeignKey, ForeignKeyConstraint, Integer, String
@@ -14,7 +15,11 @@ from service.store.trials import TrialRow
 
 
 class BestScheduleRow(Base):
-    """The trial to use for a workload on a target; it changes with the trial's transaction."""
+    """The trial to use for a workload on a target; it changes with the trial's transaction.
+
+    `run_secs` is what its trial measured, until a finish measures it again: then it has bounds,
+    between which it is with a confidence of 95%.
+    """
 
     __tablename__ = "best_schedules"
     __table_args__ = (
@@ -26,7 +31,18 @@ class BestScheduleRow(Base):
     job_id: Mapped[UUID]
     trial_number: Mapped[int] = mapped_column(Integer)
     run_secs: Mapped[float]
+    low_secs: Mapped[float | None]
+    high_secs: Mapped[float | None]
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The bounds of `run_secs`; none before a finish measured it."""
+        return (
+            None
+            if self.low_secs is None or self.high_secs is None
+            else (self.low_secs, self.high_secs)
+        )
 
 
 def offer(session: Session, job: JobRow, trial: TrialRow) -> None:
@@ -40,13 +56,22 @@ def offer(session: Session, job: JobRow, trial: TrialRow) -> None:
     elif row.run_secs <= trial.best_secs:
         return
     row.job_id, row.trial_number = trial.job_id, trial.number
-    row.run_secs, row.updated_at = trial.best_secs, utc_now()
+    row.run_secs, row.low_secs, row.high_secs = trial.best_secs, None, None
+    row.updated_at = utc_now()
 
 
-def find(session: Session, workload_key: str, target: str) -> tuple[TrialRow, JobRow] | None:
-    """Return the best trial of a task with its job, or none if nothing was measured."""
+class BestSchedule(NamedTuple):
+    """The best schedule of a task, the trial that found it, and the job of that trial."""
+
+    trial: TrialRow
+    job: JobRow
+    row: BestScheduleRow
+
+
+def find(session: Session, workload_key: str, target: str) -> BestSchedule | None:
+    """Return the best schedule of a task, or none if nothing was measured."""
     row = session.get(BestScheduleRow, (workload_key, target))
     if row is None:
         return None
     trial = session.get_one(TrialRow, (row.job_id, row.trial_number))
-    return trial, session.get_one(JobRow, row.job_id)
+    return BestSchedule(trial, session.get_one(JobRow, row.job_id), row)

@@ -1,7 +1,8 @@
-"""Cost models: what each job learned from its measurements, and how well it predicted."""
+"""Cost models: versions by kind of target, and how well each predicts what it has not seen."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -15,15 +16,25 @@ from sqlalchemy import (
     UniqueConstraint,
     func,
     select,
+    text,
 )
 from sqlalchemy.orm import Mapped, Session, defer, mapped_column
 
 from loopwright.models import CostModelRead
 from service.store.base import Base, UtcDateTime, utc_now
+from tuner.cost_model import stored_model
+from tuner.cost_model.cost_model import CostModelError
+from tuner.space.features import SCHEMA_VERSION
+
+_NEWEST = 4
+"""So many models are looked at for one that is whole."""
 
 
 class CostModelRow(Base):
-    """One version of the model of one kind of target."""
+    """One version of the model of one kind of target.
+
+    A model is what one job learned, or (without a job) was trained on the whole store.
+    """
 
     __tablename__ = "cost_models"
     __table_args__ = (UniqueConstraint("label", "version"), UniqueConstraint("job_id"))
@@ -31,39 +42,72 @@ class CostModelRow(Base):
     id: Mapped[int] = mapped_column(Integer, primary_key=True)
     label: Mapped[str] = mapped_column(String(255))  # the kind of target, as in `targets.label`
     version: Mapped[int] = mapped_column(Integer)
-    job_id: Mapped[UUID] = mapped_column(ForeignKey("jobs.id"))
+    job_id: Mapped[UUID | None] = mapped_column(ForeignKey("jobs.id"))
     feature_version: Mapped[int] = mapped_column(Integer)
     trained_on: Mapped[int] = mapped_column(Integer)  # how many measurements
+    num_tasks: Mapped[int] = mapped_column(Integer, server_default=text("1"))  # they are of
+    fingerprint: Mapped[str | None] = mapped_column(String(64))  # of the data
     quality: Mapped[dict[str, Any]] = mapped_column(JSON)
     blob: Mapped[bytes] = mapped_column(LargeBinary)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
-def add(
-    session: Session,
-    *,
-    label: str,
-    job_id: UUID,
-    feature_version: int,
-    trained_on: int,
-    quality: dict[str, Any],
-    blob: bytes,
-) -> None:
-    """Keep the model of a job as the next version of its kind of target."""
-    newest = select(func.max(CostModelRow.version)).where(CostModelRow.label == label)
-    session.add(
-        CostModelRow(
-            label=label,
-            version=(session.scalar(newest) or 0) + 1,
-            job_id=job_id,
-            feature_version=feature_version,
-            trained_on=trained_on,
-            quality=quality,
-            blob=blob,
-            created_at=utc_now(),
-        )
+@dataclass(frozen=True)
+class NewCostModel:
+    """A trained model as it comes in; `quality` is shown as it is."""
+
+    label: str
+    blob: bytes
+    trained_on: int
+    job_id: UUID | None = None
+    num_tasks: int = 1
+    fingerprint: str | None = None
+    quality: dict[str, Any] = field(default_factory=dict)
+
+
+def add(session: Session, model: NewCostModel) -> CostModelRow:
+    """Keep a model of this program's features as the next version of its kind of target."""
+    newest = select(func.max(CostModelRow.version)).where(CostModelRow.label == model.label)
+    row = CostModelRow(
+        label=model.label,
+        version=(session.scalar(newest) or 0) + 1,
+        job_id=model.job_id,
+        feature_version=SCHEMA_VERSION,
+        trained_on=model.trained_on,
+        num_tasks=model.num_tasks,
+        fingerprint=model.fingerprint,
+        quality=model.quality,
+        blob=model.blob,
+        created_at=utc_now(),
     )
+    session.add(row)
     session.flush()
+    return row
+
+
+def newest_usable(session: Session, label: str) -> CostModelRow | None:
+    """Return the newest model of the whole store for a kind of target that can be used here.
+
+    Models of other versions and damaged ones are passed over: a job then begins with an older
+    one, or with none.
+    """
+    rows = session.scalars(
+        select(CostModelRow)
+        .where(
+            CostModelRow.label == label,
+            CostModelRow.job_id.is_(None),
+            CostModelRow.feature_version == SCHEMA_VERSION,
+        )
+        .order_by(CostModelRow.version.desc())
+        .limit(_NEWEST)
+    )
+    for row in rows:
+        try:
+            stored_model.check(row.blob)
+        except CostModelError:
+            continue
+        return row
+    return None
 
 
 def newest_first(session: Session, *, limit: int) -> list[CostModelRead]:
@@ -74,15 +118,9 @@ def newest_first(session: Session, *, limit: int) -> list[CostModelRead]:
         .order_by(CostModelRow.id.desc())
         .limit(limit)
     )
-    return [
-        CostModelRead(
-            label=row.label,
-            version=row.version,
-            job_id=row.job_id,
-            feature_version=row.feature_version,
-            trained_on=row.trained_on,
-            quality=row.quality,
-            created_at=row.created_at,
-        )
-        for row in rows
-    ]
+    return [read(row) for row in rows]
+
+
+def read(row: CostModelRow) -> CostModelRead:
+    """Return what is known of a model as the API shows it."""
+    return CostModelRead.model_validate(row, from_attributes=True)

@@ -33,6 +33,11 @@ class Database:
         self.engine = engine
         self._writer = engine.execution_options(writes=True)
 
+    @property
+    def url(self) -> str:
+        """What `open_database` opens this database by, in any process of this host."""
+        return self.engine.url.render_as_string(hide_password=False)
+
     @contextmanager
     def read(self) -> Iterator[Session]:
         """Run a transaction that only reads: it sees one state of the database throughout."""

@@ -17,13 +17,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import ForeignKey, Index, Integer, String, Text, func, select, tuple_
+from sqlalchemy import JSON, ForeignKey, Index, Integer, String, Text, func, select, text, tuple_
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from loopwright.models import EventKind, JobRead, JobState, Strategy
 from service.errors import NotFoundError
 from service.store import events
 from service.store.base import Base, UtcDateTime, enum_column, utc_now
+from tuner.budget import StopReason
 
 
 class JobRow(Base):
@@ -42,19 +43,42 @@ class JobRow(Base):
     workload_name: Mapped[str] = mapped_column(String(255))
     target: Mapped[str] = mapped_column(ForeignKey("targets.name"))
     trials: Mapped[int] = mapped_column(Integer)  # the budget
+    seconds: Mapped[float | None]  # the budget of time
+    plateau: Mapped[int | None] = mapped_column(Integer)
     seed: Mapped[int] = mapped_column(Integer)
     strategy: Mapped[Strategy] = mapped_column(enum_column(Strategy))
+    rules: Mapped[list[str] | None] = mapped_column(JSON(none_as_null=True))
     num_measured: Mapped[int] = mapped_column(Integer, default=0)
     best_secs: Mapped[float | None]
+    best_low_secs: Mapped[float | None]
+    best_high_secs: Mapped[float | None]
     default_secs: Mapped[float | None]
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     started_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    stop_reason: Mapped[StopReason | None] = mapped_column(enum_column(StopReason))
     error: Mapped[str | None] = mapped_column(Text)
     cancel_requested: Mapped[bool] = mapped_column(default=False)
     owner: Mapped[str | None] = mapped_column(String(255))
     lease_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
     fruitless_claims: Mapped[int] = mapped_column(Integer, default=0)  # since the last trial
+    # How long owners have driven it.
+    active_secs: Mapped[float] = mapped_column(default=0.0, server_default=text("0"))
+    active_at: Mapped[datetime | None] = mapped_column(UtcDateTime)  # until when that is counted
+
+    @property
+    def best_interval(self) -> tuple[float, float] | None:
+        """Where `best_secs` is with a confidence of 95%; none before a finish measured it."""
+        if self.best_low_secs is None or self.best_high_secs is None:
+            return None
+        return self.best_low_secs, self.best_high_secs
+
+    def count_time(self) -> None:
+        """Add the time since the last count to what the job has taken."""
+        now = utc_now()
+        if self.active_at is not None:
+            self.active_secs += max(0.0, (now - self.active_at).total_seconds())
+        self.active_at = now
 
 
 @dataclass(frozen=True)
@@ -67,6 +91,9 @@ class NewJob:
     trials: int
     seed: int
     strategy: Strategy
+    seconds: float | None = None
+    plateau: int | None = None
+    rules: list[str] | None = None
 
 
 def submit(session: Session, job: NewJob) -> JobRow:
@@ -78,9 +105,13 @@ def submit(session: Session, job: NewJob) -> JobRow:
         workload_name=job.workload_name,
         target=job.target,
         trials=job.trials,
+        seconds=job.seconds,
+        plateau=job.plateau,
         seed=job.seed,
         strategy=job.strategy,
+        rules=job.rules,
         num_measured=0,
+        active_secs=0.0,
         created_at=utc_now(),
         cancel_requested=False,
         fruitless_claims=0,
@@ -142,6 +173,7 @@ def cancel(session: Session, job_id: UUID) -> JobRow:
     row = get(session, job_id, lock=True)
     if row.state is JobState.QUEUED:
         row.state, row.finished_at = JobState.CANCELLED, utc_now()
+        row.stop_reason = StopReason.CANCELLED
         record_state(session, row)
     elif row.state is JobState.RUNNING:
         row.cancel_requested = True

@@ -19,6 +19,7 @@ from service.owner import Owner
 from service.store import jobs
 from service.store.base import utc_now
 from service.store.jobs import JobRow
+from tuner.budget import StopReason
 
 LEASE_SECS = 30.0
 MAX_FRUITLESS_CLAIMS = 5
@@ -42,6 +43,7 @@ def claim(session: Session, owner: Owner, *, lease_secs: float = LEASE_SECS) -> 
         if not _is_free(row):
             continue
         if row.cancel_requested:  # its owner was gone before it looked
+            row.stop_reason = StopReason.CANCELLED
             _end(session, row, JobState.CANCELLED, None)
             continue
         if row.fruitless_claims >= MAX_FRUITLESS_CLAIMS:
@@ -58,6 +60,7 @@ def claim(session: Session, owner: Owner, *, lease_secs: float = LEASE_SECS) -> 
         row.owner = str(owner)
         row.lease_until = utc_now() + timedelta(seconds=lease_secs)
         row.started_at = row.started_at or utc_now()
+        row.active_at = utc_now()
         row.fruitless_claims += 1
         jobs.record_state(session, row, resumed=resumed)
         return row
@@ -65,7 +68,7 @@ def claim(session: Session, owner: Owner, *, lease_secs: float = LEASE_SECS) -> 
 
 
 def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
-    """Return the job, locked, if `owner` holds its lease.
+    """Return the job, locked, if `owner` holds its lease; the time until now is counted.
 
     Raises:
         LeaseLostError: If it does not.
@@ -73,6 +76,7 @@ def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
     row = jobs.get(session, job_id, lock=True)
     if row.state is not JobState.RUNNING or row.owner != owner:
         raise LeaseLostError(f"job {job_id} is {row.state}, owned by {row.owner}, not by {owner}")
+    row.count_time()
     return row
 
 
@@ -116,15 +120,23 @@ def give_up(session: Session, job_id: UUID, owner: Owner, error: str) -> int:
 
 
 def finish(
-    session: Session, job_id: UUID, owner: Owner, state: JobState, error: str | None = None
+    session: Session,
+    job_id: UUID,
+    owner: Owner,
+    state: JobState,
+    *,
+    stop_reason: StopReason,
+    error: str | None = None,
 ) -> None:
-    """End the job in a final state.
+    """End the job in a final state, its search for a reason.
 
     Raises:
         LeaseLostError: If `owner` no longer holds the lease.
     """
     assert state.is_final, state
-    _end(session, owned(session, job_id, str(owner)), state, error)
+    row = owned(session, job_id, str(owner))
+    row.stop_reason = stop_reason
+    _end(session, row, state, error)
 
 
 def _is_free(row: JobRow) -> bool:
@@ -135,11 +147,11 @@ def _is_free(row: JobRow) -> bool:
 
 def _requeue(session: Session, row: JobRow) -> None:
     row.state = JobState.QUEUED
-    row.owner = row.lease_until = None
+    row.owner = row.lease_until = row.active_at = None
     jobs.record_state(session, row)
 
 
 def _end(session: Session, row: JobRow, state: JobState, error: str | None) -> None:
     row.state, row.error, row.finished_at = state, error, utc_now()
-    row.owner = row.lease_until = None
+    row.owner = row.lease_until = row.active_at = None
     jobs.record_state(session, row)

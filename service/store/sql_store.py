@@ -72,7 +72,7 @@ class SqlStore:
         workload_key, _, target = task_key.partition("@")
         with self._database.read() as session:
             found = best_schedules.find(session, workload_key, target)
-            return None if found is None else _trial(found[0])
+            return None if found is None else _trial(found.trial)
 
     def _job(self, session: Session, job_id: UUID) -> JobRow:
         if self._owner is None:

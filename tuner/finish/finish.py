@@ -42,8 +42,13 @@ SAME = 0.01
 NUM_FINALISTS = 4
 CLOSE = 1.25
 """Who took this many times the best time, or more, is no finalist."""
+SHARE = 0.1
+"""Of the time that the trials took: a finish that took more has no further looks."""
+LEAST_SECS = 2.0
+"""So much time there is for further looks in any case."""
 MAX_SECS = 20.0
-"""After this time the round in hand is the last."""
+"""After this time even the round in hand is the last."""
+_NUM_ATTEMPTS = 3
 
 
 class Outcome(StrEnum):
@@ -107,22 +112,26 @@ def finish(
     Returns:
         What was found; None if there is nothing to measure, or `should_stop` said so meanwhile.
     """
-    final = _Final(task, choose_finalists(trials), comparer, seed)
-    if not final.alive:
-        return None
-    end = clock() + MAX_SECS
-    is_late = False
-    for num_rounds in LOOKS:
-        for _ in final.measure(num_rounds):
+    begin = clock()
+    enough_secs = max(LEAST_SECS, SHARE * sum(_secs(t.measurement) for t in trials))
+    failed: list[Finalist] = []
+    for _ in range(_NUM_ATTEMPTS):
+        known = {f.trial.number for f in failed}
+        finalists = choose_finalists([t for t in trials if t.number not in known])
+        if not finalists:
+            break
+        final = _Final(task, finalists, comparer, seed)
+        for _ in final.play(lambda: clock() - begin > enough_secs):
             if should_stop():
                 return None
-            is_late = clock() > end
-            if is_late:
+            if clock() - begin > MAX_SECS:
+                final.look()
                 break
-        final.look()
-        if is_late or final.is_decided():
-            break
-    return final.result()
+        if final.alive:
+            return final.result(failed)
+        # Each of them went wrong, which their trials did not: the next best take their places.
+        failed += final.result().finalists
+    return Finish(tuple(failed)) if failed else None
 
 
 def choose_finalists(trials: Sequence[Trial]) -> list[Trial]:
@@ -147,6 +156,14 @@ class _Final:
         self._rounds: list[list[Measurement]] = [[] for _ in trials]
         self._outcomes: dict[int, Outcome] = {}
         self.alive = list(range(len(trials)))
+
+    def play(self, is_enough: Callable[[], bool]) -> Iterator[None]:
+        """Measure until all is decided or it is enough, a round a step."""
+        for num_rounds in LOOKS:
+            yield from self.measure(num_rounds)
+            self.look()
+            if self.is_decided() or is_enough():
+                return
 
     def measure(self, num_rounds: int) -> Iterator[None]:
         """Measure those who are alive until there are `num_rounds` rounds, one a step."""
@@ -187,14 +204,15 @@ class _Final:
             )
         )
 
-    def result(self) -> Finish:
-        """Return what became of each."""
+    def result(self, others: Sequence[Finalist] = ()) -> Finish:
+        """Return what became of each, and of `others` before them."""
         if self.alive:
             leader = min(map(self._secs, self.alive))
             same = [p for p in self.alive if self._secs(p) <= (1 + SAME) * leader]
             # Of those that are tied the earliest will do, which may be the default schedule.
             self._outcomes |= dict.fromkeys(self.alive, Outcome.TIED) | {same[0]: Outcome.KEPT}
-        return Finish(tuple(map(self._finalist, range(len(self._trials)))))
+        finalists = [*others, *map(self._finalist, range(len(self._trials)))]
+        return Finish(tuple(sorted(finalists, key=lambda f: f.trial.number)))
 
     def _differences(self, one: int, other: int) -> list[float]:
         """Return how much longer `one` took than `other`, round by round, as logarithms."""
@@ -214,6 +232,10 @@ class _Final:
             return Finalist(self._trials[place], rounds, outcome, math.inf, (math.inf, math.inf))
         interval = median_interval([m.best_secs for m in rounds])
         return Finalist(self._trials[place], rounds, outcome, self._secs(place), interval)
+
+
+def _secs(measurement: Measurement) -> float:
+    return measurement.build_secs + measurement.check_secs + measurement.time_secs
 
 
 def _mixed(seed: int, done: int) -> int:

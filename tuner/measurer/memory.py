@@ -38,5 +38,15 @@ class MemoryMeasurer:
             self._rng.shuffle(order)
         for index in order.tolist():
             self.asked.append(candidates[index])
-            answer = self._cost(candidates[index])
-            yield index, answer if isinstance(answer, Measurement) else Measurement((answer,))
+            yield index, self._measured(candidates[index])
+
+    def compare(
+        self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int
+    ) -> Iterator[Sequence[Measurement]]:
+        """Yield rounds that are all the same; see `Comparer`."""
+        for _ in range(num_rounds):
+            yield [self._measured(candidate) for candidate in candidates]
+
+    def _measured(self, candidate: Candidate) -> Measurement:
+        answer = self._cost(candidate)
+        return answer if isinstance(answer, Measurement) else Measurement((answer,))

@@ -17,7 +17,7 @@ from service.coordinator import Coordinator
 from service.jobs import submit_job
 from service.owner import Owner
 from service.schedules import find_best
-from service.store import cost_models, jobs, leases, trials
+from service.store import cost_models, events, finals, jobs, leases, trials
 from service.store.cost_models import CostModelRow
 from service.store.database import Database
 from service.store.trials import TrialRow
@@ -34,9 +34,10 @@ def cost(candidate: Candidate) -> float:
     return 1.0 if candidate.sketch == DEFAULT_SKETCH else 0.1 + int(candidate.key[:4], 16) / 2**17
 
 
-def submit(database: Database, *, seed: int = 0, strategy: Strategy = Strategy.RANDOM) -> UUID:
-    workload = Workload(operator="matmul:32,32,32")
-    request = JobCreate(workload=workload, trials=TRIALS, seed=seed, strategy=strategy)
+def submit(database: Database, *, strategy: Strategy = Strategy.RANDOM, **options: Any) -> UUID:
+    """Submit a job that knows nothing of those before it."""
+    asked = {"trials": TRIALS, "warm_start": False, "strategy": strategy, **options}
+    request = JobCreate(workload=Workload(operator="matmul:32,32,32"), **asked)
     return submit_job(database, request)[0].id
 
 
@@ -63,6 +64,15 @@ class Interrupting:
         self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
     ) -> Iterator[tuple[int, Measurement]]:
         for answer in self.memory.measure(task, candidates, incumbent_secs):
+            self._seen += 1
+            if self._seen == self._at:
+                self._act()
+            yield answer
+
+    def compare(
+        self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int
+    ) -> Iterator[Sequence[Measurement]]:
+        for answer in self.memory.compare(task, candidates, num_rounds, seed):
             self._seen += 1
             if self._seen == self._at:
                 self._act()
@@ -132,6 +142,121 @@ def test_a_job_leaves_its_cost_model_and_how_well_it_predicted(database: Databas
     assert isinstance(accuracy, float)
     assert 0 <= accuracy <= 1
     assert all(XGBoostModel(base=blob).is_trained for blob in stored)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason", "num_measured"),
+    [
+        ({}, "budget", TRIALS),
+        ({"plateau": 1, "trials": 99}, "plateau", 16),
+        ({"seconds": 1e-6}, "time_budget", 1),
+        ({"rules": ["spatial_blocks"], "trials": 999}, "exhausted", None),
+    ],
+)
+def test_a_job_says_why_it_ended(
+    database: Database, options: dict[str, Any], reason: str, num_measured: int | None
+) -> None:
+    job_id = submit(database, **options)
+    Coordinator(database, MemoryMeasurer(lambda _: 0.5)).run_one()
+    job = read(database, job_id)
+    assert (job.state, job.stop_reason) == (JobState.SUCCEEDED, reason)
+    assert num_measured in (None, job.num_measured)
+
+
+def test_seconds_count_while_a_job_is_driven_and_go_on_after_a_stop(database: Database) -> None:
+    job_id = submit(database, seconds=600.0)
+    first = Coordinator(database, Interrupting(3, lambda: first.stop(0.0)))
+    first.run_one()
+    with database.write() as session:
+        row = jobs.get(session, job_id)
+        assert 0 < row.active_secs < 600
+        assert row.active_at is None, "the clock stands still while nobody drives it"
+        row.active_secs = 600.0
+    Coordinator(database, MemoryMeasurer(cost)).run_one()
+    job = read(database, job_id)
+    assert (job.stop_reason, job.num_measured) == ("time_budget", 3)
+
+
+class Retimed(MemoryMeasurer):
+    """Times candidates anew when they are compared: those that were fast are slow."""
+
+    def compare(
+        self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int
+    ) -> Iterator[Sequence[Measurement]]:
+        for number in range(num_rounds):
+            secs = [0.3 - cost(c) + 1e-6 * number for c in candidates]
+            yield [Measurement((s, s), worker=f"w{number % 2}", toolchain="t") for s in secs]
+
+
+def test_the_best_is_what_the_finish_says(database: Database) -> None:
+    job_id = submit(database)
+    Coordinator(database, Retimed(cost)).run_one()
+    job = read(database, job_id)
+    with database.read() as session:
+        kept, *others = sorted(finals.of_job(session, job_id), key=lambda row: row.outcome)
+        last = events.after(session, job_id, 0)[-2:]
+    assert kept.outcome == "kept"
+    assert {row.outcome for row in others} == {"slower"}
+    assert (job.best_secs, job.best_interval) == (kept.run_secs, (kept.low_secs, kept.high_secs))
+    assert kept.run_secs == min(row.run_secs for row in (kept, *others) if row.run_secs)
+    assert (len(kept.rounds), kept.workers, kept.toolchain) == (10, ["w0", "w1"], "t")
+    assert [event.kind for event in last] == ["finish", "state"]
+    assert last[0].payload["number"] == kept.number
+    best = find_best(database, job.workload_key, job.target)
+    assert (best.trial_number, best.run_secs, best.interval) == (
+        kept.number,
+        kept.run_secs,
+        job.best_interval,
+    )
+
+
+class Lucky(MemoryMeasurer):
+    """Times candidates well at first, and soberly when they are compared."""
+
+    def compare(
+        self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int
+    ) -> Iterator[Sequence[Measurement]]:
+        for measured in super().compare(task, candidates, num_rounds, seed):
+            yield [Measurement((2.1 * m.best_secs,)) for m in measured]
+
+
+def test_the_best_of_several_jobs_is_the_one_that_was_measured_best_in_the_end(
+    database: Database,
+) -> None:
+    for _ in range(2):
+        submit(database)
+    Coordinator(database, MemoryMeasurer(cost)).run_one()
+    Coordinator(database, Lucky(lambda c: cost(c) / 2)).run_one()
+    with database.read() as session:
+        second, first = jobs.page(session, limit=2)
+        best = find_best(database, first.workload_key, first.target)
+    assert second.best_secs is not None
+    assert first.best_secs is not None
+    assert second.best_secs > first.best_secs
+    assert (best.job_id, best.run_secs) == (first.id, first.best_secs)
+
+
+def test_a_finish_that_breaks_leaves_the_job_its_result(database: Database) -> None:
+    job_id = submit(database)
+
+    def break_it() -> None:
+        raise ConnectionError("the workers are gone")
+
+    Coordinator(database, Interrupting(TRIALS + 3, break_it)).run_one()
+    job = read(database, job_id)
+    assert (job.state, job.num_measured, job.best_interval) == (JobState.SUCCEEDED, TRIALS, None)
+
+
+def test_a_job_that_is_stopped_in_its_finish_goes_on_there(database: Database) -> None:
+    job_id = submit(database)
+    first = Coordinator(database, Interrupting(TRIALS + 3, lambda: first.stop(0.0)))
+    first.run_one()
+    assert read(database, job_id).state is JobState.QUEUED
+    measurer = MemoryMeasurer(cost)
+    Coordinator(database, measurer).run_one()
+    job = read(database, job_id)
+    assert (job.state, measurer.asked) == (JobState.SUCCEEDED, [])
+    assert job.best_interval is not None
 
 
 def test_a_coordinator_that_stops_puts_its_job_back(database: Database) -> None:
@@ -209,6 +334,7 @@ def test_a_cancelled_job_keeps_its_trials(database: Database) -> None:
     Coordinator(database, Interrupting(3, cancel)).run_one()
     job = read(database, job_id)
     assert (job.state, job.num_measured) == (JobState.CANCELLED, 3)
+    assert job.stop_reason == "cancelled"
     assert job.finished_at is not None
 
 
@@ -226,6 +352,11 @@ class Stuck:
         self.begun.set()
         assert self.interrupted.wait(30)
         raise ConnectionError("the workers were ended")
+
+    def compare(
+        self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int
+    ) -> Iterator[Sequence[Measurement]]:
+        raise AssertionError("it never comes to that")
 
 
 def test_a_cancelled_job_does_not_wait_for_a_candidate_that_takes_long(database: Database) -> None:

@@ -10,6 +10,7 @@ import pytest
 import loopwright as lw
 from compiler.runtime.measurement import ErrorKind, Measurement
 from loopwright import tuning
+from workers.compare import CompareRequest
 from workers.request import Limits, MeasureRequest
 
 OPERATOR = "matmul:16,16,16"
@@ -41,6 +42,10 @@ class AnsweringRunner:
             yield index, self.first if is_first else self.others
         self.num_asked += len(request.traces)
 
+    def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
+        for _ in range(request.num_rounds):
+            yield [self.others] * len(request.traces)
+
 
 def test_tuning_measures_for_real_and_finds_a_right_kernel() -> None:
     seen: list[int] = []
@@ -49,7 +54,12 @@ def test_tuning_measures_for_real_and_finds_a_right_kernel() -> None:
     )
     assert sorted(seen) == [trial.number for trial in result.trials] == [0, 1, 2, 3, 4]
     assert result.default.trace.instructions == ()
-    assert result.best.run_secs == min(trial.run_secs for trial in result.trials)
+    assert result.stop_reason == "budget"
+    assert result.best.interval is not None
+    low, high = result.best.interval
+    assert 0 < low <= result.best.run_secs <= high
+    assert result.best.final is not None
+    assert result.best.final.outcome == "kept"
     a = np.arange(256, dtype="float32").reshape(16, 16)
     c = np.empty_like(a)
     result.build()(a, a, c)
@@ -63,6 +73,39 @@ def test_trials_come_in_order_and_the_earliest_of_equals_wins(
     result = lw.tune(OPERATOR, trials=20)
     assert [trial.number for trial in result.trials] == list(range(20))
     assert (result.default.run_secs, result.best.run_secs, result.best.number) == (2.0, 1.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason", "num_trials"),
+    [
+        ({"seconds": 1e-9}, "time_budget", 16),  # the default comes last
+        ({"plateau": 16}, "plateau", 32),
+        ({"should_stop": lambda: True}, "cancelled", 0),
+        ({"rules": ["spatial_blocks"]}, "exhausted", None),
+    ],
+)
+def test_a_result_says_why_the_search_ended(
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, object],
+    reason: str,
+    num_trials: int | None,
+) -> None:
+    monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
+    if num_trials == 0:
+        with pytest.raises(LookupError, match="stopped before anything was measured"):
+            lw.tune(OPERATOR, trials=99, **options)  # type: ignore[arg-type]
+        return
+    result = lw.tune(OPERATOR, trials=99, **options)  # type: ignore[arg-type]
+    assert result.stop_reason == reason
+    assert num_trials in (None, len(result.trials))
+
+
+def test_a_search_that_is_stopped_keeps_its_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
+    seen: list[tuning.Trial] = []
+    result = lw.tune(OPERATOR, on_trial=seen.append, should_stop=lambda: len(seen) == 5)
+    assert result.stop_reason == "cancelled"
+    assert (len(result.trials), result.best.run_secs, result.best.interval) == (5, 1.0, None)
 
 
 def test_without_one_right_trial_tuning_fails_with_the_reason(
@@ -84,6 +127,9 @@ def test_without_one_right_trial_tuning_fails_with_the_reason(
         (OPERATOR, {"target": "abacus"}, lw.TargetError),
         (OPERATOR, {"trials": 0}, ValueError),
         (OPERATOR, {"strategy": "luck"}, ValueError),
+        (OPERATOR, {"rules": ["luck"]}, ValueError),
+        (OPERATOR, {"seconds": 0.0}, ValueError),
+        (OPERATOR, {"plateau": 0}, ValueError),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_anything_runs(

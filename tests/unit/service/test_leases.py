@@ -13,6 +13,7 @@ from service.store import events, jobs, leases
 from service.store.database import Database
 from service.store.jobs import JobRow
 from tests.service_fixtures import add_job
+from tuner.budget import StopReason
 
 ME = Owner.here()
 OTHER = Owner.here()  # another coordinator, alive
@@ -105,7 +106,7 @@ def test_the_former_owner_can_do_nothing(database: Database) -> None:
     with pytest.raises(LeaseLostError), database.write() as session:
         leases.release(session, job_id, DEAD)
     with pytest.raises(LeaseLostError), database.write() as session:
-        leases.finish(session, job_id, DEAD, JobState.SUCCEEDED)
+        leases.finish(session, job_id, DEAD, JobState.SUCCEEDED, stop_reason=StopReason.BUDGET)
     assert state_of(database, job_id) is JobState.RUNNING
 
 
@@ -174,7 +175,7 @@ def test_cancelling_a_job_that_ended_changes_nothing(database: Database) -> None
     job_id = add_job(database)
     claimed(database, ME)
     with database.write() as session:
-        leases.finish(session, job_id, ME, JobState.SUCCEEDED)
+        leases.finish(session, job_id, ME, JobState.SUCCEEDED, stop_reason=StopReason.BUDGET)
     with database.write() as session:
         assert jobs.cancel(session, job_id).state is JobState.SUCCEEDED
 
@@ -188,7 +189,9 @@ def test_every_change_of_state_is_an_event(database: Database) -> None:
     job_id = add_job(database)
     claimed(database, ME)
     with database.write() as session:
-        leases.finish(session, job_id, ME, JobState.FAILED, "why")
+        leases.finish(
+            session, job_id, ME, JobState.FAILED, stop_reason=StopReason.BUDGET, error="why"
+        )
     with database.read() as session:
         seen = events.after(session, job_id, 0)
     assert [event.payload["state"] for event in seen] == ["queued", "running", "failed"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from compiler.target import Target
 from tuner.candidate import Candidate
 from tuner.finish.finish import (
     CLOSE,
+    LEAST_SECS,
     LOOKS,
     MAX_SECS,
     NUM_FINALISTS,
@@ -164,6 +166,16 @@ def test_a_finalist_that_goes_wrong_is_never_kept() -> None:
     assert found.finalists[1].run_secs == math.inf
 
 
+def test_where_all_finalists_go_wrong_the_next_best_take_their_places() -> None:
+    crash = Measurement(error=ErrorKind.CRASH)
+    trials = [trial(0, 10.0), *(trial(n, 1.0) for n in range(1, 1 + NUM_FINALISTS))]
+    comparer = Fixed(lambda name, _: 10.0 if name == "sketch 0" else crash)
+    found = finish(TASK, trials, comparer)
+    assert found is not None
+    outcomes = [f.outcome for f in found.finalists]
+    assert outcomes == [Outcome.KEPT, *[Outcome.FAILED] * NUM_FINALISTS]
+
+
 def test_where_all_go_wrong_nothing_is_kept() -> None:
     crash = Measurement(error=ErrorKind.CRASH)
     found = finish(TASK, [trial(0), trial(1)], Fixed(lambda *_: crash))
@@ -193,19 +205,26 @@ def test_a_finish_that_is_stopped_finds_nothing() -> None:
     assert machine.num_rounds == 4
 
 
-def test_a_finish_of_long_runs_ends_in_time_and_with_what_it_has() -> None:
-    machine = Machine([1.0, 3.0])
-    found = finish(
-        TASK,
-        [trial(0), trial(1)],
-        machine,
-        clock=lambda: machine.num_rounds * MAX_SECS / 3,
-    )
+@pytest.mark.parametrize(
+    ("round_secs", "trial_secs", "num_rounds"),
+    [
+        (MAX_SECS / 3, 0.0, 4),  # it stops amid the first look
+        (LEAST_SECS / 8, 0.0, LOOKS[0]),  # there is time for one look
+        (LEAST_SECS / 14, 0.0, LOOKS[1]),
+        (LEAST_SECS / 14, 50 * LEAST_SECS, LOOKS[-1]),  # the trials took long, too
+    ],
+)
+def test_a_finish_takes_no_longer_than_it_is_worth(
+    round_secs: float, trial_secs: float, num_rounds: int
+) -> None:
+    machine = Machine([1.0, 1.0])
+    trials = [
+        replace(trial(n), measurement=Measurement((1.0,), build_secs=trial_secs)) for n in range(2)
+    ]
+    found = finish(TASK, trials, machine, clock=lambda: machine.num_rounds * round_secs)
     assert found is not None
-    assert machine.num_rounds == 4
-    assert found.is_tied, "four rounds are no evidence"
-    assert found.kept is not None
-    assert found.kept.trial.number == 0
+    assert machine.num_rounds == num_rounds
+    assert found.is_tied
 
 
 def test_the_same_seed_asks_for_the_same_rounds() -> None:

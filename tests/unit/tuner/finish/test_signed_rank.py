@@ -40,10 +40,13 @@ def test_no_differences_say_nothing() -> None:
     assert p_slower([0.0] * 12) == 1.0
 
 
-@given(st.lists(st.floats(-4, 4), min_size=8, max_size=14, unique=True), st.floats(-1, 1))
+@given(
+    st.lists(st.integers(-4000, 4000), min_size=8, max_size=14, unique=True), st.integers(-999, 999)
+)
 def test_the_interval_holds_the_shifts_that_the_test_does_not_reject(
-    differences: list[float], shift: float
+    thousandths: list[int], thousandth: int
 ) -> None:
+    differences, shift = [n / 1000 for n in thousandths], thousandth / 1000
     low, high = shift_interval(differences, 0.05)
     means = [(a + b) / 2 for a, b in combinations(differences, 2)] + differences
     if min(abs(shift - mean) for mean in means) < 1e-6:

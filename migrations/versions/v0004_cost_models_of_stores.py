@@ -1,0 +1,61 @@
+"""Cost models may be of the whole store: no job then, but tasks and a fingerprint of the data."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0004"
+down_revision = "0003"
+branch_labels = None
+depends_on = None
+
+_KEPT = "id, label, version, job_id, feature_version, trained_on, quality, blob, created_at"
+
+
+def upgrade() -> None:
+    """Make the table anew with the rows that are there: SQLite cannot relax a column in place."""
+    _replace(
+        is_nullable=True,
+        added=(
+            sa.Column("num_tasks", sa.Integer(), nullable=False, server_default=sa.text("1")),
+            sa.Column("fingerprint", sa.String(64)),
+        ),
+        kept="SELECT " + _KEPT + " FROM cost_models",
+    )
+
+
+def downgrade() -> None:
+    """Go back, without the models that belong to no job."""
+    _replace(
+        is_nullable=False,
+        added=(),
+        kept="SELECT " + _KEPT + " FROM cost_models WHERE job_id IS NOT NULL",
+    )
+
+
+def _replace(
+    *, is_nullable: bool, added: tuple[sa.Column[int] | sa.Column[str], ...], kept: str
+) -> None:
+    # A job that began with a model goes on without: the model is in its trials by now.
+    op.execute("UPDATE warm_starts SET cost_model_id = NULL")
+    op.create_table(
+        "cost_models_new",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("label", sa.String(255), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
+        sa.Column("job_id", sa.Uuid(), nullable=is_nullable),
+        sa.Column("feature_version", sa.Integer(), nullable=False),
+        sa.Column("trained_on", sa.Integer(), nullable=False),
+        sa.Column("quality", sa.JSON(), nullable=False),
+        sa.Column("blob", sa.LargeBinary(), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        *added,
+        sa.PrimaryKeyConstraint("id", name="pk_cost_models"),
+        sa.ForeignKeyConstraint(["job_id"], ["jobs.id"], name="fk_cost_models_job_id_jobs"),
+        sa.UniqueConstraint("job_id", name="uq_cost_models_job_id"),
+        sa.UniqueConstraint("label", "version", name="uq_cost_models_label_version"),
+    )
+    op.execute(f"INSERT INTO cost_models_new ({_KEPT}) {kept}")
+    op.drop_table("cost_models")
+    op.rename_table("cost_models_new", "cost_models")

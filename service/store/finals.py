@@ -1,0 +1,121 @@
+"""Finals: what the finish of a job measured of its best trials, side by side."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import JSON, ForeignKeyConstraint, Integer, String, Text, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from compiler.runtime.measurement import ErrorKind
+from loopwright.models import EventKind
+from service.store import events
+from service.store.base import Base, UtcDateTime, enum_column, utc_now
+from service.store.best_schedules import BestScheduleRow
+from service.store.jobs import JobRow
+from tuner.finish.finish import Finalist, Finish, Outcome
+
+
+class FinalRow(Base):
+    """A trial that was measured again; `rounds` has the samples of each round in seconds.
+
+    The seconds and their interval are none for a finalist that failed, which has an error.
+    """
+
+    __tablename__ = "finals"
+    __table_args__ = (
+        ForeignKeyConstraint(["job_id", "number"], ["trials.job_id", "trials.number"]),
+    )
+
+    job_id: Mapped[UUID] = mapped_column(primary_key=True)
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    outcome: Mapped[Outcome] = mapped_column(enum_column(Outcome))
+    run_secs: Mapped[float | None]
+    low_secs: Mapped[float | None]
+    high_secs: Mapped[float | None]
+    rounds: Mapped[list[list[float]]] = mapped_column(JSON)
+    error: Mapped[ErrorKind | None] = mapped_column(enum_column(ErrorKind))
+    message: Mapped[str] = mapped_column(Text)
+    workers: Mapped[list[str]] = mapped_column(JSON)
+    toolchain: Mapped[str] = mapped_column(String(255))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+def keep(session: Session, job: JobRow, finish: Finish) -> None:
+    """Keep a finish: what was measured, the job's best, and the best schedule of its task."""
+    for finalist in finish.finalists:
+        session.add(_row(job.id, finalist))
+    session.flush()
+    payload: dict[str, Any] = {"is_tied": finish.is_tied, "number": None}
+    if (kept := finish.kept) is not None:
+        job.best_secs = kept.run_secs
+        job.best_low_secs, job.best_high_secs = kept.interval
+        payload |= {
+            "number": kept.trial.number,
+            "best_secs": kept.run_secs,
+            "best_interval": list(kept.interval),
+        }
+    _settle(session, job)
+    events.append(session, job.id, EventKind.FINISH, payload)
+
+
+def of_job(session: Session, job_id: UUID) -> list[FinalRow]:
+    """Return the finalists of a job by their trials' numbers."""
+    query = select(FinalRow).where(FinalRow.job_id == job_id).order_by(FinalRow.number)
+    return list(session.scalars(query))
+
+
+def _settle(session: Session, job: JobRow) -> None:
+    """Make the fastest finalist that any job of the task kept the best schedule of the task.
+
+    What a single timing said gives way, unless another job did it: its finish is still to come, or
+    never will.
+    """
+    final = _best_of_task(session, job)
+    if final is None or final.run_secs is None:
+        return
+    best = session.get_one(BestScheduleRow, (job.workload_key, job.target), with_for_update=True)
+    if best.job_id != job.id and best.run_secs <= final.run_secs:
+        return
+    best.job_id, best.trial_number = final.job_id, final.number
+    best.run_secs, best.low_secs, best.high_secs = final.run_secs, final.low_secs, final.high_secs
+    best.updated_at = utc_now()
+
+
+def _best_of_task(session: Session, job: JobRow) -> FinalRow | None:
+    """Return the fastest finalist that any job of the task kept."""
+    query = (
+        select(FinalRow)
+        .join(JobRow, JobRow.id == FinalRow.job_id)
+        .where(
+            JobRow.workload_key == job.workload_key,
+            JobRow.target == job.target,
+            FinalRow.outcome == Outcome.KEPT,
+        )
+        .order_by(FinalRow.run_secs, FinalRow.created_at)
+        .limit(1)
+    )
+    return session.scalars(query).first()
+
+
+def _row(job_id: UUID, finalist: Finalist) -> FinalRow:
+    last = finalist.rounds[-1]
+    has_run = math.isfinite(finalist.run_secs)
+    low, high = finalist.interval
+    return FinalRow(
+        job_id=job_id,
+        number=finalist.trial.number,
+        outcome=finalist.outcome,
+        run_secs=finalist.run_secs if has_run else None,
+        low_secs=low if has_run else None,
+        high_secs=high if has_run else None,
+        rounds=[list(m.run_secs) for m in finalist.rounds if m.ok],
+        error=last.error,
+        message=last.message.replace("\0", "\\0"),
+        workers=sorted({m.worker for m in finalist.rounds}),
+        toolchain=last.toolchain,
+        created_at=utc_now(),
+    )

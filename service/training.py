@@ -1,0 +1,182 @@
+"""Train a cost model on all that the store holds, for one kind of target.
+
+One model serves all kinds: what was measured on others is told too, and counts less
+(`tuner.cost_model.weights`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from compiler.driver import toolchain
+from compiler.schedule.error import TraceError
+from compiler.schedule.trace import Trace
+from compiler.script.error import ScriptError
+from compiler.script.parser import parse
+from compiler.target import Target, TargetError
+from service.store import cost_models
+from service.store.base import utc_now
+from service.store.cost_models import CostModelRow, NewCostModel
+from service.store.database import Database
+from service.store.jobs import JobRow
+from service.store.targets import TargetRow
+from service.store.trials import TrialRow
+from service.store.workloads import WorkloadRow
+from tuner.candidate import Candidate
+from tuner.cost_model.quality import pairwise_accuracy
+from tuner.cost_model.training import Measured, MeasuredTask, Trained, train
+from tuner.cost_model.weights import weight
+from tuner.space.features import SCHEMA_VERSION
+from tuner.task import Task
+from tuner.tune import TuneResult
+
+MAX_TRIALS = 20_000
+"""The newest in the store are trained on: each takes about a millisecond to read."""
+
+
+@dataclass(frozen=True)
+class _Key:
+    """A task by what the store knows it by."""
+
+    workload_key: str
+    target: str
+
+
+def train_on_store(
+    session: Session, label: str, *, on_progress: Callable[[str], None] = lambda _: None
+) -> Trained:
+    """Train a model for a kind of target, such as `cpu/znver3`, on the measurements of all.
+
+    Raises:
+        CostModelError: If there is nothing to train on.
+    """
+    tasks, num_unread = _tasks(session, label)
+    trained = train(tasks, on_progress=on_progress)
+    return replace(trained, num_skipped=trained.num_skipped + num_unread)
+
+
+def keep_of_job(session: Session, job: JobRow, result: TuneResult) -> None:
+    """Keep what a job's cost model learned, and how well it predicted what it had not seen."""
+    if result.cost_model is None:
+        return
+    model = NewCostModel(
+        label=Target(job.target).label,
+        job_id=job.id,
+        blob=result.cost_model,
+        trained_on=len(result.trials),
+        quality={"pairwise_accuracy": pairwise_accuracy(result.trials)},
+    )
+    cost_models.add(session, model)
+
+
+def keep(database: Database, label: str, trained: Trained) -> CostModelRow:
+    """Keep a model of the whole store as the next version of its kind of target."""
+    model = NewCostModel(
+        label=label,
+        blob=trained.model,
+        trained_on=trained.num_samples,
+        num_tasks=trained.num_tasks,
+        fingerprint=trained.fingerprint,
+        quality=quality_of(trained),
+    )
+    with database.write() as session:
+        return cost_models.add(session, model)
+
+
+def quality_of(trained: Trained) -> dict[str, Any]:
+    """Return the quality on held-out tasks: the mean, over how many tasks, and by task."""
+    judged = {key: q for key, q in trained.by_task.items() if q is not None}
+    mean = trained.quality
+    return {
+        **({} if mean is None else mean.to_json()),
+        "held_out_tasks": len(judged),
+        "skipped": trained.num_skipped,
+        "by_task": {key: q.to_json() for key, q in judged.items()},
+    }
+
+
+def num_new_trials(session: Session, label: str) -> int:
+    """Return how many trials of a kind of target came after its newest model of the store.
+
+    A model of other features is none.
+    """
+    since = select(func.max(CostModelRow.created_at)).where(
+        CostModelRow.label == label,
+        CostModelRow.job_id.is_(None),
+        CostModelRow.feature_version == SCHEMA_VERSION,
+    )
+    newest = session.scalar(since)
+    query = (
+        select(func.count())
+        .select_from(TrialRow)
+        .join(JobRow, JobRow.id == TrialRow.job_id)
+        .join(TargetRow, TargetRow.name == JobRow.target)
+        .where(TargetRow.label == label)
+    )
+    if newest is not None:
+        query = query.where(TrialRow.created_at > newest)
+    return session.scalar(query) or 0
+
+
+def _tasks(session: Session, label: str) -> tuple[list[MeasuredTask], int]:
+    """Return the newest trials of the store by task, and how many this version cannot read.
+
+    The order is set by the data alone.
+    """
+    rows = session.execute(
+        select(TrialRow, JobRow.workload_key, JobRow.target)
+        .join(JobRow, JobRow.id == TrialRow.job_id)
+        .order_by(TrialRow.created_at.desc(), TrialRow.job_id, TrialRow.number)
+        .limit(MAX_TRIALS)
+    ).all()
+    ordered = sorted(rows, key=lambda row: (row[1], row[2]))
+    found = []
+    num_unread = 0
+    for key, group in groupby(ordered, key=lambda row: _Key(row[1], row[2])):
+        trials = _newest([row[0] for row in group])
+        task = _task(session, key)
+        measured = [] if task is None else _measured(trials, task.target.label == label)
+        num_unread += len(trials) - len(measured)
+        if task is not None:
+            found.append(MeasuredTask(task, measured))
+    return found, num_unread
+
+
+def _task(session: Session, key: _Key) -> Task | None:
+    """Return a task; None if this version no longer knows its program or its target."""
+    try:
+        return Task(
+            parse(session.get_one(WorkloadRow, key.workload_key).script), Target(key.target)
+        )
+    except (ScriptError, TargetError):
+        return None
+
+
+def _newest(trials: list[TrialRow]) -> list[TrialRow]:
+    """Return the first trial of each candidate."""
+    return list({trial.candidate_key: trial for trial in reversed(trials)}.values())[::-1]
+
+
+def _measured(trials: list[TrialRow], is_same_target: bool) -> list[Measured]:
+    """Return the trials whose traces can be read, with their weights."""
+    now, made_by = utc_now(), toolchain()
+    found = []
+    for trial in trials:
+        try:
+            candidate = Candidate(trial.sketch, Trace.from_json(trial.trace))
+        except TraceError:
+            continue  # of a version with other primitives
+        counts = weight(
+            now - trial.created_at,
+            is_same_target=is_same_target,
+            is_same_toolchain=trial.toolchain == made_by,
+        )
+        secs = trial.best_secs if trial.best_secs is not None else float("inf")
+        found.append(Measured(candidate, secs, counts))
+    return found
