@@ -7,7 +7,9 @@ with nothing between them, it does not matter which of them turns once:
         for i1 in range(4):  is      for i1 in range(1):
 
 Such runs of loops are zones. Which of them a sketch has is found once, in its program; what a batch
-of decisions makes of them are shifts in tables.
+of decisions makes of them are shifts in tables. The decisions with loops as far inside as they go
+stand for all of them: a loop that turns once inside of a sum hides it from passes that keep sums in
+registers.
 """
 
 from __future__ import annotations
@@ -176,8 +178,8 @@ def canonical(
 ) -> Ints:
     """Return, for each row of choices, the one that stands for all rows of its program.
 
-    That is the one whose loops are as far outside as they go, if it is in the tables: a tile with
-    very many options has a sample of them.
+    That is the one whose loops are as far inside as they go, if it is in the tables: a tile with
+    very many options has a sample of them, and parts have limits.
 
     Args:
         values: What `Sketch.values` gives for the choices.
@@ -198,25 +200,26 @@ def canonical(
 
 
 def _shift(zone: Zone, values: Ints) -> None:
-    """Move each loop of a zone to the outermost place that it may have, in place.
+    """Move each loop of a zone to the innermost place that it may have, in place.
 
     A place may be taken by loops over the same axis, in their order.
     """
-    old = np.stack([slot.extents(values) for slot in zone], axis=1)
+    slots = zone[::-1]
+    old = np.stack([slot.extents(values) for slot in slots], axis=1)
     new = np.ones_like(old)
     free = np.zeros(len(values), np.int64)
     rows = np.arange(len(values))
-    for position, slot in enumerate(zone):
+    for position, slot in enumerate(slots):
         places = [
             p
-            for p, other in enumerate(zone)
+            for p, other in enumerate(slots)
             if p == position or (slot.knob is not None and other.knob == slot.knob)
         ]
         turns = old[:, position] > 1
-        # The first of the places that is not before what was placed last.
+        # The first of the places, from the inside, that is not before what was placed last.
         at = np.array(places)[np.searchsorted(places, free).clip(max=len(places) - 1)]
         new[rows[turns], at[turns]] = old[turns, position]
         free = np.where(turns, at + 1, free)
-    for position, slot in enumerate(zone):
+    for position, slot in enumerate(slots):
         if slot.knob is not None and slot.column is not None:
             values[:, slot.column] = new[:, position]
