@@ -13,14 +13,17 @@ from compiler.schedule.trace import Trace
 from compiler.script.parser import parse
 from compiler.target import Target
 from service.owner import Owner
-from service.store import leases, relatives, warm_starts
+from service.store import cost_models, leases, relatives, warm_starts
+from service.store.cost_models import CostModelRow
 from service.store.database import Database
 from service.store.jobs import JobRow
 from service.store.relatives import TunedTask
 from service.store.trials import TrialRow
-from service.store.warm_starts import WarmCandidateRow
+from service.store.warm_starts import WarmCandidateRow, WarmStartRow
 from service.store.workloads import WorkloadRow
 from tuner.candidate import Candidate
+from tuner.cost_model import stored_model
+from tuner.cost_model.cost_model import CostModelError
 from tuner.relatives.begin import BEST_OF_EACH, NUM_RELATIVES, Refitted, Relative, refitted
 from tuner.relatives.shape import Shape, distance, shape_from_json, shape_of, target_distance
 from tuner.task import Task
@@ -55,17 +58,22 @@ def begin(
         LeaseLostError: If the job begins, and `owner` no longer holds its lease.
     """
     with database.read() as session:
-        if warm_starts.find(session, job.id) is not None:
-            return _kept(session, job.id)
+        kept = warm_starts.find(session, job.id)
+        if kept is not None:
+            return _kept(session, kept)
         if job.num_measured:
             return COLD  # begun by a version that knew no warm starts
         near = nearest(session, shape_of(task.func), task.target)
+        model = cost_models.newest_usable(session, task.target.label)
     fits = refitted(task, [n.relative for n in near], rules=rules)
     rows = [_row(job.id, position, fit, near[fit.relative]) for position, fit in enumerate(fits)]
     with database.write() as session:
         leases.owned(session, job.id, str(owner))
-        warm_starts.keep(session, job.id, candidates=rows)
-        return _kept(session, job.id)
+        model_id = None if model is None else model.id
+        return _kept(
+            session,
+            warm_starts.keep(session, job.id, cost_model_id=model_id, candidates=rows),
+        )
 
 
 def nearest(
@@ -104,9 +112,22 @@ def _row(job_id: UUID, position: int, fit: Refitted, near: Neighbour) -> WarmCan
     )
 
 
-def _kept(session: Session, job_id: UUID) -> WarmStart:
-    rows = warm_starts.candidates(session, job_id)
-    return WarmStart(candidates=tuple(_candidate(row.sketch, row.trace) for row in rows))
+def _kept(session: Session, kept: WarmStartRow) -> WarmStart:
+    rows = warm_starts.candidates(session, kept.job_id)
+    candidates = tuple(_candidate(row.sketch, row.trace) for row in rows)
+    return WarmStart(_model(session, kept.cost_model_id), candidates)
+
+
+def _model(session: Session, model_id: int | None) -> bytes | None:
+    """Return a model that can be used: one of another version is as good as none."""
+    if model_id is None:
+        return None
+    blob = session.get_one(CostModelRow, model_id).blob
+    try:
+        stored_model.check(blob)
+    except CostModelError:
+        return None
+    return blob
 
 
 def _candidate(sketch: str, trace: dict[str, Any]) -> Candidate:

@@ -83,12 +83,14 @@ def keep(
     *,
     cost_model_id: int | None = None,
     candidates: Sequence[WarmCandidateRow] = (),
-) -> None:
+) -> WarmStartRow:
     """Note what a job begins with; by default nothing."""
-    session.add(WarmStartRow(job_id=job_id, cost_model_id=cost_model_id, created_at=utc_now()))
+    row = WarmStartRow(job_id=job_id, cost_model_id=cost_model_id, created_at=utc_now())
+    session.add(row)
     session.flush()
     session.add_all(candidates)
     session.flush()
+    return row
 
 
 def outcomes(session: Session, label: str, operator_key: str | None = None) -> list[Outcome]:

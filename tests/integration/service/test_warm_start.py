@@ -9,16 +9,19 @@ import pytest
 from compiler.runtime.measurement import ErrorKind, Measurement
 from service.errors import LeaseLostError
 from service.owner import Owner
-from service.store import warm_starts
+from service.store import cost_models, warm_starts
 from service.store.best_schedules import BestScheduleRow
+from service.store.cost_models import CostModelRow, NewCostModel
 from service.store.database import Database
 from service.store.jobs import JobRow
 from service.store.relatives import best_trials
 from service.store.sql_store import SqlStore
 from service.warm_start import begin
-from tests.integration.service.tuned import OWNER, SPEC, claimed, task_of, tuned
+from tests.integration.service.tuned import OWNER, SPEC, claimed, some_candidates, task_of, tuned
 from tuner.candidate import default_candidate
+from tuner.cost_model.training import Measured, MeasuredTask
 from tuner.relatives.begin import BEST_OF_EACH
+from tuner.relatives.earlier import warm_start_of
 from tuner.space.generate import design_space
 from tuner.trial import Trial
 from tuner.warm_start import COLD
@@ -68,6 +71,33 @@ def test_a_resumed_job_begins_with_the_same(database: Database, relatives: dict[
     tuned(database, "matmul:96,96,95")
     assert begin(database, OWNER, job, task) == first
     assert begin(database, OWNER, claimed(database), task) != first
+
+
+def test_the_newest_model_of_the_store_is_begun_with(
+    database: Database, relatives: dict[str, UUID]
+) -> None:
+    task = task_of(SPEC)
+    known = MeasuredTask(
+        task, [Measured(c, 1.0 + n) for n, c in enumerate(some_candidates(design_space(task), 8))]
+    )
+    blob = warm_start_of(task, [known]).cost_model
+    assert blob is not None
+    with database.write() as session:
+        new = NewCostModel(task.target.label, blob, trained_on=8)
+        model_id = cost_models.add(session, new).id
+    job = claimed(database)
+    assert begin(database, OWNER, job, task).cost_model == blob
+    with database.write() as session:
+        cost_models.add(session, NewCostModel(task.target.label, blob, trained_on=9))
+    with database.read() as session:
+        kept = warm_starts.find(session, job.id)
+        assert kept is not None
+        assert kept.cost_model_id == model_id
+    assert begin(database, OWNER, job, task).cost_model == blob
+    with database.write() as session:
+        session.get_one(CostModelRow, model_id).blob = b"of a version that is no longer read"
+    resumed = begin(database, OWNER, job, task)
+    assert (resumed.cost_model, bool(resumed.candidates)) == (None, True)
 
 
 def test_without_relatives_a_job_begins_with_nothing(database: Database) -> None:
