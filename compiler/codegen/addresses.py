@@ -70,6 +70,7 @@ class AddressEmitter(InstructionEmitter, ABC):
         self.extents: dict[Var, int] = {}
         self.storage: dict[Buffer, Value] = {}
         self.places: dict[str, int] = {}  # of pointers: the element, where it is always the same
+        self._pointers: dict[object, Value] = {}
         self._forms: dict[tuple[int, Buffer], tuple[_Form | None, object]] = {}
 
     def address(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Address:
@@ -92,16 +93,27 @@ class AddressEmitter(InstructionEmitter, ABC):
             else:
                 moving.append((bound, coefficient))
         multiple = gcd(const, *(coefficient for _, coefficient in moving)) * size
-        moving.sort(key=lambda term: term[0].level)
-        pointer = self.storage[buffer]
-        for value, coefficient in moving:
-            pointer = self._advance(pointer, value, coefficient * size)
+        pointer = self._moved(self.storage[buffer], moving, size)
         if const:
             text = f"getelementptr inbounds i8, ptr {pointer.name}, i64 {const * size}"
             pointer = Value(self.pure(text, self.depth), self.depth)
         if not moving:
             self.places[pointer.name] = const
         return Address(pointer, stride, lanes=form.lanes, multiple=multiple)
+
+    def _moved(self, pointer: Value, moving: list[tuple[Value, int]], size: int) -> Value:
+        """Return a pointer moved by values times elements; copies of a statement ask for the same.
+
+        Where the values are known, a pointer that was made of them is known too.
+        """
+        key = (pointer.name, size, *[(value.name, coefficient) for value, coefficient in moving])
+        known = self._pointers.get(key)
+        if known is None:
+            known = pointer
+            for value, coefficient in sorted(moving, key=lambda term: term[0].level):
+                known = self._advance(known, value, coefficient * size)
+            self._pointers[key] = known
+        return known
 
     def _advance(self, pointer: Value, value: Value, step_bytes: int) -> Value:
         level = max(pointer.level, value.level)

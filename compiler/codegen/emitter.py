@@ -67,12 +67,16 @@ class Emitter:
 
         Every operand must be known at `level`.
         """
-        for outer in self.levels[: level + 1]:
+        # Most of what is known was asked for at the same level.
+        own = self.levels[level].values
+        known = own.get(text)
+        if known is not None:
+            return known
+        for outer in self.levels[:level]:
             known = outer.values.get(text)
             if known is not None:
                 return known
-        value = self.emit(text, level)
-        self.levels[level].values[text] = value
+        value = own[text] = self.emit(text, level)
         return value
 
     def open(self, label: str) -> Level:

@@ -352,7 +352,7 @@ class ExpressionEmitter(AddressEmitter):
 
     def lanes(self) -> int:
         """Return how many lanes the enclosing vectorized loop has; 1 outside of one."""
-        return max((b.width for b in self.env.values() if isinstance(b, Lane)), default=1)
+        return max([1, *[b.width for b in self.env.values() if isinstance(b, Lane)]])
 
     def _load_lanes(self, dtype: DType, address: Address, lanes: int, mask: Value | None) -> str:
         scalar = memory_type(dtype)

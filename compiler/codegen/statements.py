@@ -68,7 +68,8 @@ class StatementEmitter(StoreEmitter):
         self.workspace = Workspace()
         self.allocas: list[str] = []
         self._lanes_of: dict[int, int] = {}
-        self._kept: list[For] = []
+        self._chains_of: dict[int, bool] = {}
+        self._kept: list[For] = []  # so that their ids stay their own
 
     def run(self, stmt: Stmt) -> None:
         """Emit a statement at the end of the current level."""
@@ -209,6 +210,13 @@ class StatementEmitter(StoreEmitter):
         Several vectors that are one to LLVM become chains side by side, operation by operation: up
         to a quarter faster than one chain after another, of which few fit the CPU's window.
         """
+        known = self._chains_of.get(id(loop))
+        if known is None:
+            known = self._chains_of[id(loop)] = self._computes_polynomials(loop)
+            self._kept.append(loop)
+        return known
+
+    def _computes_polynomials(self, loop: For) -> bool:
         nodes = list(walk(loop.body))
         touched = {node.buffer for node in nodes if isinstance(node, Load | Store)}
         calls = [node for node in nodes if isinstance(node, Call) and node.name in POLYNOMIALS]
@@ -263,7 +271,7 @@ class StatementEmitter(StoreEmitter):
             if stores and self._is_lanewise(loop, stores):
                 known = max(1, self.vector_bits // max(bits(s.buffer.dtype) for s in stores))
             self._lanes_of[id(loop)] = known
-            self._kept.append(loop)  # so that its id stays its own
+            self._kept.append(loop)
         return known
 
     def _is_lanewise(self, loop: For, stores: list[Store]) -> bool:
