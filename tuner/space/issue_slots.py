@@ -23,6 +23,8 @@ from tuner.space.sketch import Sketch
 
 LOOP_SLOTS = 5.0
 """What an iteration of the innermost loop costs beside its body: counting, and the jump."""
+PANEL_SLOTS = 2.0
+"""What a vector of a panel costs that is read again: more rows of a tile share it."""
 SHARED_SLOTS = 3.0
 """Instructions that start in a cycle, where another thread has its share."""
 MAX_TILES = 4096
@@ -40,7 +42,11 @@ def issue_slots(tables: NestTables, tile: RegisterTile) -> Floats:
 
 def _slots_of(tables: NestTables, tile: RegisterTile) -> Floats:
     unrolled = tables.level_extents[UNROLLED_LEVEL]
-    body = (tile.accumulators + tile.loads) * unrolled + LOOP_SLOTS
+    loads = tile.loads
+    if tables.nest.packed:
+        # Each row of tiles reads a panel's vectors again, from the second-level cache.
+        loads = loads + (PANEL_SLOTS - 1) * tile.vectors
+    body = (tile.accumulators + loads) * unrolled + LOOP_SLOTS
     slots: Floats = body / (tile.accumulators * unrolled * tile.efficiency)
     return slots
 
