@@ -359,20 +359,20 @@ FALSE = IntImm(0, "bool")
 
 def dtype_of(expr: Expr) -> DType:
     """Return the scalar dtype of an expression; of a vector, that of its lanes."""
+    while isinstance(expr, BinOp):
+        expr = expr.lhs
     match expr:
         case Var(_, dtype):
             assert dtype != "handle", "a buffer's storage variable is not a value"
             return dtype
+        case Load(buffer, _):
+            return buffer.dtype
         case IntImm(_, dtype) | FloatImm(_, dtype) | Cast(dtype, _) | Call(_, _, dtype):
             return dtype
-        case BinOp(_, lhs, _):
-            return dtype_of(lhs)
         case Compare() | Logic() | Not():
             return "bool"
         case Select(_, then, _) | Conditional(_, then, _):
             return dtype_of(then)
-        case Load(buffer, _):
-            return buffer.dtype
         case Ramp(base, _, _):
             return dtype_of(base)
         case Broadcast(value, _):
