@@ -297,6 +297,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Metrics
+         * @description Return requests, jobs, trials and workers as metrics of Prometheus.
+         */
+        get: operations["get_metrics_metrics_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -315,6 +335,11 @@ export interface components {
             target: string;
             /** Run Secs */
             run_secs: number | null;
+            /** Interval */
+            interval?: [
+                number,
+                number
+            ] | null;
             /** Default Secs */
             default_secs: number | null;
             /** Trace */
@@ -336,22 +361,28 @@ export interface components {
         };
         /**
          * CostModelRead
-         * @description What a job taught the cost model of its kind of target, and how well that predicted.
+         * @description A version of the cost model of a kind of target, and how well it predicts.
+         *
+         *     Without a job it is of the whole store, and jobs of that kind begin with the newest such.
          */
         CostModelRead: {
             /** Label */
             label: string;
             /** Version */
             version: number;
-            /**
-             * Job Id
-             * Format: uuid
-             */
-            job_id: string;
+            /** Job Id */
+            job_id: string | null;
             /** Feature Version */
             feature_version: number;
             /** Trained On */
             trained_on: number;
+            /**
+             * Num Tasks
+             * @default 1
+             */
+            num_tasks?: number;
+            /** Fingerprint */
+            fingerprint?: string | null;
             /** Quality */
             quality: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -395,6 +426,10 @@ export interface components {
             target?: string;
             /** Trials */
             trials: number;
+            /** Seconds */
+            seconds?: number | null;
+            /** Plateau */
+            plateau?: number | null;
             /**
              * Seed
              * @default 0
@@ -402,6 +437,8 @@ export interface components {
             seed?: number;
             /** @default evolutionary */
             strategy?: components["schemas"]["Strategy"];
+            /** Rules */
+            rules?: string[] | null;
             /**
              * Warm Start
              * @default true
@@ -411,6 +448,9 @@ export interface components {
         /**
          * JobRead
          * @description A tuning job as the service shows it.
+         *
+         *     `best_secs` is the shortest sample of the best trial, until the job's end measures the best
+         *     again: then it is a median, with a `best_interval` of 95% around it.
          */
         JobRead: {
             /**
@@ -427,13 +467,24 @@ export interface components {
             target: string;
             /** Trials */
             trials: number;
+            /** Seconds */
+            seconds?: number | null;
+            /** Plateau */
+            plateau?: number | null;
             /** Seed */
             seed: number;
             strategy: components["schemas"]["Strategy"];
+            /** Rules */
+            rules?: string[] | null;
             /** Num Measured */
             num_measured: number;
             /** Best Secs */
             best_secs: number | null;
+            /** Best Interval */
+            best_interval?: [
+                number,
+                number
+            ] | null;
             /** Default Secs */
             default_secs: number | null;
             /**
@@ -445,6 +496,8 @@ export interface components {
             started_at: string | null;
             /** Finished At */
             finished_at: string | null;
+            /** Stop Reason */
+            stop_reason?: string | null;
             /** Error */
             error: string | null;
         };
@@ -1412,6 +1465,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_metrics_metrics_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain; version=0.0.4; charset=utf-8": string;
+                };
             };
             /** @description A problem document */
             default: {

@@ -121,14 +121,22 @@ function JobView({ job }: { job: Job }) {
 function figures(job: Job) {
   const spent = elapsed(job);
   return [
-    ["Best", secs(job.best_secs)],
+    ["Best", bestTime(job)],
     ["Default", secs(job.default_secs)],
     ["Speed-up", speedup(job.default_secs, job.best_secs)],
     ["Trials", `${job.num_measured} / ${job.trials}`],
     ["Time", spent === null ? "–" : duration(spent)],
     ["Trials a second", spent ? (job.num_measured / spent).toFixed(1) : "–"],
     ["Search", `${job.strategy}, seed ${job.seed}`],
+    ...(job.stop_reason ? ([["Ended by", job.stop_reason.replaceAll("_", " ")]] as const) : []),
   ] as const;
+}
+
+/** The best time, with its interval of 95% once the finish has measured it again. */
+function bestTime(job: Job): string {
+  if (!job.best_interval) return secs(job.best_secs);
+  const [low, high] = job.best_interval;
+  return `${secs(job.best_secs)} (${secs(low)} to ${secs(high)})`;
 }
 
 function elapsed(job: Job): number | null {

@@ -34,7 +34,7 @@ function ModelTable({ models }: { models: CostModel[] }) {
             <th className="number">Trained on</th>
             <th className="number">Pairwise accuracy</th>
             <th className="number wide">Features</th>
-            <th className="wide">Job</th>
+            <th className="wide">Of</th>
             <th>Made</th>
           </tr>
         </thead>
@@ -47,7 +47,7 @@ function ModelTable({ models }: { models: CostModel[] }) {
               <td className="number">{percent(model.quality.pairwise_accuracy)}</td>
               <td className="number wide">schema {model.feature_version}</td>
               <td className="wide">
-                <Link to={`/jobs/${model.job_id}`}>job</Link>
+                {model.job_id ? <Link to={`/jobs/${model.job_id}`}>a job</Link> : "the store"}
               </td>
               <td>{ago(model.created_at)}</td>
             </tr>
