@@ -82,6 +82,9 @@ def tune(
         list[str] | None,
         typer.Option(help="A schedule rule to make candidates with; may be repeated."),
     ] = None,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Begin with nothing of what the server knows.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the best kernel to this file.")
     ] = None,
@@ -107,7 +110,7 @@ def tune(
         outcome = _tune_here(search)
     else:
         with Client(url, token) as client:
-            outcome = _tune_there(client, search)
+            outcome = _tune_there(client, search, warm_start=not cold)
     if output is not None:
         schedule = outcome.trace.apply_to(to_func(text))
         compile_artifact(schedule, Target(outcome.target)).save(output)
@@ -158,10 +161,11 @@ def _tune_here(search: Search) -> Outcome:
     )
 
 
-def _tune_there(client: Client, search: Search) -> Outcome:
+def _tune_there(client: Client, search: Search, *, warm_start: bool) -> Outcome:
     handle = client.tune(
         search.workload,
         target=search.target,
+        warm_start=warm_start,
         **search.options,
     )
     err_console.print(f"job {handle.id}", highlight=False)

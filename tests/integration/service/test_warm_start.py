@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from uuid import UUID
 
 import pytest
 
 from compiler.runtime.measurement import ErrorKind, Measurement
+from loopwright.models import JobCreate, JobState, Workload
+from service.coordinator import Coordinator
 from service.errors import LeaseLostError
+from service.jobs import submit_job
 from service.owner import Owner
-from service.store import cost_models, warm_starts
+from service.store import cost_models, jobs, trials, warm_starts
 from service.store.best_schedules import BestScheduleRow
 from service.store.cost_models import CostModelRow, NewCostModel
-from service.store.database import Database
+from service.store.database import Database, open_database
 from service.store.jobs import JobRow
 from service.store.relatives import best_trials
 from service.store.sql_store import SqlStore
 from service.warm_start import begin
+from tests.integration.service.test_coordinator import Interrupting, cost
 from tests.integration.service.tuned import OWNER, SPEC, claimed, some_candidates, task_of, tuned
 from tuner.candidate import default_candidate
 from tuner.cost_model.training import Measured, MeasuredTask
+from tuner.measurer.memory import MemoryMeasurer
 from tuner.relatives.begin import BEST_OF_EACH
 from tuner.relatives.earlier import warm_start_of
 from tuner.space.generate import design_space
@@ -153,3 +161,44 @@ def test_what_became_of_a_relatives_best_is_known(
         key = session.get_one(JobRow, job.id).workload_key
         assert warm_starts.outcomes(session, label, key) == [], "no operator has that key"
         assert warm_starts.outcomes(session, "cpu/other") == []
+
+
+def keys(database: Database, job_id: UUID) -> list[str]:
+    with database.read() as session:
+        return [row.candidate_key for row in trials.of_job(session, job_id)]
+
+
+def test_a_warm_job_is_resumed_as_it_would_have_gone_on(
+    database: Database, relatives: dict[str, UUID], tmp_path: Path
+) -> None:
+    with database.write() as session:
+        for row in jobs.page(session, limit=100):
+            row.state = JobState.SUCCEEDED
+    request = JobCreate(
+        workload=Workload(operator=SPEC), target=task_of(SPEC).target.name, trials=40
+    )
+    job_id = submit_job(database, request)[0].id
+    with (
+        closing(database.engine.raw_connection()) as raw,
+        closing(sqlite3.connect(tmp_path / "copy.db")) as copy,
+    ):
+        assert isinstance(raw.driver_connection, sqlite3.Connection)
+        raw.driver_connection.backup(copy)
+    undisturbed = open_database(f"sqlite:///{tmp_path / 'copy.db'}")
+    Coordinator(undisturbed, MemoryMeasurer(cost)).run_one()
+
+    first_measurer = Interrupting(6, lambda: first.stop(0.0))
+    first = Coordinator(database, first_measurer)
+    first.run_one()
+    begun = keys(database, job_id)
+    assert 0 < len(begun) < 40
+    with database.read() as session:
+        warm = [row.candidate_key for row in warm_starts.candidates(session, job_id)]
+    assert begun[1:] == warm[: len(begun) - 1], "after the default"
+    tuned(database, "matmul:96,96,97")
+    with database.write() as session:
+        for row in jobs.page(session, limit=1):
+            row.state = JobState.SUCCEEDED
+    Coordinator(database, MemoryMeasurer(cost)).run_one()
+    assert keys(database, job_id) == keys(undisturbed, job_id)
+    undisturbed.close()
