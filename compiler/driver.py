@@ -21,12 +21,12 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.program import IRModule, PrimFunc
 from compiler.ir.specialize import symbolic_vars
-from compiler.ir.visit import walk
+from compiler.ir.visit import replace_buffers, walk
 from compiler.passes.align_buffers import alignments_of
 from compiler.passes.check_indices import check_indices
 from compiler.passes.compact_buffers import compact_buffers, private_buffers
 from compiler.passes.error import LoweringError
-from compiler.passes.hoist_constants import constant_copies, split_copies
+from compiler.passes.hoist_constants import constant_copies, split_copies, with_room
 from compiler.passes.hoist_loads import hoist_loads
 from compiler.passes.insert_barriers import insert_barriers
 from compiler.passes.layout import strides_of
@@ -93,9 +93,13 @@ def lower_split(
     first, rest = split_copies(realized.stmt, set(copies))
     if {n.buffer for n in walk(first) if isinstance(n, Load)} - constants - set(copies):
         copies, first, rest = (), NOTHING, realized.stmt
-    parts = (_compacted(replace(realized, stmt=stmt), body) for stmt in (first, rest))
+    room = with_room(copies, rest)
+    parts = (
+        _compacted(replace(realized, stmt=replace_buffers(stmt, room)), body)
+        for stmt in (first, rest)
+    )
     made, left = (_finished(stmt, target) for stmt in parts)
-    return copies, made, left
+    return tuple(room.get(copy, copy) for copy in copies), made, left
 
 
 def _prepared(func: PrimFunc) -> Stmt:
@@ -238,6 +242,8 @@ def _with_constants(func: PrimFunc, goal: Target, arrays: Mapping[str, Any]) -> 
         raise BuildError(f"{func.name}: {error}") from error
     packer = Module(_artifact(func.name, (*fixed, *copies), set(copies), packers, goal))
     packed = [aligned_empty(static_shape(b), b.dtype) for b in copies]
+    for array in packed:
+        array.fill(0)  # what is beyond the end is read, though never used
     packer(*(arrays[b.name] for b in fixed), *packed)
     packer.close()
     own = [np.array(arrays[b.name]) for b in kept]

@@ -13,8 +13,11 @@ around it made a part of it at a time.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
+from compiler.ir.bounds import bounds
 from compiler.ir.nodes import (
     Allocate,
     BlockRealize,
@@ -28,8 +31,10 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
+    static_shape,
 )
 from compiler.ir.visit import map_stmt, walk, walk_stmts
+from compiler.passes.accesses import collect_accesses, loop_extents
 from compiler.passes.realize_blocks import NOTHING, in_order
 
 
@@ -100,3 +105,21 @@ def split_copies(stmt: Stmt, copies: AbstractSet[Buffer]) -> tuple[Stmt, Stmt]:
                 return NOTHING if is_wanted else node
 
     return only(stmt, True), only(stmt, False)
+
+
+def with_room(copies: Iterable[Buffer], stmt: Stmt) -> dict[Buffer, Buffer]:
+    """Return buffers that reach as far as a program reads if its guards do not hold, by the copies.
+
+    Blocks of panels that do not divide an extent end behind it. What is read there is not used, but
+    a sum may only be kept in registers if it can be read; a copy in the workspace has the room.
+    """
+    wanted = tuple(copies)
+    accesses = collect_accesses(stmt, set(wanted))
+    found: dict[Buffer, Buffer] = {}
+    for copy in wanted:
+        first, *rest = static_shape(copy)
+        reached = [bounds(a.indices[0], loop_extents(a.path)) for a in accesses.get(copy, ())]
+        most = max((interval[1] + 1 for interval in reached if interval is not None), default=0)
+        if most > first:
+            found[copy] = replace(copy, shape=tuple(IntImm(n) for n in (most, *rest)))
+    return found

@@ -9,7 +9,7 @@ import pytest
 
 from compiler import ops
 from compiler.driver import BuildError, build, lower_split
-from compiler.ir.nodes import Store
+from compiler.ir.nodes import Allocate, Store, static_shape
 from compiler.ir.visit import walk
 from compiler.runtime.artifact import ArtifactError
 from compiler.runtime.module import ArgumentError
@@ -137,4 +137,26 @@ def test_threads_share_the_constants() -> None:
     module = build(sch, Target("cpu -num-cores=2"), const_params={"B": B})
     out = np.empty((20, 32), "float32")
     module(A, out)
+    np.testing.assert_allclose(out, A @ B, rtol=1e-5, atol=1e-5)
+
+
+def test_sums_stay_in_registers_where_blocks_reach_beyond_the_end() -> None:
+    """27 rows of panels for 20 of the product: the constant gets room for what is read, unused."""
+    sch = Schedule(ops.matmul(20, 32, 24))
+    i, j, k = sch.get_loops("C")
+    i0, i1, i2 = sch.split(i, [3, None, 3])
+    j0, j1 = sch.split(j, [None, 8])
+    sch.reorder(i0, j0, i1, k, i2, j1)
+    copy = sch.cache_read("C", 0, "global")
+    sch.compute_at(copy, i0)
+    sch.annotate(copy, "buffer_tile", [0, 0, 3])
+    sch.unroll(i2)
+    sch.vectorize(j1)
+    (left,) = (b for b in sch.func.buffers if b.name == "A")
+    copies, _, rest = lower_split(sch.func, {left}, ONE_CORE)
+    assert [static_shape(copy) for copy in copies] == [(9, 24, 3)]
+    held = {node.buffer.name for node in walk(rest) if isinstance(node, Allocate)}
+    assert "C_acc" in held
+    out = np.full((20, 32), np.nan, "float32")
+    build(sch, ONE_CORE, const_params={"A": A})(B, out)
     np.testing.assert_allclose(out, A @ B, rtol=1e-5, atol=1e-5)
