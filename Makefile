@@ -8,7 +8,7 @@ TRIALS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test check format bench bench-check bench-parts bench-peers fuzz serve clean
+.PHONY: help setup dashboard demo test check format bench bench-check bench-parts bench-peers bench-search fuzz serve clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -44,6 +44,9 @@ bench-check: $(VENV)/.dev ## time the stored kernels again: is one slower than i
 
 bench-parts: $(VENV)/.dev ## benchmarks of the parts: compile time, memory, trials a second, ...
 	$(BIN)/python -m benchmarks $(ARGS)
+
+bench-search: $(VENV)/.dev ## play search strategies on the recorded sets, draw docs/search.svg (ARGS="--again")
+	$(BIN)/python -m benchmarks.search $(ARGS)
 
 bench-peers: $(VENV)/.dev ## install the libraries to compare with, into .peers/
 	$(BIN)/python -m benchmarks.peers setup $(ARGS)

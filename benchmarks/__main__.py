@@ -9,7 +9,15 @@ import argparse
 import importlib
 from pathlib import Path
 
-_OTHERS = ("finish_child", "record", "recorded_workloads", "report", "timed_batches", "workloads")
+_OTHERS = (
+    "finish_child",
+    "record",
+    "recorded_workloads",
+    "report",
+    "search",
+    "timed_batches",
+    "workloads",
+)
 NAMES = tuple(
     sorted({path.stem for path in Path(__file__).parent.glob("[a-z]*.py")}.difference(_OTHERS))
 )

@@ -19,12 +19,12 @@ def play(recorded: RecordedSet, search: SearchStrategy, trials: int) -> Curve:
     """Return how a search on the set's space gets on.
 
     As in a job, trial 0 is the default schedule, which no set holds, and from the second round on
-    proposals are made while the round before is measured. A set that is exhausted stays as it is.
+    proposals are made while the round before is measured. A search ends when it has found the best.
     """
     speeds = np.zeros(trials)
     waiting: list[Trial] = []
     start = 1
-    while start < trials:
+    while start < trials and speeds.max() < 1:
         proposals = search.ask(min(ROUND_SIZE - start % ROUND_SIZE, trials - start))
         if not proposals:
             break
