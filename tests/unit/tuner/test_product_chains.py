@@ -8,10 +8,12 @@ import pytest
 from compiler import ops, te
 from compiler.driver import build
 from compiler.ir.nodes import (
+    IntImm,
     static_shape,
 )
 from compiler.ir.oracle import compare, interpret, random_inputs
 from compiler.ir.program import PrimFunc
+from compiler.passes.tile_buffers import KEY
 from compiler.target import Target
 from tuner.space.block_facts import sites
 from tuner.space.generate import design_space
@@ -58,16 +60,21 @@ def test_chains_are_right(func: PrimFunc, target: Target) -> None:
         compare(func, {key: arrays[key] for key in expected}, expected)
 
 
-def test_keys_are_transposed_once_a_head() -> None:
+def test_keys_are_transposed_once_a_head_into_panels() -> None:
     func = ops.attention(1, 2, 16, 24, 8)
-    (sketch,) = design_space(Task(func, ONE_CORE)).sketches
-    program = sites(sketch.trace.apply_to(func).func)
+    space = design_space(Task(func, ONE_CORE))
+    sketch = space.sketches[0]
+    choices = space.draw(0, 1, np.random.default_rng(0))[0]
+    program = sites(sketch.candidate(choices).trace.apply_to(func).func)
     copy, products = (
         next(site for site in program if site.block.name == name)
         for name in ("K_global", "products_update")
     )
     shared = [loop.var.name for loop in copy.loops if loop in products.loops]
     assert shared == ["b", "h"]
+    columns = products.loops[-1].extent
+    assert isinstance(columns, IntImm)
+    assert dict(copy.block.annotations)[KEY] == (0, 2, columns.value)
 
 
 @pytest.mark.parametrize(
