@@ -92,6 +92,11 @@ class Rounds:
         """Return the trials of the rounds that were run, and of the history, by number."""
         return tuple(trial for _, trial in sorted(self._trials.items()))
 
+    def measured_trials(self) -> tuple[Trial, ...]:
+        """Return the trials of the rounds that were run, by number, and no other history."""
+        end = self._next * ROUND_SIZE
+        return tuple(trial for trial in self.trials() if trial.number < end)
+
     def learned(self) -> bytes | None:
         """Return the cost model, trained on every round; nothing may be run afterwards."""
         untold = self._untold(self._next)

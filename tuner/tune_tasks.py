@@ -1,0 +1,118 @@
+"""Tune several tasks together: rounds go where they are expected to gain most."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+
+from compiler.cores import available_cores
+from tuner.budget import Budget, StopReason
+from tuner.measurer.measurer import Measurer
+from tuner.rounds import ROUND_SIZE, Rounds
+from tuner.search.make import make_strategy
+from tuner.task import Task
+from tuner.task_scheduler import Progress, choose
+from tuner.trial import Trial
+from tuner.tune import TuneResult
+
+
+def _ignore(task: Task, trials: Sequence[Trial]) -> None:
+    pass
+
+
+def _never() -> bool:
+    return False
+
+
+def tune_tasks(
+    tasks: Sequence[Task],
+    *,
+    measurer: Measurer,
+    trials: int,
+    seconds: float | None = None,
+    seed: int = 0,
+    strategy: str = "evolutionary",
+    history: Mapping[str, Sequence[Trial]] | None = None,
+    on_trials: Callable[[Task, Sequence[Trial]], None] = _ignore,
+    should_stop: Callable[[], bool] = _never,
+    clock: Callable[[], float] = time.monotonic,
+) -> list[TuneResult]:
+    """Search for fast schedules of tasks that share a budget by expected gain.
+
+    Each task has a round first, and so its default schedule; see `tuner.task_scheduler` for the
+    rest. The weights of the tasks say how much their times matter. The same seed and measurements
+    give the same search, also one that goes on from a history.
+
+    Args:
+        trials: The budget of all tasks together; it is spent in whole rounds.
+        history: What was measured already, by the keys of tasks; see `tuner.tune.tune`.
+        on_trials: Called with a task and its new trials as they arrive.
+
+    Returns:
+        A result for each task, in order; without cost models.
+
+    Raises:
+        ValueError: If the trials are not enough for a round of each task, two tasks are the same,
+            a weight is negative, or `tune` would refuse an option.
+        MeasurerError: If the measurer leaves a candidate out or answers it twice.
+    """
+    _check(tasks, trials)
+    budget = Budget(trials, seconds)
+    deadline = None if seconds is None else clock() + seconds
+
+    def interrupted() -> StopReason | None:
+        if should_stop():
+            return StopReason.CANCELLED
+        if deadline is not None and all(s.has_default for s in searches) and clock() >= deadline:
+            return StopReason.TIME_BUDGET
+        return None
+
+    def search(task: Task) -> Rounds:
+        return Rounds(
+            task,
+            measurer,
+            make_strategy(strategy, task, seed),
+            budget,
+            history=(history or {}).get(task.key, ()),
+            on_trials=lambda measured: on_trials(task, measured),
+            interrupted=interrupted,
+            overlap=task.target.num_cores < available_cores(),
+        )
+
+    searches: list[Rounds] = []
+    with ExitStack() as stack:
+        searches += [stack.enter_context(search(task)) for task in tasks]
+        reasons = _share(searches, trials // ROUND_SIZE)
+        results = zip(searches, reasons, strict=True)
+        return [TuneResult(rounds.trials(), reason) for rounds, reason in results]
+
+
+def _share(searches: Sequence[Rounds], num_rounds: int) -> list[StopReason]:
+    """Run rounds; return why each search ended."""
+    ended: dict[int, StopReason] = {}
+    for _ in range(num_rounds):
+        left = [place for place in range(len(searches)) if place not in ended]
+        if not left:
+            break
+        place = choose([Progress(s.task, s.measured_trials()) for s in searches], left)
+        reason = searches[place].run_next()
+        if reason in {StopReason.CANCELLED, StopReason.TIME_BUDGET}:
+            return [ended.get(p, reason) for p in range(len(searches))]
+        if reason is not None:
+            ended[place] = reason
+    return [ended.get(place, StopReason.BUDGET) for place in range(len(searches))]
+
+
+def _check(tasks: Sequence[Task], trials: int) -> None:
+    if not tasks:
+        raise ValueError("there are no tasks to tune")
+    if trials < ROUND_SIZE * len(tasks):
+        raise ValueError(
+            f"{trials} trials are too few for {len(tasks)} tasks: expected {ROUND_SIZE} or more a "
+            "task"
+        )
+    if len({task.key for task in tasks}) < len(tasks):
+        raise ValueError("a task occurs twice: give it once, with the sum of its weights")
+    if any(task.weight < 0 for task in tasks):
+        raise ValueError(f"weights must not be negative: {[task.weight for task in tasks]}")
