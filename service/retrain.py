@@ -27,6 +27,8 @@ MIN_NEW_TRIALS = 128
 MIN_PAUSE_SECS = 60.0
 """Between the starts of two trainings."""
 TIMEOUT_SECS = 900.0
+NICENESS = 19
+"""Of the child: whatever measures comes first."""
 
 _MEMORY_BYTES = 4 << 30
 _log = structlog.get_logger()
@@ -110,6 +112,7 @@ class Retrainer:
         request = {
             "db_url": self._database.url,
             "label": label,
+            "niceness": NICENESS,
             "memory_bytes": _MEMORY_BYTES,
             "parent": os.getpid(),
         }

@@ -1,7 +1,6 @@
 """The child process that trains a cost model on the store: it reads, and answers on stdout.
 
-It is the politest process there is: whatever measures comes first. It writes nothing to the
-database, so it never holds a lock that somebody waits for.
+It runs at a low priority, so it writes nothing to the database: somebody would wait for its lock.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def main() -> int:
     """Train what stdin asks for."""
     request = json.load(sys.stdin)
     die_with_parent(request["parent"])
-    os.nice(19)
+    os.nice(request["niceness"])
     memory_bytes = request["memory_bytes"]
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     with closing(open_database(request["db_url"])) as database, database.read() as session:

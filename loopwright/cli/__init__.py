@@ -1,1 +1,1 @@
-"""The command line: `loopwright serve | tune | best | jobs | trials`, one command a file."""
+"""The command line, `loopwright COMMAND`: one command a file."""

@@ -12,7 +12,7 @@ import loopwright
 from loopwright.cli.failure import explain
 from loopwright.cli.output import err_console
 
-COMMANDS = ("serve", "tune", "best", "jobs", "trials", "check")
+COMMANDS = ("serve", "tune", "best", "jobs", "trials", "train", "check")
 
 
 class Commands(TyperGroup):

@@ -1,0 +1,78 @@
+"""`loopwright train`: a cost model of all that a database holds."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from compiler.target import Target
+from loopwright.cli.options import JsonOption, TargetOption
+from loopwright.cli.output import console, err_console, facts, print_json, print_table
+from loopwright.errors import LoopwrightError
+from service import training
+from service.store import cost_models
+from service.store.database import open_database
+from tuner.cost_model.cost_model import CostModelError
+from tuner.cost_model.quality import Quality
+from tuner.cost_model.training import Trained
+
+
+def train(
+    db: Annotated[str, typer.Option(help="The database.")] = "sqlite:///loopwright.db",
+    target: TargetOption = "cpu",
+    as_json: JsonOption = False,
+) -> None:
+    """Train a cost model on all measurements of a database, for one kind of target.
+
+    Jobs of that kind begin with the newest one. A running server trains by itself as
+    measurements come in; what is shown is how well models order the candidates of tasks that they
+    were not told of.
+    """
+    label = Target(target).label
+    with closing(open_database(db)) as database:
+        with database.read() as session, err_console.status("") as status:
+            try:
+                trained = training.train_on_store(
+                    session, label, on_progress=lambda it: status.update(f"[dim]{escape(it)}[/]")
+                )
+            except CostModelError as error:
+                raise LoopwrightError(str(error)) from error
+        row = training.keep(database, label, trained)
+        if as_json:
+            print_json(cost_models.read(row))
+            return
+    print_table(_table(trained))
+    console.print(
+        facts(
+            {
+                "cost model": f"version {row.version} for {label}",
+                "trained on": f"{trained.num_samples} measurements of {trained.num_tasks} task(s)",
+                "skipped": f"{trained.num_skipped} of schedules that this version has not",
+                "data": trained.fingerprint[:16],
+            }
+        )
+    )
+
+
+def _table(trained: Trained) -> Table:
+    table = Table("held-out task", "pairwise", "top-1", "top-5", "trials saved")
+    for key, quality in trained.by_task.items():
+        workload, _, where = key.partition("@")
+        table.add_row(f"{workload[:12]} {where}", *_cells(quality))
+    table.add_row("mean", *_cells(trained.quality))
+    return table
+
+
+def _cells(quality: Quality | None) -> tuple[str, ...]:
+    if quality is None:
+        return ("-",) * 4
+    return (
+        f"{quality.pairwise:.3f}",
+        f"{quality.top1:.3f}",
+        f"{quality.top5:.3f}",
+        f"{quality.trials_saved:.0f}",
+    )
