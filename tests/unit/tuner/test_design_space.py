@@ -79,7 +79,7 @@ PACKED = ["packed", "packed_right", "packed_whole", "packed_right_whole"]
 
 
 def test_a_product_is_packed_or_written_directly_or_cached() -> None:
-    assert names(ops.matmul(32, 32, 256)) == [*PACKED, "direct", "cached"]
+    assert names(ops.matmul(32, 32, 2048)) == [*PACKED, "direct", "cached"]
     # Blocks of so short a sum are not worth it, and the whole sum is another sketch's.
     assert names(ops.matmul(32, 32, 32)) == [*PACKED[2:], "direct", "cached"]
     assert names(ops.matmul(32, 32, 4)) == ["direct", "cached"]
