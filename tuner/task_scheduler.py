@@ -69,7 +69,7 @@ def _gain(progress: Sequence[Progress], place: int) -> float:
     fallen = (before - now) / window if window and math.isfinite(before) else 0.0
     reach = SLACK * one.task.flops / _fastest_rate(progress, one.task)
     stale = num_trials - 1 - [t.best_secs for t in one.trials].index(now)
-    hoped = max(now / num_trials, (now - reach) * 0.5 ** (stale / WINDOW))
+    hoped = max(now / num_trials, (now - reach) * math.exp2(-stale / WINDOW))
     return one.task.weight * (TRUST_IN_THE_PAST * fallen + (1 - TRUST_IN_THE_PAST) * hoped)
 
 
