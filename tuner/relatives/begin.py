@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from tuner.candidate import Candidate
 from tuner.relatives.refit import RefitError, refit
@@ -60,11 +60,11 @@ def refitted(
         for number, relative in enumerate(relatives)
     ]
     found: dict[Point, Refitted] = {}
-    for row in zip_longest(*each):
-        for fit in row:
-            if fit is not None and len(found) < limit:
-                point, source, rank = fit
-                found.setdefault(point, Refitted(space.candidate(point), source, rank))
+    turns = chain.from_iterable(zip_longest(*each))
+    for point, source, rank in (fit for fit in turns if fit is not None):
+        found.setdefault(point, Refitted(space.candidate(point), source, rank))
+        if len(found) == limit:
+            break
     return list(found.values())
 
 
