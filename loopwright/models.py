@@ -56,6 +56,9 @@ class Strategy(StrEnum):
     """Which search strategy proposes the candidates."""
 
     EVOLUTIONARY = "evolutionary"
+    ANNEALING = "annealing"
+    LOCAL = "local"
+    EXHAUSTIVE = "exhaustive"
     RANDOM = "random"
 
 

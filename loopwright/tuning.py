@@ -143,7 +143,8 @@ def tune(
         seconds: The time after which the search ends; the default schedule is always measured.
         plateau: End after so many trials in a row that brought less than 1% together.
         seed: The same seed and the same measurements give the same search.
-        strategy: `"evolutionary"`, guided by a cost model, or `"random"`.
+        strategy: `"evolutionary"`, guided by a cost model, `"annealing"`, `"local"`,
+            `"exhaustive"` or `"random"`; see docs/search.md.
         rules: The names of the schedule rules that make the design space; by default all.
         warm_start: Earlier results: the search begins with the best schedules of those that are for
             other shapes of the operator (or this one), refitted, and with a cost model that is

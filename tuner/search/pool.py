@@ -14,13 +14,13 @@ from tuner.search.variation import crossed, mutated, selected
 from tuner.space.design_space import Point, distinct
 from tuner.space.knob import Ints
 
-DRAWN = 512
+DRAWN = 384
 """Random rows that a pool of a larger sketch begins with."""
-LARGEST = 2048
+LARGEST = 1024
 """Rows of a larger sketch that are kept."""
-CHILDREN = 384
+CHILDREN = 256
 """Of one generation, before the filter."""
-GENERATIONS = 3
+GENERATIONS = 2
 """In a round."""
 BESIDE = 8
 """How many candidates there are to choose from for each that is wanted."""
@@ -44,12 +44,15 @@ class Pool:
         self._add(known, rows_of(known.ranked(self.sketch), len(sketch.knobs)))
         if not len(self.rows):
             return
+        scores = known.expected(self.matrix)
         for _ in range(GENERATIONS):
-            parents = selected(self.rows, known.expected(self.matrix), CHILDREN, rng)
+            parents = selected(self.rows, scores, CHILDREN, rng)
             children = mutated(sketch, crossed(parents, rng), rng)
             self._add(known, known.space.keep(self.sketch, children))
+            fresh = known.expected(self.matrix[len(scores) :])
+            scores = np.concatenate([scores, fresh])
         if len(self.rows) > LARGEST:
-            best = np.argsort(-known.expected(self.matrix), kind="stable")[:LARGEST]
+            best = np.argsort(-scores, kind="stable")[:LARGEST]
             self.rows, self.matrix = self.rows[best], self.matrix[best]
 
     def best(self, num: int, known: Known, optimism: float) -> list[tuple[float, Point]]:

@@ -79,7 +79,7 @@ class Interrupting:
             yield answer
 
 
-@pytest.mark.parametrize("strategy", list(Strategy))
+@pytest.mark.parametrize("strategy", [Strategy.EVOLUTIONARY, Strategy.RANDOM])
 def test_a_job_is_driven_to_its_end(database: Database, strategy: Strategy) -> None:
     job_id = submit(database, strategy=strategy)
     assert Coordinator(database, MemoryMeasurer(cost)).run_one()
@@ -268,7 +268,7 @@ def test_a_coordinator_that_stops_puts_its_job_back(database: Database) -> None:
     assert (job.state, job.num_measured) == (JobState.QUEUED, 7)
 
 
-@pytest.mark.parametrize("strategy", list(Strategy))
+@pytest.mark.parametrize("strategy", [Strategy.EVOLUTIONARY, Strategy.RANDOM])
 @pytest.mark.parametrize("at", [1, 7, 16, 20])
 def test_a_resumed_job_measures_what_an_undisturbed_one_does(
     database: Database, at: int, strategy: Strategy

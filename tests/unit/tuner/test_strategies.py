@@ -7,6 +7,7 @@ import pytest
 
 from compiler import ops
 from compiler.runtime.measurement import ErrorKind, Measurement
+from loopwright.models import Strategy
 from tests.contracts.search_strategy import (
     MATMUL,
     TARGET,
@@ -181,3 +182,7 @@ def test_a_stored_model_goes_on_learning(trained: bytes) -> None:
     assert learned is not None
     assert learned != trained
     XGBoostModel(base=learned)
+
+
+def test_jobs_may_have_every_strategy() -> None:
+    assert {strategy.value for strategy in Strategy} == set(STRATEGIES)
