@@ -1,8 +1,9 @@
-"""Tables and features against a walk over the scheduled program, for candidates of all rules.
+"""Tables and features against a walk over the scheduled program, for candidates of most rules.
 
 What is compared: extents, trips, points, elements, lines, reuse, the vectorized and the unrolled
 loops, arithmetic. A level of the tables is compared wherever the program has such a place between
-two loops: there, each axis goes as far as the level says.
+two loops: there, each axis goes as far as the level says. Rules that make new blocks of a reduction
+(`whole_reductions`, `special_blocks`) have no block in the program that the nest is of.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ PROGRAMS = {
     "depthwise_conv2d:1,4,8,8,3,1,1": ("window_rows",),
     "row_sum:16,64": ("row_chains",),
     "softmax:16,64": ("row_chains",),
+    "attention:1,2,16,16,8": ("product_chains",),
     "transpose:32,48": ("transposed_copies",),
     "add:12,32": ("spatial_blocks",),
     "relu:16,64": ("spatial_blocks",),
