@@ -25,9 +25,8 @@ from workers.request import Limits
 BATCH_SECS = 2.0
 """After so long a child has measured rounds enough; whoever asked may want no more."""
 MIN_SAMPLE_SECS = 200e-6
-_NUM_TURNS = 5
-# From here on two turns say enough, and from there on one.
-_LONG_SECS, _VERY_LONG_SECS = 20e-3, 200e-3
+# How many turns each has in a round, by what the longest run takes: long ones are calm.
+_TURNS = ((200e-3, 1), (20e-3, 2), (1e-3, 3), (0.0, 5))
 
 Announce: TypeAlias = Callable[[Phase, int | None], None]
 """Told of each phase as it begins, and which candidate is in it; None for all in turns."""
@@ -192,7 +191,7 @@ class SideBySide:
     def _take_turns(self, runs: Mapping[int, _Run]) -> dict[int, Sequence[float]]:
         self._announce(Phase.TIME, None)
         longest = max(run.first_secs for run in runs.values())
-        num_turns = 1 if longest > _VERY_LONG_SECS else 2 if longest > _LONG_SECS else _NUM_TURNS
+        num_turns = next(turns for secs, turns in _TURNS if longest >= secs)
         samples: dict[int, list[float]] = {place: [] for place in runs}
         order = list(runs)
         for _ in range(num_turns):
