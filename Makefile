@@ -45,7 +45,7 @@ bench-check: $(VENV)/.dev ## time the stored kernels again: is one slower than i
 bench-parts: $(VENV)/.dev ## benchmarks of the parts: compile time, memory, trials a second, ...
 	$(BIN)/python -m benchmarks $(ARGS)
 
-bench-search: $(VENV)/.dev ## play search strategies on the recorded sets, draw docs/search.svg (ARGS="--again")
+bench-search: $(VENV)/.dev ## play search strategies on the recorded sets, draw docs/search.png (ARGS="--again")
 	$(BIN)/python -m benchmarks.search $(ARGS)
 
 bench-peers: $(VENV)/.dev ## install the libraries to compare with, into .peers/

@@ -1,7 +1,7 @@
 """Play search strategies on the recorded sets: `make bench-search`. No clock is involved.
 
 Each strategy plays each set with 20 seeds. How many trials it takes to come within 5% of the best
-goes to `benchmarks/results/search.json`, best-so-far curves with bands to `docs/search.svg`; what
+goes to `benchmarks/results/search.json`, best-so-far curves with bands to `docs/search.png`; what
 they say is told in `docs/search.md`. What was played already is kept, unless `--again` is given.
 """
 
@@ -30,7 +30,7 @@ from tuner.search.searcher import Searcher
 
 FOLDER = Path(__file__).parent / "recorded"
 FILE = RESULTS / "search.json"
-PICTURE = Path(__file__).parents[1] / "docs" / "search.svg"
+PICTURE = Path(__file__).parents[1] / "docs" / "search.png"
 NUM_SEEDS = 20
 TRIALS = 128
 SHARE = 0.95
