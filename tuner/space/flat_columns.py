@@ -20,6 +20,8 @@ MAX_PANELS = 4
 """The part of the second-level cache that the panels of a round may take: one of so many."""
 ROUNDS = 4
 """Rounds of panels for each core, at least, if there are several."""
+MAX_DIRECT_POINTS = 1 << 24
+"""Beyond that, packing always pays: trials are better spent on how."""
 MIN_STEPS = 8
 """A shorter sum is over before packing pays."""
 _OUTER, _MIDDLE, _STEPS, _UNROLLED, _TILE = 0, 1, 4, 5, 6
@@ -68,7 +70,7 @@ class FlatColumns:
                 _schedule(flat, facts, product)
             except ScheduleError:
                 return [draft]  # the program has other schedules
-            return [flat, draft]
+            return [flat] if facts.points > MAX_DIRECT_POINTS else [flat, draft]
         return [draft]
 
 

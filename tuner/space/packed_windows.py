@@ -14,6 +14,8 @@ from tuner.space.epilogue import is_epilogue
 from tuner.space.nest import NUM_LEVELS, Nest
 from tuner.space.operand_roles import Roles, dimension, find_roles
 
+MAX_DIRECT_POINTS = 1 << 24
+"""Beyond that, packing always pays: trials are better spent on how."""
 MAX_ROWS = 8
 """Unrolled rows along one axis."""
 MAX_UNROLLED_STEPS = 8
@@ -49,7 +51,9 @@ class PackedWindows:
                 continue
             roles = find_roles(facts, lanes, draft.target.num_vector_registers)
             if roles is not None:
-                return [*_forks(draft, name, roles), draft]
+                forks = _forks(draft, name, roles)
+                is_large = facts.points > MAX_DIRECT_POINTS
+                return forks if forks and is_large else [*forks, draft]
         return [draft]
 
 
