@@ -44,7 +44,7 @@ CLOSE = 1.25
 """Who took this many times the best time, or more, is no finalist."""
 SHARE = 0.1
 """Of the time that the trials took: a finish that took more has no further looks."""
-LEAST_SECS = 3.0
+LEAST_SECS = 5.0
 """So much time there is for further looks in any case."""
 MAX_SECS = 20.0
 """After this time even the round in hand is the last."""
