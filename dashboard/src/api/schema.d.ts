@@ -623,7 +623,7 @@ export interface components {
          * @description Which search strategy proposes the candidates.
          * @enum {string}
          */
-        Strategy: "evolutionary" | "random";
+        Strategy: "evolutionary" | "annealing" | "local" | "exhaustive" | "random";
         /**
          * TrialCode
          * @description What a trial's schedule made of its program, step by step.
