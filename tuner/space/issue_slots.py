@@ -8,18 +8,8 @@ each gets half of the starts: on Zen 3 about 2.5 in a cycle, and the same kernel
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
-from math import prod
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
-
-from compiler.target import Target
-from tuner.space.nest import NUM_LEVELS, REGISTER_LEVEL, UNROLLED_LEVEL, Floats, Nest, NestTables
+from tuner.space.nest import NUM_LEVELS, UNROLLED_LEVEL, Floats, NestTables
 from tuner.space.register_tile import RegisterTile
-from tuner.space.sketch import Sketch
 
 LOOP_SLOTS = 5.0
 """What an iteration of the innermost loop costs beside its body: counting, and the jump."""
@@ -27,11 +17,6 @@ PANEL_SLOTS = 2.0
 """What a vector of a panel costs that is read again: more rows of a tile share it."""
 SHARED_SLOTS = 3.0
 """Instructions that start in a cycle, where another thread has its share."""
-MAX_TILES = 4096
-"""Register tiles that are compared to find the least; of more, a sample."""
-
-Fits: TypeAlias = Callable[[NestTables, RegisterTile, Target], npt.NDArray[np.bool_]]
-_Options: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 def issue_slots(tables: NestTables, tile: RegisterTile) -> Floats:
@@ -49,45 +34,3 @@ def _slots_of(tables: NestTables, tile: RegisterTile) -> Floats:
     body = (tile.accumulators + loads) * unrolled + LOOP_SLOTS
     slots: Floats = body / (tile.accumulators * unrolled * tile.efficiency)
     return slots
-
-
-def _padding(tables: NestTables) -> Floats:
-    """Return how many points whole tiles have, as a multiple of those that are needed."""
-    sizes = tables.extents[REGISTER_LEVEL]
-    axes = np.array([[axis.extent] for axis in tables.nest.facts.axes])
-    share: Floats = np.prod(np.ceil(axes / sizes) * sizes / axes, axis=0)
-    return share
-
-
-def least_slots(sketch: Sketch, nest: Nest, target: Target, fits: Fits) -> float:
-    """Return the fewest instructions a multiply-add that a register tile of a sketch needs.
-
-    Args:
-        fits: Which tiles may be chosen.
-    """
-    inner = {c for own in nest.columns for c in own[UNROLLED_LEVEL:] if c is not None}
-    every = [column for knob in sketch.knobs for column in knob.options.T]
-    # Of the columns that do not matter here, one number each.
-    options = tuple(
-        tuple(np.unique(column).tolist()) if index in inner else (int(column[0]),)
-        for index, column in enumerate(every)
-    )
-    return _least(nest, options, target, fits)
-
-
-@lru_cache(maxsize=256)
-def _least(nest: Nest, options: _Options, target: Target, fits: Fits) -> float:
-    """Compare the tiles that the options of the columns make, each with each."""
-    sizes = [len(numbers) for numbers in options]
-    count = prod(sizes)
-    picked = np.arange(count)
-    if count > MAX_TILES:
-        picked = np.random.default_rng(0).integers(count, size=MAX_TILES)
-    places = np.unravel_index(picked, sizes)
-    values = np.stack(
-        [np.array(own, np.int64)[place] for own, place in zip(options, places, strict=True)], axis=1
-    )
-    tables = nest.tables(values)
-    tile = RegisterTile(tables, target)
-    found = (_slots_of(tables, tile) * _padding(tables))[fits(tables, tile, target)]
-    return float(found.min(initial=np.inf))

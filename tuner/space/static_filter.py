@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from compiler.schedule.sample import divisors
 from compiler.target import Target
-from tuner.space.issue_slots import issue_slots, least_slots
+from tuner.space.issue_slots import issue_slots
 from tuner.space.knob import Ints
 from tuner.space.nest import NUM_LEVELS, REGISTER_LEVEL, Floats, Nest, NestTables
 from tuner.space.register_tile import RegisterTile
@@ -20,7 +20,7 @@ MAX_VECTOR_BYTES = 1024
 MIN_ACCUMULATORS = 4
 """Fewer of them wait for each other most of the time."""
 MAX_PADDED = 1.15
-"""Points that panels are padded to so that blocks are equal, as a multiple of what is needed."""
+"""Points that panels are padded to so that blocks are equal, as a multiple of the fewest."""
 MAX_BLOCK = 0.75
 """Of the second-level cache: the packed rows that each panel of columns reads again."""
 MIN_STEPS = 512
@@ -29,6 +29,8 @@ MIN_EFFICIENCY = 0.5
 """Of the best share of busy lanes that the extents allow."""
 MAX_SLOTS = 1.12
 """Instructions a multiply-add of packed operands, as a multiple of the fewest there are."""
+NUM_COMPARED = 8192
+"""Decisions of a sketch among which the least waste is looked for."""
 MIN_BUSY_CORES = 0.75
 """Of the time that all cores have, while a parallel loop runs."""
 MIN_SHARED_POINTS = 1 << 15
@@ -45,28 +47,32 @@ def passes(sketch: Sketch, choices: Ints, target: Target) -> Mask:
     """Tell which candidates are worth compiling.
 
     A candidate is dropped if the register tile of a block spills, its unrolled code is too long,
-    its vectors are too long or mostly empty, its local tile outgrows the second-level cache, or its
-    heaviest block leaves cores idle or, of packed operands, wants more instructions than it must.
+    its vectors are too long or mostly empty, its local tile outgrows the second-level cache, its
+    heaviest block leaves cores idle, or packed operands are padded, or want instructions, more than
+    they must.
     """
     values = sketch.values(choices)
-    alive = np.arange(len(choices))
+    alive = _sound(sketch, values, target)
+    alive = alive[_wastes_little(sketch, values[alive], target)]
+    kept = np.zeros(len(choices), np.bool_)
+    kept[alive] = True
+    return kept
+
+
+def _sound(sketch: Sketch, values: Ints, target: Target) -> Ints:
+    """Return which rows of a table nothing speaks against that they have by themselves."""
+    alive = np.arange(len(values))
     # The cheap test first: most candidates fall by it.
     for test in (_has_good_register_tile, _fits_caches):
         for nest in sketch.nests:
             alive = alive[test(nest.tables(values[alive]), target)]
     if sketch.nests:
         alive = alive[_uses_cores(sketch.nests[0].tables(values[alive]), target)]
-        alive = alive[_has_few_instructions(sketch, values[alive], target)]
-    kept = np.zeros(len(choices), np.bool_)
-    kept[alive] = True
-    return kept
+    return alive
 
 
 def _has_good_register_tile(tables: NestTables, target: Target) -> Mask:
-    return _is_good(tables, RegisterTile(tables, target), target)
-
-
-def _is_good(tables: NestTables, tile: RegisterTile, target: Target) -> Mask:
+    tile = RegisterTile(tables, target)
     return _fits_registers(tables, tile, target) & _uses_lanes(tables.nest, tile, target)
 
 
@@ -93,14 +99,53 @@ def _uses_lanes(nest: Nest, tile: RegisterTile, target: Target) -> Mask:
     return fair
 
 
-def _has_few_instructions(sketch: Sketch, values: Ints, target: Target) -> Mask:
-    nest = sketch.nests[0]
-    if nest.facts.flops_per_point != FMA_FLOPS or not sketch.tags & PACKED:
+def _wastes_little(sketch: Sketch, values: Ints, target: Target) -> Mask:
+    """Keep the packed candidates near the best of their sketch, so that some are always left."""
+    if not sketch.tags & PACKED:
         return np.ones(len(values), np.bool_)
-    tables = nest.tables(values)
-    least = least_slots(sketch, nest, target, _is_good)
-    few: Mask = issue_slots(tables, RegisterTile(tables, target)) <= MAX_SLOTS * least
-    return few
+    padding, slots = _waste(sketch, values, target)
+    least_padding, fewest_slots = _least_waste(sketch, target)
+    little: Mask = (padding <= MAX_PADDED * least_padding) & (slots <= MAX_SLOTS * fewest_slots)
+    return little
+
+
+def _waste(sketch: Sketch, values: Ints, target: Target) -> tuple[Floats, Floats]:
+    """Return the padding of blocks and the instructions a multiply-add, of each row of a table."""
+    padding = np.ones(len(values))
+    for nest in sketch.nests:
+        if nest.packed:
+            padding = np.maximum(padding, _padding(nest.tables(values)))
+    heaviest = sketch.nests[0]
+    if heaviest.facts.flops_per_point != FMA_FLOPS:
+        return padding, np.ones(len(values))
+    tables = heaviest.tables(values)
+    return padding, issue_slots(tables, RegisterTile(tables, target))
+
+
+@lru_cache(maxsize=256)
+def _least_waste(sketch: Sketch, target: Target) -> tuple[float, float]:
+    """Return the least of both, by itself, among a sketch's sound candidates.
+
+    A sketch of many stands by a sample, so that what is kept depends on the sketch alone.
+    """
+    values = sketch.values(sketch.draw(NUM_COMPARED, np.random.default_rng(0)))
+    padding, slots = _waste(sketch, values[_sound(sketch, values, target)], target)
+    least_padding = float(padding.min(initial=np.inf))
+    # Of those that are not padded too much: few instructions for much padding are no choice.
+    full = slots[padding <= MAX_PADDED * least_padding]
+    return least_padding, float(full.min(initial=np.inf))
+
+
+def _padding(tables: NestTables) -> Floats:
+    """Return how many points blocks have, as a multiple of those of the tiles that are needed.
+
+    Blocks are equal, so the last one may reach beyond the end; what pads panels is multiplied, too.
+    """
+    tiles = tables.extents[REGISTER_LEVEL]
+    axes = np.array([[axis.extent] for axis in tables.nest.facts.axes])
+    needed = np.prod(np.ceil(axes / tiles) * tiles, axis=0)
+    padding: Floats = tables.trips[NUM_LEVELS] / needed
+    return padding
 
 
 @lru_cache(maxsize=256)
@@ -141,7 +186,7 @@ def _fits_caches(tables: NestTables, target: Target) -> Mask:
     panels: Floats = tables.footprints[:, 4].max(axis=0, initial=0)
     small: Mask = panels <= target.l2_bytes // 2
     near = small & (_block_read_again(tables) <= MAX_BLOCK * target.l2_bytes)
-    return near & _has_long_steps(tables) & _has_full_blocks(tables)
+    return near & _has_long_steps(tables)
 
 
 def _block_read_again(tables: NestTables) -> Floats:
@@ -154,15 +199,6 @@ def _block_read_again(tables: NestTables) -> Floats:
     rows = [i for i in sorted(nest.packed) if not nest.accesses[i].strides[vector]]  # type: ignore[index]
     block: Floats = tables.footprints[rows, 3].sum(axis=0)
     return block
-
-
-def _has_full_blocks(tables: NestTables) -> Mask:
-    """Tell whether no block is mostly beyond the end: what pads panels is multiplied, too."""
-    tiles = tables.extents[REGISTER_LEVEL]
-    axes = np.array([[axis.extent] for axis in tables.nest.facts.axes])
-    needed = np.prod(np.ceil(axes / tiles) * tiles, axis=0)
-    full: Mask = tables.trips[NUM_LEVELS] <= MAX_PADDED * needed
-    return full
 
 
 def _has_long_steps(tables: NestTables) -> Mask:

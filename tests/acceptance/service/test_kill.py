@@ -34,13 +34,16 @@ def check_whole(server: Server, job_id: str, database: Path) -> None:
     assert job["num_measured"] == TRIALS
     keys = [key for key, _ in in_the_file(database).values()]
     assert len(set(keys)) == len(keys) == TRIALS
-    right = [min(t["run_secs"]) for t in trials if t["error"] is None]
-    assert job["best_secs"] == min(right)
+    assert any(t["error"] is None for t in trials)
+    # What the finish measured, side by side with the other finalists.
+    low, high = job["best_interval"]
+    assert low <= job["best_secs"] <= high
     best = server.http.get(
         "/schedules/best",
         params={"workload_key": job["workload_key"], "target": job["target"]},
     ).json()
-    assert best["run_secs"] == min(right)
+    assert best["run_secs"] == job["best_secs"]
+    assert trials[best["trial_number"]]["error"] is None
 
 
 def test_a_killed_service_resumes_its_job(tmp_path: Path) -> None:

@@ -51,8 +51,10 @@ def test_from_a_workload_to_a_kernel_that_is_right(server: Server) -> None:
     assert [t["number"] for t in trials] == list(range(len(trials)))
     assert (trials[0]["sketch"], trials[0]["error"]) == ("default", None)
     assert job["default_secs"] == min(trials[0]["run_secs"])
-    right = [min(t["run_secs"]) for t in trials if t["error"] is None]
-    assert job["best_secs"] == min(right) <= job["default_secs"]
+    # What the finish measured, side by side with the other finalists.
+    low, high = job["best_interval"]
+    assert low <= job["best_secs"] <= high
+    assert job["best_secs"] < job["default_secs"]
 
     query = {"workload": {"operator": "matmul:64,48,32"}}
     response = server.http.post("/schedules/best", json=query)
@@ -131,7 +133,7 @@ def test_a_stream_is_taken_up_where_it_broke(server: Server) -> None:
         seen.append(new)
     whole = server.http.get(f"/jobs/{job_id}/events").text
     assert seen == [int(line[4:]) for line in whole.splitlines() if line.startswith("id: ")]
-    assert len(seen) == 2 + 16 + 1  # queued, running, each trial, succeeded
+    assert len(seen) == 2 + 16 + 2  # queued, running, each trial, the finish, succeeded
 
 
 def test_a_listener_does_not_keep_the_server_from_stopping(tmp_path: Path) -> None:

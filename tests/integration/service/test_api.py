@@ -145,7 +145,7 @@ def test_a_script_is_never_executed(client: TestClient, tmp_path: Path) -> None:
         ({"trials": 1_000_000}, "/trials", "less than or equal to 100000"),
         ({"trials": "many"}, "/trials", "valid integer"),
         ({"seed": -1}, "/seed", "greater than or equal to 0"),
-        ({"strategy": "prayer"}, "/strategy", "'evolutionary' or 'random'"),
+        ({"strategy": "prayer"}, "/strategy", "'exhaustive' or 'random'"),
         ({"extra": 1}, "/extra", "Extra inputs"),
         ({"workload": {}}, "/workload", "one of `script` and `operator`"),
         ({"workload": {"script": SCRIPT, "operator": "x"}}, "/workload", "not both"),

@@ -153,3 +153,14 @@ def test_windows_that_reduce_one_step_at_a_time_are_dropped() -> None:
     steps = sketch.nests[0].tables(sketch.values(rows)).level_extents[5]
     assert len(rows) > 100
     assert steps.min() >= 3
+
+
+@pytest.mark.parametrize("cores", [1, 2, 4, 16])
+@pytest.mark.parametrize(
+    "operator",
+    ["matmul:80,80,80", "matmul:65,65,251", "matmul:128,200,128", "dense:251,65,512"],
+)
+def test_some_packed_candidate_is_left_on_any_number_of_cores(operator: str, cores: int) -> None:
+    target = Target(f"cpu -mcpu=haswell -num-cores={cores}")
+    space = design_space(Task(ops.from_spec(operator), target))
+    assert sum(space.count(i).number for i in range(len(space.sketches))) >= 8
