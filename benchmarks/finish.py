@@ -7,7 +7,6 @@ is.
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,7 @@ from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import Measurement
 from compiler.target import Target
 from tuner.candidate import Candidate
-from tuner.finish.finish import LOOKS, finish
+from tuner.finish.finish import finish
 from tuner.search.make import make_strategy
 from tuner.task import Task
 from tuner.trial import Trial
