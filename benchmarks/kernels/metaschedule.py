@@ -12,25 +12,27 @@ from collections.abc import Iterable
 
 from benchmarks import RESULTS
 from benchmarks.peers.environments import PEERS, environment_variables, missing
+from benchmarks.peers.library import FIRST_SEED, metaschedule_path
 from benchmarks.workloads import Workload
 
 _LIMIT_SECS = 3600.0
 
 
 def tune_with_metaschedule(
-    workloads: Iterable[Workload], trials: int, threads: int, core: int
+    workloads: Iterable[Workload], trials: int, threads: int, core: int, seed: int = FIRST_SEED
 ) -> None:
-    """Tune what has no schedule of so many trials yet."""
+    """Tune what has no schedule of so many trials and this seed yet."""
     (peer,) = (peer for peer in PEERS if peer.library == "tvm")
     if reason := missing(peer):
         print(f"{peer.name}: {reason}")
         return
     for workload in workloads:
-        path = RESULTS / f"metaschedule-t{threads}" / f"{workload.name}.json"
+        path = metaschedule_path(workload.name, threads, seed)
         if path.exists() and json.loads(path.read_text(encoding="utf-8"))["trials"] == trials:
             continue
         command = [str(peer.python), "-m", "benchmarks.peers.metaschedule", workload.name]
         command += ["--trials", str(trials), "--threads", str(threads), "--core", str(core)]
+        command += ["--seed", str(seed)]
         start = time.perf_counter()
         status = _run(command, workload.name, threads)
         secs = time.perf_counter() - start

@@ -21,7 +21,7 @@ def start(threads: int) -> dict[str, str]:
 
 
 def prepare(workload: Workload, backend: str) -> Prepared | Ceiling:
-    """Make a workload ready, for the backend "default", "tuned" or "ceiling".
+    """Make a workload ready, for the backend "default", "tuned" or "tuned@SEED", or "ceiling".
 
     Raises:
         NotTunedError: If there is no tuned schedule.
@@ -33,7 +33,7 @@ def prepare(workload: Workload, backend: str) -> Prepared | Ceiling:
     func = program(workload)
     if backend == "default":
         return _prepared(workload, func, lw.build(func, target), "")
-    tuned = load_tuned(workload, _threads)
+    tuned = load_tuned(workload, _threads, backend)
     note = f"{tuned.trials} trials, sketch {tuned.sketch}"
     return _prepared(workload, func, lw.build(tuned.trace.apply_to(func), target), note)
 

@@ -37,18 +37,23 @@ def program(workload: Workload) -> lw.PrimFunc:
     return te.create_prim_func([a, b, c], name="add_relu")
 
 
-def trace_path(workload: Workload, threads: int) -> Path:
-    """Return the file that holds the tuned schedule of a workload."""
-    return RESULTS / f"traces-t{threads}" / f"{workload.name}.json"
+def trace_path(workload: Workload, threads: int, backend: str = "tuned") -> Path:
+    """Return the file that holds the tuned schedule of a workload.
+
+    The backend "tuned" is that of the table; "tuned@3" is what seed 3 found in a race.
+    """
+    _, _, seed = backend.partition("@")
+    folder = RESULTS / (f"race-t{threads}" if seed else f"traces-t{threads}")
+    return folder / f"{workload.name}{seed and '.' + seed}.json"
 
 
-def load_tuned(workload: Workload, threads: int) -> Tuned:
+def load_tuned(workload: Workload, threads: int, backend: str = "tuned") -> Tuned:
     """Read the tuned schedule of a workload.
 
     Raises:
         NotTunedError: If there is none, or it is one of another program.
     """
-    path = trace_path(workload, threads)
+    path = trace_path(workload, threads, backend)
     if not path.exists():
         raise NotTunedError("no schedule is stored")
     stored = json.loads(path.read_text(encoding="utf-8"))
@@ -63,7 +68,7 @@ def tune_missing(
     """Tune the workloads that have no schedule yet, or all of them `again`, and store the best."""
     for workload in workloads:
         if again or not _is_tuned(workload, threads):
-            _tune(workload, threads, trials, seed)
+            tune_and_store(workload, threads, trials, seed)
 
 
 def _is_tuned(workload: Workload, threads: int) -> bool:
@@ -74,11 +79,21 @@ def _is_tuned(workload: Workload, threads: int) -> bool:
     return True
 
 
-def _tune(workload: Workload, threads: int, trials: int, seed: int) -> None:
+def tune_and_store(
+    workload: Workload, threads: int, trials: int, seed: int, backend: str = "tuned"
+) -> None:
+    """Tune a workload, and store the best schedule and how it was come by."""
     start = time.perf_counter()
     func = program(workload)
+    curve: list[tuple[float, float]] = []
+
+    def see(trial: lw.Trial) -> None:
+        if trial.measurement.ok and (not curve or trial.run_secs < curve[-1][1]):
+            curve.append((time.perf_counter() - start, trial.run_secs))
+
+    target = f"cpu -num-cores={threads}"
     try:
-        result = lw.tune(func, target=f"cpu -num-cores={threads}", trials=trials, seed=seed)
+        result = lw.tune(func, target=target, trials=trials, seed=seed, on_trial=see)
     except lw.JobFailedError as error:
         print(f"{workload.name}: {error}", flush=True)
         return
@@ -93,13 +108,14 @@ def _tune(workload: Workload, threads: int, trials: int, seed: int) -> None:
         "failed": sum(trial.measurement.error is not None for trial in result.trials),
         "seed": seed,
         "secs": secs,
+        "curve": curve,
         "best_trial": best.number,
         "best_run_secs": best.run_secs,
         "default_run_secs": default.run_secs,
         "sketch": best.sketch,
         "trace": best.trace.to_json(),
     }
-    path = trace_path(workload, threads)
+    path = trace_path(workload, threads, backend)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(stored) + "\n", encoding="utf-8")
     rate = workload.amount / best.run_secs / 1e9

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
+from benchmarks import RESULTS
 from benchmarks.workloads import Array, Workload
+
+FIRST_SEED = 1
+"""The seed of MetaSchedule whose schedules the table of kernels shows."""
+
+
+def metaschedule_path(name: str, threads: int, seed: int = FIRST_SEED) -> Path:
+    """Return the file that holds the best schedule that MetaSchedule found for a workload."""
+    return RESULTS / f"metaschedule-t{threads}" / f"{name}.{seed}.json"
 
 
 class NotTunedError(Exception):

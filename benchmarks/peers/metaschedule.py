@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers import tvm_peer
+from benchmarks.peers.library import FIRST_SEED, metaschedule_path
 from benchmarks.workloads import BY_NAME, Workload
 
 
@@ -26,7 +27,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, required=True)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--core", type=int, required=True, help="where one thread runs")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=FIRST_SEED)
     args = parser.parse_args()
     workload = BY_NAME[args.workload]
     start = time.perf_counter()
@@ -42,7 +43,7 @@ def main() -> None:
         "versions": tvm_peer.start(args.threads),
         "module": module,
     }
-    path = tvm_peer.schedule_path(workload.name, args.threads)
+    path = metaschedule_path(workload.name, args.threads, args.seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(stored) + "\n", encoding="utf-8")
 

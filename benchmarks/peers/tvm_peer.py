@@ -8,11 +8,9 @@ import os
 import sys
 from collections.abc import Callable
 from math import sqrt
-from pathlib import Path
 from typing import Any
 
-from benchmarks import RESULTS
-from benchmarks.peers.library import NotTunedError, Prepared
+from benchmarks.peers.library import FIRST_SEED, NotTunedError, Prepared, metaschedule_path
 from benchmarks.workloads import Workload
 
 
@@ -49,13 +47,13 @@ def start(threads: int) -> dict[str, str]:
 
 
 def prepare(workload: Workload, backend: str) -> Prepared:
-    """Build the schedule that is stored for a workload.
+    """Build the schedule that is stored for a workload; "metaschedule@2" is that of seed 2.
 
     Raises:
         NotTunedError: If none is.
     """
-    del backend
-    path = schedule_path(workload.name, _threads)
+    _, _, seed = backend.partition("@")
+    path = metaschedule_path(workload.name, _threads, int(seed or FIRST_SEED))
     if not path.exists():
         raise NotTunedError("no schedule is stored: --metaschedule TRIALS looks for one")
     stored = json.loads(path.read_text(encoding="utf-8"))
@@ -64,11 +62,6 @@ def prepare(workload: Workload, backend: str) -> Prepared:
     out = tvm.runtime.empty(workload.out, "float32")
     note = f"{stored['trials']} trials in {stored['secs']:.0f} s"
     return Prepared(lambda: kernel(*arrays, out), out.numpy, note=note)
-
-
-def schedule_path(name: str, threads: int) -> Path:
-    """Return the file that holds the best schedule of a workload."""
-    return RESULTS / f"metaschedule-t{threads}" / f"{name}.json"
 
 
 def target(threads: int) -> Any:
