@@ -20,7 +20,8 @@ class StopReason(StrEnum):
     TIME_BUDGET = "time_budget"  # its seconds are spent
     PLATEAU = "plateau"  # its last trials found nothing that is clearly faster
     EXHAUSTED = "exhausted"  # the design space holds no more candidates
-    CANCELLED = "cancelled"  # somebody stopped it; what was measured counts
+    STOPPED = "stopped"  # somebody had enough: the best of what was measured is the result
+    CANCELLED = "cancelled"  # somebody gave it up; what was measured is kept
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Budget:
         plateau: End once this many trials in a row brought the best time down by less than
             `PLATEAU_GAIN`; None to go on. Looked at after whole rounds, in the order of trial
             numbers, so that it depends on what was measured alone.
+        plateau_from: So many trials were there when somebody asked for more: a plateau begins
+            after them.
 
     Raises:
         ValueError: If one of them is not positive.
@@ -42,6 +45,7 @@ class Budget:
     trials: int
     seconds: float | None = None
     plateau: int | None = None
+    plateau_from: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what allows nothing."""
@@ -55,6 +59,8 @@ class Budget:
     def is_on_plateau(self, trials: Sequence[Trial]) -> bool:
         """Tell whether the last of `trials`, which are in order, brought no progress."""
         if self.plateau is None or len(trials) <= self.plateau:
+            return False
+        if len(trials) < self.plateau_from + self.plateau:
             return False
         before = min(t.best_secs for t in trials[: -self.plateau])
         after = min(t.best_secs for t in trials)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -34,6 +35,7 @@ class Rounds:
     """Runs a search of one task, a round at a time. Used as a context manager.
 
     Args:
+        budget: Asked at the begin of each round: it may change meanwhile.
         history: What this search has measured already, in any order; its last round may be
             partial. Nothing of it is measured again.
         on_trials: Called with new trials as they arrive, in the order of completion.
@@ -49,7 +51,7 @@ class Rounds:
         task: Task,
         measurer: Measurer,
         search: SearchStrategy,
-        budget: Budget,
+        budget: Callable[[], Budget],
         *,
         history: Sequence[Trial],
         on_trials: Callable[[Sequence[Trial]], None],
@@ -84,6 +86,16 @@ class Rounds:
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     @property
+    def num_measured(self) -> int:
+        """How many trials there are, those of the history included."""
+        return len(self._trials)
+
+    @property
+    def is_midway(self) -> bool:
+        """Whether the next round was begun, and not ended, before the search was interrupted."""
+        return any(number >= self._next * ROUND_SIZE for number in self._trials)
+
+    @property
     def has_default(self) -> bool:
         """Whether the default schedule was measured."""
         return 0 in self._trials
@@ -107,24 +119,46 @@ class Rounds:
 
         return self._thread.submit(learn).result()
 
-    def run_next(self) -> StopReason | None:
-        """Measure what the next round lacks; return why the search ends, if it does."""
+    def replay(self) -> StopReason | None:
+        """Go on to the first round that the history has not in full; see `run_next`."""
+        while self._has_round(self._next):
+            if (reason := self.run_next()) is not None:
+                return reason
+        return None
+
+    def interrupted(self) -> StopReason | None:
+        """Return why the search ends, if it is interrupted now."""
+        return self._interrupted()
+
+    def run_next(self, max_more: int | None = None) -> StopReason | None:
+        """Measure what the next round lacks; return why the search ends, if it does.
+
+        Args:
+            max_more: So many trials may be measured beyond those that there are, whatever the
+                budget says.
+        """
         if (reason := self._interrupted()) is not None:
             return reason
+        budget = self._budget()
+        if max_more is not None:
+            most = max(1, self.num_measured + max_more)
+            budget = replace(budget, trials=min(budget.trials, most))
         number = self._next
+        if number * ROUND_SIZE >= budget.trials:
+            return StopReason.BUDGET
         proposals = self._coming.result()
         self._next += 1
         is_exhausted = len(proposals) < ROUND_SIZE
-        is_last = is_exhausted or self._next * ROUND_SIZE >= self._budget.trials
+        is_last = is_exhausted or self._next * ROUND_SIZE >= budget.trials
         if self._overlap and number > 0 and not is_last:
             self._prepare(number)
-        if (reason := self._measure(number, proposals)) is not None:
+        if (reason := self._measure(number, proposals, budget.trials)) is not None:
             return reason
         if is_last:
             # Beyond the budget there may be more of the space than was asked for.
-            is_cut = len(self._trials) >= self._budget.trials
+            is_cut = len(self._trials) >= budget.trials
             return StopReason.BUDGET if is_cut else StopReason.EXHAUSTED
-        if self._budget.is_on_plateau(self.trials()):
+        if budget.is_on_plateau(self.measured_trials()):
             return StopReason.PLATEAU
         if number == 0:
             self._prepare(1)
@@ -162,12 +196,16 @@ class Rounds:
             for number in range(begin, end)
         ]
 
-    def _measure(self, number: int, proposals: Sequence[Proposal]) -> StopReason | None:
+    def _has_round(self, number: int) -> bool:
+        start = number * ROUND_SIZE
+        return all(n in self._trials for n in range(start, start + ROUND_SIZE))
+
+    def _measure(self, number: int, proposals: Sequence[Proposal], end: int) -> StopReason | None:
         """Measure the proposals of a round that have not been; return why not all of them."""
         start = number * ROUND_SIZE
         # A round is proposed in full even where the budget cuts it, so that a search with a
         # larger budget begins like this one.
-        wanted = range(start, min(start + ROUND_SIZE, self._budget.trials))
+        wanted = range(start, min(start + ROUND_SIZE, end))
         missing = [n for n in wanted if n not in self._trials]
         measured = {t.candidate.key for t in self._trials.values()}
         fresh = [p for p in proposals if p.candidate.key not in measured]

@@ -122,7 +122,7 @@ def tune(
         task,
         measurer,
         make_strategy(strategy, task, seed, warm_start, rules),
-        budget,
+        lambda: budget,
         history=history,
         on_trials=on_trials,
         interrupted=interrupted,

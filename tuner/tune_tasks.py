@@ -11,8 +11,8 @@ from tuner.budget import Budget, StopReason
 from tuner.measurer.measurer import Measurer
 from tuner.rounds import ROUND_SIZE, Rounds
 from tuner.search.make import make_strategy
+from tuner.share import share
 from tuner.task import Task
-from tuner.task_scheduler import Progress, choose
 from tuner.trial import Trial
 from tuner.tune import TuneResult
 
@@ -45,7 +45,7 @@ def tune_tasks(
     give the same search, also one that goes on from a history.
 
     Args:
-        trials: The budget of all tasks together; it is spent in whole rounds.
+        trials: The budget of all tasks together.
         history: What was measured already, by the keys of tasks; see `tuner.tune.tune`.
         on_trials: Called with a task and its new trials as they arrive.
 
@@ -73,7 +73,7 @@ def tune_tasks(
             task,
             measurer,
             make_strategy(strategy, task, seed),
-            budget,
+            lambda: budget,
             history=(history or {}).get(task.key, ()),
             on_trials=lambda measured: on_trials(task, measured),
             interrupted=interrupted,
@@ -83,25 +83,8 @@ def tune_tasks(
     searches: list[Rounds] = []
     with ExitStack() as stack:
         searches += [stack.enter_context(search(task)) for task in tasks]
-        reasons = _share(searches, trials // ROUND_SIZE)
-        results = zip(searches, reasons, strict=True)
-        return [TuneResult(rounds.trials(), reason) for rounds, reason in results]
-
-
-def _share(searches: Sequence[Rounds], num_rounds: int) -> list[StopReason]:
-    """Run rounds; return why each search ended."""
-    ended: dict[int, StopReason] = {}
-    for _ in range(num_rounds):
-        left = [place for place in range(len(searches)) if place not in ended]
-        if not left:
-            break
-        place = choose([Progress(s.task, s.measured_trials()) for s in searches], left)
-        reason = searches[place].run_next()
-        if reason in {StopReason.CANCELLED, StopReason.TIME_BUDGET}:
-            return [ended.get(p, reason) for p in range(len(searches))]
-        if reason is not None:
-            ended[place] = reason
-    return [ended.get(place, StopReason.BUDGET) for place in range(len(searches))]
+        reasons = dict(share(searches, lambda: trials))
+        return [TuneResult(s.trials(), reasons[place]) for place, s in enumerate(searches)]
 
 
 def _check(tasks: Sequence[Task], trials: int) -> None:

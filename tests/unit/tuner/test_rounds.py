@@ -62,7 +62,7 @@ def rounds(
         TASK,
         measurer,
         search,
-        Budget(4 * ROUND_SIZE),
+        lambda: Budget(4 * ROUND_SIZE),
         history=history,
         on_trials=lambda _: None,
         interrupted=lambda: None,

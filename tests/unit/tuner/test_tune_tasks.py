@@ -124,7 +124,8 @@ def test_a_task_that_is_exhausted_leaves_its_share_to_the_others() -> None:
         tasks, measurer=MemoryMeasurer(share), trials=6 * ROUND_SIZE, strategy="random"
     )
     assert small.stop_reason is StopReason.EXHAUSTED
-    assert len(large.trials) == 5 * ROUND_SIZE
+    assert len(small.trials) < ROUND_SIZE
+    assert len(small.trials) + len(large.trials) == 6 * ROUND_SIZE
 
 
 def test_what_does_not_run_waits_for_the_others() -> None:
