@@ -75,6 +75,7 @@ class WorkerState(StrEnum):
 
     IDLE = "idle"
     BUSY = "busy"
+    RESTING = "resting"  # it ended in good order, for there is no work; the next job starts it
     LOST = "lost"  # its heartbeat stopped; what it held was handed to another
 
 
@@ -219,14 +220,45 @@ class BestRead(Response):
     nearest: NearestRead | None = None
 
 
+class WorkerTask(Response):
+    """What a worker does: candidates of a job that it measures, or compares."""
+
+    workload: str = Field(examples=["matmul"])
+    target: str
+    candidates: int
+    since: datetime
+    job_id: UUID | None = None  # the running job of that workload and target, if there is but one
+
+
+class Canary(Response):
+    """A known kernel timed on a worker about once a minute: columns, the oldest first.
+
+    What changes from sample to sample is the host: its clock, its heat, its neighbours.
+    """
+
+    at: tuple[datetime, ...] = ()
+    secs: tuple[float, ...] = ()  # the median of a sample's runs
+    noise: tuple[float, ...] = ()  # how far that is above the shortest run, as a share of it
+    utilisation: tuple[float, ...] = ()  # the share of the time since the last sample with work
+
+
 class WorkerRead(Response):
-    """A worker as the service last heard of it."""
+    """A worker as the service last heard of it, and its health over time.
+
+    `jobs_lost` counts how often its process went away while it had work, which another process did
+    then; `restarts` how often it went away without notice at all.
+    """
 
     name: str
     host: str
     label: str  # the kind of target it serves, such as "cpu/znver3"
     state: WorkerState
     last_seen_at: datetime
+    task: WorkerTask | None = None
+    utilisation: float | None = None  # as of the newest sample
+    jobs_lost: int = 0
+    restarts: int = 0
+    canary: Canary = Canary()
     facts: Mapping[str, JsonValue] = Field(default_factory=dict)
 
 

@@ -107,7 +107,7 @@ class EmbeddedWorkers:
             # Asked before the transaction begins: nobody else can write while it lasts.
             names = [worker.name for worker in engine.workers()]
             with self._database.write() as session:
-                workers.forget(session, names)
+                workers.rested(session, names)
         engine.close()
 
     def _report(self) -> None:

@@ -49,7 +49,7 @@ class _Stored(Collector):
         """Yield the counts of this moment."""
         with self._database.read() as session:
             states = jobs.count_by_state(session)
-            present = [worker.state for worker in workers.everyone(session)]
+            present = workers.states(session)
             measured = session.scalar(select(func.coalesce(func.sum(JobRow.num_measured), 0)))
         yield _gauge("loopwright_jobs", "Jobs by state.", {s: states.get(s, 0) for s in JobState})
         yield _gauge(

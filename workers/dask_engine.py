@@ -319,7 +319,7 @@ class _Run:
 
 
 def _facts(worker: dict[str, Any]) -> WorkerFacts:
-    told: dict[str, Any] = dict(worker.get(slot.FACTS, {}))
+    told: dict[str, Any] = {**worker.get(slot.FACTS, {}), **worker["metrics"].get(slot.FACTS, {})}
     host, pid = str(told.pop("host", worker["host"])), int(told.pop("pid", 0))
     (label,) = worker["resources"]
     return WorkerFacts(

@@ -33,7 +33,7 @@ class WorkerFacts:
     pid: int
     is_busy: bool
     last_seen: float  # seconds since the epoch
-    facts: Mapping[str, Any]  # versions, the result of the self-test
+    facts: Mapping[str, Any]  # versions, the self-test, the task and the sample of its health
 
 
 class Engine(Protocol):

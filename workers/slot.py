@@ -22,6 +22,7 @@ from typing import Any
 
 from compiler.runtime.measurement import Measurement
 from workers.compare import BATCH_SECS, CompareRequest
+from workers.health import Health
 from workers.parent_death import die_with_parent
 from workers.request import MeasureRequest
 from workers.runner import ChildRunner, ChildStartError
@@ -40,6 +41,7 @@ class Slot:
     def __init__(self, idle_secs: float = 15.0) -> None:
         self.runner: ChildRunner | None = None
         self.facts: dict[str, Any] = {}
+        self.health: Health | None = None
         self._idle_secs = idle_secs
         self._rest: threading.Timer | None = None
 
@@ -55,8 +57,9 @@ class Slot:
         }
         runner = ChildRunner(worker=worker)
         try:
-            self.facts["self_test"] = asdict(self_test(runner))
-            self.runner = runner
+            tested = self_test(runner)
+            self.facts["self_test"] = asdict(tested)
+            self.runner, self.health = runner, Health(runner, tested)
             self._rest_later()
         except (SelfTestError, ChildStartError) as error:
             self.facts["refuses"] = str(error)
@@ -68,7 +71,7 @@ class Slot:
         Raises:
             SelfTestError: If the slot refuses work.
         """
-        with self._working() as runner:
+        with self._working(request) as runner:
             return [measurement for _, measurement in runner.measure(request)]
 
     def compare(self, request: CompareRequest) -> list[list[Measurement]]:
@@ -79,7 +82,7 @@ class Slot:
         """
         rounds: list[list[Measurement]] = []
         end = time.monotonic() + BATCH_SECS
-        with self._working() as runner:
+        with self._working(request) as runner:
             for measured in runner.compare(request):
                 rounds.append(measured)
                 if time.monotonic() > end:
@@ -94,21 +97,26 @@ class Slot:
             self.runner.close()
 
     @contextmanager
-    def _working(self) -> Iterator[ChildRunner]:
-        if self.runner is None:
+    def _working(self, request: MeasureRequest | CompareRequest) -> Iterator[ChildRunner]:
+        if self.runner is None or self.health is None:
             raise SelfTestError(self.facts.get("refuses", "this worker was not set up"))
         if self._rest is not None:
             self._rest.cancel()
         try:
-            yield self.runner
+            with self.health.working_on(request):
+                yield self.runner
         finally:
             self._rest_later()
 
     def _rest_later(self) -> None:
-        assert self.runner is not None
-        self._rest = threading.Timer(self._idle_secs, self.runner.rest)
+        self._rest = threading.Timer(self._idle_secs, self._go_to_rest)
         self._rest.daemon = True
         self._rest.start()
+
+    def _go_to_rest(self) -> None:
+        if self.runner is not None and self.health is not None:
+            self.health.look()
+            self.runner.rest()
 
 
 _slot = Slot()
@@ -145,7 +153,11 @@ def dask_setup(worker: Any) -> None:
     async def facts(_: Any) -> dict[str, Any]:
         return _slot.facts
 
+    def health(_: Any) -> dict[str, Any]:
+        return {} if _slot.health is None else _slot.health.told()
+
     worker.startup_information[FACTS] = facts
+    worker.metrics[FACTS] = health
 
 
 def dask_teardown(worker: Any) -> None:

@@ -37,7 +37,7 @@ def get_health(parts: PartsOf) -> Health:
     """Say how each part of the service does."""
     with parts.database.read() as session:
         counts = jobs.count_by_state(session)
-        alive = [w for w in workers.everyone(session) if w.state is not WorkerState.LOST]
+        alive = [s for s in workers.states(session) if s in {WorkerState.IDLE, WorkerState.BUSY}]
     return Health(
         status="ok" if parts.is_coordinating() else "degraded",
         version=_version(),

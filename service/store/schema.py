@@ -15,6 +15,7 @@ from service.store import (
     targets,
     trials,
     warm_starts,
+    worker_samples,
     workers,
     workloads,
 )
@@ -32,6 +33,7 @@ ROWS = (
     warm_starts.WarmStartRow,
     warm_starts.WarmCandidateRow,
     workers.WorkerRow,
+    worker_samples.WorkerSampleRow,
     idempotency.IdempotencyKeyRow,
     artifacts.ArtifactRow,
 )

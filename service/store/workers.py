@@ -1,23 +1,26 @@
-"""Workers: who measures, as last heard of."""
+"""Workers: who measures, as last heard of, and how each does."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
-from sqlalchemy import JSON, String, delete, select
+from sqlalchemy import JSON, Integer, String, delete, select, text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from loopwright.models import WorkerRead, WorkerState
+from loopwright.models import Canary, JobState, WorkerRead, WorkerState, WorkerTask
+from service.store import worker_samples
 from service.store.base import Base, UtcDateTime, enum_column, utc_now
+from service.store.jobs import JobRow
 from workers.engine import WorkerFacts
 
 LOST_AFTER_SECS = 60.0
 
 
 class WorkerRow(Base):
-    """A worker process on a host."""
+    """A worker process on a host, and those that had its name before it."""
 
     __tablename__ = "workers"
 
@@ -27,46 +30,92 @@ class WorkerRow(Base):
     state: Mapped[WorkerState] = mapped_column(enum_column(WorkerState))
     last_seen_at: Mapped[datetime] = mapped_column(UtcDateTime)
     facts: Mapped[dict[str, Any]] = mapped_column(JSON)
+    jobs_lost: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
+    restarts: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
 
 
 def heard_of(session: Session, seen: Sequence[WorkerFacts]) -> None:
     """Record what an engine says of its workers."""
     for worker in seen:
-        session.merge(
-            WorkerRow(
-                name=worker.name,
-                host=worker.host,
-                label=worker.label,
-                state=WorkerState.BUSY if worker.is_busy else WorkerState.IDLE,
-                last_seen_at=datetime.fromtimestamp(worker.last_seen, UTC),
-                facts={**worker.facts, "pid": worker.pid},
-            )
-        )
+        row = session.get(WorkerRow, worker.name)
+        if row is None:
+            row = WorkerRow(name=worker.name, jobs_lost=0, restarts=0)
+            session.add(row)
+        elif row.state is not WorkerState.RESTING and row.facts.get("pid") != worker.pid:
+            row.restarts += 1
+            row.jobs_lost += row.state is WorkerState.BUSY
+        row.host, row.label = worker.host, worker.label
+        row.state = WorkerState.BUSY if worker.is_busy else WorkerState.IDLE
+        row.last_seen_at = datetime.fromtimestamp(worker.last_seen, UTC)
+        row.facts = {**worker.facts, "pid": worker.pid}
+        if (sample := worker.facts.get("sample")) is not None:
+            worker_samples.keep(session, worker.name, sample)
 
 
 def forget_lost(session: Session, *, after: timedelta = timedelta(hours=1)) -> None:
-    """Drop workers not heard of for so long that nobody asks what became of them."""
-    session.execute(delete(WorkerRow).where(WorkerRow.last_seen_at < utc_now() - after))
+    """Drop workers not heard of for so long that nobody asks what became of them.
+
+    Those that rest are kept as long as their samples are.
+    """
+    is_resting = WorkerRow.state == WorkerState.RESTING
+    for is_such, patience in ((~is_resting, after), (is_resting, worker_samples.KEPT)):
+        is_old = WorkerRow.last_seen_at < utc_now() - patience
+        session.execute(delete(WorkerRow).where(is_such, is_old))
+    worker_samples.forget_old(session)
 
 
-def forget(session: Session, names: Sequence[str]) -> None:
-    """Drop workers that were ended in good order."""
+def rested(session: Session, names: Sequence[str]) -> None:
+    """Record that workers were ended in good order."""
     for name in names:
         if (row := session.get(WorkerRow, name)) is not None:
-            session.delete(row)
+            row.state = WorkerState.RESTING
 
 
 def everyone(session: Session) -> list[WorkerRead]:
-    """Return all workers by name; one not heard of for a minute is lost."""
-    oldest = utc_now() - timedelta(seconds=LOST_AFTER_SECS)
-    return [
-        WorkerRead(
-            name=row.name,
-            host=row.host,
-            label=row.label,
-            state=row.state if row.last_seen_at >= oldest else WorkerState.LOST,
-            last_seen_at=row.last_seen_at,
-            facts=row.facts,
-        )
-        for row in session.scalars(select(WorkerRow).order_by(WorkerRow.name))
-    ]
+    """Return all workers by name; one not heard of for a minute is lost, unless it rests."""
+    running = _running(session)
+    rows = session.scalars(select(WorkerRow).order_by(WorkerRow.name))
+    return [_read(row, worker_samples.of(session, row.name), running) for row in rows]
+
+
+def states(session: Session) -> list[WorkerState]:
+    """Return the state of each worker."""
+    rows = session.execute(select(WorkerRow.state, WorkerRow.last_seen_at))
+    return [_state(state, last_seen_at) for state, last_seen_at in rows]
+
+
+def _read(
+    row: WorkerRow, canary: Canary, running: Mapping[tuple[str, str], UUID | None]
+) -> WorkerRead:
+    state = _state(row.state, row.last_seen_at)
+    told = row.facts.get("task") if state in {WorkerState.BUSY, WorkerState.IDLE} else None
+    job_id = running.get((told["workload"], told["target"])) if told else None
+    return WorkerRead(
+        name=row.name,
+        host=row.host,
+        label=row.label,
+        state=state,
+        last_seen_at=row.last_seen_at,
+        task=WorkerTask(**told, job_id=job_id) if told else None,
+        utilisation=canary.utilisation[-1] if canary.utilisation else None,
+        jobs_lost=row.jobs_lost,
+        restarts=row.restarts,
+        canary=canary,
+        facts={name: fact for name, fact in row.facts.items() if name not in {"task", "sample"}},
+    )
+
+
+def _state(told: WorkerState, last_seen_at: datetime) -> WorkerState:
+    is_late = last_seen_at < utc_now() - timedelta(seconds=LOST_AFTER_SECS)
+    return WorkerState.LOST if is_late and told is not WorkerState.RESTING else told
+
+
+def _running(session: Session) -> dict[tuple[str, str], UUID | None]:
+    """Return the running job of each workload's name and target; None where several run."""
+    found: dict[tuple[str, str], UUID | None] = {}
+    query = select(JobRow.id, JobRow.workload_name, JobRow.target).where(
+        JobRow.state == JobState.RUNNING
+    )
+    for job_id, name, target in session.execute(query):
+        found[name, target] = None if (name, target) in found else job_id
+    return found

@@ -1,0 +1,64 @@
+"""Worker samples: how workers did over time, kept while their processes come and go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import String, delete, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from loopwright.models import Canary
+from service.store.base import Base, UtcDateTime, utc_now
+
+KEPT = timedelta(days=7)
+SHOWN = 500
+"""The newest samples of a worker that are shown: at one a minute, about eight hours."""
+
+
+class WorkerSampleRow(Base):
+    """One sample of a worker: the canary's time, its noise, and the share of time with work."""
+
+    __tablename__ = "worker_samples"
+
+    worker: Mapped[str] = mapped_column(String(255), primary_key=True)
+    at: Mapped[datetime] = mapped_column(UtcDateTime, primary_key=True)
+    secs: Mapped[float]
+    noise: Mapped[float]
+    utilisation: Mapped[float]
+
+
+def keep(session: Session, worker: str, sample: Mapping[str, Any]) -> None:
+    """Keep a sample as a worker told it; one that is told again is kept once."""
+    session.merge(
+        WorkerSampleRow(
+            worker=worker,
+            at=datetime.fromtimestamp(sample["at"], UTC),
+            secs=sample["secs"],
+            noise=sample["noise"],
+            utilisation=sample["utilisation"],
+        )
+    )
+
+
+def forget_old(session: Session) -> None:
+    """Drop samples that are too old to tell anything of the host as it is."""
+    session.execute(delete(WorkerSampleRow).where(WorkerSampleRow.at < utc_now() - KEPT))
+
+
+def of(session: Session, worker: str) -> Canary:
+    """Return the newest samples of a worker as columns, the oldest first."""
+    newest = (
+        select(WorkerSampleRow)
+        .where(WorkerSampleRow.worker == worker)
+        .order_by(WorkerSampleRow.at.desc())
+        .limit(SHOWN)
+    )
+    rows = list(session.scalars(newest))[::-1]
+    return Canary(
+        at=tuple(row.at for row in rows),
+        secs=tuple(row.secs for row in rows),
+        noise=tuple(row.noise for row in rows),
+        utilisation=tuple(row.utilisation for row in rows),
+    )

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+
+from loopwright.models import JobState, WorkerRead, WorkerState
+from service.store import jobs, workers
+from service.store.database import Database
+from tests.service_fixtures import add_job
+from workers.engine import WorkerFacts
+
+NOW = float(int(time.time()))
+
+
+def sample(at: float, secs: float = 2e-5) -> dict[str, float]:
+    return {"at": at, "secs": secs, "noise": 0.01, "utilisation": 0.5}
+
+
+def tell(database: Database, *, pid: int = 1, is_busy: bool = False, **facts: object) -> None:
+    with database.write() as session:
+        workers.heard_of(session, [WorkerFacts("w", "here", "cpu/x", pid, is_busy, NOW, facts)])
+
+
+def known(database: Database) -> WorkerRead:
+    with database.read() as session:
+        (worker,) = workers.everyone(session)
+    return worker
+
+
+def test_samples_are_columns_by_time_and_each_is_kept_once(database: Database) -> None:
+    for at in (NOW - 60, NOW - 120, NOW - 60):
+        tell(database, sample=sample(at, secs=at - NOW + 200))
+    canary = known(database).canary
+    assert [at.timestamp() for at in canary.at] == [NOW - 120, NOW - 60]
+    assert [round(secs) for secs in canary.secs] == [80, 140]
+    assert known(database).utilisation == 0.5
+    assert "sample" not in known(database).facts
+
+
+def test_samples_outlive_the_process_and_are_dropped_when_they_are_old(database: Database) -> None:
+    tell(database, sample=sample(NOW - timedelta(days=8).total_seconds()))
+    tell(database, sample=sample(NOW - 60))
+    with database.write() as session:
+        workers.rested(session, ["w"])
+        workers.forget_lost(session)
+    assert known(database).state is WorkerState.RESTING
+    assert len(known(database).canary.at) == 1
+
+
+def test_a_process_that_went_away_with_its_work_is_counted(database: Database) -> None:
+    tell(database, pid=1, is_busy=True)
+    tell(database, pid=2, is_busy=False)
+    assert (known(database).jobs_lost, known(database).restarts) == (1, 1)
+    tell(database, pid=3)
+    assert (known(database).jobs_lost, known(database).restarts) == (1, 2)
+
+
+def test_a_worker_that_rested_lost_nothing(database: Database) -> None:
+    tell(database, pid=1, is_busy=True)
+    with database.write() as session:
+        workers.rested(session, ["w"])
+    tell(database, pid=2)
+    assert (known(database).jobs_lost, known(database).restarts) == (0, 0)
+
+
+def test_what_a_worker_does_names_the_job_if_there_is_but_one(database: Database) -> None:
+    job_ids = [add_job(database) for _ in range(2)]
+    with database.read() as session:
+        job = jobs.get(session, job_ids[0])
+    named = {"workload": job.workload_name, "target": job.target}
+    task = {**named, "candidates": 8, "since": NOW}
+    for running, expected in ((0, None), (1, job_ids[0]), (2, None)):
+        with database.write() as session:
+            for job_id in job_ids[:running]:
+                jobs.get(session, job_id).state = JobState.RUNNING
+        tell(database, is_busy=True, task=task)
+        doing = known(database).task
+        assert doing is not None
+        assert (doing.candidates, doing.job_id) == (8, expected)
