@@ -142,6 +142,7 @@ class JobRead(Response):
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    owner: str | None = None  # the name of the token that submitted it
     stop_reason: str | None = None  # budget, time_budget, plateau, exhausted or cancelled
     error: str | None
 
@@ -277,6 +278,50 @@ class CostModelRead(Response):
     fingerprint: str | None = None  # of the measurements
     quality: Mapping[str, JsonValue]  # on tasks, or on candidates of the job, that it was not told
     created_at: datetime
+
+
+class Scope(StrEnum):
+    """What a token may do; each includes those before it."""
+
+    READ = "read"  # look at everything, tokens aside
+    SUBMIT = "submit"  # submit, stop and resume jobs, and have kernels built
+    ADMIN = "admin"  # make and revoke tokens, import records
+
+
+class TokenCreate(Request):
+    """A request for a token; its name is shown as the owner of the jobs that it submits."""
+
+    name: str = Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]*$")
+    scopes: tuple[Scope, ...] = Field(default=(Scope.READ,), min_length=1, max_length=3)
+
+
+class TokenRead(Response):
+    """What is known of a token: not the token, of which a digest is kept."""
+
+    id: UUID
+    name: str
+    scopes: tuple[Scope, ...]
+    created_at: datetime
+    last_used_at: datetime | None  # to a quarter of an hour
+    revoked_at: datetime | None
+
+
+class TokenCreated(TokenRead):
+    """A new token; it is shown this once."""
+
+    token: str
+
+
+class ImportRead(Response):
+    """What an import added to a store; what was there already does not count."""
+
+    workloads: int
+    jobs: int
+    trials: int
+    finals: int
+    updated_jobs: int  # that the store knew, at an earlier point
+    skipped_jobs: int  # that go on in the store itself: they know more than the file
+    best_schedules: int  # that are new, or faster
 
 
 class Health(Response):

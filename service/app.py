@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from fastapi import APIRouter, Depends, FastAPI
+from fastapi import APIRouter, FastAPI
 
-from loopwright.models import Problem
-from service import problems
-from service.auth import check_token, digest
+from service import openapi, problems
+from service.auth import READ, Tokens
 from service.guard import BodyLimit, KnownHosts
 from service.metrics import Metrics, Timed
 from service.pages import Pages
 from service.parts import Parts
+from service.rate_limit import DEFAULT_PER_SEC, RateLimit
+from service.request_ids import RequestIds
 from service.routes import (
     artifacts,
     cost_models,
@@ -20,21 +21,29 @@ from service.routes import (
     jobs,
     metrics,
     schedules,
+    tokens,
     trials,
     workers,
 )
+from service.security_headers import SecurityHeaders
 
 PREFIX = "/api/v1"
 
 
 def create_app(
-    parts: Parts, *, token: str | None = None, hosts: Collection[str] | None = None
+    parts: Parts,
+    *,
+    token: str | None = None,
+    hosts: Collection[str] | None = None,
+    requests_per_sec: float = DEFAULT_PER_SEC,
 ) -> FastAPI:
     """Return the application over its parts; tests hand it their own.
 
     Args:
-        token: What clients must know; none lets everybody in who reaches the port.
+        token: One that may do everything. Without it those of the database count, and whoever
+            reaches the port is let in until there is one.
         hosts: The names under which requests may come; none takes any.
+        requests_per_sec: How many a token may send, or an address without one; 0 for no limit.
     """
     app = FastAPI(
         title="Loopwright",
@@ -43,21 +52,25 @@ def create_app(
         # The pages of FastAPI load their scripts from a CDN.
         docs_url=None,
         redoc_url=None,
-        responses={"default": {"model": Problem, "description": "A problem document"}},
     )
     app.state.parts = parts
     app.state.metrics = Metrics(parts.database)
-    app.state.token_digest = None if token is None else digest(token)
-    api = APIRouter(prefix=PREFIX, dependencies=[Depends(check_token)])
-    for module in (jobs, trials, schedules, artifacts, cost_models, workers, health):
+    app.state.tokens = Tokens(parts.database, token)
+    app.state.rate_limit = RateLimit(requests_per_sec)
+    refusals = problems.responses(401, 403, 421, 429, 503)
+    api = APIRouter(prefix=PREFIX, dependencies=[READ], responses=refusals)
+    for module in (tokens, jobs, trials, schedules, artifacts, cost_models, workers, health):
         api.include_router(module.router)
     app.include_router(api)
     app.include_router(health.probes)
-    app.include_router(metrics.router, dependencies=[Depends(check_token)])
+    app.include_router(metrics.router, dependencies=[READ], responses=refusals)
     app.router.default = Pages(PREFIX)
     problems.install(app)
+    openapi.install(app)
     app.add_middleware(BodyLimit)
     if hosts is not None:
         app.add_middleware(KnownHosts, names=hosts)
     app.add_middleware(Timed, metrics=app.state.metrics)
+    app.add_middleware(SecurityHeaders)
+    app.add_middleware(RequestIds)
     return app

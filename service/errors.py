@@ -3,6 +3,7 @@
 ServiceError
 ├── ServeError             the service cannot start: the message tells the operator why
 ├── NotFoundError          what was asked for does not exist                            (404)
+├── ConflictError          what was asked for cannot be as things stand                 (409)
 ├── InvalidRequestError    the request is well-formed and means nothing we can do       (422)
 ├── BuildFailedError       the compiler died of a kernel, or took too long              (500)
 ├── BusyError              too many wait for the same thing already: come back          (503)
@@ -24,6 +25,10 @@ class ServeError(ServiceError):
 
 class NotFoundError(ServiceError):
     """What was asked for does not exist."""
+
+
+class ConflictError(ServiceError):
+    """What was asked for contradicts what is there."""
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,16 @@ from service.store.jobs import NewJob
 
 
 def submit_job(
-    database: Database, request: JobCreate, idempotency_key: str | None = None
+    database: Database,
+    request: JobCreate,
+    idempotency_key: str | None = None,
+    *,
+    owner: str | None = None,
 ) -> tuple[JobRead, bool]:
     """Queue a tuning job; with a key that was used for the same request, return that job.
+
+    Args:
+        owner: The name of the token that submits it.
 
     Returns:
         The job, and whether it is new.
@@ -52,6 +59,7 @@ def submit_job(
                 seed=request.seed,
                 strategy=request.strategy,
                 rules=rules,
+                owner=owner,
             ),
         )
         if not request.warm_start:

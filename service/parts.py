@@ -35,7 +35,7 @@ class Parts:
     is_coordinating: Callable[[], bool] = _never
 
 
-def _parts(request: Request) -> Parts:
+async def _parts(request: Request) -> Parts:
     parts = request.app.state.parts
     assert isinstance(parts, Parts)
     return parts

@@ -14,7 +14,13 @@ from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
 
 from loopwright.models import Problem, ProblemError
-from service.errors import BuildFailedError, BusyError, InvalidRequestError, NotFoundError
+from service.errors import (
+    BuildFailedError,
+    BusyError,
+    ConflictError,
+    InvalidRequestError,
+    NotFoundError,
+)
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -50,6 +56,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _validation)
     app.add_exception_handler(NotFoundError, _not_found)
+    app.add_exception_handler(ConflictError, _conflict)
     app.add_exception_handler(InvalidRequestError, _invalid)
     app.add_exception_handler(BuildFailedError, _build_failed)
     app.add_exception_handler(BusyError, _busy)
@@ -108,6 +115,10 @@ def _pointer(location: tuple[int | str, ...]) -> str:
 
 def _not_found(request: Request, error: Exception) -> JSONResponse:
     return problem_response(404, str(error), instance=request.url.path)
+
+
+def _conflict(request: Request, error: Exception) -> JSONResponse:
+    return problem_response(409, str(error), instance=request.url.path)
 
 
 def _invalid(request: Request, error: Exception) -> JSONResponse:

@@ -7,8 +7,10 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
+import httpx2
 import pytest
 import structlog
 
@@ -64,6 +66,17 @@ def add_job(database: Database, *, trials: int = 16) -> UUID:
             strategy=Strategy.RANDOM,
         )
         return jobs.submit(session, job).id
+
+
+def problem(response: httpx2.Response, status: int) -> dict[str, Any]:
+    """Check that the answer is a problem document of this status, and return it."""
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    body = response.json()
+    assert body["status"] == status
+    assert body["title"]
+    assert body["type"] == "about:blank"
+    return dict(body)
 
 
 def write_text(path: Path) -> None:

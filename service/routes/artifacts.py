@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Response
 
 from loopwright.models import ScheduleQuery
+from service.auth import SUBMIT
 from service.parts import PartsOf
 from service.problems import responses
 from service.routes.conditional import has_it, quoted
@@ -21,8 +22,9 @@ SCHEDULE_HEADER = "Loopwright-Schedule"
 @router.post(
     "",
     response_class=Response,
+    dependencies=[SUBMIT],
     responses={
-        **responses(404, 422, 500, 503),
+        **responses(404, 413, 422, 500),
         200: {
             "description": f"The kernel; `{SCHEDULE_HEADER}` says if its schedule was measured "
             "(`best`), is that of the `nearest` shape, adapted, or is the `default`",

@@ -20,6 +20,7 @@ from loopwright.models import (
     Page,
     TrialRead,
 )
+from service.auth import SUBMIT, CallerOf
 from service.jobs import list_jobs, list_trials, submit_job
 from service.paging import DEFAULT_LIMIT, MAX_LIMIT
 from service.parts import Parts, PartsOf
@@ -34,15 +35,21 @@ Cursor = Annotated[str | None, Query(max_length=1000, description="`next_cursor`
 _POLL_SECS = 0.25
 
 
-@router.post("", status_code=status.HTTP_201_CREATED, responses=responses(422))
+@router.post(
+    "",
+    status_code=status.HTTP_201_CREATED,
+    responses=responses(413, 422),
+    dependencies=[SUBMIT],
+)
 def post_job(
     parts: PartsOf,
+    caller: CallerOf,
     request: JobCreate,
     response: Response,
     idempotency_key: Annotated[str | None, Header()] = None,
 ) -> JobRead:
     """Queue a tuning job; sent twice with the same `Idempotency-Key`, it is queued once."""
-    job, is_new = submit_job(parts.database, request, idempotency_key)
+    job, is_new = submit_job(parts.database, request, idempotency_key, owner=caller.name)
     response.headers["Location"] = f"/api/v1/jobs/{job.id}"
     if is_new:
         parts.wake()
@@ -69,7 +76,7 @@ def get_job(parts: PartsOf, job_id: UUID) -> JobRead:
         return jobs.read(jobs.get(session, job_id))
 
 
-@router.post("/{job_id}/cancel", responses=responses(404, 422))
+@router.post("/{job_id}/cancel", responses=responses(404, 422), dependencies=[SUBMIT])
 def cancel_job(parts: PartsOf, job_id: UUID) -> JobRead:
     """Stop a job and keep what it measured; one that has ended stays as it is."""
     with parts.database.write() as session:

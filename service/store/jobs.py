@@ -21,6 +21,7 @@ from sqlalchemy import JSON, ForeignKey, Index, Integer, String, Text, func, sel
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from loopwright.models import EventKind, JobRead, JobState, Strategy
+from service import request_ids
 from service.errors import NotFoundError
 from service.store import events
 from service.store.base import Base, UtcDateTime, enum_column, utc_now
@@ -59,7 +60,9 @@ class JobRow(Base):
     stop_reason: Mapped[StopReason | None] = mapped_column(enum_column(StopReason))
     error: Mapped[str | None] = mapped_column(Text)
     cancel_requested: Mapped[bool] = mapped_column(default=False)
-    owner: Mapped[str | None] = mapped_column(String(255))
+    owner: Mapped[str | None] = mapped_column(String(64))  # the name of a token
+    request_id: Mapped[str | None] = mapped_column(String(64))  # of the request that submitted it
+    lease_owner: Mapped[str | None] = mapped_column(String(255))  # a `service.owner.Owner`
     lease_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
     fruitless_claims: Mapped[int] = mapped_column(Integer, default=0)  # since the last trial
     # How long owners have driven it.
@@ -94,6 +97,7 @@ class NewJob:
     seconds: float | None = None
     plateau: int | None = None
     rules: list[str] | None = None
+    owner: str | None = None
 
 
 def submit(session: Session, job: NewJob) -> JobRow:
@@ -110,6 +114,8 @@ def submit(session: Session, job: NewJob) -> JobRow:
         seed=job.seed,
         strategy=job.strategy,
         rules=job.rules,
+        owner=job.owner,
+        request_id=request_ids.current(),
         num_measured=0,
         active_secs=0.0,
         created_at=utc_now(),

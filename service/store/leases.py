@@ -57,7 +57,7 @@ def claim(session: Session, owner: Owner, *, lease_secs: float = LEASE_SECS) -> 
             continue
         resumed = row.started_at is not None
         row.state = JobState.RUNNING
-        row.owner = str(owner)
+        row.lease_owner = str(owner)
         row.lease_until = utc_now() + timedelta(seconds=lease_secs)
         row.started_at = row.started_at or utc_now()
         row.active_at = utc_now()
@@ -74,8 +74,10 @@ def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
         LeaseLostError: If it does not.
     """
     row = jobs.get(session, job_id, lock=True)
-    if row.state is not JobState.RUNNING or row.owner != owner:
-        raise LeaseLostError(f"job {job_id} is {row.state}, owned by {row.owner}, not by {owner}")
+    if row.state is not JobState.RUNNING or row.lease_owner != owner:
+        raise LeaseLostError(
+            f"job {job_id} is {row.state}, owned by {row.lease_owner}, not by {owner}"
+        )
     row.count_time()
     return row
 
@@ -140,18 +142,18 @@ def finish(
 
 
 def _is_free(row: JobRow) -> bool:
-    if row.state is JobState.QUEUED or row.owner is None or row.lease_until is None:
+    if row.state is JobState.QUEUED or row.lease_owner is None or row.lease_until is None:
         return True
-    return row.lease_until < utc_now() or Owner.parse(row.owner).is_gone()
+    return row.lease_until < utc_now() or Owner.parse(row.lease_owner).is_gone()
 
 
 def _requeue(session: Session, row: JobRow) -> None:
     row.state = JobState.QUEUED
-    row.owner = row.lease_until = row.active_at = None
+    row.lease_owner = row.lease_until = row.active_at = None
     jobs.record_state(session, row)
 
 
 def _end(session: Session, row: JobRow, state: JobState, error: str | None) -> None:
     row.state, row.error, row.finished_at = state, error, utc_now()
-    row.owner = row.lease_until = row.active_at = None
+    row.lease_owner = row.lease_until = row.active_at = None
     jobs.record_state(session, row)

@@ -13,6 +13,7 @@ from service.store import (
     idempotency,
     jobs,
     targets,
+    tokens,
     trials,
     warm_starts,
     worker_samples,
@@ -36,5 +37,6 @@ ROWS = (
     worker_samples.WorkerSampleRow,
     idempotency.IdempotencyKeyRow,
     artifacts.ArtifactRow,
+    tokens.TokenRow,
 )
 METADATA: MetaData = Base.metadata

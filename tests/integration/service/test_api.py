@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
@@ -18,6 +17,7 @@ from service import paging
 from service.app import create_app
 from service.parts import Parts
 from service.store.database import Database, open_database
+from tests.service_fixtures import problem
 
 SCRIPT = """
 @T.prim_func
@@ -36,17 +36,6 @@ def client(database: Database) -> Iterator[TestClient]:
     app = create_app(Parts(database))
     with TestClient(app, base_url="http://test/api/v1", raise_server_exceptions=False) as client:
         yield client
-
-
-def problem(response: httpx2.Response, status: int) -> dict[str, Any]:
-    """Check that the answer is a problem document of this status, and return it."""
-    assert response.status_code == status, response.text
-    assert response.headers["content-type"] == "application/problem+json"
-    body = response.json()
-    assert body["status"] == status
-    assert body["title"]
-    assert body["type"] == "about:blank"
-    return dict(body)
 
 
 def test_a_job_is_queued(client: TestClient) -> None:
@@ -305,7 +294,7 @@ def test_a_token_is_asked_for(database: Database) -> None:
         for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic s3cret"}):
             response = client.get("/api/v1/jobs", headers=headers)
             problem(response, 401)
-            assert response.headers["www-authenticate"] == "Bearer"
+            assert response.headers["www-authenticate"].startswith("Bearer")
         right = {"Authorization": "Bearer s3cret"}
         assert client.get("/api/v1/jobs", headers=right).status_code == 200
         assert client.get("/livez").status_code == 204

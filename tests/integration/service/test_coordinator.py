@@ -423,7 +423,7 @@ def test_a_coordinator_that_lost_its_job_writes_nothing_more(database: Database)
     def steal() -> None:
         with database.write() as session:
             row = jobs.get(session, job_id)
-            row.owner = str(thief)
+            row.lease_owner = str(thief)
 
     Coordinator(database, Interrupting(5, steal)).run_one()
     job = read(database, job_id)

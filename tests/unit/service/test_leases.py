@@ -51,7 +51,7 @@ def test_a_claimed_job_runs(database: Database) -> None:
     job_id = add_job(database)
     row = claim(database, ME)
     assert row is not None
-    assert (row.id, row.state, row.owner) == (job_id, JobState.RUNNING, str(ME))
+    assert (row.id, row.state, row.lease_owner) == (job_id, JobState.RUNNING, str(ME))
     assert row.started_at is not None
 
 

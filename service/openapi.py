@@ -1,0 +1,40 @@
+"""The OpenAPI document, with what FastAPI cannot know: that every error is a problem document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from loopwright.models import Problem
+from service.problems import responses
+
+_WHERE = "#/components/schemas/{model}"
+_OF_FASTAPI = ("HTTPValidationError", "ValidationError")
+
+
+def install(app: FastAPI) -> None:
+    """Have `app` describe its problem documents."""
+    generate = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        document = generate()
+        schemas = document["components"]["schemas"]
+        if "Problem" not in schemas:
+            problem = Problem.model_json_schema(ref_template=_WHERE, mode="serialization")
+            schemas.update(problem.pop("$defs"))
+            schemas["Problem"] = problem
+            _correct(document["paths"])
+            for name in _OF_FASTAPI:
+                schemas.pop(name, None)
+        return document
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _correct(paths: dict[str, Any]) -> None:
+    refused = responses(422)[422]
+    for operations in paths.values():
+        for operation in operations.values():
+            if "422" in operation["responses"]:
+                operation["responses"]["422"] = refused

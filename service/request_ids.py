@@ -1,0 +1,62 @@
+"""Request ids: one id finds a request, its job and what workers did for it in all logs.
+
+An id is that of the header `X-Request-ID`, or made here; it is sent back, stands in every line that
+is logged meanwhile, and is kept with a job that the request submits.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import cast
+from uuid import uuid4
+
+import structlog
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+HEADER = "X-Request-ID"
+_KEY = "request_id"
+_IS_AN_ID = re.compile(r"[A-Za-z0-9._:@/+=-]{1,64}").fullmatch
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+_log = structlog.get_logger("service.requests")
+
+
+def current() -> str | None:
+    """Return the id of the request that is being answered."""
+    return cast("str | None", structlog.contextvars.get_contextvars().get(_KEY))
+
+
+class RequestIds:
+    """Gives each request its id, and logs it when its answer begins.
+
+    What only reads, and is answered, is logged for debugging alone.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request under its id."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = Headers(scope=scope).get(HEADER, "")
+        request_id = given if _IS_AN_ID(given) else uuid4().hex
+        start = time.perf_counter()
+
+        async def echo(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[HEADER] = request_id
+                _note(scope, message["status"], time.perf_counter() - start)
+            await send(message)
+
+        with structlog.contextvars.bound_contextvars(**{_KEY: request_id}):
+            await self._app(scope, receive, echo)
+
+
+def _note(scope: Scope, status: int, secs: float) -> None:
+    is_routine = scope["method"] in _READS and status < 400
+    log = _log.debug if is_routine else _log.info
+    log("request", method=scope["method"], path=scope["path"], status=status, secs=round(secs, 4))

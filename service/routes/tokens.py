@@ -1,0 +1,43 @@
+"""`/tokens`: make, list and revoke tokens."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from fastapi import APIRouter, Request, Response, status
+
+from loopwright.models import Page, TokenCreate, TokenCreated, TokenRead
+from service.auth import ADMIN
+from service.parts import PartsOf
+from service.problems import responses
+from service.store import tokens
+
+router = APIRouter(prefix="/tokens", tags=["tokens"], dependencies=[ADMIN])
+
+
+@router.post("", status_code=status.HTTP_201_CREATED, responses=responses(409, 422))
+def post_token(parts: PartsOf, request: TokenCreate) -> TokenCreated:
+    """Make a token, and show it this once; from the first on, every request needs one."""
+    with parts.database.write() as session:
+        row, token = tokens.create(session, request.name, request.scopes)
+        return TokenCreated(**tokens.read(row).model_dump(), token=token)
+
+
+@router.get("")
+def get_tokens(parts: PartsOf) -> Page[TokenRead]:
+    """List the tokens, newest first, also those that were revoked."""
+    with parts.database.read() as session:
+        return Page[TokenRead](items=tuple(tokens.newest_first(session)))
+
+
+@router.delete(
+    "/{token_id}",
+    status_code=status.HTTP_204_NO_CONTENT,
+    response_class=Response,
+    responses=responses(404, 422),
+)
+def delete_token(parts: PartsOf, request: Request, token_id: UUID) -> None:
+    """Revoke a token; one that is revoked already stays so."""
+    with parts.database.write() as session:
+        tokens.revoke(session, token_id)
+    request.app.state.tokens.forget()

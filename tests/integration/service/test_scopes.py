@@ -1,0 +1,94 @@
+"""Every route of the OpenAPI document, without a token and with too small a scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from loopwright.models import Scope
+from service.app import create_app
+from service.parts import Parts
+from service.store import tokens
+from service.store.database import Database
+from tests.service_fixtures import problem
+
+OPEN = {"/livez", "/readyz"}
+# What is asked for by POST, because a script is too long for a URL, and changes nothing.
+QUESTIONS = {"/api/v1/schedules/best", "/api/v1/workloads/check"}
+LEVELS = list(Scope)
+
+
+def operations(app: Any) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return method, path and description of all that the document has."""
+    return [
+        (method.upper(), path, operation)
+        for path, methods in app.openapi()["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+def needed(operation: dict[str, Any]) -> Scope:
+    """Return the scope that an operation states."""
+    (requirement,) = operation["security"]
+    return max((Scope(s) for s in requirement["token"]), key=LEVELS.index)
+
+
+@pytest.fixture
+def client(database: Database) -> Iterator[TestClient]:
+    app = create_app(Parts(database), token="bootstrap", requests_per_sec=0)
+    with TestClient(app, raise_server_exceptions=False) as client:
+        yield client
+
+
+def ask(client: TestClient, method: str, path: str, token: str | None = None) -> Any:
+    """Send a request that gets no further than to the check of its token."""
+    concrete = path.replace("{number}", "0").replace("{", "").replace("}", "")
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    return client.request(method, concrete, headers=headers)
+
+
+def test_every_route_states_its_scope(client: TestClient) -> None:
+    for method, path, operation in operations(client.app):
+        if path in OPEN:
+            assert "security" not in operation, path
+            continue
+        scope = needed(operation)
+        if path.startswith("/api/v1/tokens"):
+            assert scope is Scope.ADMIN, path
+        elif method == "GET" or path in QUESTIONS:
+            assert scope is Scope.READ, path
+        else:
+            assert scope is not Scope.READ, f"{method} {path} changes something"
+
+
+def test_every_route_wants_a_token(client: TestClient) -> None:
+    for method, path, operation in operations(client.app):
+        if path in OPEN:
+            assert ask(client, method, path).status_code == 204
+            continue
+        for token in (None, "wrong"):
+            response = ask(client, method, path, token)
+            problem(response, 401)
+            assert response.headers["www-authenticate"].startswith("Bearer"), path
+        assert "401" in operation["responses"], path
+
+
+@pytest.mark.parametrize("scope", [Scope.READ, Scope.SUBMIT])
+def test_every_route_refuses_too_small_a_scope(
+    client: TestClient, database: Database, scope: Scope
+) -> None:
+    with database.write() as session:
+        _, token = tokens.create(session, "small", [scope])
+    refused = 0
+    for method, path, operation in operations(client.app):
+        if path in OPEN or LEVELS.index(needed(operation)) <= LEVELS.index(scope):
+            continue
+        response = ask(client, method, path, token)
+        problem(response, 403)
+        assert f'scope="{needed(operation).value}"' in response.headers["www-authenticate"], path
+        assert "403" in operation["responses"], path
+        refused += 1
+    assert refused >= 3
