@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from compiler.target import Target, TargetError
     from loopwright import script
     from loopwright.best import Best
-    from loopwright.client import Client
+    from loopwright.client import AsyncClient, Client
     from loopwright.design_space import DesignSpace, design_space
     from loopwright.errors import (
         AccessDeniedError,
@@ -47,9 +47,10 @@ if TYPE_CHECKING:
         RequestError,
         ServerFailedError,
         ServerUnreachableError,
+        StaleAnswerWarning,
         WaitTimeoutError,
     )
-    from loopwright.job import JobHandle
+    from loopwright.job import AsyncJobHandle, JobHandle
     from loopwright.kernel import Kernel, KernelSchedule, KernelSource
     from loopwright.tuning import Trial, TuneResult, tune
     from tuner.space.block_facts import BlockFacts
@@ -64,6 +65,8 @@ __all__ = [
     "ArgumentError",
     "Artifact",
     "ArtifactRefusedError",
+    "AsyncClient",
+    "AsyncJobHandle",
     "Best",
     "BlockFacts",
     "BuildError",
@@ -94,6 +97,7 @@ __all__ = [
     "ScriptError",
     "ServerFailedError",
     "ServerUnreachableError",
+    "StaleAnswerWarning",
     "Target",
     "TargetError",
     "TensorIntrin",
@@ -145,7 +149,7 @@ _HOMES = {
     "compiler.script": ("ScriptError", "parse", "parse_module"),
     "compiler.target": ("Target", "TargetError"),
     "loopwright.best": ("Best",),
-    "loopwright.client": ("Client",),
+    "loopwright.client": ("AsyncClient", "Client"),
     "loopwright.design_space": ("DesignSpace", "design_space"),
     "loopwright.errors": (
         "AccessDeniedError",
@@ -161,9 +165,10 @@ _HOMES = {
         "RequestError",
         "ServerFailedError",
         "ServerUnreachableError",
+        "StaleAnswerWarning",
         "WaitTimeoutError",
     ),
-    "loopwright.job": ("JobHandle",),
+    "loopwright.job": ("AsyncJobHandle", "JobHandle"),
     "loopwright.kernel": ("Kernel", "KernelSchedule", "KernelSource"),
     "loopwright.tuning": ("Trial", "TuneResult", "tune"),
     "tuner.space.block_facts": ("BlockFacts",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from compiler.ir.program import PrimFunc
@@ -16,10 +17,19 @@ from loopwright.models import BestRead, NearestRead
 class Best:
     """The fastest schedule known of one workload on one target.
 
-    It was measured there, unless it is that of the nearest shape (`nearest`), adapted.
+    It was measured there, unless it is that of the nearest shape (`nearest`), adapted. One from the
+    cache has the time when the server said so, `fetched_at`.
     """
 
     record: BestRead
+    fetched_at: datetime | None = None
+
+    @property
+    def age_secs(self) -> float:
+        """How long ago the server said so; 0 if it did just now."""
+        if self.fetched_at is None:
+            return 0.0
+        return (datetime.now(UTC) - self.fetched_at).total_seconds()
 
     @property
     def run_secs(self) -> float | None:

@@ -1,59 +1,123 @@
-"""Kernels kept on disk between runs, one file each, safe for several processes at once."""
+"""What servers answered, kept on disk between runs within a bound.
+
+One file an answer, written whole or not at all, with a checksum: several processes may share the
+directory, and a damaged file is as good as none. When the files outgrow the bound, those go first
+that were not asked for longest.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
-import tempfile
+import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from loopwright.models import ScheduleQuery
+from loopwright.whole_file import PARTIAL, whole_file
+
+MAX_BYTES = 256 << 20
+_KEPT_SHARE = 0.9  # making room for one file at a time would look at all of them each time
+_ABANDONED_SECS = 3600.0
 
 
 @dataclass(frozen=True)
-class CachedKernel:
-    """The bytes of an artifact, the tag by which the server knows them, and its schedule."""
+class Kept:
+    """An answer: its bytes, the tag by which the server knows them, and when it gave them.
+
+    `schedule` is what the server said of a kernel's schedule.
+    """
 
     etag: str
     content: bytes
-    schedule: str = "best"
+    fetched_at: datetime
+    schedule: str = ""
+
+    @property
+    def age_secs(self) -> float:
+        """How long ago the server said so."""
+        return max(0.0, (datetime.now(UTC) - self.fetched_at).total_seconds())
 
 
-class KernelCache:
-    """Artifacts by server and query, under one directory."""
+class AnswerCache:
+    """Answers by kind, server and query, under one directory.
 
-    def __init__(self, directory: Path | None = None) -> None:
+    A directory that cannot be written, or a file that another process takes away meanwhile, costs
+    the next download and nothing else.
+    """
+
+    def __init__(self, directory: Path | None = None, max_bytes: int = MAX_BYTES) -> None:
         self.directory = directory or default_directory()
+        self._max_bytes = max_bytes
 
-    def get(self, url: str, query: ScheduleQuery) -> CachedKernel | None:
-        """Return what was kept, or None."""
+    def get(self, kind: str, url: str, query: ScheduleQuery) -> Kept | None:
+        """Return what was kept, or None; what is damaged is dropped."""
+        path = self._path(kind, url, query)
         try:
-            head, _, content = self._path(url, query).read_bytes().partition(b"\n")
+            found = path.read_bytes()
+            os.utime(path)
         except OSError:
             return None
-        etag, _, schedule = head.decode("latin-1").partition("\t")
-        return CachedKernel(etag, content, schedule or "best") if content else None
+        kept = _read(found)
+        if kept is None:
+            with contextlib.suppress(OSError):
+                path.unlink()
+        return kept
 
-    def put(self, url: str, query: ScheduleQuery, kernel: CachedKernel) -> None:
-        """Keep an artifact. A directory that cannot be written only costs the next download."""
-        path = self._path(url, query)
+    def put(self, kind: str, url: str, query: ScheduleQuery, kept: Kept) -> None:
+        """Keep an answer, and let go of the oldest if there are too many."""
+        path = self._path(kind, url, query)
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    head = f"{kernel.etag}\t{kernel.schedule}\n"
-                    file.write(head.encode("latin-1") + kernel.content)
-                os.replace(name, path)  # tag and bytes appear at once, for any reader
-            except OSError:
-                os.unlink(name)
-                raise
+            with whole_file(path) as file:
+                file.write(_written(kept))
+            self._make_room()
 
-    def _path(self, url: str, query: ScheduleQuery) -> Path:
+    def _path(self, kind: str, url: str, query: ScheduleQuery) -> Path:
         key = hashlib.sha256(f"{url}\n{query.model_dump_json()}".encode()).hexdigest()
-        return self.directory / "kernels" / key
+        return self.directory / kind / key
+
+    def _make_room(self) -> None:
+        files: list[tuple[float, int, Path]] = []
+        for path in self.directory.glob("*/*"):
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                files.append((status.st_mtime, status.st_size, path))
+        total = sum(size for _, size, _ in files)
+        wanted = self._max_bytes if total <= self._max_bytes else self._max_bytes * _KEPT_SHARE
+        for used_at, size, path in sorted(files):
+            is_partial = path.name.startswith(PARTIAL)
+            is_abandoned = is_partial and time.time() - used_at > _ABANDONED_SECS
+            if is_abandoned or (total > wanted and not is_partial):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+                total -= size
+
+
+def _written(kept: Kept) -> bytes:
+    head = {
+        "etag": kept.etag,
+        "fetched_at": kept.fetched_at.isoformat(),
+        "schedule": kept.schedule,
+        "sha256": hashlib.sha256(kept.content).hexdigest(),
+    }
+    return json.dumps(head).encode() + b"\n" + kept.content
+
+
+def _read(found: bytes) -> Kept | None:
+    """Return what a file holds, None if it is damaged."""
+    line, _, content = found.partition(b"\n")
+    try:
+        head = json.loads(line)
+        if head["sha256"] != hashlib.sha256(content).hexdigest():
+            return None
+        fetched_at = datetime.fromisoformat(head["fetched_at"])
+        return Kept(str(head["etag"]), content, fetched_at.astimezone(UTC), str(head["schedule"]))
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def default_directory() -> Path:

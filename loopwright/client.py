@@ -1,72 +1,63 @@
 """The client: submit workloads to a server, follow their jobs, take kernels home.
 
 This module knows no web framework, no database and no cost model: what it needs is a network and,
-to load kernels, the compiler's runtime.
+to load kernels, the compiler's runtime. Each method is described once, in `ClientMethods`, for the
+client that blocks and for the one that is awaited.
 """
 
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 from uuid import UUID, uuid4
 
-from pydantic import BaseModel, ValidationError
-
-from compiler.driver import compile_artifact
 from compiler.target import Target
+from loopwright.answers import read
+from loopwright.asking import checked, schedule_query, target_text
+from loopwright.async_connection import AsyncConnection
 from loopwright.best import Best
-from loopwright.cache import CachedKernel, KernelCache
-from loopwright.connection import Connection, read
-from loopwright.errors import (
-    ArtifactRefusedError,
-    FallbackWarning,
-    InvalidRequestError,
-    NotFoundError,
-    ServerFailedError,
-    ServerUnreachableError,
-)
-from loopwright.job import JobHandle
-from loopwright.kernel import Kernel, KernelSchedule, KernelSource, load, schedule_of
+from loopwright.cache import MAX_BYTES, AnswerCache
+from loopwright.connection import Connection
+from loopwright.frames import trials_frame
+from loopwright.job import AsyncJobHandle, JobHandle
+from loopwright.kernel import Kernel
+from loopwright.known import NO_TUNED_KERNEL, KnownBest, default_kernel
+from loopwright.methods import Awaiting, Blocking, request, stream
 from loopwright.models import (
-    BestRead,
     Health,
+    ImportRead,
     JobCreate,
     JobRead,
     JobState,
     Page,
-    Problem,
-    ScheduleQuery,
+    TrialRead,
     WorkerRead,
 )
-from loopwright.workload import WorkloadLike, to_func, to_wire
+from loopwright.pages import pages
+from loopwright.steps import KEY, Call, Download, Plan, Stream, Upload, collect, send
+from loopwright.workload import WorkloadLike, to_wire
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DEFAULT_URL = "http://127.0.0.1:8080"
-SCHEDULE_HEADER = "Loopwright-Schedule"
 
-RequestT = TypeVar("RequestT", bound=BaseModel)
+HandleT = TypeVar("HandleT", JobHandle, AsyncJobHandle)
 
 
-class Client:
-    """A connection to a Loopwright server; close it, or use it in a `with` statement.
+class ClientMethods(Generic[HandleT]):
+    """What a client can do.
 
     Wherever a workload is asked for, it may be a program (`PrimFunc`), the text of a script, or an
     operator such as `"matmul:512,512,512:float32"`. A target is a `Target` or its text; plain
     `"cpu"` is the server's own CPU.
-
-    Args:
-        url: The server's address; by default `$LOOPWRIGHT_URL`, else port 8080 of this host.
-        token: What the server knows you by; by default `$LOOPWRIGHT_TOKEN`.
-        timeout_secs: How long one answer may take.
-        attempts: How often to ask a server that does not answer or is busy.
-        cache: Where to keep kernels; by default `$LOOPWRIGHT_CACHE`, else the user's cache.
-
-    Raises:
-        InvalidAddressError: If `url` is not an address.
     """
+
+    _transport: ClassVar[Callable[..., Any]]
+    _handle: ClassVar[Callable[..., Any]]
 
     def __init__(
         self,
@@ -76,38 +67,36 @@ class Client:
         timeout_secs: float = 60.0,
         attempts: int = 4,
         cache: Path | None = None,
+        cache_bytes: int = MAX_BYTES,
+        offline: bool = False,
     ) -> None:
-        self._connection = Connection(
+        self._connection = self._transport(
             url or os.environ.get("LOOPWRIGHT_URL") or DEFAULT_URL,
             token or os.environ.get("LOOPWRIGHT_TOKEN"),
             timeout_secs=timeout_secs,
             attempts=attempts,
+            is_offline=offline,
         )
-        self._cache = KernelCache(cache)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+        self._known = KnownBest(self._connection.url, AnswerCache(cache, cache_bytes), offline)
 
     def __repr__(self) -> str:
-        return f"Client({self.url!r})"
+        return f"{type(self).__name__}({self.url!r})"
 
     @property
     def url(self) -> str:
         """The server's address."""
-        return self._connection.url
+        return self._known.url
 
-    def close(self) -> None:
-        """Close the connection; a second call does nothing."""
-        self._connection.close()
+    def job(self, job_id: UUID | str) -> HandleT:
+        """Return a handle on a job by its id; nothing is asked of the server yet.
 
+        Raises:
+            ValueError: If the text is not an id.
+        """
+        handle: HandleT = self._handle(self._connection, UUID(str(job_id)))
+        return handle
+
+    @request
     def tune(
         self,
         workload: WorkloadLike,
@@ -120,7 +109,7 @@ class Client:
         strategy: str = "evolutionary",
         rules: Sequence[str] | None = None,
         warm_start: bool = True,
-    ) -> JobHandle:
+    ) -> Plan[HandleT]:
         """Submit a tuning job and return at once; it is submitted once, however often we retry.
 
         The job ends when one of its budgets is spent, and says which (`stop_reason`); `cancel` ends
@@ -139,10 +128,10 @@ class Client:
                 rule or a number; for a script the message shows the place.
             ServerUnreachableError: If no server answers.
         """
-        request = _checked(
+        body = checked(
             JobCreate,
             workload=to_wire(workload),
-            target=_text(target),
+            target=target_text(target),
             trials=trials,
             seconds=seconds,
             plateau=plateau,
@@ -151,34 +140,63 @@ class Client:
             rules=None if rules is None else tuple(rules),
             warm_start=warm_start,
         )
-        response = self._connection.post("/jobs", request, headers={"Idempotency-Key": uuid4().hex})
-        return JobHandle(self._connection, read(JobRead, response).id)
+        response = yield from send(Call("POST", "/jobs", body, headers={KEY: uuid4().hex}))
+        return self.job(read(JobRead, response).id)
 
-    def job(self, job_id: UUID | str) -> JobHandle:
-        """Return a handle on a job by its id; nothing is asked of the server yet.
+    @stream
+    def jobs(
+        self,
+        *,
+        state: JobState | Sequence[JobState] | None = None,
+        operator: str | None = None,
+        target: str | None = None,
+        owner: str | None = None,
+        text: str | None = None,
+        sort: str | None = None,
+        limit: int = 100,
+    ) -> Stream[JobRead]:
+        """Yield the jobs of the server, the newest first, `limit` at most.
+
+        Args:
+            state: Only jobs in this state, or in one of these.
+            operator: Only jobs of this operator, such as `matmul`.
+            target: Only jobs for targets with this in their text.
+            owner: Only jobs submitted by the token of this name.
+            text: Only jobs with this in their workload's name or their id.
+            sort: By which column, such as `-created_at` or `best_secs`.
+        """
+        states = [state] if isinstance(state, JobState) else state
+        params = {
+            "state": None if states is None else [s.value for s in states],
+            "operator": operator,
+            "target": target,
+            "owner": owner,
+            "text": text,
+            "sort": sort,
+        }
+        yield from pages(JobRead, "/jobs", params, limit=limit)
+
+    @request
+    def trials(self, jobs: Iterable[UUID | str]) -> Plan[pd.DataFrame]:
+        """Return the trials of jobs as one table, one row a trial; see `docs/client.md`.
 
         Raises:
-            ValueError: If the text is not an id.
+            ModuleNotFoundError: If pandas is not installed: `pip install 'loopwright[pandas]'`.
         """
-        return JobHandle(self._connection, UUID(str(job_id)))
+        found: list[tuple[UUID, TrialRead]] = []
+        for job_id in map(UUID, map(str, jobs)):
+            trials = yield from collect(pages(TrialRead, f"/jobs/{job_id}/trials"))
+            found += [(job_id, trial) for trial in trials]
+        return trials_frame(found)
 
-    def jobs(self, *, state: JobState | None = None, limit: int = 100) -> Iterator[JobRead]:
-        """Yield the jobs of the server, the newest first, `limit` at most."""
-        params: dict[str, str | int] = {"limit": min(limit, 100)}
-        if state is not None:
-            params["state"] = state.value
-        while True:
-            page = read(Page[JobRead], self._connection.get("/jobs", params=params))
-            yield from page.items[:limit]
-            limit -= len(page.items)
-            if page.next_cursor is None or limit <= 0:
-                return
-            params["cursor"] = page.next_cursor
-
+    @request
     def best(
         self, workload: WorkloadLike, *, target: Target | str = "cpu", nearest: bool = False
-    ) -> Best:
+    ) -> Plan[Best]:
         """Return the fastest schedule that the server knows.
+
+        If the server does not answer, what it answered last serves, and a `StaleAnswerWarning` says
+        how old that is.
 
         Args:
             nearest: Whether, if this workload was not tuned, that of the nearest shape of its
@@ -188,10 +206,11 @@ class Client:
         Raises:
             NotFoundError: If this workload was not tuned for this target, nor with `nearest`
                 another shape whose schedule fits.
+            ServerUnreachableError: If no server answers, and none ever did.
         """
-        query = _query(workload, target, nearest=nearest)
-        return Best(read(BestRead, self._connection.post("/schedules/best", query)))
+        return (yield from self._known.schedule(schedule_query(workload, target, nearest=nearest)))
 
+    @request
     def kernel(
         self,
         workload: WorkloadLike,
@@ -199,12 +218,13 @@ class Client:
         target: Target | str = "cpu",
         nearest: bool = False,
         fallback: bool = True,
-    ) -> Kernel:
+    ) -> Plan[Kernel]:
         """Return the fastest kernel that the server knows, compiled and loaded.
 
         A kernel is kept in a local cache, and asked for again only if the server has a better one;
-        the cache also answers when the server does not. Without any tuned kernel, or with one that
-        this host cannot run, the default schedule is built here, and a `FallbackWarning` says so.
+        the cache also answers when the server does not, and a `StaleAnswerWarning` says how old it
+        is. Without any tuned kernel, or with one that this host cannot run, the default schedule is
+        built here, and a `FallbackWarning` says so.
 
         Args:
             nearest: Whether, if this workload was not tuned, the schedule of the nearest shape will
@@ -217,82 +237,111 @@ class Client:
             ArtifactRefusedError: Without fallback, if this host cannot run the kernel.
         """
         try:
-            return self._tuned_kernel(_query(workload, target, nearest=nearest))
-        except (
-            ServerUnreachableError,
-            ServerFailedError,
-            NotFoundError,
-            ArtifactRefusedError,
-        ) as error:
+            return (
+                yield from self._known.kernel(schedule_query(workload, target, nearest=nearest))
+            )
+        except NO_TUNED_KERNEL as error:
             if not fallback:
                 raise
-            warnings.warn(
-                f"no tuned kernel, using the default schedule: {error}",
-                FallbackWarning,
-                stacklevel=2,
-            )
-            # A tuned kernel that was refused was made for another CPU: build for this one.
-            here = Target("cpu") if isinstance(error, ArtifactRefusedError) else _target(target)
-            artifact = compile_artifact(to_func(workload), here)
-            return Kernel(artifact, KernelSource.DEFAULT, KernelSchedule.DEFAULT)
+            return (yield from default_kernel(workload, target, error))
 
-    def workers(self) -> tuple[WorkerRead, ...]:
+    @request
+    def workers(self) -> Plan[tuple[WorkerRead, ...]]:
         """Return the workers that the server knows."""
-        return read(Page[WorkerRead], self._connection.get("/workers")).items
+        return read(Page[WorkerRead], (yield from send(Call("GET", "/workers")))).items
 
-    def health(self) -> Health:
+    @request
+    def health(self) -> Plan[Health]:
         """Return whether the server can do its work."""
-        return read(Health, self._connection.get("/health"))
+        return read(Health, (yield from send(Call("GET", "/health"))))
 
-    def _tuned_kernel(self, query: ScheduleQuery) -> Kernel:
-        kept, etag = self._kept_kernel(query)
-        headers = {"If-None-Match": etag} if etag else {}
-        try:
-            response = self._connection.post("/artifacts", query, headers=headers)
-        except (ServerUnreachableError, ServerFailedError):
-            if kept is None:
-                raise
-            return kept
-        if response.status_code == 304 and kept is not None:
-            return kept
-        schedule = schedule_of(response.headers.get(SCHEDULE_HEADER))
-        kernel = load(response.content, KernelSource.SERVER, schedule)
-        if new_etag := response.headers.get("ETag"):
-            self._cache.put(self.url, query, CachedKernel(new_etag, response.content, schedule))
-        return kernel
+    @request
+    def export_records(
+        self,
+        file: Path,
+        *,
+        jobs: Iterable[UUID | str] = (),
+        workload_key: str | None = None,
+        target: str | None = None,
+    ) -> Plan[None]:
+        """Write jobs with all their measurements to a file; see `docs/records.md`.
 
-    def _kept_kernel(self, query: ScheduleQuery) -> tuple[Kernel | None, str]:
-        """Return the kernel in the cache with its tag; a damaged one is as good as none."""
-        cached = self._cache.get(self.url, query)
-        if cached is None:
-            return None, ""
-        try:
-            schedule = schedule_of(cached.schedule)
-            return load(cached.content, KernelSource.CACHE, schedule), cached.etag
-        except ArtifactRefusedError:
-            return None, ""
+        Args:
+            jobs: Only these.
+            workload_key: Only jobs of this workload.
+            target: Only jobs for this target.
+        """
+        params = {"job": [str(job) for job in jobs], "workload_key": workload_key, "target": target}
+        yield Download("/export", Path(file), params)
 
+    @request
+    def import_records(self, file: Path) -> Plan[ImportRead]:
+        """Add the records of a file to the server's own: all of them, or none if one is wrong.
 
-def _query(workload: WorkloadLike, target: Target | str, *, nearest: bool) -> ScheduleQuery:
-    return _checked(
-        ScheduleQuery, workload=to_wire(workload), target=_text(target), nearest=nearest
-    )
+        What the server has already stays as it is, so that importing twice is as importing once.
+
+        Raises:
+            InvalidRequestError: If a line of the file is wrong; says which.
+        """
+        return read(ImportRead, (yield Upload("/import", Path(file))))
 
 
-def _checked(model: type[RequestT], **fields: Any) -> RequestT:
-    """Make a request body, or the error that the server would have answered."""
-    try:
-        return model(**fields)
-    except ValidationError as error:
-        flaws = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise InvalidRequestError(
-            Problem(status=422, title="invalid request", detail="; ".join(flaws))
-        ) from None
+class Client(ClientMethods[JobHandle], Blocking):
+    """A connection to a Loopwright server; close it, or use it in a `with` statement.
+
+    Args:
+        url: The server's address; by default `$LOOPWRIGHT_URL`, else port 8080 of this host.
+        token: What the server knows you by; by default `$LOOPWRIGHT_TOKEN`.
+        timeout_secs: How long one answer may take.
+        attempts: How often to ask a server that does not answer or is busy.
+        cache: Where to keep schedules and kernels; by default `$LOOPWRIGHT_CACHE`, else the user's
+            cache.
+        cache_bytes: How much to keep there.
+        offline: Whether to ask no server, and answer from the cache.
+
+    Raises:
+        InvalidAddressError: If `url` is not an address.
+    """
+
+    _transport = Connection
+    _handle = JobHandle
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; a second call does nothing."""
+        self._connection.close()
 
 
-def _text(target: Target | str) -> str:
-    return target.name if isinstance(target, Target) else target
+class AsyncClient(ClientMethods[AsyncJobHandle], Awaiting):
+    """The same for programs that await: `await client.best(...)`, `async for job in client.jobs()`.
 
+    Takes the same arguments as `Client`, and is used in an `async with` statement.
+    """
 
-def _target(target: Target | str) -> Target:
-    return target if isinstance(target, Target) else Target(target)
+    _transport = AsyncConnection
+    _handle = AsyncJobHandle
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connection; a second call does nothing."""
+        await self._connection.close()

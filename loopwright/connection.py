@@ -1,35 +1,63 @@
-"""HTTP to one server: requests, retries, and problem documents turned into errors.
+"""HTTP to one server: retries, and problem documents as errors.
 
-Every request that the client makes may be made twice: reads by nature, a submission by its
-idempotency key. So all of them are retried when the server does not answer or is busy.
+A request is sent again when the server is busy or does not answer, if that can do no harm: when it
+changes nothing, carries an idempotency key, or cannot have been acted upon.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TypeVar
+import email.utils
+import random
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import httpx2
 import stamina
 import stamina.instrumentation
-from pydantic import BaseModel, ValidationError
 
-from loopwright.errors import InvalidAddressError, ProtocolError, ServerUnreachableError, error_for
-from loopwright.models import Event, problem_from
+from loopwright.errors import InvalidAddressError, ServerUnreachableError, error_for
+from loopwright.models import problem_from
+from loopwright.steps import (
+    Call,
+    Course,
+    Download,
+    Item,
+    Listen,
+    NextEvent,
+    Pause,
+    Plan,
+    Step,
+    Stream,
+    Upload,
+    Work,
+)
+from loopwright.whole_file import whole_file
 
 API = "/api/v1"
+LONGEST_WAIT_SECS = 60.0
+"""A server that asks to come back later than that is not waited for."""
+
 _BUSY = frozenset({429, 502, 503, 504})
+_REFUSED = frozenset({429, 503})  # nothing was done, so that any request may be sent again
+_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_SILENT_SECS = 60.0  # how long a stream may be silent: its keep-alive comes more often
+LINES = {"Content-Type": "application/x-ndjson"}
 
 # Each retry would be a line on the standard output of whoever imports this; the error or warning
 # that ends the retries says enough.
 stamina.instrumentation.set_on_retry_hooks([])
 
-ModelT = TypeVar("ModelT", bound=BaseModel)
+T = TypeVar("T")
 
 
-class _BusyError(Exception):
+class BusyError(Exception):
     """The server asked for another try; the last response is kept to be shown if all fail."""
 
     def __init__(self, response: httpx2.Response) -> None:
@@ -37,134 +65,195 @@ class _BusyError(Exception):
         self.response = response
 
 
-class Connection:
-    """A pool of connections to one server; safe to use from several threads.
+class Terms:
+    """What both transports have in common: the address, how to ask, when to ask again.
 
     Raises:
         InvalidAddressError: If `url` is not an address.
     """
 
-    def __init__(self, url: str, token: str | None, *, timeout_secs: float, attempts: int) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str | None,
+        *,
+        timeout_secs: float,
+        attempts: int,
+        is_offline: bool = False,
+    ) -> None:
         self.url = url.rstrip("/")
-        host = _host(url)
+        self._is_offline = is_offline
         self._attempts = attempts
-        self._http = httpx2.Client(
-            base_url=self.url + API,
-            headers={"Authorization": f"Bearer {token}"} if token else {},
-            timeout=httpx2.Timeout(timeout_secs, connect=min(5.0, timeout_secs)),
+        self._options: dict[str, Any] = {
+            "base_url": self.url + API,
+            "headers": {"Authorization": f"Bearer {token}"} if token else {},
+            "timeout": httpx2.Timeout(timeout_secs, connect=min(5.0, timeout_secs)),
             # A proxy from the environment knows nothing of this host's own loopback.
-            trust_env=host not in _LOOPBACK,
+            "trust_env": _host(url) not in _LOOPBACK,
+        }
+
+    def retries(self, call: Call) -> Any:
+        """Return the attempts of a request."""
+        return stamina.retry_context(
+            on=partial(_wait, may_repeat=call.may_repeat),
+            attempts=self._attempts,
+            timeout=LONGEST_WAIT_SECS,
+            wait_max=2.0,
+            wait_jitter=0.2,
         )
+
+    @contextmanager
+    def asking(self, step: Step | Item[Any]) -> Iterator[None]:
+        """Take a step; what goes wrong on the way to the server becomes an error of ours."""
+        if self._is_offline and isinstance(step, Call | Download | Upload | Listen):
+            raise ServerUnreachableError(f"{self.url} was not asked: this client is offline")
+        try:
+            yield
+        except httpx2.TransportError as error:
+            reason = str(error) or type(error).__name__
+            raise ServerUnreachableError(f"no answer from {self.url}: {reason}") from error
+
+
+@dataclass
+class _Opened:
+    """What a plan that is carried out has open."""
+
+    stack: ExitStack = field(default_factory=ExitStack)
+    events: Iterator[httpx2.ServerSentEvent] = field(default_factory=lambda: iter(()))
+
+
+class Connection(Terms):
+    """A pool of connections to one server; safe to use from several threads."""
+
+    def __init__(self, url: str, token: str | None, **options: Any) -> None:
+        super().__init__(url, token, **options)
+        self._http = httpx2.Client(**self._options)
 
     def close(self) -> None:
         """Close the pool; a second call does nothing."""
         self._http.close()
 
-    def get(
-        self,
-        path: str,
-        *,
-        params: Mapping[str, str | int] | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> httpx2.Response:
-        """Read something."""
-        return self._send("GET", path, params=params, headers=headers)
+    def run(self, plan: Plan[T]) -> T:
+        """Carry out a plan, and return its result."""
+        opened = _Opened()
+        with opened.stack, Course(plan) as course:
+            while not course.is_over:
+                self._take(course, opened)
+            return course.result
 
-    def post(
-        self,
-        path: str,
-        body: BaseModel | None = None,
-        *,
-        headers: Mapping[str, str] | None = None,
-    ) -> httpx2.Response:
-        """Send a request body; the request must be one that may be repeated."""
-        content = None if body is None else body.model_dump_json(exclude_none=True).encode()
-        headers = {"Content-Type": "application/json", **(headers or {})}
-        return self._send("POST", path, content=content, headers=headers)
+    def items(self, stream: Stream[T]) -> Iterator[T]:
+        """Carry out a stream, and yield its items."""
+        opened = _Opened()
+        with opened.stack, Course(stream) as course:
+            while not course.is_over:
+                if isinstance(course.step, Item):
+                    yield course.step.value
+                    course.came(None)
+                else:
+                    self._take(course, opened)
 
-    def events(self, path: str, *, after: int) -> Iterator[httpx2.ServerSentEvent]:
-        """Yield the events after number `after` until the server ends the stream or it breaks.
-
-        Raises:
-            ServerUnreachableError: If the stream breaks; the caller may resume.
-        """
-        headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
+    def _take(self, course: Course[Any], opened: _Opened) -> None:
         try:
-            # Between two events a server may be silent for as long as its keep-alive lasts.
-            with self._http.stream("GET", path, headers=headers, timeout=60.0) as response:
-                if response.is_error:
-                    response.read()
-                self._check(response)
-                yield from httpx2.EventSource(response)
-        except httpx2.TransportError as error:
-            raise self._unreachable(error) from error
+            with self.asking(course.step):
+                came_of_it = self._do(course.step, opened)
+        except Exception as error:
+            course.failed(error)
+        else:
+            course.came(came_of_it)
 
-    def _send(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Mapping[str, str | int] | None = None,
-        headers: Mapping[str, str] | None = None,
-        content: bytes | None = None,
-    ) -> httpx2.Response:
+    def _do(self, step: Step | Item[Any], opened: _Opened) -> Any:
+        match step:
+            case Call():
+                return self._send(step)
+            case Pause(secs):
+                return time.sleep(secs)
+            case Work(act):
+                return act()
+            case Listen():
+                opened.stack.close()
+                opened.events = opened.stack.enter_context(self._listening(step))
+                return None
+            case NextEvent():
+                return next(opened.events, None)
+            case Download():
+                return self._download(step)
+            case Upload(path, file):
+                with file.open("rb") as content:
+                    return checked(self._http.post(path, content=content, headers=LINES))
+            case Item():
+                raise AssertionError("an item is for the user of a stream")
+
+    def _send(self, call: Call) -> httpx2.Response:
         try:
-            for attempt in stamina.retry_context(
-                on=_wait, attempts=self._attempts, timeout=30.0, wait_max=2.0, wait_jitter=0.2
-            ):
+            for attempt in self.retries(call):
                 with attempt:
-                    response = self._http.request(
-                        method, path, params=params, headers=headers, content=content
-                    )
-                    if response.status_code in _BUSY:
-                        raise _BusyError(response)
-        except httpx2.TransportError as error:
-            raise self._unreachable(error) from error
-        except _BusyError as error:
+                    response = not_busy(self._http.request(**arguments(call)))
+        except BusyError as error:
             response = error.response
-        self._check(response)
-        return response
+        return checked(response)
 
-    def _check(self, response: httpx2.Response) -> None:
-        if response.is_error:
-            raise error_for(
-                problem_from(
-                    _body(response), status=response.status_code, title=response.reason_phrase
-                )
-            )
+    @contextmanager
+    def _listening(self, step: Listen) -> Iterator[Iterator[httpx2.ServerSentEvent]]:
+        with self._http.stream("GET", step.path, **stream_options(step)) as response:
+            if response.is_error:
+                response.read()
+            yield iter(httpx2.EventSource(checked(response)))
 
-    def _unreachable(self, error: httpx2.TransportError) -> ServerUnreachableError:
-        reason = str(error) or type(error).__name__
-        return ServerUnreachableError(f"no answer from {self.url}: {reason}")
+    def _download(self, step: Download) -> None:
+        with self._http.stream("GET", step.path, params=dict(step.params)) as response:
+            if response.is_error:
+                response.read()
+            with whole_file(step.file) as file:
+                for chunk in checked(response).iter_bytes():
+                    file.write(chunk)
 
 
-def read(model: type[ModelT], response: httpx2.Response) -> ModelT:
-    """Read a response body as a model.
+def arguments(call: Call) -> dict[str, Any]:
+    """Return what the transport is told of a request."""
+    headers = dict(call.headers)
+    content = None
+    if call.body is not None:
+        content = call.body.model_dump_json(exclude_none=True).encode()
+        headers["Content-Type"] = "application/json"
+    params = {name: value for name, value in call.params.items() if value is not None}
+    return {
+        "method": call.method,
+        "url": call.path,
+        "params": params,
+        "headers": headers,
+        "content": content,
+    }
+
+
+def stream_options(step: Listen) -> dict[str, Any]:
+    """Return how a stream of events is opened."""
+    headers = {"Accept": "text/event-stream", "Last-Event-ID": str(step.after)}
+    return {"headers": headers, "timeout": _SILENT_SECS}
+
+
+def not_busy(response: httpx2.Response) -> httpx2.Response:
+    """Return an answer that is one.
 
     Raises:
-        ProtocolError: If it is not one.
+        BusyError: If it asks for another try.
     """
-    try:
-        return model.model_validate_json(response.content)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        place = ".".join(str(part) for part in problem["loc"]) or "the body"
-        raise ProtocolError(
-            f"{response.request.url} did not answer with a {model.__name__}:"
-            f" {place}: {problem['msg']}"
-        ) from error
+    if response.status_code in _BUSY:
+        raise BusyError(response)
+    return response
 
 
-def read_event(sent: httpx2.ServerSentEvent) -> Event:
-    """Read an event of a stream.
+def checked(response: httpx2.Response) -> httpx2.Response:
+    """Return a response that is no error.
 
     Raises:
-        ProtocolError: If it is not one.
+        RequestError: If it is one.
     """
-    try:
-        return Event.model_validate_json(sent.data)
-    except ValidationError as error:
-        raise ProtocolError(f"the stream holds what is no event: {sent.data[:200]}") from error
+    if response.is_error:
+        problem = problem_from(
+            _body(response), status=response.status_code, title=response.reason_phrase
+        )
+        raise error_for(problem)
+    return response
 
 
 def _host(url: str) -> str:
@@ -185,11 +274,29 @@ def _body(response: httpx2.Response) -> object:
         return response.text[:1000]
 
 
-def _wait(error: Exception) -> bool | float:
+def _wait(error: Exception, *, may_repeat: bool) -> bool | float:
     """Say whether to try again, or after how many seconds if the server told."""
-    if isinstance(error, _BusyError):
-        told = error.response.headers.get("Retry-After", "")
-        return min(float(told), 10.0) if told.isdigit() else True
-    return isinstance(error, httpx2.TransportError) and not isinstance(
-        error, httpx2.UnsupportedProtocol
+    if isinstance(error, BusyError):
+        if not may_repeat and error.response.status_code not in _REFUSED:
+            return False
+        told = retry_after(error.response.headers.get("Retry-After", ""))
+        if told is None:
+            return True
+        # Clients that were told the same should not all come at once.
+        return told <= LONGEST_WAIT_SECS and told + random.uniform(0.0, 0.2)
+    if isinstance(error, httpx2.UnsupportedProtocol):
+        return False
+    return isinstance(error, httpx2.TransportError) and (
+        may_repeat or isinstance(error, _NEVER_SENT)
     )
+
+
+def retry_after(text: str) -> float | None:
+    """Return the seconds that a `Retry-After` header asks for: a number, or a date."""
+    if text.isdecimal():
+        return float(text)
+    try:
+        at = email.utils.parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max(0.0, (at.astimezone(UTC) - datetime.now(UTC)).total_seconds())

@@ -79,6 +79,10 @@ class ArtifactRefusedError(LoopwrightError):
     """A compiled kernel that must not be loaded here."""
 
 
+class StaleAnswerWarning(UserWarning):
+    """The server did not answer; what it answered some time ago is used."""
+
+
 class FallbackWarning(UserWarning):
     """A kernel was built from the default schedule, because no tuned one could be had."""
 

@@ -3,55 +3,78 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-from loopwright.connection import Connection, read, read_event
-from loopwright.errors import JobFailedError, ServerUnreachableError, WaitTimeoutError
-from loopwright.models import Event, EventKind, JobRead, JobState, Page, TrialRead
+from loopwright.answers import read, read_event
+from loopwright.async_connection import AsyncConnection
+from loopwright.connection import Connection
+from loopwright.errors import (
+    JobFailedError,
+    ServerFailedError,
+    ServerUnreachableError,
+    WaitTimeoutError,
+)
+from loopwright.frames import trials_frame
+from loopwright.methods import Awaiting, Blocking, request, stream
+from loopwright.models import Event, EventKind, JobRead, JobState, TrialRead
+from loopwright.pages import pages
 from loopwright.progress import TrialProgress
+from loopwright.steps import Call, Item, Listen, NextEvent, Pause, Plan, Stream, collect, send
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # How long a handle keeps calling a server that stopped answering: one that is started again after
 # a crash resumes its jobs, and whoever waits for one should not notice.
 RECONNECT_SECS = 60.0
-_PAGE_LIMIT = 200
 POLL_SECS = 0.5
 
 
-class JobHandle:
-    """One job of a server, by its `id`. Handles hold no state: make as many as you like."""
+class JobMethods:
+    """What a handle can do; handles hold no state: make as many as you like."""
 
-    def __init__(self, connection: Connection, job_id: UUID) -> None:
-        self.id = job_id
-        self._connection = connection
-        self._path = f"/jobs/{job_id}"
+    id: UUID
 
     def __repr__(self) -> str:
-        return f"JobHandle({str(self.id)!r})"
+        return f"{type(self).__name__}({str(self.id)!r})"
 
-    def read(self) -> JobRead:
+    @property
+    def _path(self) -> str:
+        return f"/jobs/{self.id}"
+
+    @request
+    def read(self) -> Plan[JobRead]:
         """Return where the job stands now."""
-        return read(JobRead, self._connection.get(self._path))
+        return (yield from self._read())
 
-    def cancel(self) -> JobRead:
+    @request
+    def cancel(self) -> Plan[JobRead]:
         """Stop the job and keep what was measured; a job that has ended stays as it is."""
-        return read(JobRead, self._connection.post(f"{self._path}/cancel"))
+        response = yield from send(Call("POST", f"{self._path}/cancel", is_query=True))
+        return read(JobRead, response)
 
-    def trials(self) -> Iterator[TrialRead]:
+    @stream
+    def trials(self) -> Stream[TrialRead]:
         """Yield the trials measured so far, in order."""
-        params: dict[str, str | int] = {"limit": _PAGE_LIMIT}
-        while True:
-            response = self._connection.get(f"{self._path}/trials", params=params)
-            page = read(Page[TrialRead], response)
-            yield from page.items
-            if page.next_cursor is None:
-                return
-            params["cursor"] = page.next_cursor
+        yield from pages(TrialRead, f"{self._path}/trials")
 
-    def events(self, *, after: int = 0) -> Iterator[Event]:
+    @request
+    def to_pandas(self) -> Plan[pd.DataFrame]:
+        """Return the trials measured so far as a table, one row a trial; see `docs/client.md`.
+
+        Raises:
+            ModuleNotFoundError: If pandas is not installed: `pip install 'loopwright[pandas]'`.
+        """
+        trials = yield from collect(pages(TrialRead, f"{self._path}/trials"))
+        return trials_frame((self.id, trial) for trial in trials)
+
+    @stream
+    def events(self, *, after: int = 0) -> Stream[Event]:
         """Yield the job's events as they happen, until it ends.
 
-        A stream that breaks is taken up after the last event seen, so that each event comes once.
+        A stream that breaks is taken up after the last event seen, so that each event comes once,
+        also if the server is started again meanwhile.
 
         Args:
             after: The `id` of the last event already known; 0 for all of them.
@@ -63,28 +86,32 @@ class JobHandle:
         is_ending = False
         while True:
             try:
-                for sent in self._connection.events(f"{self._path}/events", after=after):
+                yield Listen(f"{self._path}/events", after)
+                while (sent := (yield NextEvent())) is not None:
                     alive_at = time.monotonic()
                     event = read_event(sent)
                     after = event.id
-                    yield event
+                    yield Item(event)
                     if _is_last(event):
                         return
                 if is_ending:
                     return
                 # A job that ended while no stream was open has events still to be read.
-                is_ending = self.read().state.is_final
-            except ServerUnreachableError:
+                is_ending = (yield from self._read()).state.is_final
+            except (ServerUnreachableError, ServerFailedError):
                 if time.monotonic() - alive_at > RECONNECT_SECS:
                     raise
-            time.sleep(POLL_SECS)
+            yield Pause(POLL_SECS)
 
-    def wait(self, *, timeout_secs: float | None = None, progress: bool | None = None) -> JobRead:
+    @request
+    def wait(
+        self, *, timeout_secs: float | None = None, progress: bool | None = None
+    ) -> Plan[JobRead]:
         """Wait until the job ends; a cancelled job is an end like any other.
 
         Args:
             timeout_secs: How long to wait at most.
-            progress: Whether to draw a progress bar; by default only on a terminal.
+            progress: Whether to draw a progress bar; by default only on a terminal or notebook.
 
         Raises:
             JobFailedError: If the job ended without a kernel.
@@ -92,7 +119,7 @@ class JobHandle:
             ServerUnreachableError: If the server stays away for a minute.
         """
         deadline = None if timeout_secs is None else time.monotonic() + timeout_secs
-        job = self.read()
+        job = yield from self._read()
         with TrialProgress(job.workload_name, job.trials, show=progress) as bar:
             # Asking now and then keeps to the deadline, which reading a silent stream would not.
             while True:
@@ -104,21 +131,40 @@ class JobHandle:
                         f"job {self.id} is {job.state} after {timeout_secs:g} s,"
                         f" with {job.num_measured} of {job.trials} trials measured"
                     )
-                time.sleep(POLL_SECS)
-                job = self._read_patiently()
+                yield Pause(POLL_SECS)
+                job = yield from self._read_patiently()
         if job.state is JobState.FAILED:
             raise JobFailedError(f"job {self.id} failed: {job.error or 'no reason was given'}")
         return job
 
-    def _read_patiently(self) -> JobRead:
+    def _read(self) -> Plan[JobRead]:
+        return read(JobRead, (yield from send(Call("GET", self._path))))
+
+    def _read_patiently(self) -> Plan[JobRead]:
         """Read the job from a server that may be away for a while."""
         lost_at = time.monotonic()
         while True:
             try:
-                return self.read()
+                return (yield from self._read())
             except ServerUnreachableError:
                 if time.monotonic() - lost_at > RECONNECT_SECS:
                     raise
+
+
+class JobHandle(JobMethods, Blocking):
+    """One job of a server, by its `id`."""
+
+    def __init__(self, connection: Connection, job_id: UUID) -> None:
+        self.id = job_id
+        self._connection = connection
+
+
+class AsyncJobHandle(JobMethods, Awaiting):
+    """One job of a server, by its `id`; its methods are awaited, its iterators asynchronous."""
+
+    def __init__(self, connection: AsyncConnection, job_id: UUID) -> None:
+        self.id = job_id
+        self._connection = connection
 
 
 def _is_last(event: Event) -> bool:

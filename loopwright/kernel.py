@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -29,6 +30,8 @@ class KernelSchedule(StrEnum):
 class Kernel:
     """A kernel, called like its program: arrays in the order of the parameters, outputs in place.
 
+    One from the cache has the time when the server gave it, `fetched_at`.
+
     Raises:
         ArtifactRefusedError: If the artifact is meant for a CPU that this is not.
     """
@@ -38,10 +41,12 @@ class Kernel:
         artifact: Artifact,
         source: KernelSource,
         schedule: KernelSchedule = KernelSchedule.BEST,
+        fetched_at: datetime | None = None,
     ) -> None:
         self.artifact = artifact
         self.source = source
         self.schedule = schedule
+        self.fetched_at = fetched_at
         try:
             self._module = Module(artifact)
         except ArtifactError as error:
@@ -80,7 +85,10 @@ def schedule_of(word: str | None) -> KernelSchedule:
 
 
 def load(
-    content: bytes, source: KernelSource, schedule: KernelSchedule = KernelSchedule.BEST
+    content: bytes,
+    source: KernelSource,
+    schedule: KernelSchedule = KernelSchedule.BEST,
+    fetched_at: datetime | None = None,
 ) -> Kernel:
     """Load a kernel that a server compiled.
 
@@ -91,4 +99,4 @@ def load(
         artifact = Artifact.from_bytes(content)
     except ArtifactError as error:
         raise ArtifactRefusedError(str(error)) from error
-    return Kernel(artifact, source, schedule)
+    return Kernel(artifact, source, schedule, fetched_at)

@@ -21,6 +21,7 @@ MAX_TRIALS = 100_000
 MAX_SECONDS = 7 * 24 * 3600.0
 MAX_RULES = 64
 MAX_SEED = 2**31 - 1
+MAX_PRIORITY = 1000
 
 ItemT = TypeVar("ItemT")
 
@@ -44,11 +45,11 @@ class JobState(StrEnum):
     RUNNING = "running"  # a coordinator holds its lease and measures trials
     SUCCEEDED = "succeeded"  # it has a best schedule; `stop_reason` says why it ended
     FAILED = "failed"  # not one candidate could be built and run; `error` says why
-    CANCELLED = "cancelled"  # a user stopped it; what was measured is kept
+    CANCELLED = "cancelled"  # a user gave it up; what was measured is kept
 
     @property
     def is_final(self) -> bool:
-        """Whether the job will never change its state again."""
+        """Whether the job has ended: it does nothing more unless somebody has it go on."""
         return self in {JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED}
 
 
@@ -107,6 +108,44 @@ class JobCreate(Request):
     # The names of the schedule rules that make the design space; all of them if there are none.
     rules: tuple[str, ...] | None = Field(default=None, min_length=1, max_length=MAX_RULES)
     warm_start: bool = True  # begin with the cost model, and with schedules of other shapes
+    # Of the jobs that wait, one of a higher priority comes first.
+    priority: int = Field(default=0, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
+
+
+def _without_default(schema: dict[str, Any]) -> None:
+    schema.pop("default")
+
+
+class JobChange(Request):
+    """New budgets and a new priority for a job; what is not named stays as it is.
+
+    On a running job they count from its next round on. A job that has ended goes on if its new
+    budgets leave it something to do.
+    """
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    trials: int = Field(default=0, ge=1, le=MAX_TRIALS, json_schema_extra=_without_default)
+    seconds: float | None = Field(
+        default=None, gt=0, le=MAX_SECONDS, json_schema_extra=_without_default
+    )
+    plateau: int | None = Field(
+        default=None, ge=1, le=MAX_TRIALS, json_schema_extra=_without_default
+    )
+    priority: int = Field(
+        default=0, ge=-MAX_PRIORITY, le=MAX_PRIORITY, json_schema_extra=_without_default
+    )
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> JobChange:
+        if not self.model_fields_set:
+            raise ValueError("nothing to change: expected trials, seconds, plateau or priority")
+        return self
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """What was named, by its name."""
+        return self.model_dump(exclude_unset=True)
 
 
 class ScheduleQuery(Request):
@@ -143,8 +182,11 @@ class JobRead(Response):
     started_at: datetime | None
     finished_at: datetime | None
     owner: str | None = None  # the name of the token that submitted it
-    stop_reason: str | None = None  # budget, time_budget, plateau, exhausted or cancelled
+    stop_reason: str | None = None  # budget, time_budget, plateau, exhausted, stopped or cancelled
     error: str | None
+    priority: int = 0
+    group_id: UUID | None = None  # of the jobs that it shares a budget of trials with
+    weight: float = 1.0  # how much its time matters among them
 
 
 class TrialRead(Response):

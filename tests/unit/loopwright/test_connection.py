@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from examples.serving import free_port
-from loopwright.connection import Connection, read
+from loopwright.answers import read
+from loopwright.connection import Connection
 from loopwright.errors import (
     AccessDeniedError,
     ConflictError,
@@ -16,6 +17,7 @@ from loopwright.errors import (
     ServerUnreachableError,
 )
 from loopwright.models import Health, Workload
+from loopwright.steps import KEY, Call, send
 from tests.unit.loopwright.fake_server import Answer, FakeServer
 
 HEALTH = {
@@ -32,7 +34,7 @@ def test_a_request_carries_the_token_and_the_api_path(
     fake: FakeServer, connection: Connection
 ) -> None:
     fake.answers = [Answer(body=HEALTH)]
-    assert read(Health, connection.get("/health")).num_workers == 1
+    assert read(Health, connection.run(send(Call("GET", "/health")))).num_workers == 1
     assert fake.asked[0].path == "/api/v1/health"
     assert fake.asked[0].headers["authorization"] == "Bearer secret"
 
@@ -42,7 +44,7 @@ def test_a_busy_server_is_asked_again_with_the_same_request(
     fake: FakeServer, connection: Connection, status: int
 ) -> None:
     fake.answers = [Answer(status), Answer(status), Answer(body=HEALTH)]
-    connection.post("/jobs", Workload(operator="x"), headers={"Idempotency-Key": "k"})
+    connection.run(send(Call("POST", "/jobs", Workload(operator="x"), headers={KEY: "k"})))
     assert [asked.headers["idempotency-key"] for asked in fake.asked] == ["k"] * 3
     assert len({asked.body for asked in fake.asked}) == 1
 
@@ -53,21 +55,21 @@ def test_a_server_that_stays_busy_is_an_error_with_its_own_words(
     problem = {"title": "busy", "status": 503, "detail": "the queue is full"}
     fake.answers = [Answer(503, problem)] * 3
     with pytest.raises(ServerFailedError, match="the queue is full"):
-        connection.get("/health")
+        connection.run(send(Call("GET", "/health")))
     assert fake.answers == []
 
 
 def test_a_broken_server_is_not_asked_again(fake: FakeServer, connection: Connection) -> None:
     fake.answers = [Answer(500, {"title": "internal error", "status": 500})]
     with pytest.raises(ServerFailedError, match="internal error"):
-        connection.get("/health")
+        connection.run(send(Call("GET", "/health")))
 
 
 def test_a_connection_cut_in_the_middle_of_an_answer_is_made_again(
     fake: FakeServer, connection: Connection
 ) -> None:
     fake.answers = [Answer(body=HEALTH, is_cut=True), Answer(body=HEALTH)]
-    assert connection.get("/health").status_code == 200
+    assert connection.run(send(Call("GET", "/health"))).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ def test_a_problem_document_becomes_the_error_of_its_status(
     flaw = {"detail": "unknown name", "line": 3, "column": 7}
     fake.answers = [Answer(status, {"title": "no", "detail": "why not", "errors": [flaw]})]
     with pytest.raises(RequestError, match="why not") as caught:
-        connection.get("/x")
+        connection.run(send(Call("GET", "/x")))
     assert type(caught.value) is kind
     assert caught.value.problem.status == status
     assert caught.value.problem.errors[0].line == 3
@@ -100,19 +102,19 @@ def test_an_error_that_is_no_problem_document_keeps_its_text(
 ) -> None:
     fake.answers = [Answer(404, b"<html>nothing here</html>")]
     with pytest.raises(NotFoundError, match="nothing here"):
-        connection.get("/x")
+        connection.run(send(Call("GET", "/x")))
 
 
 def test_an_answer_of_another_shape_is_named(fake: FakeServer, connection: Connection) -> None:
     fake.answers = [Answer(body={"hello": "world"})]
     with pytest.raises(ProtocolError, match="did not answer with a Health: status: Field required"):
-        read(Health, connection.get("/health"))
+        read(Health, connection.run(send(Call("GET", "/health"))))
 
 
 def test_a_port_where_nobody_listens_is_an_unreachable_server() -> None:
     connection = Connection(f"http://127.0.0.1:{free_port()}", None, timeout_secs=1.0, attempts=2)
     with pytest.raises(ServerUnreachableError, match=r"no answer from http://127\.0\.0\.1"):
-        connection.get("/health")
+        connection.run(send(Call("GET", "/health")))
     connection.close()
 
 

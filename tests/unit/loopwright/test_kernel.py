@@ -84,9 +84,52 @@ def test_the_cache_answers_when_the_server_does_not(
 ) -> None:
     fake.answers = [fetched(artifact), *[Answer(503)] * 3]
     client.kernel(OPERATOR)
-    kernel = client.kernel(OPERATOR)
+    with pytest.warns(lw.StaleAnswerWarning, match="the kernel of 0 s ago") as caught:
+        kernel = client.kernel(OPERATOR)
+    assert caught[0].filename == __file__
     assert kernel.source is lw.KernelSource.CACHE
+    assert kernel.fetched_at is not None
     check(kernel)
+
+
+def test_a_client_that_is_offline_asks_nobody(
+    fake: FakeServer, client: lw.Client, artifact: lw.Artifact, tmp_path: Path
+) -> None:
+    fake.answers = [fetched(artifact)]
+    client.kernel(OPERATOR)
+    with lw.Client(fake.url, cache=tmp_path / "cache", offline=True) as offline:
+        check(offline.kernel(OPERATOR, fallback=False))
+        with pytest.raises(lw.ServerUnreachableError, match="this client is offline"):
+            offline.kernel("relu:17:float32", fallback=False)
+        with pytest.warns(lw.FallbackWarning, match="offline"):
+            assert not offline.kernel("relu:17:float32").is_tuned
+        with pytest.raises(lw.ServerUnreachableError, match="offline"):
+            list(offline.jobs())
+    assert len(fake.asked) == 1
+
+
+def test_a_schedule_is_remembered_for_when_the_server_is_away(
+    fake: FakeServer, client: lw.Client
+) -> None:
+    body = {
+        "workload_key": "0" * 64,
+        "target": "cpu",
+        "run_secs": 1e-3,
+        "default_secs": 2e-3,
+        "trace": {"format": 1, "instructions": []},
+        "job_id": "00000000-0000-0000-0000-000000000007",
+        "trial_number": 3,
+        "provenance": {},
+    }
+    fake.answers = [Answer(body=body), *[Answer(503)] * 3, Answer(404, {"title": "gone"})]
+    now = client.best(OPERATOR)
+    assert (now.run_secs, now.fetched_at) == (1e-3, None)
+    with pytest.warns(lw.StaleAnswerWarning, match="using the schedule of 0 s ago"):
+        then = client.best(OPERATOR)
+    assert then.record == now.record
+    assert then.fetched_at is not None
+    with pytest.raises(lw.NotFoundError):  # a server that answers is believed
+        client.best(OPERATOR)
 
 
 def test_a_damaged_cache_is_as_good_as_none(

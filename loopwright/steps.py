@@ -1,0 +1,162 @@
+"""The steps of a client method, which either transport carries out.
+
+What a method does is described once, as a plan: a generator that yields steps (a request, a pause,
+work that takes a while), is sent what came of each, and returns the method's result. An error of a
+step is thrown into it. A stream is a plan that also yields items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, Self, TypeAlias, TypeVar
+
+import httpx2
+from pydantic import BaseModel
+
+T = TypeVar("T")
+
+Param: TypeAlias = str | int | float | bool | None
+Params: TypeAlias = Mapping[str, Param | Sequence[Param]]
+
+KEY = "Idempotency-Key"
+_REPEATABLE = frozenset({"GET", "HEAD", "PUT", "DELETE"})
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request; it comes to the response, which is no error.
+
+    `is_query` says of a POST that it changes nothing, or that twice is the same as once.
+    """
+
+    method: str
+    path: str
+    body: BaseModel | None = None
+    params: Params = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    is_query: bool = False
+
+    @property
+    def may_repeat(self) -> bool:
+        """Whether the request may be sent again when nobody knows if it arrived."""
+        return self.method in _REPEATABLE or self.is_query or KEY in self.headers
+
+
+@dataclass(frozen=True)
+class Download:
+    """A request whose answer goes into a file, which appears when it is whole."""
+
+    path: str
+    file: Path
+    params: Params = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A request that sends a file; twice is the same as once."""
+
+    path: str
+    file: Path
+
+
+@dataclass(frozen=True)
+class Pause:
+    """Wait."""
+
+    secs: float
+
+
+@dataclass(frozen=True)
+class Work(Generic[T]):
+    """Do something that takes a while; it comes to the result."""
+
+    act: Callable[[], T]
+
+
+@dataclass(frozen=True)
+class Listen:
+    """Open a job's stream of events, after event number `after`; what was open is closed."""
+
+    path: str
+    after: int
+
+
+@dataclass(frozen=True)
+class NextEvent:
+    """Wait for the open stream; it comes to an event, or to None at the stream's end."""
+
+
+@dataclass(frozen=True)
+class Item(Generic[T]):
+    """Something that a stream has for its user."""
+
+    value: T
+
+
+Step: TypeAlias = Call | Download | Upload | Pause | Work[Any] | Listen | NextEvent
+Plan: TypeAlias = Generator[Step, Any, T]
+Stream: TypeAlias = Generator[Step | Item[T], Any, None]
+
+
+def send(call: Call) -> Plan[httpx2.Response]:
+    """Send a request; the plan of whoever needs no more than its response."""
+    response: httpx2.Response = yield call
+    return response
+
+
+def work(act: Callable[[], T]) -> Plan[T]:
+    """Do something that takes a while."""
+    result: T = yield Work(act)
+    return result
+
+
+class Course(Generic[T]):
+    """A plan or a stream on its way: the `step` to take now, until it `is_over`."""
+
+    step: Step | Item[Any]
+    result: T
+
+    def __init__(self, plan: Generator[Any, Any, T]) -> None:
+        self._plan = plan
+        self.is_over = False
+        self.came(None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._plan.close()
+
+    def came(self, value: Any) -> None:
+        """Go on with what came of the step."""
+        self._go_on(self._plan.send, value)
+
+    def failed(self, error: Exception) -> None:
+        """Go on with the error of the step; it comes back out if the plan does not expect it."""
+        self._go_on(self._plan.throw, error)
+
+    def _go_on(self, act: Callable[[Any], Any], value: Any) -> None:
+        try:
+            self.step = act(value)
+        except StopIteration as end:
+            self.is_over, self.result = True, end.value
+
+
+def collect(stream: Stream[T]) -> Plan[list[T]]:
+    """Return all items of a stream."""
+    items: list[T] = []
+    with Course(stream) as course:
+        while not course.is_over:
+            if isinstance(course.step, Item):
+                items.append(course.step.value)
+                course.came(None)
+                continue
+            try:
+                came_of_it = yield course.step
+            except Exception as error:
+                course.failed(error)
+            else:
+                course.came(came_of_it)
+    return items
