@@ -8,6 +8,8 @@ from collections.abc import Callable
 from compiler.runtime.timing import MIN_SAMPLE_SECS, calls_per_sample, time_calls
 
 NUM_SAMPLES = 5
+NUM_LONG_SAMPLES = 3
+"""Of a kernel that takes a millisecond: each sample of it is calmer, and costs more."""
 LOSER_RATIO = 1.6
 """A candidate this many times slower than the incumbent is timed briefly."""
 CONTENDER_RATIO = 1.15
@@ -32,8 +34,9 @@ def sample_secs(
 
     A loser gets one sample: it must not cost more, yet the cost model learns from it. So does a
     kernel of more than an eighth of a second. What may not win gets two. One run of a short kernel
-    makes no loser: it may have been cold, or interrupted. Kernels of several threads get twice the
-    samples, and two more to lose by: they are interrupted more often, and it does not show.
+    makes no loser: it may have been cold, or interrupted. Long kernels get three samples, others
+    five. Kernels of several threads get ten, and two more to lose by: they are interrupted more
+    often, and it does not show.
 
     Args:
         first_secs: The first run, which warmed up.
@@ -50,7 +53,8 @@ def sample_secs(
     samples = [time_calls(run, num_threads, calls)]
     room = int((_BUDGET_SECS - first_secs) / max(samples[0] * calls, 1e-9))
     # Any of several threads may lose its core, and no clock tells.
-    chances, wanted = (1, NUM_SAMPLES) if num_threads == 1 else (_CHANCES, 2 * NUM_SAMPLES)
+    own = NUM_LONG_SAMPLES if is_long else NUM_SAMPLES
+    chances, wanted = (1, own) if num_threads == 1 else (_CHANCES, 2 * NUM_SAMPLES)
     while len(samples) < min(wanted, room):
         ratio = LOSER_RATIO if len(samples) == chances else CONTENDER_RATIO
         if len(samples) >= chances and is_loser(min(samples), ratio):

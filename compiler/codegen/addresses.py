@@ -51,14 +51,25 @@ class Address:
     lanes: int = 1
     multiple: int = field(default=1, compare=False)
 
+    @property
+    def key(self) -> tuple[str, int | None, str | None, int]:
+        """What tells an address from another, quickly."""
+        offsets = None if self.offsets is None else self.offsets.name
+        return self.pointer.name, self.stride, offsets, self.lanes
+
 
 @frozen
 class _Form:
-    """An element offset as a linear form, and how it grows from lane to lane."""
+    """An element offset as a linear form, and how it grows from lane to lane.
+
+    It depends on `names`; `number` tells it from other forms of the function.
+    """
 
     base: Affine
     stride: int
     lanes: int
+    names: tuple[Var, ...]
+    number: int
 
 
 class AddressEmitter(InstructionEmitter, ABC):
@@ -70,49 +81,73 @@ class AddressEmitter(InstructionEmitter, ABC):
         self.extents: dict[Var, int] = {}
         self.storage: dict[Buffer, Value] = {}
         self.places: dict[str, int] = {}  # of pointers: the element, where it is always the same
-        self._pointers: dict[object, Value] = {}
-        self._forms: dict[tuple[int, Buffer], tuple[_Form | None, object]] = {}
+        self._pointers: dict[object, tuple[Value, int]] = {}
+        self._forms: dict[tuple[int, int], tuple[_Form | None, object]] = {}
+        self._num_forms = 0
 
     def address(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Address:
         """Return the address of `buffer[indices]`."""
-        size = size_bytes(buffer.dtype)
         form = self._flat(buffer, indices)
         if form is None:
             return self._scattered(buffer, indices)
+        # Copies of a statement in unrolled loops ask for the same again and again.
+        key = (
+            form.number,
+            self.storage[buffer].name,
+            *[
+                b if type(b) is int else b.name if type(b) is Value else (b.offset, b.width)
+                for b in map(self.env.__getitem__, form.names)
+            ],
+        )
+        addresses = self.levels[-1].addresses
+        known = addresses.get(key)
+        if known is None:
+            found = self._address(buffer, form)
+            known = addresses[key] = self._scattered(buffer, indices) if found is None else found
+        return known
+
+    def _address(self, buffer: Buffer, form: _Form) -> Address | None:
+        """Return the address of what is linear under these bindings, too; None if it is not."""
         const, stride = form.base.const, form.stride
         moving: list[tuple[Value, int]] = []
+        env = self.env
         for atom, coefficient in form.base.terms:
-            bound = self.env[atom] if isinstance(atom, Var) else self._atom(atom)
-            if isinstance(bound, int):
-                const += coefficient * bound
-            elif isinstance(bound, Lane):
-                const += coefficient * bound.offset
+            bound = env[atom] if type(atom) is Var else self._atom(atom)
+            kind = type(bound)
+            if kind is int:
+                const += coefficient * bound  # type: ignore[operator]
+            elif kind is Lane:
+                const += coefficient * bound.offset  # type: ignore[union-attr]
                 stride += coefficient
-            elif bound.lanes > 1:
-                return self._scattered(buffer, indices)
+            elif bound.lanes > 1:  # type: ignore[union-attr]
+                return None
             else:
-                moving.append((bound, coefficient))
-        multiple = gcd(const, *(coefficient for _, coefficient in moving)) * size
-        pointer = self._moved(self.storage[buffer], moving, size)
+                moving.append((bound, coefficient))  # type: ignore[arg-type]
+        size = size_bytes(buffer.dtype)
+        origin = self.storage[buffer]
+        pointer, step = self._moved(origin, moving, size) if moving else (origin, 0)
         if const:
             text = f"getelementptr inbounds i8, ptr {pointer.name}, i64 {const * size}"
-            pointer = Value(self.pure(text, self.depth), self.depth)
+            depth = len(self.levels) - 1
+            pointer = Value(self.pure(text, depth), depth)
         if not moving:
             self.places[pointer.name] = const
-        return Address(pointer, stride, lanes=form.lanes, multiple=multiple)
+        return Address(pointer, stride, None, form.lanes, gcd(const, step) * size)
 
-    def _moved(self, pointer: Value, moving: list[tuple[Value, int]], size: int) -> Value:
+    def _moved(
+        self, pointer: Value, moving: list[tuple[Value, int]], size: int
+    ) -> tuple[Value, int]:
         """Return a pointer moved by values times elements; copies of a statement ask for the same.
 
-        Where the values are known, a pointer that was made of them is known too.
+        Where the values are known, a pointer that was made of them is known too. With it comes
+        the number of elements of which it moves by a multiple.
         """
         key = (pointer.name, size, *[(value.name, coefficient) for value, coefficient in moving])
         known = self._pointers.get(key)
         if known is None:
-            known = pointer
             for value, coefficient in sorted(moving, key=lambda term: term[0].level):
-                known = self._advance(known, value, coefficient * size)
-            self._pointers[key] = known
+                pointer = self._advance(pointer, value, coefficient * size)
+            known = self._pointers[key] = pointer, gcd(*(coefficient for _, coefficient in moving))
         return known
 
     def _advance(self, pointer: Value, value: Value, step_bytes: int) -> Value:
@@ -124,12 +159,13 @@ class AddressEmitter(InstructionEmitter, ABC):
         return Value(self.pure(text, level), level)
 
     def _flat(self, buffer: Buffer, indices: tuple[Expr, ...]) -> _Form | None:
-        """Return the element offset in linear form; kept by the identity of `indices`."""
-        key = (id(indices), buffer)
+        """Return the element offset in linear form; kept by the identity of both."""
+        key = (id(indices), id(buffer))
         known = self._forms.get(key)
         if known is None:
             form = self._linear(buffer, indices)
-            known = self._forms[key] = (form, indices)  # holding `indices` keeps its id taken
+            # Holding both keeps their ids taken.
+            known = self._forms[key] = (form, (buffer, indices))
         return known[0]
 
     def _linear(self, buffer: Buffer, indices: tuple[Expr, ...]) -> _Form | None:
@@ -141,7 +177,10 @@ class AddressEmitter(InstructionEmitter, ABC):
             base = base + normal(part.base, self.extents).scaled(stride)
             step += part.stride * stride
             lanes = max(lanes, part.lanes)
-        return _Form(recombine(base), step, lanes)
+        form = recombine(base)
+        names = dict.fromkeys(n for atom, _ in form.terms for n in walk(atom) if type(n) is Var)
+        self._num_forms += 1
+        return _Form(form, step, lanes, tuple(names), self._num_forms)
 
     def _scattered(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Address:
         """Return an address whose lanes lie wherever a vector of offsets says."""

@@ -9,25 +9,28 @@ their operands. This does the work of LICM, GVN and EarlyCSE while writing, and 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from compiler.ir.nodes import Buffer
+from compiler.ir.dtypes import DType
+from compiler.ir.nodes import Buffer, Var
 
-LoadKey: TypeAlias = tuple[Buffer, object, int, object]
-"""What was loaded: the buffer, the address, how many lanes, the mask."""
+LoadKey: TypeAlias = tuple[object, int, object, DType]
+"""What was loaded of a storage: the address, how many lanes, the mask, the type."""
 
 
 @dataclass(slots=True)
 class Level:
     """A region of code: its lines, the block it is in, and what it has computed so far.
 
-    `values` holds pure values by their meaning; `loads` holds what was loaded, until a store.
+    `values` holds pure values by their meaning, `addresses` those of accesses by what their
+    variables stand for; `loads` holds what was loaded of each storage, until a store.
     """
 
     label: str
     lines: list[str] = field(default_factory=list)
     values: dict[object, str] = field(default_factory=dict)
-    loads: dict[LoadKey, str] = field(default_factory=dict)
+    addresses: dict[object, Any] = field(default_factory=dict)
+    loads: dict[Var, dict[LoadKey, str]] = field(default_factory=dict)
 
 
 class Emitter:
@@ -94,5 +97,4 @@ class Emitter:
     def forget_loads(self, buffer: Buffer) -> None:
         """Drop what is known of a buffer's elements after a store to it."""
         for level in self.levels:
-            for key in [key for key in level.loads if key[0].data is buffer.data]:
-                del level.loads[key]
+            level.loads.pop(buffer.data, None)

@@ -323,12 +323,12 @@ class ExpressionEmitter(AddressEmitter):
         address = self.address(buffer, indices)
         lanes = self.access_lanes(address)
         mask = self.mask if lanes > 1 and not self.is_register(buffer, address) else None
-        key = (buffer, address, lanes, mask)
-        known = self.current.loads.get(key)
+        loads = self.levels[-1].loads.setdefault(buffer.data, {})
+        key = (address.key, lanes, mask, buffer.dtype)
+        known = loads.get(key)
         if known is None:
-            known = self._load_lanes(buffer.dtype, address, lanes, mask)
-            self.current.loads[key] = known
-        value = Value(known, self.depth, lanes)
+            known = loads[key] = self._load_lanes(buffer.dtype, address, lanes, mask)
+        value = Value(known, len(self.levels) - 1, lanes)
         if buffer.dtype == "bool":
             return self.binary("icmp ne", "i8", value, Value("0", 0))
         return self.from_bits(value, buffer.dtype) if is_narrow(buffer.dtype) else value
@@ -338,7 +338,7 @@ class ExpressionEmitter(AddressEmitter):
 
         Intrinsics, such as masked loads, would keep the buffer in memory.
         """
-        return buffer in self.registers and address.stride == 1
+        return address.stride == 1 and buffer in self.registers
 
     def access_lanes(self, address: Address) -> int:
         """Return how many elements an access touches at once."""
@@ -352,7 +352,11 @@ class ExpressionEmitter(AddressEmitter):
 
     def lanes(self) -> int:
         """Return how many lanes the enclosing vectorized loop has; 1 outside of one."""
-        return max([1, *[b.width for b in self.env.values() if isinstance(b, Lane)]])
+        most = 1
+        for bound in self.env.values():
+            if type(bound) is Lane and bound.width > most:
+                most = bound.width
+        return most
 
     def _load_lanes(self, dtype: DType, address: Address, lanes: int, mask: Value | None) -> str:
         scalar = memory_type(dtype)

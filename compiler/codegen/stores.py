@@ -55,7 +55,8 @@ class StoreEmitter(ExpressionEmitter):
         if self.mask is None and stored.name.startswith("%") and buffer.dtype != "bool":
             # What was stored is what the next load of the same place finds.
             assert dtype_of(stmt.value) == buffer.dtype, f"{buffer.name} holds {buffer.dtype}"
-            self.current.loads[buffer, address, lanes, None] = stored.name
+            loads = self.current.loads.setdefault(buffer.data, {})
+            loads[address.key, lanes, None, buffer.dtype] = stored.name
 
     def _forget(self, buffer: Buffer, address: Address, lanes: int) -> None:
         """Drop what is known of the elements that a store overwrites; of a register, no others."""
@@ -64,13 +65,14 @@ class StoreEmitter(ExpressionEmitter):
             self.forget_loads(buffer)
             return
         for level in self.levels:
-            for key in [key for key in level.loads if key[0].data is buffer.data]:
-                other, width = key[1], key[2]
-                known = None
-                if isinstance(other, Address) and other.stride == 1:
-                    known = self.places.get(other.pointer.name)
+            loads = level.loads.get(buffer.data)
+            if not loads:
+                continue
+            for key in list(loads):
+                (pointer, stride, *_), width = key[0], key[1]
+                known = self.places.get(pointer) if stride == 1 else None
                 if known is None or (known < place + lanes and place < known + width):
-                    del level.loads[key]
+                    del loads[key]
 
     def _merged(self, buffer: Buffer, address: Address, value: Value) -> Value:
         """Return a value with what a register holds in the lanes that a mask leaves out."""

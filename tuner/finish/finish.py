@@ -10,11 +10,12 @@ tails of the noise are and however long its bad moments last.
 
 There are four looks at the data, after 10, 16, 24 and 36 rounds. At each, a pair is separated at a
 quarter of the pair's share of `ERROR_RATE`, so all looks together keep within that share. Who is
-slower than another drops out; who is left alone is the winner. Among k finalists a pair's share is
-2/k of the rate: to win wrongly, one of m equal finalists must beat one given other, a one-sided
-event of chance `ERROR_RATE / k`, and there are m <= k of them. So a winner is declared among equals
-with a chance of at most `ERROR_RATE`. Those that are equal within `SAME` with confidence are tied,
-as are those that no look could separate.
+slower than another drops out; who is left alone is the winner. There are no further looks where no
+difference of `WORTH` can be left, with confidence: they would cost more than they find. Among k
+finalists a pair's share is 2/k of the rate: to win wrongly, one of m equal finalists must beat one
+given other, a one-sided event of chance `ERROR_RATE / k`, and there are m <= k of them. So a winner
+is declared among equals with a chance of at most `ERROR_RATE`. Those that are not separated in the
+end are tied.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations, permutations
@@ -39,6 +40,8 @@ ERROR_RATE = 0.05
 """How often a winner may be declared among equals."""
 SAME = 0.01
 """A difference of time that nobody cares about."""
+WORTH = 0.03
+"""A difference that is worth another look."""
 NUM_FINALISTS = 4
 CLOSE = 1.25
 """Who took this many times the best time, or more, is no finalist."""
@@ -104,10 +107,14 @@ def finish(
     comparer: Comparer,
     *,
     seed: int = 0,
+    also: Collection[int] = (),
     should_stop: Callable[[], bool] = _never,
     clock: Callable[[], float] = time.monotonic,
 ) -> Finish | None:
     """Measure the best of `trials` again until one wins, or they are tied.
+
+    Args:
+        also: The numbers of trials that are measured again in any case.
 
     Returns:
         What was found; None if there is nothing to measure, or `should_stop` said so meanwhile.
@@ -117,7 +124,7 @@ def finish(
     failed: list[Finalist] = []
     for _ in range(_NUM_ATTEMPTS):
         known = {f.trial.number for f in failed}
-        finalists = choose_finalists([t for t in trials if t.number not in known])
+        finalists = choose_finalists([t for t in trials if t.number not in known], also)
         if not finalists:
             break
         final = _Final(task, finalists, comparer, seed)
@@ -134,14 +141,16 @@ def finish(
     return Finish(tuple(failed)) if failed else None
 
 
-def choose_finalists(trials: Sequence[Trial]) -> list[Trial]:
+def choose_finalists(trials: Sequence[Trial], also: Collection[int] = ()) -> list[Trial]:
     """Return the best trials that are close to each other, by number; the default if it is close.
 
-    Nothing is to be gained by timing what is a quarter slower again.
+    Nothing is to be gained by timing what is a quarter slower again, unless an earlier finish kept
+    it (`also`).
     """
     right = sorted((t for t in trials if t.measurement.ok), key=lambda t: (t.best_secs, t.number))
     close = [t for t in right if t.best_secs < CLOSE * right[0].best_secs]
     chosen = close[:NUM_FINALISTS] + [t for t in close[NUM_FINALISTS:] if t.number == 0]
+    chosen += [t for t in right if t.number in also and t not in chosen]
     return sorted(chosen, key=lambda t: t.number)
 
 
@@ -194,8 +203,8 @@ class _Final:
             self._drop(place, Outcome.SLOWER)
 
     def is_decided(self) -> bool:
-        """Tell whether nothing is left to find out: one is alone, or all are the same."""
-        width = math.log1p(SAME)
+        """Tell whether nothing is left to find out: one is alone, or all are much the same."""
+        width = math.log1p(WORTH)
         return all(
             -width < low and high < width
             for low, high in (
