@@ -16,6 +16,7 @@ from service.rate_limit import DEFAULT_PER_SEC, RateLimit
 from service.request_ids import RequestIds
 from service.routes import (
     artifacts,
+    controls,
     cost_models,
     health,
     jobs,
@@ -59,7 +60,18 @@ def create_app(
     app.state.rate_limit = RateLimit(requests_per_sec)
     refusals = problems.responses(401, 403, 421, 429, 503)
     api = APIRouter(prefix=PREFIX, dependencies=[READ], responses=refusals)
-    for module in (tokens, jobs, trials, schedules, artifacts, cost_models, workers, health):
+    modules = (
+        tokens,
+        jobs,
+        controls,
+        trials,
+        schedules,
+        artifacts,
+        cost_models,
+        workers,
+        health,
+    )
+    for module in modules:
         api.include_router(module.router)
     app.include_router(api)
     app.include_router(health.probes)

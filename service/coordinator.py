@@ -6,13 +6,13 @@ trials in the store.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from threading import Event, Thread
 from uuid import UUID
 
 import structlog
+from sqlalchemy.orm import Session
 
 from compiler.target import Target
 from loopwright.models import JobState
@@ -22,10 +22,11 @@ from service.errors import LeaseLostError
 from service.heartbeat import PATIENCE_SECS, Heartbeat
 from service.owner import Owner
 from service.retrain import Retrainer
-from service.store import finals, leases, trials
+from service.store import controls, finals, leases, trials
 from service.store.database import Database
 from service.store.jobs import JobRow
 from tuner.budget import StopReason
+from tuner.tune import TuneResult
 
 _log = structlog.get_logger()
 
@@ -38,7 +39,7 @@ def _nothing() -> None:
 
 
 class Coordinator:
-    """Drives one job after another, the oldest first.
+    """Drives one job, or one group of jobs, after another.
 
     Args:
         measuring: What measures candidates, and compares the best.
@@ -96,22 +97,25 @@ class Coordinator:
         return not self._thread.is_alive()
 
     def run_one(self) -> bool:
-        """Claim a job and drive it as far as it goes; tell whether there was one."""
+        """Claim a job, or a group, and drive it as far as it goes; tell whether there was one."""
         with self._database.write() as session:
-            job = leases.claim(session, self.owner, lease_secs=self._lease_secs)
-        if job is None:
+            jobs = leases.claim(session, self.owner, lease_secs=self._lease_secs)
+        if not jobs:
             return False
-        log = _log.bind(job=str(job.id), workload=job.workload_name, target=job.target)
-        log.info("job claimed", num_measured=job.num_measured, trials=job.trials)
+        for job in jobs:
+            log = _log.bind(job=str(job.id), workload=job.workload_name, target=job.target)
+            log.info("job claimed", num_measured=job.num_measured, trials=job.trials)
+        open_ids = [job.id for job in jobs]
         try:
-            self._drive(job)
-            if self._retrainer is not None:
-                self._retrainer.offer(Target(job.target).label)
+            self._drive(jobs, open_ids)
+            for label in sorted({Target(job.target).label for job in jobs}):
+                if self._retrainer is not None:
+                    self._retrainer.offer(label)
         except LeaseLostError as error:
-            log.warning("job lost", reason=str(error))
+            _log.warning("jobs lost", jobs=list(map(str, open_ids)), reason=str(error))
         except Exception as error:
-            log.exception("job interrupted by an error")
-            self._give_up(job.id, f"internal error: {type(error).__name__}: {error}")
+            _log.exception("jobs interrupted by an error", jobs=list(map(str, open_ids)))
+            self._give_up(open_ids, f"internal error: {type(error).__name__}: {error}")
         return True
 
     def _run(self) -> None:
@@ -125,41 +129,60 @@ class Coordinator:
                 pause_secs = _MAX_BACKOFF_SECS
             self._work.wait(pause_secs)
 
-    def _drive(self, job: JobRow) -> None:
+    def _drive(self, jobs: Sequence[JobRow], open_ids: list[UUID]) -> None:
+        """Drive jobs; each leaves `open_ids` when it ends, or is put back."""
         with Heartbeat(
             self._database,
-            job.id,
+            open_ids,
             self.owner,
             interrupt=self._interrupt,
             lease_secs=self._lease_secs,
             patience_secs=self._patience_secs,
         ) as heartbeat:
-            driven = self._driver.drive(
-                job,
-                lambda: heartbeat.is_cancelled or heartbeat.is_lost or self._stopping.is_set(),
-            )
-        self._end(job.id, driven, is_cancelled=heartbeat.is_cancelled)
+            for driven in self._driver.drive(jobs, heartbeat, self._stopping.is_set):
+                heartbeat.leave(driven.job_id)
+                self._end(driven)
+                open_ids.remove(driven.job_id)
 
-    def _end(self, job_id: UUID, driven: Driven | None, *, is_cancelled: bool) -> None:
+    def _end(self, driven: Driven) -> None:
         with self._database.write() as session:
-            job = leases.owned(session, job_id, str(self.owner))
-            finish = partial(leases.finish, session, job_id, self.owner)
-            if is_cancelled or job.cancel_requested:
-                finish(JobState.CANCELLED, stop_reason=StopReason.CANCELLED)
-            elif driven is None:
-                leases.release(session, job_id, self.owner)
-            elif job.best_secs is None:
-                failures = trials.explain_failures(session, job_id)
-                finish(JobState.FAILED, stop_reason=driven.stop_reason, error=failures)
+            job = leases.owned(session, driven.job_id, str(self.owner))
+            if driven.finish is not None:
+                finals.keep(session, job, driven.finish)
+            if job.cancel_requested:
+                self._finish(session, job, JobState.CANCELLED, StopReason.CANCELLED)
+            elif driven.result is None:
+                leases.release(session, job.id, self.owner)
             else:
-                if driven.finish is not None:
-                    finals.keep(session, job, driven.finish)
-                finish(JobState.SUCCEEDED, stop_reason=driven.stop_reason)
-                training.keep_of_job(session, job, driven.result)
-            _log.info("job left", job=str(job_id), state=job.state.value, best_secs=job.best_secs)
+                self._conclude(session, job, driven.result)
+            _log.info("job left", job=str(job.id), state=job.state.value, best_secs=job.best_secs)
 
-    def _give_up(self, job_id: UUID, error: str) -> None:
-        with suppress(LeaseLostError):
-            with self._database.write() as session:
+    def _conclude(self, session: Session, job: JobRow, result: TuneResult) -> None:
+        reason = result.stop_reason
+        if controls.wants_more(session, job, result):
+            leases.release(session, job.id, self.owner)
+        elif not result.trials:
+            self._finish(session, job, JobState.CANCELLED, reason)
+        elif job.best_secs is None:
+            failures = trials.explain_failures(session, job.id)
+            self._finish(session, job, JobState.FAILED, reason, failures)
+        else:
+            self._finish(session, job, JobState.SUCCEEDED, reason)
+            training.keep_of_job(session, job, result)
+
+    def _finish(
+        self,
+        session: Session,
+        job: JobRow,
+        state: JobState,
+        reason: StopReason,
+        error: str | None = None,
+    ) -> None:
+        leases.finish(session, job.id, self.owner, state, stop_reason=reason, error=error)
+
+    def _give_up(self, job_ids: Sequence[UUID], error: str) -> None:
+        fruitless = 0
+        for job_id in job_ids:
+            with suppress(LeaseLostError), self._database.write() as session:
                 fruitless = leases.give_up(session, job_id, self.owner, error)
-            self._stopping.wait(min(0.25 * 2**fruitless, _MAX_BACKOFF_SECS))
+        self._stopping.wait(min(0.25 * 2**fruitless, _MAX_BACKOFF_SECS))

@@ -1,31 +1,42 @@
-"""Drive one job: search, then time the best side by side."""
+"""Drive jobs that share a budget, or one alone: search, then time the best side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Protocol
+from uuid import UUID
 
 import structlog
+from sqlalchemy.orm import Session
 
+from compiler.cores import available_cores
+from compiler.runtime.measurement import Measurement
 from compiler.script.parser import parse
 from compiler.target import Target
 from service import warm_start
+from service.heartbeat import Heartbeat
 from service.owner import Owner
+from service.store import finals, groups
 from service.store.database import Database
 from service.store.jobs import JobRow
 from service.store.sql_store import SqlStore
 from service.store.workloads import WorkloadRow
 from tuner.budget import StopReason
+from tuner.candidate import Candidate
 from tuner.finish.finish import Finish, finish
 from tuner.measurer.comparer import Comparer
 from tuner.measurer.measurer import Measurer
+from tuner.rounds import Rounds
+from tuner.search.make import make_strategy
+from tuner.share import share
 from tuner.task import Task
-from tuner.tune import TuneResult, tune
+from tuner.task_scheduler import Progress
+from tuner.tune import TuneResult
 
 _log = structlog.get_logger()
-
-_LEAST_SECS = 1e-3
 
 
 class Measuring(Measurer, Comparer, Protocol):
@@ -34,15 +45,23 @@ class Measuring(Measurer, Comparer, Protocol):
 
 @dataclass(frozen=True)
 class Driven:
-    """What came of a job: its search, and the finish if there was one."""
+    """What came of a job: its search, and the finish if there was one.
 
-    result: TuneResult
-    finish: Finish | None
+    There is no result if the job was given up before: cancelled, or put back.
+    """
 
-    @property
-    def stop_reason(self) -> StopReason:
-        """Why the search ended."""
-        return self.result.stop_reason
+    job_id: UUID
+    result: TuneResult | None = None
+    finish: Finish | None = None
+
+
+@dataclass(frozen=True)
+class _Search:
+    job: JobRow
+    task: Task
+    rounds: Rounds
+    measuring: _Attended
+    kept_before: Sequence[int]  # the trials that finishes of the job kept
 
 
 class Driver:
@@ -54,60 +73,136 @@ class Driver:
         self._owner = owner
         self._store = SqlStore(database, owner)
 
-    def drive(self, job: JobRow, should_stop: Callable[[], bool]) -> Driven | None:
-        """Take a job from its last trial to its end.
+    def drive(
+        self, jobs: Sequence[JobRow], heartbeat: Heartbeat, is_stopping: Callable[[], bool]
+    ) -> Iterator[Driven]:
+        """Take jobs from their last trials to their ends; yield what came of each when it ends.
 
-        Returns:
-            What came of it; None if `should_stop` ended it before.
+        Args:
+            jobs: One job, or all of a group that have not ended.
+            heartbeat: Knows what is wanted of the jobs.
+            is_stopping: Whether all jobs are to be put back.
         """
-        task = self._task(job)
-        job_id = str(job.id)
-        try:
-            result = tune(
-                task,
-                measurer=self._measuring,
-                trials=job.trials,
-                seconds=_seconds_left(job),
-                plateau=job.plateau,
-                seed=job.seed,
-                strategy=job.strategy,
-                rules=job.rules,
-                warm_start=warm_start.begin(
-                    self._database, self._owner, job, task, rules=job.rules
-                ),
-                history=self._store.trials(job_id),
-                on_trials=lambda measured: self._store.add(job_id, task, measured),
-                should_stop=should_stop,
+        with ExitStack() as stack:
+            searches = []
+            for job in jobs:
+                searches.append(self._search(job, heartbeat, is_stopping))
+                stack.enter_context(searches[-1].rounds)
+            ends = share(
+                [search.rounds for search in searches],
+                lambda: heartbeat.wishes[heartbeat.job_ids[0]].shared_trials,
+                self._ended(jobs),
             )
-        except Exception as error:
-            if not should_stop():
-                raise
-            # What was under way was interrupted: the job ends, or waits, as it is.
-            _log.info("measuring was given up", job=job_id, reason=str(error))
-            return None
-        if result.stop_reason is StopReason.CANCELLED:
-            return None
-        found = self._finish(task, job, result, should_stop)
-        return None if should_stop() else Driven(result, found)
+            for place, reason in ends:
+                yield self._finished(
+                    searches[place],
+                    reason,
+                    lambda job_id: _gives_up(job_id, heartbeat, is_stopping),
+                )
 
-    def _task(self, job: JobRow) -> Task:
+    def _search(
+        self, job: JobRow, heartbeat: Heartbeat, is_stopping: Callable[[], bool]
+    ) -> _Search:
         with self._database.read() as session:
-            text = session.get_one(WorkloadRow, job.workload_key).script
-        return Task(parse(text), Target(job.target))
+            task = _task(session, job)
+            kept_before = finals.kept_numbers(session, job.id)
+        job_id = str(job.id)
+        measuring = _Attended(self._measuring, job.id, heartbeat)
+        begin = time.monotonic()
 
-    def _finish(
-        self, task: Task, job: JobRow, result: TuneResult, should_stop: Callable[[], bool]
-    ) -> Finish | None:
+        def interrupted() -> StopReason | None:
+            if _gives_up(job.id, heartbeat, is_stopping):
+                return StopReason.CANCELLED
+            wishes = heartbeat.wishes[job.id]
+            if wishes.is_stopped:
+                return StopReason.STOPPED
+            seconds = wishes.budget.seconds
+            if seconds is None or not rounds.has_default:
+                return None
+            active_secs = job.active_secs + time.monotonic() - begin
+            return StopReason.TIME_BUDGET if active_secs >= seconds else None
+
+        rounds = Rounds(
+            task,
+            measuring,
+            make_strategy(
+                job.strategy,
+                task,
+                job.seed,
+                warm_start.begin(self._database, self._owner, job, task, rules=job.rules),
+                job.rules,
+            ),
+            lambda: heartbeat.wishes[job.id].budget,
+            history=self._store.trials(job_id),
+            on_trials=lambda measured: self._store.add(job_id, task, measured),
+            interrupted=interrupted,
+            # Where kernels are timed on all cores, what runs beside them would be timed too.
+            overlap=task.target.num_cores < available_cores(),
+        )
+        return _Search(job, task, rounds, measuring, kept_before)
+
+    def _ended(self, jobs: Sequence[JobRow]) -> list[Progress]:
+        """Return how far the jobs came that are of the same group and have ended."""
+        if (group_id := jobs[0].group_id) is None:
+            return []
+        driven = {job.id for job in jobs}
+        with self._database.read() as session:
+            ended = [row for row in groups.members(session, group_id) if row.id not in driven]
+            tasks = [_task(session, row) for row in ended]
+        trials = [self._store.trials(str(row.id)) for row in ended]
+        return [Progress(task, found) for task, found in zip(tasks, trials, strict=True)]
+
+    def _finished(
+        self, search: _Search, reason: StopReason, gives_up: Callable[[UUID], bool]
+    ) -> Driven:
+        job = search.job
+        if reason is StopReason.CANCELLED:
+            return Driven(job.id)
+        result = TuneResult(search.rounds.trials(), reason, search.rounds.learned())
+        found = None
         try:
-            return finish(
-                task, result.trials, self._measuring, seed=job.seed, should_stop=should_stop
+            found = finish(
+                search.task,
+                result.trials,
+                search.measuring,
+                seed=job.seed,
+                also=search.kept_before,
+                should_stop=lambda: gives_up(job.id),
             )
         except Exception:
             # The search has its result: it is not lost because it could not be measured again.
-            if not should_stop():
+            if not gives_up(job.id):
                 _log.warning("the best could not be compared", job=str(job.id), exc_info=True)
-            return None
+        return Driven(job.id) if gives_up(job.id) else Driven(job.id, result, found)
 
 
-def _seconds_left(job: JobRow) -> float | None:
-    return None if job.seconds is None else max(job.seconds - job.active_secs, _LEAST_SECS)
+class _Attended:
+    """Measures for a job, and tells the heartbeat while it does."""
+
+    def __init__(self, measuring: Measuring, job_id: UUID, heartbeat: Heartbeat) -> None:
+        self._measuring = measuring
+        self._job_id = job_id
+        self._heartbeat = heartbeat
+
+    def measure(
+        self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
+    ) -> Iterator[tuple[int, Measurement]]:
+        """Yield each candidate's measurement in the order of completion."""
+        with self._heartbeat.measuring(self._job_id, is_final=False):
+            yield from self._measuring.measure(task, candidates, incumbent_secs)
+
+    def compare(
+        self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int
+    ) -> Iterator[Sequence[Measurement]]:
+        """Yield rounds: a measurement of each candidate."""
+        with self._heartbeat.measuring(self._job_id, is_final=True):
+            yield from self._measuring.compare(task, candidates, num_rounds, seed)
+
+
+def _gives_up(job_id: UUID, heartbeat: Heartbeat, is_stopping: Callable[[], bool]) -> bool:
+    return heartbeat.is_lost or is_stopping() or heartbeat.wishes[job_id].is_cancelled
+
+
+def _task(session: Session, job: JobRow) -> Task:
+    text = session.get_one(WorkloadRow, job.workload_key).script
+    return Task(parse(text), Target(job.target), job.weight)

@@ -59,6 +59,7 @@ def submit_job(
                 seed=request.seed,
                 strategy=request.strategy,
                 rules=rules,
+                priority=request.priority,
                 owner=owner,
             ),
         )

@@ -214,7 +214,7 @@ class Rounds:
             return None
         size = len(waiting)
         with self._results([p.candidate for _, p in waiting.values()]) as results:
-            for index, measurement in results:
+            for index, measurement in self._until_interrupted(results):
                 if index not in waiting:
                     raise MeasurerError(f"the measurer answered candidate {index} unasked or twice")
                 n, proposal = waiting.pop(index)
@@ -223,9 +223,26 @@ class Rounds:
                 self._on_trials([trial])
                 if (reason := self._interrupted()) is not None and waiting:
                     return reason
+        if waiting and (reason := self._interrupted()) is not None:
+            return reason
         if waiting:
             raise MeasurerError(f"the measurer left out {len(waiting)} of {size} candidates")
         return None
+
+    def _until_interrupted(
+        self, results: Iterator[tuple[int, Measurement]]
+    ) -> Iterator[tuple[int, Measurement]]:
+        """Yield results; who is interrupted amid a measurement fails, and that is no error."""
+        while True:
+            try:
+                result = next(results, None)
+            except Exception:
+                if self._interrupted() is None:
+                    raise
+                return
+            if result is None:
+                return
+            yield result
 
     @contextmanager
     def _results(

@@ -1,4 +1,4 @@
-"""`/jobs`: submit, list, read and cancel jobs; their trials and events."""
+"""`/jobs`: submit, list and read jobs; their trials and events."""
 
 from __future__ import annotations
 
@@ -76,15 +76,6 @@ def get_job(parts: PartsOf, job_id: UUID) -> JobRead:
         return jobs.read(jobs.get(session, job_id))
 
 
-@router.post("/{job_id}/cancel", responses=responses(404, 422), dependencies=[SUBMIT])
-def cancel_job(parts: PartsOf, job_id: UUID) -> JobRead:
-    """Stop a job and keep what it measured; one that has ended stays as it is."""
-    with parts.database.write() as session:
-        row = jobs.cancel(session, job_id)
-    parts.wake()
-    return jobs.read(row)
-
-
 @router.get("/{job_id}/trials", responses=responses(404, 422))
 def get_trials(
     parts: PartsOf, job_id: UUID, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
@@ -114,10 +105,9 @@ async def get_events(
         for event in found:
             last_event_id = event.id
             yield ServerSentEvent(data=event, event=event.kind, id=str(event.id))
-            if _is_last(event):
-                return
-        # A client that saw the last event already and asks again is told by the end of the stream.
-        if not found:
+        # A client that saw the last event already and asks again is told by the end of the stream;
+        # a job that went on after an end has more than one end.
+        if not found or _is_end(found[-1]):
             if await run_in_threadpool(_has_ended, parts, job_id, last_event_id):
                 return
             await anyio.sleep(_POLL_SECS)
@@ -134,5 +124,5 @@ def _has_ended(parts: Parts, job_id: UUID, last_id: int) -> bool:
         return is_final and not events.after(session, job_id, last_id, limit=1)
 
 
-def _is_last(event: Event) -> bool:
+def _is_end(event: Event) -> bool:
     return event.kind == EventKind.STATE and JobState(str(event.payload["state"])).is_final

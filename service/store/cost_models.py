@@ -14,6 +14,7 @@ from sqlalchemy import (
     LargeBinary,
     String,
     UniqueConstraint,
+    delete,
     func,
     select,
     text,
@@ -66,11 +67,17 @@ class NewCostModel:
 
 
 def add(session: Session, model: NewCostModel) -> CostModelRow:
-    """Keep a model of this program's features as the next version of its kind of target."""
+    """Keep a model of this program's features as the next version of its kind of target.
+
+    What a job learned takes the place of what it had learned when it ended before.
+    """
     newest = select(func.max(CostModelRow.version)).where(CostModelRow.label == model.label)
+    version = (session.scalar(newest) or 0) + 1
+    if model.job_id is not None:
+        session.execute(delete(CostModelRow).where(CostModelRow.job_id == model.job_id))
     row = CostModelRow(
         label=model.label,
-        version=(session.scalar(newest) or 0) + 1,
+        version=version,
         job_id=model.job_id,
         feature_version=SCHEMA_VERSION,
         trained_on=model.trained_on,

@@ -22,6 +22,7 @@ from tuner.finish.finish import Finalist, Finish, Outcome
 class FinalRow(Base):
     """A trial that was measured again; `rounds` has the samples of each round in seconds.
 
+    A job that went on after its end has several finishes, counted from 1; the last one counts.
     The seconds and their interval are none for a finalist that failed, which has an error.
     """
 
@@ -31,6 +32,7 @@ class FinalRow(Base):
     )
 
     job_id: Mapped[UUID] = mapped_column(primary_key=True)
+    finish: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
     outcome: Mapped[Outcome] = mapped_column(enum_column(Outcome))
     run_secs: Mapped[float | None]
@@ -44,10 +46,14 @@ class FinalRow(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
+_is_last = (JobRow.id == FinalRow.job_id) & (JobRow.num_finishes == FinalRow.finish)
+
+
 def keep(session: Session, job: JobRow, finish: Finish) -> None:
     """Keep a finish: what was measured, the job's best, and the best schedule of its task."""
+    job.num_finishes += 1
     for finalist in finish.finalists:
-        session.add(_row(job.id, finalist))
+        session.add(_row(job, finalist))
     session.flush()
     payload: dict[str, Any] = {"is_tied": finish.is_tied, "number": None}
     if (kept := finish.kept) is not None:
@@ -63,9 +69,22 @@ def keep(session: Session, job: JobRow, finish: Finish) -> None:
 
 
 def of_job(session: Session, job_id: UUID) -> list[FinalRow]:
-    """Return the finalists of a job by their trials' numbers."""
-    query = select(FinalRow).where(FinalRow.job_id == job_id).order_by(FinalRow.number)
+    """Return the finalists of a job's last finish by their trials' numbers."""
+    query = (
+        select(FinalRow)
+        .join(JobRow, _is_last)
+        .where(FinalRow.job_id == job_id)
+        .order_by(FinalRow.number)
+    )
     return list(session.scalars(query))
+
+
+def kept_numbers(session: Session, job_id: UUID) -> list[int]:
+    """Return the trials that a finish of the job kept: the next one measures them again."""
+    query = select(FinalRow.number).where(
+        FinalRow.job_id == job_id, FinalRow.outcome == Outcome.KEPT
+    )
+    return list(session.scalars(query.order_by(FinalRow.finish)))
 
 
 def _settle(session: Session, job: JobRow) -> None:
@@ -89,7 +108,7 @@ def _best_of_task(session: Session, job: JobRow) -> FinalRow | None:
     """Return the fastest finalist that any job of the task kept."""
     query = (
         select(FinalRow)
-        .join(JobRow, JobRow.id == FinalRow.job_id)
+        .join(JobRow, _is_last)
         .where(
             JobRow.workload_key == job.workload_key,
             JobRow.target == job.target,
@@ -101,12 +120,13 @@ def _best_of_task(session: Session, job: JobRow) -> FinalRow | None:
     return session.scalars(query).first()
 
 
-def _row(job_id: UUID, finalist: Finalist) -> FinalRow:
+def _row(job: JobRow, finalist: Finalist) -> FinalRow:
     last = finalist.rounds[-1]
     has_run = math.isfinite(finalist.run_secs)
     low, high = finalist.interval
     return FinalRow(
-        job_id=job_id,
+        job_id=job.id,
+        finish=job.num_finishes,
         number=finalist.trial.number,
         outcome=finalist.outcome,
         run_secs=finalist.run_secs if has_run else None,

@@ -1,12 +1,14 @@
 """Jobs: what users asked for, and where it stands.
 
     queued --claim--> running --finish--> succeeded | failed | cancelled
-       |                 |  ^
-       | cancel          |  +-- claimed again when its lease ran out or its owner is gone
-       v                 +--release--> queued   (an orderly shutdown)
-    cancelled
+     |  ^                |  ^                                |
+     |  |                |  +-- claimed again when its lease ran out or its owner is gone
+     |  +----release-----+   (an orderly shutdown, or a budget that grew)
+     |  +------------------ resume, or a larger budget ------+
+     +--cancel, stop--> cancelled
 
-Only the owner of the lease moves a running job on; `service.store.leases` holds those moves.
+Only the owner of the lease moves a running job on: `service.store.leases` holds its moves, and
+`service.store.controls` those of users.
 """
 
 from __future__ import annotations
@@ -17,7 +19,19 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import JSON, ForeignKey, Index, Integer, String, Text, func, select, text, tuple_
+from sqlalchemy import (
+    JSON,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    Text,
+    false,
+    func,
+    select,
+    text,
+    tuple_,
+)
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from loopwright.models import EventKind, JobRead, JobState, Strategy
@@ -25,7 +39,7 @@ from service import request_ids
 from service.errors import NotFoundError
 from service.store import events
 from service.store.base import Base, UtcDateTime, enum_column, utc_now
-from tuner.budget import StopReason
+from tuner.budget import Budget, StopReason
 
 
 class JobRow(Base):
@@ -36,6 +50,7 @@ class JobRow(Base):
         Index("ix_jobs_state_created_at", "state", "created_at"),
         Index("ix_jobs_created_at_id", "created_at", "id"),
         Index("ix_jobs_workload_key_target", "workload_key", "target"),
+        Index("ix_jobs_group_id", "group_id"),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -68,6 +83,13 @@ class JobRow(Base):
     # How long owners have driven it.
     active_secs: Mapped[float] = mapped_column(default=0.0, server_default=text("0"))
     active_at: Mapped[datetime | None] = mapped_column(UtcDateTime)  # until when that is counted
+    priority: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
+    group_id: Mapped[UUID | None]  # of those that it shares trials with
+    weight: Mapped[float] = mapped_column(default=1.0, server_default=text("1"))  # among them
+    stop_requested: Mapped[bool] = mapped_column(default=False, server_default=false())
+    # So many trials were there when somebody asked for more after a plateau.
+    plateau_from: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
+    num_finishes: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
 
     @property
     def best_interval(self) -> tuple[float, float] | None:
@@ -75,6 +97,11 @@ class JobRow(Base):
         if self.best_low_secs is None or self.best_high_secs is None:
             return None
         return self.best_low_secs, self.best_high_secs
+
+    @property
+    def budget(self) -> Budget:
+        """What the job may spend, from its first trial on."""
+        return Budget(self.trials, self.seconds, self.plateau, self.plateau_from)
 
     def count_time(self) -> None:
         """Add the time since the last count to what the job has taken."""
@@ -98,6 +125,9 @@ class NewJob:
     plateau: int | None = None
     rules: list[str] | None = None
     owner: str | None = None
+    priority: int = 0
+    group_id: UUID | None = None
+    weight: float = 1.0
 
 
 def submit(session: Session, job: NewJob) -> JobRow:
@@ -114,12 +144,18 @@ def submit(session: Session, job: NewJob) -> JobRow:
         seed=job.seed,
         strategy=job.strategy,
         rules=job.rules,
+        priority=job.priority,
+        group_id=job.group_id,
+        weight=job.weight,
         owner=job.owner,
         request_id=request_ids.current(),
         num_measured=0,
         active_secs=0.0,
         created_at=utc_now(),
         cancel_requested=False,
+        stop_requested=False,
+        plateau_from=0,
+        num_finishes=0,
         fruitless_claims=0,
     )
     session.add(row)
@@ -166,24 +202,6 @@ def count_by_state(session: Session) -> Mapping[JobState, int]:
     """Return how many jobs are in each state."""
     rows = session.execute(select(JobRow.state, func.count()).group_by(JobRow.state))
     return {row[0]: row[1] for row in rows}
-
-
-def cancel(session: Session, job_id: UUID) -> JobRow:
-    """Stop a job: at once if it waits, at its owner's next look if it runs.
-
-    A job that has ended stays as it is, so a cancel that is sent twice does no harm.
-
-    Raises:
-        NotFoundError: If there is no such job.
-    """
-    row = get(session, job_id, lock=True)
-    if row.state is JobState.QUEUED:
-        row.state, row.finished_at = JobState.CANCELLED, utc_now()
-        row.stop_reason = StopReason.CANCELLED
-        record_state(session, row)
-    elif row.state is JobState.RUNNING:
-        row.cancel_requested = True
-    return row
 
 
 def read(row: JobRow) -> JobRead:

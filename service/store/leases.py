@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from loopwright.models import JobState
 from service.errors import LeaseLostError
 from service.owner import Owner
-from service.store import jobs
+from service.store import groups, jobs
 from service.store.base import utc_now
 from service.store.jobs import JobRow
 from tuner.budget import StopReason
@@ -25,8 +25,12 @@ LEASE_SECS = 30.0
 MAX_FRUITLESS_CLAIMS = 5
 
 
-def claim(session: Session, owner: Owner, *, lease_secs: float = LEASE_SECS) -> JobRow | None:
-    """Take the oldest job that nobody drives, or return none.
+def claim(session: Session, owner: Owner, *, lease_secs: float = LEASE_SECS) -> list[JobRow]:
+    """Take the first job that nobody drives, with those of its group; none if there is none.
+
+    Jobs that are to be stopped come first, which takes seconds, then those of a higher priority,
+    then the oldest. A group is driven by one coordinator: what joins it waits until the rest is
+    done, or is put back.
 
     A running job is free when its lease has run out, and at once when its owner was a process of
     this host that is gone. A job that was claimed again and again and never got as far as one
@@ -36,35 +40,49 @@ def claim(session: Session, owner: Owner, *, lease_secs: float = LEASE_SECS) -> 
     query = (
         select(JobRow)
         .where(JobRow.state.in_((JobState.QUEUED, JobState.RUNNING)))
-        .order_by(JobRow.created_at, JobRow.id)
+        .order_by(
+            JobRow.stop_requested.desc(), JobRow.priority.desc(), JobRow.created_at, JobRow.id
+        )
         .with_for_update(skip_locked=True)
     )
     for row in session.scalars(query):
-        if not _is_free(row):
+        together = [row] if row.group_id is None else _open_members(session, row.group_id)
+        if not all(map(_is_free, together)):
             continue
-        if row.cancel_requested:  # its owner was gone before it looked
-            row.stop_reason = StopReason.CANCELLED
-            _end(session, row, JobState.CANCELLED, None)
-            continue
-        if row.fruitless_claims >= MAX_FRUITLESS_CLAIMS:
-            _end(
-                session,
-                row,
-                JobState.FAILED,
-                f"given up: the service stopped {row.fruitless_claims} times in a row while "
-                "working on this job, before any trial was measured",
-            )
-            continue
-        resumed = row.started_at is not None
-        row.state = JobState.RUNNING
-        row.lease_owner = str(owner)
-        row.lease_until = utc_now() + timedelta(seconds=lease_secs)
-        row.started_at = row.started_at or utc_now()
-        row.active_at = utc_now()
-        row.fruitless_claims += 1
-        jobs.record_state(session, row, resumed=resumed)
-        return row
-    return None
+        taken = [member for member in together if _take(session, member, owner, lease_secs)]
+        if taken:
+            return taken
+    return []
+
+
+def _open_members(session: Session, group_id: UUID) -> list[JobRow]:
+    return [row for row in groups.members(session, group_id, lock=True) if not row.state.is_final]
+
+
+def _take(session: Session, row: JobRow, owner: Owner, lease_secs: float) -> bool:
+    """Take a job that is free, unless it has to end."""
+    if row.cancel_requested:  # its owner was gone before it looked
+        row.stop_reason = StopReason.CANCELLED
+        _end(session, row, JobState.CANCELLED, None)
+        return False
+    if row.fruitless_claims >= MAX_FRUITLESS_CLAIMS:
+        _end(
+            session,
+            row,
+            JobState.FAILED,
+            f"given up: the service stopped {row.fruitless_claims} times in a row while "
+            "working on this job, before any trial was measured",
+        )
+        return False
+    resumed = row.started_at is not None
+    row.state = JobState.RUNNING
+    row.lease_owner = str(owner)
+    row.lease_until = utc_now() + timedelta(seconds=lease_secs)
+    row.started_at = row.started_at or utc_now()
+    row.active_at = utc_now()
+    row.fruitless_claims += 1
+    jobs.record_state(session, row, resumed=resumed)
+    return True
 
 
 def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
@@ -119,6 +137,15 @@ def give_up(session: Session, job_id: UUID, owner: Owner, error: str) -> int:
     else:
         _requeue(session, row)
     return row.fruitless_claims
+
+
+def count_as_fruitful(session: Session, job: JobRow) -> None:
+    """Note that a trial was measured: whoever drives the job, or its group, gets somewhere."""
+    if not job.fruitless_claims:
+        return
+    together = [job] if job.group_id is None else groups.members(session, job.group_id, lock=True)
+    for row in together:
+        row.fruitless_claims = 0
 
 
 def finish(

@@ -50,7 +50,7 @@ class SqlStore:
                 session.flush()
                 _count(job, row)
                 best_schedules.offer(session, job, row)
-            job.fruitless_claims = 0
+            leases.count_as_fruitful(session, job)
             payload = {
                 "num_measured": job.num_measured,
                 "best_secs": job.best_secs,
@@ -111,6 +111,7 @@ def _count(job: JobRow, trial: TrialRow) -> None:
         job.default_secs = trial.best_secs
     if job.best_secs is None or trial.best_secs < job.best_secs:
         job.best_secs = trial.best_secs
+        job.best_low_secs = job.best_high_secs = None
 
 
 def _row(job_id: UUID, trial: Trial) -> TrialRow:

@@ -17,7 +17,7 @@ from service.coordinator import Coordinator
 from service.jobs import submit_job
 from service.owner import Owner
 from service.schedules import find_best
-from service.store import cost_models, events, finals, jobs, leases, trials
+from service.store import controls, cost_models, events, finals, jobs, leases, trials
 from service.store.cost_models import CostModelRow
 from service.store.database import Database
 from service.store.trials import TrialRow
@@ -334,7 +334,7 @@ def test_a_cancelled_job_keeps_its_trials(database: Database) -> None:
 
     def cancel() -> None:
         with database.write() as session:
-            jobs.cancel(session, job_id)
+            controls.cancel(session, job_id)
         time.sleep(1.2)  # the heartbeat looks twice a second
 
     Coordinator(database, Interrupting(3, cancel)).run_one()
@@ -372,7 +372,7 @@ def test_a_cancelled_job_does_not_wait_for_a_candidate_that_takes_long(database:
     coordinator.start()
     assert stuck.begun.wait(30)
     with database.write() as session:
-        jobs.cancel(session, job_id)
+        controls.cancel(session, job_id)
     assert stuck.interrupted.wait(10)
     assert coordinator.stop(10.0)
     job = read(database, job_id)
@@ -437,7 +437,7 @@ def test_a_lease_is_renewed_while_a_measurement_takes_long(database: Database) -
     def take_long() -> None:
         time.sleep(1.5)
         with database.write() as session:
-            claimed_by_another.append(leases.claim(session, Owner.here()) is not None)
+            claimed_by_another.append(leases.claim(session, Owner.here()) != [])
 
     Coordinator(database, Interrupting(2, take_long), lease_secs=0.6).run_one()
     assert claimed_by_another == [False]

@@ -67,7 +67,8 @@ def claimed(database: Database, spec: str = SPEC, *, warm_start: bool = True) ->
     )
     job_id = submit_job(database, request)[0].id
     with database.write() as session:
-        while (job := leases.claim(session, OWNER)) is not None:
+        while found := leases.claim(session, OWNER):
+            job = found[0]
             if job.id == job_id:
                 return job
     raise AssertionError("the job is not there")

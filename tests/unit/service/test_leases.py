@@ -9,7 +9,7 @@ import pytest
 from loopwright.models import JobState
 from service.errors import LeaseLostError, NotFoundError
 from service.owner import Owner
-from service.store import events, jobs, leases
+from service.store import controls, events, jobs, leases
 from service.store.database import Database
 from service.store.jobs import JobRow
 from tests.service_fixtures import add_job
@@ -23,7 +23,9 @@ DEAD = replace(OTHER, started=OTHER.started - 1)
 
 def claim(database: Database, owner: Owner, lease_secs: float = 30.0) -> JobRow | None:
     with database.write() as session:
-        return leases.claim(session, owner, lease_secs=lease_secs)
+        rows = leases.claim(session, owner, lease_secs=lease_secs)
+    assert len(rows) <= 1, "none of these jobs is in a group"
+    return rows[0] if rows else None
 
 
 def state_of(database: Database, job_id: UUID) -> JobState:
@@ -148,7 +150,7 @@ def test_a_job_given_up_again_and_again_fails_with_the_error(database: Database)
 def test_cancelling_a_waiting_job_ends_it(database: Database) -> None:
     job_id = add_job(database)
     with database.write() as session:
-        jobs.cancel(session, job_id)
+        controls.cancel(session, job_id)
     assert state_of(database, job_id) is JobState.CANCELLED
     assert claim(database, ME) is None
 
@@ -157,7 +159,7 @@ def test_cancelling_a_running_job_tells_its_owner(database: Database) -> None:
     job_id = add_job(database)
     claimed(database, ME)
     with database.write() as session:
-        assert jobs.cancel(session, job_id).state is JobState.RUNNING
+        assert controls.cancel(session, job_id).state is JobState.RUNNING
     with database.write() as session:
         assert leases.renew(session, job_id, ME)
 
@@ -166,7 +168,7 @@ def test_a_cancelled_job_whose_owner_died_ends_at_the_next_claim(database: Datab
     job_id = add_job(database)
     claimed(database, DEAD)
     with database.write() as session:
-        jobs.cancel(session, job_id)
+        controls.cancel(session, job_id)
     assert claim(database, ME) is None
     assert state_of(database, job_id) is JobState.CANCELLED
 
@@ -177,12 +179,12 @@ def test_cancelling_a_job_that_ended_changes_nothing(database: Database) -> None
     with database.write() as session:
         leases.finish(session, job_id, ME, JobState.SUCCEEDED, stop_reason=StopReason.BUDGET)
     with database.write() as session:
-        assert jobs.cancel(session, job_id).state is JobState.SUCCEEDED
+        assert controls.cancel(session, job_id).state is JobState.SUCCEEDED
 
 
 def test_cancelling_a_job_that_is_not_there(database: Database) -> None:
     with pytest.raises(NotFoundError), database.write() as session:
-        jobs.cancel(session, uuid4())
+        controls.cancel(session, uuid4())
 
 
 def test_every_change_of_state_is_an_event(database: Database) -> None:
