@@ -12,12 +12,13 @@ from dataclasses import field
 from math import gcd
 from typing import TypeAlias
 
+from compiler.codegen.emitter import Place
 from compiler.codegen.instructions import InstructionEmitter, Value
 from compiler.ir.affine import Affine
 from compiler.ir.bounds import bounds
 from compiler.ir.dtypes import size_bytes
 from compiler.ir.frozen import frozen
-from compiler.ir.nodes import Buffer, Expr, IntImm, Var
+from compiler.ir.nodes import Buffer, Call, Expr, IntImm, Load, Var
 from compiler.ir.simplify import normal, recombine
 from compiler.ir.vectors import as_ramp
 from compiler.ir.visit import substitute, walk
@@ -52,7 +53,7 @@ class Address:
     multiple: int = field(default=1, compare=False)
 
     @property
-    def key(self) -> tuple[str, int | None, str | None, int]:
+    def key(self) -> Place:
         """What tells an address from another, quickly."""
         offsets = None if self.offsets is None else self.offsets.name
         return self.pointer.name, self.stride, offsets, self.lanes
@@ -62,13 +63,14 @@ class Address:
 class _Form:
     """An element offset as a linear form, and how it grows from lane to lane.
 
-    It depends on `names`; `number` tells it from other forms of the function.
+    It depends on `names`, or is read from memory where they are None; `number` tells it from other
+    forms of the function.
     """
 
     base: Affine
     stride: int
     lanes: int
-    names: tuple[Var, ...]
+    names: tuple[Var, ...] | None
     number: int
 
 
@@ -90,20 +92,22 @@ class AddressEmitter(InstructionEmitter, ABC):
         form = self._flat(buffer, indices)
         if form is None:
             return self._scattered(buffer, indices)
+        if form.names is None:
+            return self._address(buffer, form) or self._scattered(buffer, indices)
         # Copies of a statement in unrolled loops ask for the same again and again.
         key = (
             form.number,
             self.storage[buffer].name,
             *[
-                b if type(b) is int else b.name if type(b) is Value else (b.offset, b.width)
+                b if isinstance(b, int) else b.name if isinstance(b, Value) else (b.offset, b.width)
                 for b in map(self.env.__getitem__, form.names)
             ],
         )
         addresses = self.levels[-1].addresses
         known = addresses.get(key)
         if known is None:
-            found = self._address(buffer, form)
-            known = addresses[key] = self._scattered(buffer, indices) if found is None else found
+            known = self._address(buffer, form) or self._scattered(buffer, indices)
+            addresses[key] = known
         return known
 
     def _address(self, buffer: Buffer, form: _Form) -> Address | None:
@@ -112,17 +116,16 @@ class AddressEmitter(InstructionEmitter, ABC):
         moving: list[tuple[Value, int]] = []
         env = self.env
         for atom, coefficient in form.base.terms:
-            bound = env[atom] if type(atom) is Var else self._atom(atom)
-            kind = type(bound)
-            if kind is int:
-                const += coefficient * bound  # type: ignore[operator]
-            elif kind is Lane:
-                const += coefficient * bound.offset  # type: ignore[union-attr]
+            bound = env[atom] if isinstance(atom, Var) else self._atom(atom)
+            if isinstance(bound, int):
+                const += coefficient * bound
+            elif isinstance(bound, Lane):
+                const += coefficient * bound.offset
                 stride += coefficient
-            elif bound.lanes > 1:  # type: ignore[union-attr]
+            elif bound.lanes > 1:
                 return None
             else:
-                moving.append((bound, coefficient))  # type: ignore[arg-type]
+                moving.append((bound, coefficient))
         size = size_bytes(buffer.dtype)
         origin = self.storage[buffer]
         pointer, step = self._moved(origin, moving, size) if moving else (origin, 0)
@@ -178,9 +181,11 @@ class AddressEmitter(InstructionEmitter, ABC):
             step += part.stride * stride
             lanes = max(lanes, part.lanes)
         form = recombine(base)
-        names = dict.fromkeys(n for atom, _ in form.terms for n in walk(atom) if type(n) is Var)
+        nodes = [node for atom, _ in form.terms for node in walk(atom)]
+        is_read = any(isinstance(node, Load | Call) for node in nodes)
+        names = tuple(dict.fromkeys(node for node in nodes if isinstance(node, Var)))
         self._num_forms += 1
-        return _Form(form, step, lanes, tuple(names), self._num_forms)
+        return _Form(form, step, lanes, None if is_read else names, self._num_forms)
 
     def _scattered(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Address:
         """Return an address whose lanes lie wherever a vector of offsets says."""

@@ -14,7 +14,9 @@ from typing import Any, TypeAlias
 from compiler.ir.dtypes import DType
 from compiler.ir.nodes import Buffer, Var
 
-LoadKey: TypeAlias = tuple[object, int, object, DType]
+Place: TypeAlias = tuple[str, int | None, str | None, int]
+"""An address: the pointer, the stride of lanes or the vector of their offsets, and how many."""
+LoadKey: TypeAlias = tuple[Place, int, object, DType]
 """What was loaded of a storage: the address, how many lanes, the mask, the type."""
 
 

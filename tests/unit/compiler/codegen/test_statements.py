@@ -215,3 +215,18 @@ def test_indices_that_two_loops_of_one_variable_share_follow_each_extent() -> No
     root = Block("root", (), (), (), body)
     got = run(PrimFunc("main", (B,), BlockRealize((), TRUE, root)))
     np.testing.assert_array_equal(np.argwhere(got == 1), [[n // 4, n] for n in range(12)])
+
+
+def test_an_index_from_memory_is_read_again_once_it_was_written() -> None:
+    at, out = make_buffer("at", (1,), "int32"), make_buffer("out", (8,))
+    i, zero = Var("i"), IntImm(0)
+    here = Load(at, (zero,))
+    step = seq(
+        Store(out, (BinOp("%", here, IntImm(8)),), FloatImm(1.0)),
+        Store(at, (zero,), BinOp("+", here, IntImm(3))),
+    )
+    root = Block("root", (), (), (), For(i, IntImm(3), step, "unrolled"))
+    module = build(PrimFunc("hops", (at, out), BlockRealize((), TRUE, root)), ONE_CORE)
+    start, marks = np.array([1], np.int32), np.zeros(8, np.float32)
+    module(start, marks)
+    assert np.flatnonzero(marks).tolist() == [1, 4, 7]
