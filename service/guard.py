@@ -11,23 +11,32 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.problems import problem_response
 
 MAX_BODY_BYTES = 2 << 20
+MAX_FILE_BYTES = 1 << 30
+_TAKE_FILES = frozenset({"/api/v1/import"})
 
 
 class BodyLimit:
-    """Refuses a body of more than `max_bytes`, announced or not, with 413."""
+    """Refuses a body of more than `max_bytes`, announced or not, with 413.
 
-    def __init__(self, app: ASGIApp, max_bytes: int = MAX_BODY_BYTES) -> None:
+    Routes that take a file, which they do not hold in memory, have a limit of their own.
+    """
+
+    def __init__(
+        self, app: ASGIApp, max_bytes: int = MAX_BODY_BYTES, max_file_bytes: int = MAX_FILE_BYTES
+    ) -> None:
         self._app = app
         self._max_bytes = max_bytes
+        self._max_file_bytes = max_file_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        detail = f"the body is larger than {self._max_bytes} bytes"
+        max_bytes = self._max_file_bytes if scope["path"] in _TAKE_FILES else self._max_bytes
+        detail = f"the body is larger than {max_bytes} bytes"
         announced = Headers(scope=scope).get("content-length", "")
-        if announced.isdecimal() and int(announced) > self._max_bytes:
+        if announced.isdecimal() and int(announced) > max_bytes:
             await problem_response(413, detail, instance=scope["path"])(scope, receive, send)
             return
         received = 0
@@ -36,7 +45,7 @@ class BodyLimit:
             nonlocal received
             message = await receive()
             received += len(message.get("body", b""))
-            if received > self._max_bytes:
+            if received > max_bytes:
                 raise HTTPException(413, detail)
             return message
 

@@ -1,0 +1,186 @@
+"""Check a file of records before a store is touched: every line alone, and what ties them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import IO
+from uuid import UUID
+
+from pydantic import ValidationError
+
+from compiler.schedule.error import TraceError
+from compiler.schedule.trace import Trace
+from compiler.target import Target, TargetError
+from loopwright.models import Workload
+from service.errors import Flaw, InvalidRequestError
+from service.intake import read_workload
+from service.records.lines import (
+    VERSION,
+    AnyLine,
+    End,
+    FinalLine,
+    Header,
+    JobLine,
+    TrialLine,
+    WorkloadLine,
+    parse_line,
+)
+
+MAX_LINE_BYTES = 16 << 20
+_MAX_FLAWS = 20
+
+
+class _LineError(Exception):
+    """A line that cannot be taken in; says why."""
+
+
+def refusal(flaws: Iterable[tuple[int, str]]) -> InvalidRequestError:
+    """Return the error of a file with wrong lines: nothing of it was imported."""
+    told = [Flaw(detail, line=line) for line, detail in flaws]
+    lines = "; ".join(f"line {flaw.line}: {flaw.detail}" for flaw in told)
+    return InvalidRequestError(f"nothing was imported: {lines}", *told)
+
+
+def lines_of(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a file from its beginning; one that is too long comes in parts."""
+    file.seek(0)
+    while line := file.readline(MAX_LINE_BYTES + 1):
+        yield line
+
+
+def check_file(lines: Iterable[bytes]) -> None:
+    """Read a whole file.
+
+    Raises:
+        InvalidRequestError: If a line is wrong; names up to twenty of them by their numbers.
+    """
+    checker = _Checker()
+    flaws: list[tuple[int, str]] = []
+    number = 0
+    for number, text in enumerate(lines, start=1):
+        try:
+            checker.see(number, _parsed(text))
+        except _LineError as error:
+            flaws.append((number, str(error)))
+            if number == 1 or len(flaws) == _MAX_FLAWS:  # without a header it is another file
+                raise refusal(flaws) from None
+    if not checker.has_ended and not flaws:
+        what = "the file is empty" if number == 0 else "the file ends before its end line: cut off?"
+        flaws.append((number + 1, what))
+    if flaws:
+        raise refusal(flaws)
+
+
+def parsed(lines: Iterable[bytes]) -> Iterator[tuple[int, AnyLine]]:
+    """Yield the lines of a file that was checked, with their numbers."""
+    for number, text in enumerate(lines, start=1):
+        yield number, parse_line(text)
+
+
+def _parsed(text: bytes) -> AnyLine:
+    if len(text) > MAX_LINE_BYTES:
+        raise _LineError(f"it is longer than {MAX_LINE_BYTES} bytes")
+    try:
+        return parse_line(text)
+    except ValidationError as error:
+        flaw = error.errors(include_url=False)[0]
+        place = ".".join(map(str, flaw["loc"][1:]))
+        reason = str(flaw["msg"]).removeprefix("Value error, ")
+        raise _LineError(f"{place}: {reason}" if place else reason) from None
+
+
+class _Checker:
+    """Sees one line after the other, and knows what those before it allow."""
+
+    def __init__(self) -> None:
+        self.has_ended = False
+        self._has_header = False
+        self._workloads: set[str] = set()
+        self._jobs: set[UUID] = set()
+        self._job: UUID | None = None
+        self._numbers: set[int] = set()
+        self._candidates: set[str] = set()
+        self._finals: set[tuple[int, int]] = set()
+
+    def see(self, number: int, line: AnyLine) -> None:
+        if self.has_ended:
+            raise _LineError("it comes after the end line")
+        if self._has_header == isinstance(line, Header):
+            raise _LineError("the first line, and no other, is the header")
+        match line:
+            case Header():
+                self._header(line)
+            case WorkloadLine():
+                self._workload(line)
+            case JobLine():
+                self._begin(line)
+            case TrialLine():
+                self._trial(line)
+            case FinalLine():
+                self._final(line)
+            case End():
+                self.has_ended = True
+                if line.num_lines != number - 2:
+                    raise _LineError(
+                        f"there should be {line.num_lines} lines between header and end,"
+                        f" and there are {number - 2}"
+                    )
+
+    def _header(self, line: Header) -> None:
+        if line.version > VERSION:
+            raise _LineError(
+                f"the format is version {line.version}, written by Loopwright {line.loopwright};"
+                f" this one reads up to {VERSION}: upgrade it"
+            )
+        self._has_header = True
+
+    def _workload(self, line: WorkloadLine) -> None:
+        try:
+            key = read_workload(Workload(script=line.script)).key
+        except InvalidRequestError as error:
+            raise _LineError(f"script: {error.detail}") from None
+        if key != line.key:
+            raise _LineError(f"key: the script is workload {key}, not {line.key}")
+        if key in self._workloads:
+            raise _LineError(f"key: workload {key} was there before")
+        self._workloads.add(key)
+
+    def _begin(self, line: JobLine) -> None:
+        # Lines below a job that is wrong are not wrong for that reason too.
+        self._job, self._numbers, self._candidates, self._finals = line.id, set(), set(), set()
+        if line.id in self._jobs:
+            raise _LineError(f"id: job {line.id} was there before")
+        self._jobs.add(line.id)
+        if line.workload_key not in self._workloads:
+            raise _LineError(f"workload_key: no line above has workload {line.workload_key}")
+        try:
+            name = Target(line.target).name
+        except TargetError as error:
+            raise _LineError(f"target: {error}") from None
+        if name != line.target:
+            raise _LineError(f"target: {line.target!r} is written {name!r}")
+
+    def _trial(self, line: TrialLine) -> None:
+        self._belongs(line.job_id)
+        try:
+            key = Trace.from_json(line.trace).key()
+        except TraceError as error:
+            raise _LineError(f"trace: {error}") from None
+        if key != line.candidate_key:
+            raise _LineError(f"candidate_key: the trace has {key}, not {line.candidate_key}")
+        if line.number in self._numbers or key in self._candidates:
+            raise _LineError(f"number: trial {line.number}, or its candidate, was there before")
+        self._numbers.add(line.number)
+        self._candidates.add(key)
+
+    def _final(self, line: FinalLine) -> None:
+        self._belongs(line.job_id)
+        if line.number not in self._numbers:
+            raise _LineError(f"number: no line above has trial {line.number} of this job")
+        if (line.finish, line.number) in self._finals:
+            raise _LineError(f"number: finish {line.finish} had trial {line.number} before")
+        self._finals.add((line.finish, line.number))
+
+    def _belongs(self, job_id: UUID) -> None:
+        if job_id != self._job:
+            raise _LineError(f"job_id: the job above is {self._job}, not {job_id}")

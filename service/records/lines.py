@@ -1,0 +1,211 @@
+"""The lines of a file of records, one model a kind; `docs/records.md` describes them.
+
+A header comes first, an end last. Workloads stand before the jobs that refer to them, and each job
+before its own trials and finals, so that a file is written and read without holding it in memory.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, Self, TypeAlias
+from uuid import UUID
+
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    TypeAdapter,
+    model_validator,
+)
+
+from compiler.runtime.measurement import ErrorKind
+from loopwright.models import MAX_SCRIPT_CHARS, MAX_SECONDS, MAX_TRIALS, JobState, Strategy
+from tuner.budget import StopReason
+from tuner.finish.finish import Outcome
+
+VERSION = 1
+
+
+def _without_zero(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("a text holds no zero character")
+    return text
+
+
+def _in_utc(at: datetime) -> datetime:
+    try:
+        return at.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("it is a moment that no clock of ours shows") from None
+
+
+def _known(value: float | None) -> float | None:
+    """Not every database keeps what is no number; it says as little as nothing."""
+    return None if value is None or math.isnan(value) else value
+
+
+Text = Annotated[str, AfterValidator(_without_zero)]
+Name = Annotated[Text, Field(max_length=255)]
+Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+Key = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Known = Annotated[float | None, AfterValidator(_known)]
+Secs = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+RunSecs = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
+
+
+class Line(BaseModel):
+    """A line: fields that it does not know are refused, so that nothing is lost unseen."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, from_attributes=True, ser_json_inf_nan="strings"
+    )
+
+
+class Header(Line):
+    """What the file is."""
+
+    kind: Literal["header"] = "header"
+    format: Literal["loopwright-records"] = "loopwright-records"
+    version: Annotated[int, Field(ge=1)] = VERSION
+    loopwright: Name
+    exported_at: Moment
+
+
+class WorkloadLine(Line):
+    """A program; its key is the structural hash of the script."""
+
+    kind: Literal["workload"] = "workload"
+    key: Key
+    script: Annotated[Text, Field(max_length=MAX_SCRIPT_CHARS)]
+    created_at: Moment
+
+
+class JobLine(Line):
+    """A job: what was asked for, and how it ended. Its numbers are as `GET /jobs/{id}` has them."""
+
+    kind: Literal["job"] = "job"
+    id: UUID
+    workload_key: Key
+    target: Annotated[Text, Field(min_length=1, max_length=1000)]
+    state: JobState
+    trials: Annotated[int, Field(ge=1, le=MAX_TRIALS)]
+    seconds: Annotated[float, Field(gt=0, le=MAX_SECONDS)] | None
+    plateau: Annotated[int, Field(ge=1, le=MAX_TRIALS)] | None
+    plateau_from: Count = 0
+    seed: Count
+    strategy: Strategy
+    rules: tuple[Name, ...] | None
+    priority: Annotated[int, Field(ge=-(2**31), le=2**31 - 1)] = 0
+    owner: Annotated[Text, Field(max_length=64)] | None = None
+    best_secs: RunSecs | None
+    best_low_secs: RunSecs | None
+    best_high_secs: RunSecs | None
+    default_secs: RunSecs | None
+    active_secs: Secs
+    num_finishes: Count = 0
+    created_at: Moment
+    started_at: Moment | None
+    finished_at: Moment | None
+    stop_reason: StopReason | None
+    error: Text | None
+
+
+class TrialLine(Line):
+    """A candidate of the job above it, and what was measured of it, where and with which tools."""
+
+    kind: Literal["trial"] = "trial"
+    job_id: UUID
+    number: Count
+    candidate_key: Key
+    round: Count
+    sketch: Name
+    trace: dict[str, JsonValue]
+    predicted: Known
+    error: ErrorKind | None
+    message: Text
+    run_secs: tuple[RunSecs, ...]
+    max_error: Known
+    build_secs: Secs
+    check_secs: Secs
+    time_secs: Secs
+    worker: Name
+    toolchain: Name
+    created_at: Moment
+
+    @model_validator(mode="after")
+    def _has_times_or_an_error(self) -> Self:
+        if bool(self.run_secs) == (self.error is not None):
+            raise ValueError("a trial has either run_secs or an error")
+        return self
+
+    @property
+    def best_secs(self) -> float | None:
+        """The shortest time; none for a failure."""
+        return min(self.run_secs, default=None)
+
+
+class FinalLine(Line):
+    """A trial of the job above it that was measured again in one of the job's finishes."""
+
+    kind: Literal["final"] = "final"
+    job_id: UUID
+    finish: Count
+    number: Count
+    outcome: Outcome
+    run_secs: RunSecs | None
+    low_secs: RunSecs | None
+    high_secs: RunSecs | None
+    rounds: tuple[tuple[RunSecs, ...], ...]
+    error: ErrorKind | None
+    message: Text
+    workers: tuple[Name, ...]
+    toolchain: Name
+    created_at: Moment
+
+
+class End(Line):
+    """The last line: how many lines are between the header and this one."""
+
+    kind: Literal["end"] = "end"
+    num_lines: Annotated[int, Field(ge=0)]
+
+
+AnyLine: TypeAlias = Header | WorkloadLine | JobLine | TrialLine | FinalLine | End
+_ADAPTER: TypeAdapter[AnyLine] = TypeAdapter(Annotated[AnyLine, Field(discriminator="kind")])
+
+
+def parse_line(text: bytes) -> AnyLine:
+    """Read a line.
+
+    Raises:
+        ValidationError: If it is none.
+    """
+    return _ADAPTER.validate_json(text)
+
+
+def written(line: Line) -> str:
+    """Return a line as it stands in a file; equal contents are equal texts."""
+    return line.model_dump_json() + "\n"
+
+
+def values(line: Line, *left_out: str) -> dict[str, Any]:
+    """Return the fields of a line as columns have them."""
+    return line.model_dump(exclude={"kind", *left_out})
+
+
+def is_later(a: tuple[int, JobLine], b: tuple[int, JobLine]) -> bool:
+    """Tell whether a version of a job, with its number of trials, is to be kept rather than `b`.
+
+    More trials win, then the later end; the text decides between what no two stores should have
+    made of one job, so that it does not matter which of them is imported first.
+    """
+    return _rank(*a) > _rank(*b)
+
+
+def _rank(num_trials: int, job: JobLine) -> tuple[int, datetime, str]:
+    return num_trials, job.finished_at or job.created_at, written(job)

@@ -1,0 +1,104 @@
+"""Write the records of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from uuid import UUID
+
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from service.errors import NotFoundError
+from service.records.lines import (
+    End,
+    FinalLine,
+    Header,
+    JobLine,
+    Line,
+    TrialLine,
+    WorkloadLine,
+    written,
+)
+from service.store.base import utc_now
+from service.store.database import Database
+from service.store.finals import FinalRow
+from service.store.jobs import JobRow
+from service.store.trials import TrialRow
+from service.store.workloads import WorkloadRow
+
+_ROWS = 200
+_CHUNK_CHARS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which jobs to write; by default all."""
+
+    job_ids: Collection[UUID] = ()
+    workload_key: str | None = None
+    target: str | None = None
+
+    def of(self, query: Select[JobRow]) -> Select[JobRow]:
+        """Narrow a query of jobs."""
+        if self.job_ids:
+            query = query.where(JobRow.id.in_(self.job_ids))
+        if self.workload_key is not None:
+            query = query.where(JobRow.workload_key == self.workload_key)
+        if self.target is not None:
+            query = query.where(JobRow.target == self.target)
+        return query
+
+
+def check(database: Database, selection: Selection) -> None:
+    """Refuse jobs that are not there, while there is still a status to send.
+
+    Raises:
+        NotFoundError: If one of the jobs does not exist.
+    """
+    with database.read() as session:
+        for job_id in selection.job_ids:
+            if session.get(JobRow, job_id) is None:
+                raise NotFoundError(f"there is no job {job_id}")
+
+
+def export(database: Database, selection: Selection) -> Iterator[str]:
+    """Yield the text of a file of records, in pieces; it shows the store at one moment."""
+    with database.read() as session:
+        piece: list[str] = []
+        size = 0
+        for line in _lines(session, selection):
+            piece.append(written(line))
+            size += len(piece[-1])
+            if size >= _CHUNK_CHARS:
+                yield "".join(piece)
+                piece, size = [], 0
+        yield "".join(piece)
+
+
+def _lines(session: Session, selection: Selection) -> Iterator[Line]:
+    yield Header(loopwright=version("loopwright"), exported_at=utc_now())
+    num_lines = 0
+    for line in _content(session, selection):
+        num_lines += 1
+        yield line
+    yield End(num_lines=num_lines)
+
+
+def _content(session: Session, selection: Selection) -> Iterator[Line]:
+    jobs = session.scalars(
+        selection.of(select(JobRow)).order_by(JobRow.created_at, JobRow.id)
+    ).all()
+    for key in sorted({job.workload_key for job in jobs}):
+        yield WorkloadLine.model_validate(session.get_one(WorkloadRow, key))
+    for job in jobs:
+        yield JobLine.model_validate(job)
+        trials = select(TrialRow).where(TrialRow.job_id == job.id).order_by(TrialRow.number)
+        # Rows are let go of as they are written: a store does not fit into memory.
+        for trial in session.scalars(trials.execution_options(yield_per=_ROWS)):
+            yield TrialLine.model_validate(trial)
+            session.expunge(trial)
+        finals = select(FinalRow).where(FinalRow.job_id == job.id)
+        for final in session.scalars(finals.order_by(FinalRow.finish, FinalRow.number)):
+            yield FinalLine.model_validate(final)

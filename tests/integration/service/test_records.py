@@ -1,0 +1,290 @@
+"""Records go from store to store: nothing is lost, nothing twice, nothing half."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import select
+from sqlalchemy.orm import class_mapper
+
+from loopwright.models import ImportRead, JobState
+from service.app import create_app
+from service.errors import InvalidRequestError
+from service.owner import Owner
+from service.parts import Parts
+from service.records.write import Selection
+from service.store import leases
+from service.store.best_schedules import BestScheduleRow
+from service.store.database import Database, open_database
+from service.store.jobs import JobRow
+from service.store.schema import ROWS
+from tests.integration.service.recorded import (
+    NUM_TRIALS,
+    SPECS,
+    TARGETS,
+    History,
+    candidates,
+    content_of,
+    file_of,
+    get,
+    put,
+)
+
+NOTHING = ImportRead(**dict.fromkeys(ImportRead.model_fields, 0))
+HISTORIES = [
+    History(UUID(int=100 + n), SPECS[n % 2], TARGETS[n // 2 % 2], seed=n) for n in range(6)
+]
+WHOLE = file_of([(history, NUM_TRIALS, True) for history in HISTORIES])
+
+versions = st.tuples(st.sampled_from(HISTORIES), st.integers(0, NUM_TRIALS), st.booleans())
+files = st.lists(versions, max_size=4, unique_by=lambda version: version[0].job_id)
+
+
+@pytest.fixture
+def store(empty_database_file: Path, tmp_path: Path) -> Iterator[Callable[[], Database]]:
+    """Return what opens empty stores."""
+    with ExitStack() as opened:
+
+        def new() -> Database:
+            path = tmp_path / f"{len(list(tmp_path.iterdir()))}.db"
+            shutil.copy(empty_database_file, path)
+            database = open_database(f"sqlite:///{path}")
+            opened.callback(database.close)
+            return database
+
+        yield new
+
+
+def rows_of(database: Database) -> dict[str, list[dict[str, Any]]]:
+    """Return all rows but those that tell of this store's own life."""
+    left_out = {"events"}
+    found: dict[str, list[dict[str, Any]]] = {}
+    with database.read() as session:
+        for table in ROWS:
+            if table.__tablename__ in left_out:
+                continue
+            columns = [column.key for column in class_mapper(table).columns]
+            rows = [
+                {c: repr(getattr(row, c)) for c in columns}
+                for row in session.scalars(select(table))
+            ]
+            for row in rows:
+                if table.__tablename__ == "targets":
+                    row.pop("created_at")
+            found[table.__tablename__] = sorted(rows, key=repr)
+    return found
+
+
+@settings(
+    max_examples=6,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(drawn=st.lists(files, min_size=2, max_size=3))
+def test_merging_depends_on_neither_order_nor_repetition(
+    store: Callable[[], Database], drawn: list[list[tuple[History, int, bool]]]
+) -> None:
+    some, seen = list(map(file_of, drawn)), []
+    for order in list(permutations(some))[:3]:
+        database = store()
+        for file in order:
+            put(database, file)
+        seen.append(rows_of(database))
+        for file in some:
+            assert put(database, file) == NOTHING
+        assert rows_of(database) == seen[-1]
+    assert all(rows == seen[0] for rows in seen)
+
+
+def test_a_store_goes_into_another_and_back_and_nothing_changes(
+    store: Callable[[], Database],
+) -> None:
+    a, b = store(), store()
+    added = put(a, WHOLE)
+    assert (added.jobs, added.trials) == (len(HISTORIES), len(HISTORIES) * NUM_TRIALS)
+    assert content_of(get(a)) == content_of(WHOLE)
+    before = rows_of(a)
+    assert put(b, get(a)) == added
+    assert put(a, get(b)) == NOTHING
+    assert rows_of(a) == rows_of(b) == before
+
+
+def test_a_job_that_grew_elsewhere_is_brought_up_to_date(store: Callable[[], Database]) -> None:
+    database = store()
+    history = HISTORIES[0]
+    put(database, file_of([(history, 2, False)]))
+    with database.read() as session:
+        row = session.get_one(JobRow, history.job_id)
+        assert (row.state, row.num_measured) == (JobState.CANCELLED, 2)
+        assert "running where these records are from" in str(row.error)
+    added = put(database, file_of([(history, NUM_TRIALS, True)]))
+    assert (added.jobs, added.updated_jobs, added.trials) == (0, 1, NUM_TRIALS - 2)
+    assert content_of(get(database)) == content_of(file_of([(history, NUM_TRIALS, True)]))
+    assert put(database, file_of([(history, 2, False)])) == NOTHING
+
+
+def test_a_job_that_runs_here_is_left_alone(store: Callable[[], Database]) -> None:
+    database = store()
+    history = HISTORIES[0]
+    put(database, file_of([(history, 2, False)]))
+    with database.write() as session:
+        session.get_one(JobRow, history.job_id).state = JobState.QUEUED
+        assert leases.claim(session, Owner.here()) is not None
+    before = rows_of(database)
+    assert put(database, WHOLE).skipped_jobs == 1
+    assert [j for j in rows_of(database)["jobs"] if str(history.job_id) in j["id"]] == [
+        j for j in before["jobs"] if str(history.job_id) in j["id"]
+    ]
+
+
+def test_the_best_schedule_is_the_fastest_of_what_came_together(
+    store: Callable[[], Database],
+) -> None:
+    """Says of each task what a plain reading of the lines says."""
+    database = store()
+    put(database, WHOLE)
+    lines = objects(WHOLE)
+    jobs = {line["id"]: line for line in lines if line["kind"] == "job"}
+    finals = objects(WHOLE, "final")
+    kept = {line["job_id"] for line in finals if line["outcome"] == "kept"}
+    failed = {(line["job_id"], line["number"]) for line in finals if line["error"]}
+    wanted: dict[tuple[str, str], float] = {}
+    for line in lines:
+        if line["kind"] == "final" and line["outcome"] == "kept":
+            secs = line["run_secs"]
+        elif line["kind"] == "trial" and line["job_id"] not in kept and line["error"] is None:
+            if (line["job_id"], line["number"]) in failed:
+                continue
+            secs = min(line["run_secs"])
+        else:
+            continue
+        job = jobs[line["job_id"]]
+        task = (job["workload_key"], job["target"])
+        wanted[task] = min(secs, wanted.get(task, secs))
+    with database.read() as session:
+        rows = session.scalars(select(BestScheduleRow)).all()
+    assert {(row.workload_key, row.target): row.run_secs for row in rows} == wanted
+    assert len(wanted) == len(SPECS) * len(TARGETS)
+
+
+def objects(file: bytes, kind: str | None = None) -> list[dict[str, Any]]:
+    """Return the lines of a file, those of one kind if it is given."""
+    found = map(json.loads, file.splitlines())
+    return [line for line in found if kind in {None, line["kind"]}]
+
+
+def changed(number: int, /, **changes: Any) -> bytes:
+    """Return the file with one line changed, `number` from 1."""
+    lines = WHOLE.splitlines()
+    lines[number - 1] = json.dumps({**json.loads(lines[number - 1]), **changes}).encode()
+    return b"\n".join(lines) + b"\n"
+
+
+LINE_OF_JOB_1 = 1 + next(
+    place
+    for place, line in enumerate(WHOLE.splitlines())
+    if f'"job","id":"{HISTORIES[1].job_id}'.encode() in line
+)
+# Lines 1 to 5: header, two workloads, a job, its trial 0.
+WRONG: dict[str, tuple[bytes, int, str]] = {
+    "nothing": (b"", 1, "the file is empty"),
+    "another file": (b'{"a": 1}\n', 1, "kind"),
+    "no JSON": (b"hello\n", 1, "JSON"),
+    "a newer format": (changed(1, version=2), 1, "upgrade"),
+    "no header": (b"\n".join(WHOLE.splitlines()[1:]), 1, "header"),
+    "cut off": (b"\n".join(WHOLE.splitlines()[:-1]), len(WHOLE.splitlines()), "cut off"),
+    "cut amid a line": (WHOLE[: len(WHOLE) // 2], WHOLE[: len(WHOLE) // 2].count(b"\n") + 1, "EOF"),
+    "a line is missing": (
+        b"\n".join([*WHOLE.splitlines()[:5], *WHOLE.splitlines()[6:]]),
+        len(WHOLE.splitlines()) - 1,
+        "there should be",
+    ),
+    "a wrong script": (changed(2, script="@T.prim_func\ndef f(:"), 2, "script"),
+    "a script of another key": (changed(2, key="0" * 64), 2, "key"),
+    "an unknown workload": (changed(4, workload_key="0" * 64), 4, "no line above"),
+    "an unknown target": (changed(4, target="cpu -mcpu=nothing"), 4, "target"),
+    "an unknown state": (changed(4, state="asleep"), 4, "state"),
+    "an unknown field": (changed(4, colour="red"), 4, "colour"),
+    "no time zone": (changed(4, created_at="2026-01-01T00:00:00"), 4, "created_at"),
+    "a job twice": (changed(4, id=str(HISTORIES[1].job_id)), LINE_OF_JOB_1, "was there before"),
+    "a trial of another job": (changed(5, job_id=str(UUID(int=1))), 5, "the job above"),
+    "a wrong trace": (changed(5, trace={"format": 1}), 5, "trace"),
+    "a trace of another key": (changed(5, candidate_key="0" * 64), 5, "candidate_key"),
+    "times and an error": (changed(5, run_secs=[1.0], error="crash"), 5, "either"),
+    "a time that is none": (changed(5, run_secs=[0.0], error=None), 5, "run_secs"),
+    "a zero character": (changed(5, worker="a\0b"), 5, "zero"),
+    "a trial twice": (changed(6, number=0), 6, "was there before"),
+    "bytes that are no text": (WHOLE.replace(b"host/0", b"host/\xff", 1), 5, "invalid unicode"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_wrong_line_is_named_and_nothing_is_imported(
+    store: Callable[[], Database], what: str
+) -> None:
+    content, line, words = WRONG[what]
+    database = store()
+    with pytest.raises(InvalidRequestError, match=words) as caught:
+        put(database, content)
+    assert line in [flaw.line for flaw in caught.value.flaws]
+    assert not any(rows_of(database).values())
+
+
+def test_what_contradicts_the_store_is_refused_and_nothing_is_imported(
+    store: Callable[[], Database],
+) -> None:
+    database = store()
+    put(database, file_of([(HISTORIES[0], NUM_TRIALS, True)]))
+    before = rows_of(database)
+    other = changed(5, worker="another host")
+    with pytest.raises(InvalidRequestError, match="line 5: the store has another trial 0"):
+        put(database, other)
+    swapped = candidates(SPECS[0])[1]
+    lines = file_of([(HISTORIES[0], 1, False)]).replace(
+        candidates(SPECS[0])[0].key.encode(), swapped.key.encode()
+    )
+    record = json.loads(lines.splitlines()[3])
+    record |= {"trace": swapped.trace.to_json(), "number": NUM_TRIALS}
+    lines = b"\n".join(
+        [*lines.splitlines()[:3], json.dumps(record).encode(), *lines.splitlines()[4:]]
+    )
+    with pytest.raises(InvalidRequestError, match="line 4: the store has its candidate as trial 1"):
+        put(database, lines)
+    assert rows_of(database) == before
+
+
+def test_the_routes_write_and_read_files(store: Callable[[], Database]) -> None:
+    source, sink = store(), store()
+    put(source, WHOLE)
+    with TestClient(create_app(Parts(source))) as client:
+        file = client.get("/api/v1/export").content
+        job = str(HISTORIES[2].job_id)
+        one = client.get("/api/v1/export", params={"job": job}).content
+        for_target = client.get("/api/v1/export", params={"target": TARGETS[1]}).content
+        assert client.get("/api/v1/export", params={"job": str(UUID(int=1))}).status_code == 404
+    assert content_of(file) == content_of(WHOLE)
+    assert [line["id"] for line in objects(one, "job")] == [job]
+    assert {line["target"] for line in objects(for_target, "job")} == {TARGETS[1]}
+    with TestClient(create_app(Parts(sink))) as client:
+        added = client.post("/api/v1/import", content=file)
+        assert (added.status_code, added.json()["jobs"]) == (200, len(HISTORIES))
+        assert client.post("/api/v1/import", content=file).json() == NOTHING.model_dump()
+        refused = client.post("/api/v1/import", content=file[:-20])
+        assert refused.status_code == 422
+        assert refused.json()["errors"][0]["line"] == len(WHOLE.splitlines())
+        nearest = client.get(f"/api/v1/jobs/{job}/trials").json()["items"]
+        assert [trial["number"] for trial in nearest] == list(range(NUM_TRIALS))
+        events = client.get(f"/api/v1/jobs/{job}/events").text
+        assert '"imported":true' in events.replace(" ", "")
+    assert content_of(get(sink, Selection((UUID(job),)))) == content_of(one)
