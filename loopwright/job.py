@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from loopwright.answers import read, read_event
+from loopwright.asking import checked
 from loopwright.async_connection import AsyncConnection
 from loopwright.connection import Connection
 from loopwright.errors import (
@@ -17,7 +18,7 @@ from loopwright.errors import (
 )
 from loopwright.frames import trials_frame
 from loopwright.methods import Awaiting, Blocking, request, stream
-from loopwright.models import Event, EventKind, JobRead, JobState, TrialRead
+from loopwright.models import Event, EventKind, JobChange, JobRead, JobState, TrialRead
 from loopwright.pages import pages
 from loopwright.progress import TrialProgress
 from loopwright.steps import Call, Item, Listen, NextEvent, Pause, Plan, Stream, collect, send
@@ -50,9 +51,56 @@ class JobMethods:
 
     @request
     def cancel(self) -> Plan[JobRead]:
-        """Stop the job and keep what was measured; a job that has ended stays as it is."""
-        response = yield from send(Call("POST", f"{self._path}/cancel", is_query=True))
-        return read(JobRead, response)
+        """Give the job up and keep what was measured; a job that has ended stays as it is."""
+        return (yield from self._act("cancel"))
+
+    @request
+    def stop(self) -> Plan[JobRead]:
+        """End the search now: the best so far are compared, and the job ends with the best of them.
+
+        Raises:
+            ConflictError: If the job is being cancelled, or has ended without a result.
+        """
+        return (yield from self._act("stop"))
+
+    @request
+    def resume(self) -> Plan[JobRead]:
+        """Have a job that was cancelled or stopped, or failed, go on where it was.
+
+        Raises:
+            ConflictError: If it came to its end, which `extend` moves, or is about to end.
+        """
+        return (yield from self._act("resume"))
+
+    @request
+    def extend(
+        self,
+        *,
+        trials: int | None = None,
+        seconds: float | None = None,
+        plateau: int | None = None,
+    ) -> Plan[JobRead]:
+        """Give the job other budgets, in all; a job that has ended goes on.
+
+        A running job heeds them from its next round on.
+
+        Args:
+            trials: How many trials, those that are measured included.
+            seconds: How long it may run, from its start.
+            plateau: After how many trials without progress it ends.
+
+        Raises:
+            InvalidRequestError: If no budget is given, or one that cannot be.
+            ConflictError: If the job has ended and that leaves it nothing to do.
+        """
+        budgets = {"trials": trials, "seconds": seconds, "plateau": plateau}
+        given = {name: value for name, value in budgets.items() if value is not None}
+        return (yield from self._change(checked(JobChange, **given)))
+
+    @request
+    def prioritize(self, priority: int) -> Plan[JobRead]:
+        """Have the job wait before those of a lower priority, and behind those of a higher one."""
+        return (yield from self._change(checked(JobChange, priority=priority)))
 
     @stream
     def trials(self) -> Stream[TrialRead]:
@@ -83,7 +131,7 @@ class JobMethods:
             ServerUnreachableError: If the server stays away for a minute.
         """
         alive_at = time.monotonic()
-        is_ending = False
+        has_ended = False
         while True:
             try:
                 yield Listen(f"{self._path}/events", after)
@@ -91,13 +139,13 @@ class JobMethods:
                     alive_at = time.monotonic()
                     event = read_event(sent)
                     after = event.id
+                    # A job that went on after an end has another one.
+                    has_ended = _is_end(event)
                     yield Item(event)
-                    if _is_last(event):
-                        return
-                if is_ending:
+                if has_ended:
                     return
                 # A job that ended while no stream was open has events still to be read.
-                is_ending = (yield from self._read()).state.is_final
+                has_ended = (yield from self._read()).state.is_final
             except (ServerUnreachableError, ServerFailedError):
                 if time.monotonic() - alive_at > RECONNECT_SECS:
                     raise
@@ -137,6 +185,14 @@ class JobMethods:
             raise JobFailedError(f"job {self.id} failed: {job.error or 'no reason was given'}")
         return job
 
+    def _act(self, name: str) -> Plan[JobRead]:
+        response = yield from send(Call("POST", f"{self._path}/{name}", is_query=True))
+        return read(JobRead, response)
+
+    def _change(self, change: JobChange) -> Plan[JobRead]:
+        response = yield from send(Call("PATCH", self._path, change, is_query=True))
+        return read(JobRead, response)
+
     def _read(self) -> Plan[JobRead]:
         return read(JobRead, (yield from send(Call("GET", self._path))))
 
@@ -167,7 +223,7 @@ class AsyncJobHandle(JobMethods, Awaiting):
         self._connection = connection
 
 
-def _is_last(event: Event) -> bool:
+def _is_end(event: Event) -> bool:
     if event.kind != EventKind.STATE:
         return False
     state = event.payload.get("state")

@@ -14,7 +14,16 @@ from enum import StrEnum
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 MAX_SCRIPT_CHARS = 262_144
 MAX_TRIALS = 100_000
@@ -142,10 +151,9 @@ class JobChange(Request):
             raise ValueError("nothing to change: expected trials, seconds, plateau or priority")
         return self
 
-    @property
-    def values(self) -> dict[str, Any]:
-        """What was named, by its name."""
-        return self.model_dump(exclude_unset=True)
+    @model_serializer(mode="wrap")
+    def _named_alone(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {k: v for k, v in serialize(self).items() if k in self.model_fields_set}
 
 
 class ScheduleQuery(Request):

@@ -58,6 +58,6 @@ def change_job(parts: PartsOf, job_id: UUID, request: JobChange) -> JobRead:
     has ended goes on; if its new budgets leave nothing to do, that is refused (409).
     """
     with parts.database.write() as session:
-        row = controls.change(session, job_id, request.values)
+        row = controls.change(session, job_id, request.model_dump())
     parts.wake()
     return jobs.read(row)

@@ -1,0 +1,432 @@
+"""What users do to jobs that are there: each transition, and what comes of it when it is driven."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from threading import Event
+from typing import Any
+from uuid import UUID
+
+import pytest
+from fastapi.testclient import TestClient
+
+from compiler.runtime.measurement import ErrorKind, Measurement
+from loopwright.models import JobState, Strategy
+from service.app import create_app
+from service.coordinator import Coordinator
+from service.errors import ConflictError
+from service.parts import Parts
+from service.store import controls, cost_models, events, finals, jobs
+from service.store.controls import Wishes
+from service.store.database import Database
+from tests.integration.service.test_coordinator import (
+    TRIALS,
+    Interrupting,
+    cost,
+    read,
+    rows,
+    submit,
+)
+from tuner.budget import StopReason
+from tuner.candidate import Candidate
+from tuner.measurer.memory import MemoryMeasurer
+from tuner.task import Task
+
+QUEUED, RUNNING = JobState.QUEUED, JobState.RUNNING
+SUCCEEDED, FAILED, CANCELLED = JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED
+
+
+def act(database: Database, name: str, job_id: UUID, **changes: Any) -> JobState:
+    """Do to a job what a user does; return the state that it has then."""
+    with database.write() as session:
+        if name == "change":
+            return controls.change(session, job_id, changes).state
+        return getattr(controls, name)(session, job_id).state  # type: ignore[no-any-return]
+
+
+def put(database: Database, job_id: UUID, **columns: Any) -> None:
+    with database.write() as session:
+        row = jobs.get(session, job_id)
+        for name, value in columns.items():
+            setattr(row, name, value)
+
+
+def drive(database: Database, measurer: Any = None) -> None:
+    assert Coordinator(database, measurer or MemoryMeasurer(cost)).run_one()
+
+
+def keys(database: Database, job_id: UUID) -> list[str]:
+    return [row.candidate_key for row in rows(database, job_id)]
+
+
+def ended(reason: StopReason, **more: Any) -> dict[str, Any]:
+    return {"stop_reason": reason, "num_measured": 8, **more}
+
+
+CANCELLING = {"cancel_requested": True, "num_measured": 8}
+STOPPING = {"stop_requested": True, "num_measured": 8}
+
+TRANSITIONS: list[tuple[str, JobState, dict[str, Any], JobState | str]] = [
+    ("cancel", QUEUED, {}, CANCELLED),
+    ("cancel", RUNNING, {}, RUNNING),
+    ("cancel", RUNNING, STOPPING, RUNNING),
+    ("cancel", SUCCEEDED, ended(StopReason.BUDGET), SUCCEEDED),
+    ("cancel", FAILED, ended(StopReason.BUDGET), FAILED),
+    ("cancel", CANCELLED, ended(StopReason.CANCELLED), CANCELLED),
+    ("stop", QUEUED, {}, CANCELLED),
+    ("stop", QUEUED, {"num_measured": 3}, QUEUED),
+    ("stop", RUNNING, {}, RUNNING),
+    ("stop", RUNNING, STOPPING, RUNNING),
+    ("stop", RUNNING, CANCELLING, "is being cancelled"),
+    ("stop", SUCCEEDED, ended(StopReason.BUDGET), SUCCEEDED),
+    ("stop", CANCELLED, {"stop_reason": StopReason.STOPPED}, CANCELLED),
+    ("stop", CANCELLED, ended(StopReason.CANCELLED), "has cancelled already"),
+    ("stop", FAILED, ended(StopReason.BUDGET), "has failed already"),
+    ("resume", QUEUED, {}, QUEUED),
+    ("resume", RUNNING, {}, RUNNING),
+    ("resume", RUNNING, CANCELLING, "is being cancelled"),
+    ("resume", RUNNING, STOPPING, "is being stopped"),
+    ("resume", CANCELLED, ended(StopReason.CANCELLED), QUEUED),
+    ("resume", FAILED, {}, QUEUED),
+    ("resume", SUCCEEDED, ended(StopReason.STOPPED), QUEUED),
+    ("resume", SUCCEEDED, ended(StopReason.PLATEAU), "needs no resuming"),
+    ("resume", CANCELLED, {"num_measured": TRIALS}, f"has measured {TRIALS} of {TRIALS} trials"),
+    ("resume", CANCELLED, {"seconds": 2.0, "active_secs": 2.5}, "has spent its 2 seconds"),
+    ("change", QUEUED, {}, QUEUED),
+    ("change", RUNNING, {}, RUNNING),
+    ("change", RUNNING, CANCELLING, "is being cancelled"),
+    ("change", RUNNING, STOPPING, "is being stopped"),
+    ("change", SUCCEEDED, ended(StopReason.BUDGET), QUEUED),
+    ("change", SUCCEEDED, ended(StopReason.PLATEAU), QUEUED),
+    ("change", CANCELLED, ended(StopReason.CANCELLED), QUEUED),
+    ("change", FAILED, ended(StopReason.BUDGET), QUEUED),
+    ("change", SUCCEEDED, ended(StopReason.BUDGET, num_measured=99), "has measured 99 of 40"),
+    ("change", SUCCEEDED, ended(StopReason.EXHAUSTED), "no more candidates"),
+]
+
+
+@pytest.mark.parametrize(("name", "state", "columns", "expected"), TRANSITIONS)
+def test_each_transition(
+    database: Database,
+    name: str,
+    state: JobState,
+    columns: dict[str, Any],
+    expected: JobState | str,
+) -> None:
+    job_id = submit(database)
+    put(database, job_id, state=state, **columns)
+    changes = {"trials": 40} if name == "change" else {}
+    if isinstance(expected, JobState):
+        assert act(database, name, job_id, **changes) is expected
+        job = read(database, job_id)
+        assert (job.stop_reason is None) == (not expected.is_final)
+        # Sent once more, by a client that did not hear the answer, it does no harm.
+        assert act(database, name, job_id, **changes) in {expected, QUEUED}
+        return
+    before = read(database, job_id)
+    with pytest.raises(ConflictError, match=expected):
+        act(database, name, job_id, **changes)
+    assert read(database, job_id) == before
+
+
+class Endless(MemoryMeasurer):
+    """Takes its time with each candidate after the first few, so that it is interrupted."""
+
+    def __init__(self) -> None:
+        super().__init__(self._slowly)
+        self.begun = Event()
+
+    def _slowly(self, candidate: Candidate) -> float:
+        if len(self.asked) > 16:
+            self.begun.set()
+            time.sleep(0.02)
+        return cost(candidate)
+
+
+def test_a_stopped_job_ends_with_the_best_of_what_it_measured(database: Database) -> None:
+    job_id = submit(database, trials=20_000)
+    measurer = Endless()
+    coordinator = Coordinator(database, measurer)
+    coordinator.start()
+    assert measurer.begun.wait(60)
+    act(database, "stop", job_id)
+    assert wait_for_end(database, job_id).state is SUCCEEDED
+    assert coordinator.stop(30)
+    job = read(database, job_id)
+    assert (job.stop_reason, job.error) == ("stopped", None)
+    assert 16 <= job.num_measured < 20_000
+    assert job.best_interval is not None
+    with database.read() as session:
+        assert finals.of_job(session, job_id)
+
+
+def wait_for_end(database: Database, job_id: UUID) -> Any:
+    deadline = time.monotonic() + 120
+    while not read(database, job_id).state.is_final:
+        assert time.monotonic() < deadline, "the job does not end"
+        time.sleep(0.02)
+    return read(database, job_id)
+
+
+class Stuck(MemoryMeasurer):
+    """Its fourth result never comes; `interrupt` makes it an error. It compares as ever."""
+
+    def __init__(self) -> None:
+        super().__init__(cost)
+        self.begun, self.interrupted = Event(), Event()
+
+    def measure(
+        self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
+    ) -> Iterator[tuple[int, Measurement]]:
+        for index in range(3):
+            yield index, Measurement((cost(candidates[index]),))
+        self.begun.set()
+        assert self.interrupted.wait(60)
+        raise ConnectionError("the workers were ended")
+
+
+def test_a_stop_does_not_wait_for_a_candidate_that_takes_long(database: Database) -> None:
+    job_id = submit(database)
+    stuck = Stuck()
+    coordinator = Coordinator(database, stuck, interrupt=stuck.interrupted.set, patience_secs=0.2)
+    coordinator.start()
+    assert stuck.begun.wait(60)
+    act(database, "stop", job_id)
+    job = wait_for_end(database, job_id)
+    assert coordinator.stop(30)
+    assert (job.state, job.stop_reason, job.num_measured) == (SUCCEEDED, "stopped", 3)
+    assert job.best_interval is not None
+
+
+def test_a_stop_before_anything_ran_and_was_right_is_a_failure(database: Database) -> None:
+    job_id = submit(database)
+    crash = Measurement(error=ErrorKind.CRASH, message="SIGSEGV")
+    measurer = Interrupting(3, lambda: first.stop(0.0))
+    measurer.memory = MemoryMeasurer(lambda _: crash)
+    first = Coordinator(database, measurer)
+    first.run_one()
+    assert act(database, "stop", job_id) is QUEUED
+    drive(database)
+    job = read(database, job_id)
+    assert (job.state, job.num_measured, job.stop_reason) == (FAILED, 3, "stopped")
+    assert job.error is not None
+    assert "SIGSEGV" in job.error
+
+
+def test_a_job_that_was_put_back_and_stopped_is_finished_first(database: Database) -> None:
+    stopped = submit(database)
+    first = Coordinator(database, Interrupting(5, lambda: first.stop(0.0)))
+    first.run_one()
+    submit(database, priority=10)
+    act(database, "stop", stopped)
+    measurer = MemoryMeasurer(cost)
+    drive(database, measurer)
+    assert measurer.asked == [], "it was stopped"
+    job = read(database, stopped)
+    assert (job.state, job.stop_reason, job.num_measured) == (SUCCEEDED, "stopped", 5)
+
+
+def test_jobs_of_a_higher_priority_come_first(database: Database) -> None:
+    low, first, second, high = (submit(database, priority=p) for p in (-1, 0, 0, 5))
+    act(database, "change", low, priority=7)
+    for job_id in (low, high, first, second):
+        drive(database)
+        assert read(database, job_id).state is SUCCEEDED
+
+
+@pytest.mark.parametrize("strategy", [Strategy.EVOLUTIONARY, Strategy.RANDOM])
+def test_a_resumed_job_goes_on_as_if_it_had_not_been_cancelled(
+    database: Database, strategy: Strategy
+) -> None:
+    resumed, undisturbed = (submit(database, strategy=strategy) for _ in range(2))
+    measurer = Interrupting(19, lambda: first.stop(0.0))
+    first = Coordinator(database, measurer)
+    first.run_one()
+    act(database, "cancel", resumed)
+    act(database, "resume", resumed)
+    second = MemoryMeasurer(cost)
+    drive(database, second)
+    assert len(second.asked) == TRIALS - 19, "nothing is measured twice"
+    drive(database)
+    assert keys(database, resumed) == keys(database, undisturbed)
+    assert read(database, resumed).state is SUCCEEDED
+
+
+@pytest.mark.parametrize("strategy", [Strategy.EVOLUTIONARY, Strategy.RANDOM])
+def test_more_trials_are_those_of_a_job_that_had_them_from_the_start(
+    database: Database, strategy: Strategy
+) -> None:
+    extended, whole = (submit(database, strategy=strategy, trials=n) for n in (TRIALS, 48))
+    for _ in range(2):
+        drive(database)
+    kept = read(database, extended)
+    act(database, "change", extended, trials=48)
+    again = MemoryMeasurer(cost)
+    drive(database, again)
+    assert len(again.asked) == 48 - TRIALS
+    assert keys(database, extended) == keys(database, whole)
+    job = read(database, extended)
+    assert (job.state, job.stop_reason, job.num_measured) == (SUCCEEDED, "budget", 48)
+    assert kept.best_secs is not None
+    assert job.best_secs is not None
+    assert job.best_secs <= kept.best_secs
+    with database.read() as session:
+        finalists = finals.of_job(session, extended)
+        of_each = [model.job_id for model in cost_models.newest_first(session, limit=9)]
+    assert {row.finish for row in finalists} == {2}
+    assert len(set(of_each)) == len(of_each), "what it learned first gives way"
+
+
+class Sober(MemoryMeasurer):
+    """In the finish, all that a search finds later is slower than it seemed."""
+
+    def __init__(self, kept: set[str]) -> None:
+        super().__init__(cost)
+        self.kept = kept
+
+    def compare(
+        self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int
+    ) -> Iterator[Sequence[Measurement]]:
+        for measured in super().compare(task, candidates, num_rounds, seed):
+            yield [
+                Measurement((0.01 if c.key in self.kept else m.best_secs,))
+                for c, m in zip(candidates, measured, strict=True)
+            ]
+
+
+def test_what_a_finish_kept_is_compared_in_the_next_one(database: Database) -> None:
+    """Else a job that goes on could end with a slower kernel than it had."""
+    job_id = submit(database, trials=3)
+    drive(database)
+    with database.read() as session:
+        kept = next(row for row in finals.of_job(session, job_id) if row.outcome == "kept")
+    act(database, "change", job_id, trials=96)
+    drive(database, Sober({keys(database, job_id)[kept.number]}))
+    with database.read() as session:
+        last = next(row for row in finals.of_job(session, job_id) if row.outcome == "kept")
+    assert (last.number, read(database, job_id).best_secs) == (kept.number, 0.01)
+
+
+def test_a_job_on_a_plateau_that_is_given_more_trials_goes_on(database: Database) -> None:
+    job_id = submit(database, trials=64, plateau=1)
+    drive(database, MemoryMeasurer(lambda _: 0.5))
+    assert (read(database, job_id).stop_reason, read(database, job_id).num_measured) == (
+        "plateau",
+        16,
+    )
+    act(database, "change", job_id, trials=65)
+    drive(database, MemoryMeasurer(lambda _: 0.5))
+    assert read(database, job_id).num_measured == 32, "a round, and the plateau again"
+    act(database, "change", job_id, plateau=None)
+    drive(database, MemoryMeasurer(lambda _: 0.5))
+    assert (read(database, job_id).stop_reason, read(database, job_id).num_measured) == (
+        "budget",
+        65,
+    )
+
+
+@pytest.fixture
+def until_seen(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Return what waits until a coordinator has looked at what users want."""
+    looks = 0
+    look = controls.wishes
+
+    def counted(*args: Any) -> dict[UUID, Wishes]:
+        nonlocal looks
+        found = look(*args)
+        looks += 1
+        return found
+
+    def wait() -> None:
+        seen, deadline = looks, time.monotonic() + 60
+        # The look that is under way may be older than the change.
+        while looks < seen + 2:
+            assert time.monotonic() < deadline, "nobody looks"
+            time.sleep(0.01)
+
+    monkeypatch.setattr(controls, "wishes", counted)
+    monkeypatch.setattr("service.heartbeat._LOOK_SECS", 0.02)
+    return wait
+
+
+@pytest.mark.parametrize(
+    ("changes", "num_measured", "reason"),
+    [
+        ({"trials": 40}, 40, "budget"),
+        ({"trials": 5}, 32, "budget"),
+        ({"plateau": 1}, 48, "plateau"),
+        ({"seconds": 1e-3}, 17, "time_budget"),
+    ],
+)
+def test_a_running_job_heeds_its_new_budget(
+    database: Database,
+    until_seen: Callable[[], None],
+    changes: dict[str, Any],
+    num_measured: int,
+    reason: str,
+) -> None:
+    job_id = submit(database, trials=64)
+
+    def change() -> None:
+        act(database, "change", job_id, **changes)
+        until_seen()
+
+    measurer = Interrupting(17, change)
+    measurer.memory = MemoryMeasurer(lambda _: 0.5)
+    Coordinator(database, measurer).run_one()
+    job = read(database, job_id)
+    assert (job.state, job.stop_reason) == (SUCCEEDED, reason)
+    assert job.num_measured == num_measured
+
+
+def test_a_budget_that_grows_in_the_finish_is_not_overlooked(database: Database) -> None:
+    job_id = submit(database)
+    measurer = Interrupting(TRIALS + 3, lambda: act(database, "change", job_id, trials=30))
+    coordinator = Coordinator(database, measurer)
+    coordinator.run_one()
+    assert read(database, job_id).state is QUEUED
+    with database.read() as session:
+        assert finals.of_job(session, job_id), "what was compared is kept"
+    coordinator.run_one()
+    assert (read(database, job_id).state, read(database, job_id).num_measured) == (SUCCEEDED, 30)
+
+
+def test_events_of_a_job_that_went_on_end_with_its_last_end(database: Database) -> None:
+    job_id = submit(database, trials=3)
+    drive(database)
+    act(database, "change", job_id, trials=5)
+    drive(database)
+    with TestClient(create_app(Parts(database))) as client:
+        text = client.get(f"/api/v1/jobs/{job_id}/events").text
+    with database.read() as session:
+        known = events.after(session, job_id, 0)
+    assert [int(line[4:]) for line in text.splitlines() if line.startswith("id: ")] == [
+        event.id for event in known
+    ]
+    states = [event.payload["state"] for event in known if event.kind == "state"]
+    assert states == ["queued", "running", "succeeded"] * 2
+
+
+def test_the_routes(database: Database) -> None:
+    woken: list[int] = []
+    parts = Parts(database, wake=lambda: woken.append(1))
+    job_id = submit(database)
+    with TestClient(create_app(parts), base_url="http://test/api/v1/jobs") as client:
+        changed = client.patch(f"/{job_id}", json={"trials": 30, "priority": 3, "plateau": 9})
+        assert changed.status_code == 200
+        job = changed.json()
+        assert (job["trials"], job["priority"], job["plateau"]) == (30, 3, 9)
+        assert client.patch(f"/{job_id}", json={"plateau": None}).json()["plateau"] is None
+        assert client.post(f"/{job_id}/cancel").json()["state"] == "cancelled"
+        refused = client.post(f"/{job_id}/stop")
+        assert refused.status_code == 409
+        assert refused.headers["content-type"] == "application/problem+json"
+        assert "resume it before you stop it" in refused.json()["detail"]
+        assert client.post(f"/{job_id}/resume").json()["state"] == "queued"
+        assert client.post(f"/{job_id}/stop").json()["stop_reason"] == "stopped"
+        assert client.post(f"/{UUID(int=1)}/stop").status_code == 404
+        for wrong in ({}, {"trials": 0}, {"trials": None}, {"seed": 1}, {"priority": 1001}):
+            answer = client.patch(f"/{job_id}", json=wrong)
+            assert answer.status_code == 422, wrong
+    assert len(woken) == 5
