@@ -21,10 +21,14 @@ from service.routes import (
     health,
     jobs,
     metrics,
+    plots,
+    records,
     schedules,
+    targets,
     tokens,
     trials,
     workers,
+    workloads,
 )
 from service.security_headers import SecurityHeaders
 
@@ -69,6 +73,10 @@ def create_app(
         artifacts,
         cost_models,
         workers,
+        plots,
+        workloads,
+        targets,
+        records,
         health,
     )
     for module in modules:

@@ -19,7 +19,7 @@ from compiler.target import Target, TargetError
 from loopwright.models import Workload
 from service.errors import Flaw, InvalidRequestError
 from service.store.workloads import NewWorkload
-from tuner.relatives.shape import shape_of
+from tuner.relatives.shape import common_dtype, shape_of
 from tuner.space.rule import BUILT_IN_RULES
 
 
@@ -38,6 +38,7 @@ def read_workload(workload: Workload) -> NewWorkload:
         flops=flops(func),
         operator_key=shape.operator,
         shape=shape.to_json(),
+        dtype=common_dtype(func),
     )
 
 

@@ -1,16 +1,13 @@
-"""Submit and list jobs. Knows nothing of HTTP."""
+"""Submit jobs. Knows nothing of HTTP."""
 
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, datetime
-from uuid import UUID
 
-from loopwright.models import JobCreate, JobRead, JobState, Page, TrialRead
-from service import paging
+from loopwright.models import JobCreate, JobRead
 from service.errors import Flaw, InvalidRequestError
 from service.intake import read_rules, read_target, read_workload
-from service.store import idempotency, jobs, targets, trials, warm_starts, workloads
+from service.store import idempotency, jobs, targets, warm_starts, workloads
 from service.store.database import Database
 from service.store.jobs import NewJob
 
@@ -68,54 +65,3 @@ def submit_job(
         if idempotency_key is not None:
             idempotency.remember(session, idempotency_key, content, row.id)
         return jobs.read(row), True
-
-
-def list_jobs(
-    database: Database, *, limit: int, cursor: str | None, state: JobState | None
-) -> Page[JobRead]:
-    """Return a page of jobs, newest first.
-
-    Raises:
-        InvalidRequestError: If the cursor is not ours.
-    """
-    before = None if cursor is None else _place(cursor)
-    with database.read() as session:
-        rows = jobs.page(session, limit=limit + 1, before=before, state=state)
-    next_cursor = None
-    if len(rows) > limit:
-        last = rows[limit - 1]
-        next_cursor = paging.encode(last.created_at.isoformat(), str(last.id))
-    return Page[JobRead](
-        items=tuple(jobs.read(row) for row in rows[:limit]), next_cursor=next_cursor
-    )
-
-
-def list_trials(
-    database: Database, job_id: UUID, *, limit: int, cursor: str | None
-) -> Page[TrialRead]:
-    """Return a page of a job's trials, by number.
-
-    Raises:
-        NotFoundError: If there is no such job.
-        InvalidRequestError: If the cursor is not ours.
-    """
-    after = -1 if cursor is None else int(paging.decode(cursor, int)[0])
-    with database.read() as session:
-        jobs.get(session, job_id)
-        rows = trials.page(session, job_id, limit=limit + 1, after=after)
-    more = len(rows) > limit
-    return Page[TrialRead](
-        items=tuple(trials.read(row) for row in rows[:limit]),
-        next_cursor=paging.encode(rows[limit - 1].number) if more else None,
-    )
-
-
-def _place(cursor: str) -> tuple[datetime, UUID]:
-    created_at, job_id = paging.decode(cursor, str, str)
-    try:
-        moment = datetime.fromisoformat(str(created_at))
-        if moment.tzinfo is None:
-            raise paging.bad_cursor(cursor)
-        return moment.astimezone(UTC), UUID(str(job_id))
-    except (ValueError, OverflowError):
-        raise paging.bad_cursor(cursor) from None

@@ -9,6 +9,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from service.kernel_builder import KernelBuilder
+from service.reading.plots import Plots
 from service.store.database import Database
 
 
@@ -30,6 +31,7 @@ class Parts:
 
     database: Database
     builder: KernelBuilder = field(default_factory=KernelBuilder)
+    plots: Plots = field(default_factory=Plots)
     wake: Callable[[], None] = _nothing
     is_stopping: Callable[[], bool] = _never
     is_coordinating: Callable[[], bool] = _never

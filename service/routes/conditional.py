@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
+    304: {"model": None, "description": "What you have is what would be sent"}
+}
+
 
 def quoted(tag: str) -> str:
     """Return an entity tag as its header has it."""

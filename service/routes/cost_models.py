@@ -8,15 +8,17 @@ from fastapi import APIRouter, Query
 
 from loopwright.models import CostModelRead, Page
 from service.parts import PartsOf
-from service.store import cost_models
+from service.problems import responses
+from service.reading.lists import list_cost_models
+from service.reading.queries import CostModelsQuery
 
 router = APIRouter(prefix="/cost-models", tags=["cost models"])
 
 
-@router.get("")
+@router.get("", responses=responses(422))
 def get_cost_models(
-    parts: PartsOf, limit: Annotated[int, Query(ge=1, le=200)] = 50
+    parts: PartsOf, query: Annotated[CostModelsQuery, Query()]
 ) -> Page[CostModelRead]:
-    """List the newest cost models, with their quality on candidates they had not seen."""
+    """List the cost models, with their quality on what they had not seen, the newest first."""
     with parts.database.read() as session:
-        return Page[CostModelRead](items=tuple(cost_models.newest_first(session, limit=limit)))
+        return list_cost_models(session, query)

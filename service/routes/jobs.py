@@ -21,16 +21,15 @@ from loopwright.models import (
     TrialRead,
 )
 from service.auth import SUBMIT, CallerOf
-from service.jobs import list_jobs, list_trials, submit_job
-from service.paging import DEFAULT_LIMIT, MAX_LIMIT
+from service.jobs import submit_job
 from service.parts import Parts, PartsOf
 from service.problems import responses
+from service.reading.lists import list_jobs
+from service.reading.queries import JobsQuery, TrialsQuery
+from service.reading.trial_list import list_trials
 from service.store import events, jobs
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
-
-Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT)]
-Cursor = Annotated[str | None, Query(max_length=1000, description="`next_cursor` of the last page")]
 
 _POLL_SECS = 0.25
 
@@ -59,14 +58,10 @@ def post_job(
 
 
 @router.get("", responses=responses(422))
-def get_jobs(
-    parts: PartsOf,
-    limit: Limit = DEFAULT_LIMIT,
-    cursor: Cursor = None,
-    state: JobState | None = None,
-) -> Page[JobRead]:
-    """List jobs, newest first."""
-    return list_jobs(parts.database, limit=limit, cursor=cursor, state=state)
+def get_jobs(parts: PartsOf, query: Annotated[JobsQuery, Query()]) -> Page[JobRead]:
+    """List jobs, the newest first unless another order is asked for."""
+    with parts.database.read() as session:
+        return list_jobs(session, query)
 
 
 @router.get("/{job_id}", responses=responses(404, 422))
@@ -78,10 +73,11 @@ def get_job(parts: PartsOf, job_id: UUID) -> JobRead:
 
 @router.get("/{job_id}/trials", responses=responses(404, 422))
 def get_trials(
-    parts: PartsOf, job_id: UUID, limit: Limit = DEFAULT_LIMIT, cursor: Cursor = None
+    parts: PartsOf, job_id: UUID, query: Annotated[TrialsQuery, Query()]
 ) -> Page[TrialRead]:
-    """List a job's trials, by number."""
-    return list_trials(parts.database, job_id, limit=limit, cursor=cursor)
+    """List a job's trials, by number unless another order is asked for."""
+    with parts.database.read() as session:
+        return list_trials(session, job_id, query)
 
 
 def _existing(parts: PartsOf, job_id: UUID) -> UUID:

@@ -1,4 +1,4 @@
-"""`/schedules/best`: the fastest schedule known of a workload on a target."""
+"""`/schedules`: the fastest schedule known of each workload on each target."""
 
 from __future__ import annotations
 
@@ -6,16 +6,26 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Response
 
-from loopwright.models import BestRead, ScheduleQuery
+from loopwright.models import BestRead, Page, ScheduleQuery
+from loopwright.readings import BestSummary
 from service.intake import read_target, read_workload
 from service.parts import PartsOf
 from service.problems import responses
+from service.reading.queries import SchedulesQuery
+from service.reading.schedule_list import list_schedules
 from service.routes.conditional import has_it, quoted
 from service.schedules import find_best, find_nearest, find_nearest_by_key
 
 router = APIRouter(prefix="/schedules", tags=["schedules"])
 
 IfNoneMatch = Annotated[str | None, Header()]
+
+
+@router.get("", responses=responses(422))
+def get_schedules(parts: PartsOf, query: Annotated[SchedulesQuery, Query()]) -> Page[BestSummary]:
+    """List the best schedules, the newest first unless another order is asked for."""
+    with parts.database.read() as session:
+        return list_schedules(session, query)
 
 
 @router.post(

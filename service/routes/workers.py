@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 
 from loopwright.models import Page, WorkerRead
 from service.parts import PartsOf
-from service.store import workers
+from service.problems import responses
+from service.reading.lists import list_workers
+from service.reading.queries import WorkersQuery
 
 router = APIRouter(prefix="/workers", tags=["workers"])
 
 
-@router.get("")
-def get_workers(parts: PartsOf) -> Page[WorkerRead]:
+@router.get("", responses=responses(422))
+def get_workers(parts: PartsOf, query: Annotated[WorkersQuery, Query()]) -> Page[WorkerRead]:
     """List the workers, by name."""
     with parts.database.read() as session:
-        return Page[WorkerRead](items=tuple(workers.everyone(session)))
+        return list_workers(session, query)

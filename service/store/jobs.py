@@ -30,16 +30,25 @@ from sqlalchemy import (
     func,
     select,
     text,
-    tuple_,
 )
-from sqlalchemy.orm import Mapped, Session, mapped_column
+from sqlalchemy.orm import Mapped, Session, column_property, mapped_column
 
 from loopwright.models import EventKind, JobRead, JobState, Strategy
 from service import request_ids
 from service.errors import NotFoundError
-from service.store import events
+from service.store import events, targets, workloads
 from service.store.base import Base, UtcDateTime, enum_column, utc_now
+from service.store.targets import TargetRow
+from service.store.workloads import WorkloadRow
 from tuner.budget import Budget, StopReason
+from tuner.progress import sparkline
+
+
+def _read_with(column: Any, key: Any, own: Any) -> Any:
+    """Return a column of the row that a job refers to, as one of the job's."""
+    query = select(column).where(key == own).correlate_except(column.class_).scalar_subquery()
+    # They never change while a job is written, and are read when its session is over.
+    return column_property(query, expire_on_flush=False)
 
 
 class JobRow(Base):
@@ -90,6 +99,35 @@ class JobRow(Base):
     # So many trials were there when somebody asked for more after a plateau.
     plateau_from: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
     num_finishes: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
+    # Where its best time improved: points of `tuner.progress`.
+    progress: Mapped[list[list[float]] | None] = mapped_column(JSON(none_as_null=True))
+    # What its workload and its target are, read with it.
+    flops: Mapped[int | None] = _read_with(WorkloadRow.flops, WorkloadRow.key, workload_key)
+    dtype: Mapped[str | None] = _read_with(WorkloadRow.dtype, WorkloadRow.key, workload_key)
+    extents: Mapped[dict[str, Any] | None] = _read_with(
+        WorkloadRow.shape, WorkloadRow.key, workload_key
+    )
+    float32_peak: Mapped[float | None] = _read_with(TargetRow.peak_flops, TargetRow.name, target)
+
+    @property
+    def shape(self) -> str | None:
+        """The extents of its largest block, in words; none for a workload without blocks."""
+        return workloads.in_words(self.extents)
+
+    @property
+    def peak_flops(self) -> float | None:
+        """What the target can reach with numbers of the workload's type, if that is known."""
+        return targets.peak_of(self.float32_peak, self.dtype)
+
+    @property
+    def trials_per_sec(self) -> float | None:
+        """How many trials were measured in a second of driving."""
+        return self.num_measured / self.active_secs if self.active_secs > 0 else None
+
+    @property
+    def sparkline(self) -> tuple[float, ...]:
+        """The best time so far in up to 32 points."""
+        return sparkline(self.progress or [], self.num_measured)
 
     @property
     def best_interval(self) -> tuple[float, float] | None:
@@ -182,19 +220,9 @@ def get(session: Session, job_id: UUID, *, lock: bool = False) -> JobRow:
     return row
 
 
-def page(
-    session: Session,
-    *,
-    limit: int,
-    before: tuple[datetime, UUID] | None = None,
-    state: JobState | None = None,
-) -> list[JobRow]:
-    """Return up to `limit` jobs, newest first, those older than `before`."""
+def newest(session: Session, *, limit: int) -> list[JobRow]:
+    """Return up to `limit` jobs, newest first."""
     query = select(JobRow).order_by(JobRow.created_at.desc(), JobRow.id.desc()).limit(limit)
-    if before is not None:
-        query = query.where(tuple_(JobRow.created_at, JobRow.id) < tuple_(*before))
-    if state is not None:
-        query = query.where(JobRow.state == state)
     return list(session.scalars(query))
 
 

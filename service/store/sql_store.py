@@ -18,6 +18,7 @@ from service.store.database import Database
 from service.store.jobs import JobRow
 from service.store.trials import TrialRow
 from tuner.candidate import Candidate
+from tuner.progress import add_point
 from tuner.store.store import DuplicateTrialError
 from tuner.task import Task
 from tuner.trial import Trial
@@ -111,6 +112,9 @@ def _count(job: JobRow, trial: TrialRow) -> None:
         job.default_secs = trial.best_secs
     if job.best_secs is None or trial.best_secs < job.best_secs:
         job.best_secs = trial.best_secs
+        job.progress = list(
+            map(list, add_point(job.progress or [], job.num_measured, trial.best_secs))
+        )
         job.best_low_secs = job.best_high_secs = None
 
 

@@ -1,4 +1,4 @@
-"""Targets: the machines that workloads were tuned for."""
+"""Targets: the machines that workloads were tuned for, and what they can reach at most."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from service.store.base import Base, UtcDateTime, utc_now
 
+_PEAK_SHARES = {"float32": 1.0, "float64": 0.5}
+
 
 class TargetRow(Base):
     """A target by its canonical text; `label` is what workers offer, such as `cpu/znver3`."""
@@ -17,6 +19,7 @@ class TargetRow(Base):
 
     name: Mapped[str] = mapped_column(String(1000), primary_key=True)
     label: Mapped[str] = mapped_column(String(255), index=True)
+    peak_flops: Mapped[float | None]  # of float32, as a worker measured it
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
@@ -25,3 +28,13 @@ def ensure(session: Session, name: str, label: str) -> None:
     if session.get(TargetRow, name) is None:
         session.add(TargetRow(name=name, label=label, created_at=utc_now()))
         session.flush()
+
+
+def peak_of(float32_peak: float | None, dtype: str | None) -> float | None:
+    """Return what a target reaches with numbers of a type, none where that is not known.
+
+    A vector holds half as many numbers of twice the size; nothing is said of other types.
+    """
+    if float32_peak is None or dtype not in _PEAK_SHARES:
+        return None
+    return float32_peak * _PEAK_SHARES[dtype]

@@ -7,7 +7,17 @@ from typing import Any
 from uuid import UUID
 
 from pydantic import JsonValue
-from sqlalchemy import JSON, ForeignKey, Integer, String, Text, UniqueConstraint, func, select
+from sqlalchemy import (
+    JSON,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    Text,
+    UniqueConstraint,
+    func,
+    select,
+)
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from compiler.runtime.measurement import ErrorKind
@@ -23,7 +33,24 @@ class TrialRow(Base):
     """
 
     __tablename__ = "trials"
-    __table_args__ = (UniqueConstraint("job_id", "candidate_key"),)
+    __table_args__ = (
+        UniqueConstraint("job_id", "candidate_key"),
+        # All that lists and plots need of a trial but its trace; see `service.store.narrow`.
+        Index(
+            "ix_trials_narrow",
+            "job_id",
+            "number",
+            "round",
+            "sketch",
+            "error",
+            "best_secs",
+            "predicted",
+            "build_secs",
+            "check_secs",
+            "time_secs",
+            "created_at",
+        ),
+    )
 
     job_id: Mapped[UUID] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
     number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
@@ -62,18 +89,6 @@ def get(session: Session, job_id: UUID, number: int) -> TrialRow:
     if row is None:
         raise NotFoundError(f"job {job_id} has no trial {number}")
     return row
-
-
-def page(session: Session, job_id: UUID, *, limit: int, after: int = -1) -> list[TrialRow]:
-    """Return up to `limit` trials of a job whose number is greater than `after`, by number."""
-    return list(
-        session.scalars(
-            select(TrialRow)
-            .where(TrialRow.job_id == job_id, TrialRow.number > after)
-            .order_by(TrialRow.number)
-            .limit(limit)
-        )
-    )
 
 
 def explain_failures(session: Session, job_id: UUID) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from math import prod
 from typing import Any
 
 from sqlalchemy import JSON, BigInteger, String, Text
@@ -26,6 +27,7 @@ class WorkloadRow(Base):
     name: Mapped[str] = mapped_column(String(255))
     script: Mapped[str] = mapped_column(Text)
     flops: Mapped[int] = mapped_column(BigInteger)
+    dtype: Mapped[str | None] = mapped_column(String(16))  # of all parameters, if they have one
     operator_key: Mapped[str | None] = mapped_column(String(64), index=True)
     shape: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
@@ -41,6 +43,7 @@ class NewWorkload:
     flops: int
     operator_key: str | None = None
     shape: Mapping[str, Any] | None = None
+    dtype: str | None = None
 
 
 def ensure(session: Session, workload: NewWorkload) -> None:
@@ -52,6 +55,7 @@ def ensure(session: Session, workload: NewWorkload) -> None:
                 name=workload.name,
                 script=workload.script,
                 flops=workload.flops,
+                dtype=workload.dtype,
                 operator_key=workload.operator_key,
                 shape=None if workload.shape is None else dict(workload.shape),
                 created_at=utc_now(),
@@ -65,4 +69,19 @@ def find(session: Session, key: str) -> NewWorkload | None:
     row = session.get(WorkloadRow, key)
     if row is None:
         return None
-    return NewWorkload(row.key, row.name, row.script, row.flops, row.operator_key, row.shape)
+    return NewWorkload(
+        key=row.key,
+        name=row.name,
+        script=row.script,
+        flops=row.flops,
+        operator_key=row.operator_key,
+        shape=row.shape,
+        dtype=row.dtype,
+    )
+
+
+def in_words(shape: Mapping[str, Any] | None) -> str | None:
+    """Return the extents of the largest block of a shape, such as `512 x 512 x 512`."""
+    blocks: list[list[int]] = (shape or {}).get("blocks", [])
+    largest = max(blocks, key=prod, default=[])
+    return " x ".join(map(str, largest)) or None

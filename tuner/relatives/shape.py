@@ -98,3 +98,9 @@ def _doublings(one: Numbers, other: Numbers) -> float:
     # An extent of zero, which some program may have, is a half.
     pairs = zip(one, other, strict=True)
     return sum(abs(math.log2(max(a, 0.5) / max(b, 0.5))) for a, b in pairs)
+
+
+def common_dtype(func: PrimFunc) -> str | None:
+    """Return the type of all parameters of a program, None if they have several."""
+    dtypes = {buffer.dtype for buffer in func.buffers}
+    return str(dtypes.pop()) if len(dtypes) == 1 else None

@@ -13,7 +13,6 @@ from uuid import uuid4
 import pytest
 from fastapi.testclient import TestClient
 
-from service import paging
 from service.app import create_app
 from service.parts import Parts
 from service.store.database import Database, open_database
@@ -238,25 +237,6 @@ def test_jobs_by_state(client: TestClient) -> None:
     assert client.post(f"/jobs/{ids[0]}/cancel").json()["state"] == "cancelled"
     queued = client.get("/jobs", params={"state": "queued"}).json()["items"]
     assert [job["id"] for job in queued] == ids[1:]
-
-
-@pytest.mark.parametrize("cursor", ["x", "W10", "WzEsMl0", "WyJhIiwiYiJd", "é"])
-def test_a_cursor_that_is_not_ours_is_refused(client: TestClient, cursor: str) -> None:
-    refused = problem(client.get("/jobs", params={"cursor": cursor}), 422)
-    assert "is not one that this list gave out" in refused["detail"]
-
-
-@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**40])
-def test_a_cursor_beyond_any_number_is_refused(client: TestClient, number: int) -> None:
-    job_id = client.post("/jobs", json=JOB).json()["id"]
-    params = {"cursor": paging.encode(number)}
-    problem(client.get(f"/jobs/{job_id}/trials", params=params), 422)
-
-
-@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
-def test_a_cursor_beyond_the_calendar_is_refused(client: TestClient, moment: str) -> None:
-    params = {"cursor": paging.encode(moment, "00000000-0000-0000-0000-000000000000")}
-    problem(client.get("/jobs", params=params), 422)
 
 
 @pytest.mark.parametrize("limit", [0, 501, "x"])

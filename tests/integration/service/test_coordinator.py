@@ -234,7 +234,7 @@ def test_the_best_of_several_jobs_is_the_one_that_was_measured_best_in_the_end(
     Coordinator(database, MemoryMeasurer(cost)).run_one()
     Coordinator(database, Lucky(lambda c: cost(c) / 2)).run_one()
     with database.read() as session:
-        second, first = jobs.page(session, limit=2)
+        second, first = jobs.newest(session, limit=2)
         best = find_best(database, first.workload_key, first.target)
     assert second.best_secs is not None
     assert first.best_secs is not None

@@ -172,7 +172,7 @@ def test_a_warm_job_is_resumed_as_it_would_have_gone_on(
     database: Database, relatives: dict[str, UUID], tmp_path: Path
 ) -> None:
     with database.write() as session:
-        for row in jobs.page(session, limit=100):
+        for row in jobs.newest(session, limit=100):
             row.state = JobState.SUCCEEDED
     request = JobCreate(
         workload=Workload(operator=SPEC), target=task_of(SPEC).target.name, trials=40
@@ -197,7 +197,7 @@ def test_a_warm_job_is_resumed_as_it_would_have_gone_on(
     assert begun[1:] == warm[: len(begun) - 1], "after the default"
     tuned(database, "matmul:96,96,97")
     with database.write() as session:
-        for row in jobs.page(session, limit=1):
+        for row in jobs.newest(session, limit=1):
             row.state = JobState.SUCCEEDED
     Coordinator(database, MemoryMeasurer(cost)).run_one()
     assert keys(database, job_id) == keys(undisturbed, job_id)

@@ -37,7 +37,7 @@ def test_down_and_up_again_with_rows_in_the_tables(database: Database) -> None:
         migrate.upgrade(connection)
     job_id = add_job(database)
     with database.read() as session:
-        assert [row.id for row in jobs.page(session, limit=10)] == [job_id]
+        assert [row.id for row in jobs.newest(session, limit=10)] == [job_id]
 
 
 def test_a_migration_that_fails_leaves_the_schema_as_it_was(database: Database) -> None:

@@ -1,0 +1,1 @@
+"""What lists and plots are told: trials as columns, and what is computed of them."""

@@ -1,0 +1,32 @@
+"""The curve of a job: its best time so far."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from loopwright.readings import Curve
+from service.reading.columns import Floats, JobColumns
+from service.reading.thinning import even
+
+
+def curve(columns: JobColumns, started_secs: float, points: int) -> Curve:
+    """Return the points at which the best time improved, and the last; at most `points`."""
+    steps = columns.improvements()
+    if not len(steps):
+        return Curve(number=(), secs=(), best_secs=())
+    steps = steps[even(len(steps), max(points - 1, 1))]
+    last = len(columns) - 1
+    places = steps if steps[-1] == last else np.append(steps, last)
+    best = columns.best_secs[steps]
+    known = np.append(best, best[-1])[: len(places)]
+    return Curve(
+        number=columns.number[places].tolist(),
+        secs=since(columns, started_secs)[places].tolist(),
+        best_secs=known.tolist(),
+    )
+
+
+def since(columns: JobColumns, started_secs: float) -> Floats:
+    """Return when all trials up to each were measured, in seconds since the job began."""
+    secs: Floats = np.maximum.accumulate(columns.at - started_secs)
+    return np.maximum(secs, 0.0).round(6)

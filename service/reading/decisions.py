@@ -1,0 +1,121 @@
+"""What the trials of a sketch decided, and how much each decision matters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from loopwright.readings import Decision, Decisions
+from service.reading.columns import Floats, Ints, JobColumns
+from service.reading.decision_names import Axis, axes_of, decisions_in
+from service.reading.thinning import even
+
+MAX_ROWS = 2000
+FASTEST = 500
+"""So many of the fastest trials are shown in any case."""
+_LEAST_RIGHT = 8
+"""Fewer right trials say nothing of what matters."""
+NONE = Decisions(
+    sketch=None,
+    sketches=(),
+    decisions=(),
+    rows=(),
+    number=(),
+    best_secs=(),
+    num_trials=0,
+    is_sampled=False,
+)
+"""The decisions of a job without trials."""
+
+
+def sketches_of(columns: JobColumns) -> tuple[str, ...]:
+    """Return the sketches of a job, those with most trials first."""
+    counts = np.bincount(columns.sketch, minlength=len(columns.sketches))
+    order = np.argsort(-counts, kind="stable").tolist()
+    return tuple(columns.sketches[i] for i in order if counts[i])
+
+
+def chosen(columns: JobColumns, sketch: str) -> tuple[Ints, Ints]:
+    """Return the places of the trials to show, and which of those are an even choice."""
+    places = np.flatnonzero(columns.sketch == columns.sketches.index(sketch))
+    if len(places) <= MAX_ROWS:
+        return places, np.arange(len(places))
+    spread = places[even(len(places), MAX_ROWS - FASTEST)]
+    right = places[columns.is_right[places]]
+    fastest = right[np.argsort(columns.best_secs[right], kind="stable")[:FASTEST]]
+    shown = np.union1d(spread, fastest)
+    return shown, np.flatnonzero(np.isin(shown, spread))
+
+
+def decisions(
+    columns: JobColumns,
+    sketch: str,
+    sketches: Sequence[str],
+    traces: Mapping[int, str],
+    loops: Mapping[str, Sequence[str]],
+) -> Decisions:
+    """Return the decisions of a sketch's trials.
+
+    Args:
+        traces: The texts of those of the trials that `chosen` names, by their numbers.
+        loops: The names of the loops around each block of the program.
+    """
+    places, spread = chosen(columns, sketch)
+    best = columns.best_secs[places]
+    numbers = columns.number[places].tolist()
+    axes = axes_of(json.loads(traces[numbers[0]]), loops)
+    num = len({axis.place for axis in axes})
+    decided = [decisions_in(traces[n], num) for n in numbers]
+    table = np.array([[axis.value(row) for axis in axes] for row in decided], np.float64)
+    table = table.reshape(len(numbers), len(axes))
+    return Decisions(
+        sketch=sketch,
+        sketches=tuple(sketches),
+        decisions=tuple(
+            _decision(axis, table[:, i], table[spread, i], best[spread])
+            for i, axis in enumerate(axes)
+        ),
+        rows=tuple(map(tuple, table.tolist())),
+        number=tuple(numbers),
+        best_secs=none_for_nan(best),
+        num_trials=int((columns.sketch == columns.sketches.index(sketch)).sum()),
+        is_sampled=len(places) > len(spread),
+    )
+
+
+def none_for_nan(values: Floats) -> tuple[float | None, ...]:
+    """Return numbers for JSON, null for those that are not known."""
+    found: list[float | None] = values.astype(object).tolist()
+    for place in np.flatnonzero(np.isnan(values)).tolist():
+        found[place] = None
+    return tuple(found)
+
+
+def _decision(axis: Axis, values: Floats, even_values: Floats, even_secs: Floats) -> Decision:
+    right = ~np.isnan(even_secs)
+    return Decision(
+        name=axis.name,
+        values=tuple(np.unique(values).tolist()),
+        importance=importance(even_values[right], np.log(even_secs[right])),
+    )
+
+
+def importance(values: Floats, logs: Floats) -> float | None:
+    """Return the share of the variance of `logs` that `values` explain by themselves.
+
+    It is epsilon squared (Kelley, 1935): unlike eta squared it does not grow with the number of
+    different values by chance alone. None if there are too few trials to tell.
+    """
+    num = len(values)
+    _, group = np.unique(values, return_inverse=True)
+    num_groups = int(group.max()) + 1 if num else 0
+    if num < _LEAST_RIGHT or num - num_groups < 1:
+        return None
+    total = float(((logs - logs.mean()) ** 2).sum())
+    if total == 0 or num_groups == 1:
+        return 0.0
+    means = np.bincount(group, logs) / np.bincount(group)
+    within = float(((logs - means[group]) ** 2).sum())
+    return max(0.0, 1 - (within / (num - num_groups)) / (total / (num - 1)))

@@ -1,0 +1,159 @@
+"""The lists of the API: what each is sorted and filtered by. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, String, cast, func, or_, select
+from sqlalchemy.orm import Session, defer
+
+from loopwright.models import CostModelRead, JobRead, Page, Response, WorkerRead
+from loopwright.readings import TargetRead, WorkloadRead
+from service.paging import Found, Key, page, page_of_rows
+from service.reading.queries import (
+    CostModelsQuery,
+    JobsQuery,
+    TargetsQuery,
+    WorkersQuery,
+    WorkloadsQuery,
+)
+from service.store import cost_models, jobs, workers
+from service.store.cost_models import CostModelRow
+from service.store.jobs import JobRow
+from service.store.targets import TargetRow
+from service.store.workloads import WorkloadRow
+
+ReadT = TypeVar("ReadT", bound=Response)
+
+
+def as_page(found: Found, read: Callable[..., ReadT]) -> Page[ReadT]:
+    """Return rows as the API shows them."""
+    return Page[Any](items=tuple(read(*row) for row in found.rows), next_cursor=found.next_cursor)
+
+
+def contains(text: str, *columns: Any) -> ColumnElement[bool]:
+    """Tell whether one of the columns has a text in it, in any case."""
+    return or_(*(column.icontains(text, autoescape=True) for column in columns))
+
+
+def list_jobs(session: Session, query: JobsQuery) -> Page[JobRead]:
+    """Return a page of jobs.
+
+    Raises:
+        InvalidRequestError: If the cursor does not fit.
+    """
+    wanted = select(JobRow)
+    if query.state:
+        wanted = wanted.where(JobRow.state.in_(query.state))
+    if query.operator is not None:
+        wanted = wanted.where(JobRow.workload_name == query.operator)
+    if query.target is not None:
+        wanted = wanted.where(contains(query.target, JobRow.target))
+    if query.owner is not None:
+        wanted = wanted.where(JobRow.owner == query.owner)
+    if query.group is not None:
+        wanted = wanted.where(JobRow.group_id == query.group)
+    if query.text is not None:
+        fields = (JobRow.workload_name, JobRow.target, JobRow.owner)
+        key = query.text.replace("-", "")
+        is_id = contains(key, func.replace(cast(JobRow.id, String), "-", "")) if key else None
+        named = contains(query.text, *fields)
+        wanted = wanted.where(named if is_id is None else or_(named, is_id))
+    by: dict[str, Key] = {
+        "created_at": Key(JobRow.created_at, datetime),
+        "best_secs": Key(JobRow.best_secs, float, is_nullable=True),
+        "num_measured": Key(JobRow.num_measured, int),
+        "priority": Key(JobRow.priority, int),
+        "workload_name": Key(JobRow.workload_name, str),
+    }
+    keys = [by[query.sort.removeprefix("-")], Key(JobRow.id, UUID)]
+    return as_page(page(session, wanted, keys, query.asked("jobs", query.sort)), jobs.read)
+
+
+def list_workloads(session: Session, query: WorkloadsQuery) -> Page[WorkloadRead]:
+    """Return a page of workloads, without their programs.
+
+    Raises:
+        InvalidRequestError: If the cursor does not fit.
+    """
+    wanted = select(WorkloadRow).options(defer(WorkloadRow.script))
+    if query.operator is not None:
+        wanted = wanted.where(WorkloadRow.name == query.operator)
+    if query.operator_key is not None:
+        wanted = wanted.where(WorkloadRow.operator_key == query.operator_key)
+    if query.text is not None:
+        wanted = wanted.where(contains(query.text, WorkloadRow.name, WorkloadRow.key))
+    by: dict[str, Key] = {
+        "created_at": Key(WorkloadRow.created_at, datetime),
+        "name": Key(WorkloadRow.name, str),
+        "flops": Key(WorkloadRow.flops, int),
+    }
+    keys = [by[query.sort.removeprefix("-")], Key(WorkloadRow.key, str)]
+    found = page(session, wanted, keys, query.asked("workloads", query.sort))
+    return as_page(found, _reader(WorkloadRead))
+
+
+def list_targets(session: Session, query: TargetsQuery) -> Page[TargetRead]:
+    """Return a page of targets.
+
+    Raises:
+        InvalidRequestError: If the cursor does not fit.
+    """
+    wanted = select(TargetRow)
+    if query.label is not None:
+        wanted = wanted.where(TargetRow.label == query.label)
+    if query.text is not None:
+        wanted = wanted.where(contains(query.text, TargetRow.name))
+    name = Key(TargetRow.name, str)
+    is_by_name = query.sort.removeprefix("-") == "name"
+    keys = [name] if is_by_name else [Key(TargetRow.created_at, datetime), name]
+    found = page(session, wanted, keys, query.asked("targets", query.sort))
+    return as_page(found, _reader(TargetRead))
+
+
+def list_cost_models(session: Session, query: CostModelsQuery) -> Page[CostModelRead]:
+    """Return a page of what is known of cost models, without the models themselves.
+
+    Raises:
+        InvalidRequestError: If the cursor does not fit.
+    """
+    wanted = select(CostModelRow).options(defer(CostModelRow.blob))
+    if query.label is not None:
+        wanted = wanted.where(CostModelRow.label == query.label)
+    if query.job is not None:
+        wanted = wanted.where(CostModelRow.job_id == query.job)
+    if query.of_store is not None:
+        is_of_store = CostModelRow.job_id.is_(None)
+        wanted = wanted.where(is_of_store if query.of_store else ~is_of_store)
+    by: dict[str, Key] = {
+        "created_at": Key(CostModelRow.created_at, datetime),
+        "trained_on": Key(CostModelRow.trained_on, int),
+    }
+    keys = [by[query.sort.removeprefix("-")], Key(CostModelRow.id, int)]
+    found = page(session, wanted, keys, query.asked("cost-models", query.sort))
+    return as_page(found, cost_models.read)
+
+
+def list_workers(session: Session, query: WorkersQuery) -> Page[WorkerRead]:
+    """Return a page of workers, by name.
+
+    Raises:
+        InvalidRequestError: If the cursor does not fit.
+    """
+    wanted: Sequence[WorkerRead] = [
+        worker
+        for worker in workers.everyone(session)
+        if query.label in (None, worker.label)
+        and query.host in (None, worker.host)
+        and (not query.state or worker.state in query.state)
+    ]
+    names = [worker.name for worker in wanted]
+    found = page_of_rows([(worker,) for worker in wanted], names, query.asked("workers", "name"))
+    return as_page(found, lambda worker: worker)
+
+
+def _reader(model: type[ReadT]) -> Callable[[Any], ReadT]:
+    return lambda row: model.model_validate(row, from_attributes=True)

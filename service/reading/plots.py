@@ -1,0 +1,112 @@
+"""What the plots of a job show. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from compiler.ir.nodes import BlockRealize, For, Stmt
+from compiler.ir.visit import statements_in
+from compiler.script.error import ScriptError
+from compiler.script.parser import parse
+from loopwright.readings import Columns, Curve, Decisions, Summary
+from service.errors import Flaw, InvalidRequestError
+from service.reading import decisions as decided
+from service.reading import summary as summed
+from service.reading.columns import ColumnsCache, JobColumns
+from service.reading.curve import curve, since
+from service.reading.decisions import none_for_nan
+from service.reading.queries import MAX_NUMBER, ColumnsQuery
+from service.reading.thinning import thin
+from service.store import narrow
+from service.store.jobs import JobRow
+from service.store.workloads import WorkloadRow
+
+
+class Plots:
+    """Answers what the pages of jobs ask, from columns that it keeps for a while."""
+
+    def __init__(self) -> None:
+        self._cache = ColumnsCache()
+
+    def curve(self, session: Session, job: JobRow, points: int) -> Curve:
+        """Return the best time so far, in at most `points` points."""
+        columns = self._cache.of(session, job)
+        return curve(columns, _started_secs(job, columns), points)
+
+    def columns(self, session: Session, job: JobRow, query: ColumnsQuery) -> Columns:
+        """Return the trials whose numbers are in a range, both ends included, thinned."""
+        every = self._cache.of(session, job)
+        begin = int(np.searchsorted(every.number, query.from_number))
+        last = MAX_NUMBER if query.to_number is None else query.to_number
+        end = int(np.searchsorted(every.number, last, side="right"))
+        found = every[begin:end]
+        kept = thin(found, query.points)
+        return Columns(
+            number=found.number[kept].tolist(),
+            secs=since(every, _started_secs(job, every))[begin:end][kept].tolist(),
+            best_secs=none_for_nan(found.best_secs[kept]),
+            predicted=none_for_nan(found.predicted[kept]),
+            round=found.round[kept].tolist(),
+            sketch=found.sketch[kept].tolist(),
+            outcome=found.outcome[kept].tolist(),
+            sketches=found.sketches,
+            outcomes=found.outcomes,
+            num_trials=len(found),
+            is_thinned=len(kept) < len(found),
+        )
+
+    def summary(self, session: Session, job: JobRow) -> Summary:
+        """Return how trials failed, what sketches reached, where the time went."""
+        columns = self._cache.of(session, job)
+        numbers = list(summed.first_failures(columns).values())
+        return summed.summary(columns, job, narrow.messages(session, job.id, numbers))
+
+    def decisions(self, session: Session, job: JobRow, sketch: str | None) -> Decisions:
+        """Return what the trials of a sketch decided; of that with most trials if none is named.
+
+        Raises:
+            InvalidRequestError: If no trial of the job is of that sketch.
+        """
+        columns = self._cache.of(session, job)
+        known = decided.sketches_of(columns)
+        name = sketch if sketch is not None else next(iter(known), None)
+        if name is None:
+            return decided.NONE
+        if name not in known:
+            names = ", ".join(map(repr, known)) or "none"
+            detail = f"no trial of this job is of sketch {name!r}; there are {names}"
+            raise InvalidRequestError(detail, Flaw(detail, "query/sketch"))
+        places, _ = decided.chosen(columns, name)
+        traces = narrow.traces(session, job.id, columns.number[places].tolist())
+        script = session.get_one(WorkloadRow, job.workload_key).script
+        return decided.decisions(columns, name, known, traces, _loops(script))
+
+
+def _started_secs(job: JobRow, columns: JobColumns) -> float:
+    """Return when the job began; trials that were imported may be older than it."""
+    first = float(columns.at.min()) if len(columns) else 0.0
+    return first if job.started_at is None else min(first, job.started_at.timestamp())
+
+
+@lru_cache(maxsize=64)
+def _loops(script: str) -> dict[str, tuple[str, ...]]:
+    """Return the names of the loops around each block of a program; of none if it is unreadable."""
+    found: dict[str, tuple[str, ...]] = {}
+
+    def look(stmt: Stmt, around: tuple[str, ...]) -> None:
+        if isinstance(stmt, For):
+            around = (*around, stmt.var.name)
+        if isinstance(stmt, BlockRealize):
+            found[stmt.block.name] = around
+            around = ()
+        for inner in statements_in(stmt):
+            look(inner, around)
+
+    try:
+        look(parse(script).root.body, ())
+    except ScriptError:
+        return {}
+    return found

@@ -1,0 +1,144 @@
+"""What can be asked of each list: filters, order, page. A parameter that is unknown is refused."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from loopwright.models import JobState, WorkerState
+from loopwright.readings import TrialOutcome
+from service.paging import DEFAULT_LIMIT, MAX_LIMIT, Asked
+
+MAX_NUMBER = 2**31 - 1
+MAX_POINTS = 20_000
+MAX_NUMBERS = 64  # of values of one filter
+
+
+class ListQuery(BaseModel):
+    """The page of a list."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    limit: int = Field(default=DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
+    cursor: str | None = Field(
+        default=None,
+        max_length=2000,
+        description="`next_cursor` of the page before; the order and the filters stay as they were",
+    )
+
+    def asked(self, name: str, sort: str) -> Asked:
+        """Return what is asked of the list of that name."""
+        given = self.model_dump(mode="json", exclude={"limit", "cursor", "sort"})
+        return Asked(sort, {"list": name, **given}, self.limit, self.cursor)
+
+
+def _text(description: str) -> Any:
+    return Field(default=None, min_length=1, max_length=1000, description=description)
+
+
+class JobsQuery(ListQuery):
+    """Which jobs, in which order."""
+
+    state: list[JobState] = Field(default=[], max_length=MAX_NUMBERS)
+    operator: str | None = _text("the name of the workload, such as `matmul`")
+    target: str | None = _text("any part of the target's text, such as `znver3`")
+    owner: str | None = _text("the name of the token that submitted it")
+    text: str | None = _text("any part of the workload's name, the target, the owner or the id")
+    group: UUID | None = Field(default=None, description="jobs that share a budget")
+    sort: Literal[
+        "-created_at",
+        "created_at",
+        "best_secs",
+        "-best_secs",
+        "num_measured",
+        "-num_measured",
+        "priority",
+        "-priority",
+        "workload_name",
+        "-workload_name",
+    ] = "-created_at"
+
+
+class TrialsQuery(ListQuery):
+    """Which trials of a job, in which order."""
+
+    outcome: list[TrialOutcome] = Field(default=[], max_length=MAX_NUMBERS)
+    sketch: str | None = Field(default=None, min_length=1, max_length=255)
+    from_number: int = Field(default=0, ge=0, le=MAX_NUMBER)
+    to_number: int | None = Field(default=None, ge=0, le=MAX_NUMBER, description="included")
+    sort: Literal["number", "-number", "best_secs", "-best_secs"] = "number"
+
+
+class SchedulesQuery(ListQuery):
+    """Which best schedules, in which order."""
+
+    operator: str | None = _text("the name of the workload, such as `matmul`")
+    target: str | None = _text("any part of the target's text, such as `znver3`")
+    text: str | None = _text("any part of the workload's name, its key or the target")
+    sort: Literal[
+        "-created_at",
+        "created_at",
+        "run_secs",
+        "-run_secs",
+        "workload_name",
+        "-workload_name",
+        "speedup",
+        "-speedup",
+        "flops_per_sec",
+        "-flops_per_sec",
+    ] = "-created_at"
+
+
+class WorkloadsQuery(ListQuery):
+    """Which workloads, in which order."""
+
+    operator: str | None = _text("its name, such as `matmul`")
+    operator_key: str | None = Field(default=None, min_length=1, max_length=64)
+    text: str | None = _text("any part of its name or key")
+    sort: Literal["-created_at", "created_at", "name", "-name", "flops", "-flops"] = "-created_at"
+
+
+class TargetsQuery(ListQuery):
+    """Which targets, in which order."""
+
+    label: str | None = _text("the kind of target, such as `cpu/znver3`")
+    text: str | None = _text("any part of its name")
+    sort: Literal["name", "-name", "created_at", "-created_at"] = "name"
+
+
+class CostModelsQuery(ListQuery):
+    """Which cost models, in which order."""
+
+    label: str | None = _text("the kind of target, such as `cpu/znver3`")
+    job: UUID | None = Field(default=None, description="the model that this job taught")
+    of_store: bool | None = Field(default=None, description="whether of the whole store")
+    sort: Literal["-created_at", "created_at", "trained_on", "-trained_on"] = "-created_at"
+
+
+class WorkersQuery(ListQuery):
+    """Which workers; they are sorted by name."""
+
+    label: str | None = _text("the kind of target that it serves, such as `cpu/znver3`")
+    host: str | None = _text("the name of its host")
+    state: list[WorkerState] = Field(default=[], max_length=MAX_NUMBERS)
+    sort: Literal["name"] = "name"
+
+
+class CurveQuery(BaseModel):
+    """How fine a curve is."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    points: int = Field(default=1000, ge=2, le=MAX_POINTS, description="the most of the answer")
+
+
+class ColumnsQuery(BaseModel):
+    """Which trials of a job, and how many of them at most."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    points: int = Field(default=5000, ge=2, le=MAX_POINTS, description="the most of the answer")
+    from_number: int = Field(default=0, ge=0, le=MAX_NUMBER)
+    to_number: int | None = Field(default=None, ge=0, le=MAX_NUMBER, description="included")

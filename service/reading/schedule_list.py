@@ -1,0 +1,77 @@
+"""The best schedules as a list."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from loopwright.models import Page
+from loopwright.readings import BestSummary
+from service.paging import Key, page
+from service.reading.lists import as_page, contains
+from service.reading.queries import SchedulesQuery
+from service.store.best_schedules import BestScheduleRow
+from service.store.jobs import JobRow
+from service.store.trials import TrialRow
+from service.store.workloads import WorkloadRow
+
+
+def list_schedules(session: Session, query: SchedulesQuery) -> Page[BestSummary]:
+    """Return a page of best schedules.
+
+    Raises:
+        InvalidRequestError: If the cursor does not fit.
+    """
+    wanted = (
+        select(BestScheduleRow, JobRow, TrialRow.toolchain, TrialRow.worker)
+        .join(JobRow, JobRow.id == BestScheduleRow.job_id)
+        .join(
+            TrialRow,
+            (TrialRow.job_id == BestScheduleRow.job_id)
+            & (TrialRow.number == BestScheduleRow.trial_number),
+        )
+        .join(WorkloadRow, WorkloadRow.key == BestScheduleRow.workload_key)
+    )
+    if query.operator is not None:
+        wanted = wanted.where(WorkloadRow.name == query.operator)
+    if query.target is not None:
+        wanted = wanted.where(contains(query.target, BestScheduleRow.target))
+    if query.text is not None:
+        fields = (WorkloadRow.name, WorkloadRow.key, BestScheduleRow.target)
+        wanted = wanted.where(contains(query.text, *fields))
+    run_secs = BestScheduleRow.run_secs
+    by: dict[str, Key] = {
+        "created_at": Key(BestScheduleRow.updated_at, datetime),
+        "run_secs": Key(run_secs, float),
+        "workload_name": Key(WorkloadRow.name, str),
+        "speedup": Key(JobRow.default_secs / run_secs, float, is_nullable=True),
+        "flops_per_sec": Key(WorkloadRow.flops / run_secs, float),
+    }
+    keys = [
+        by[query.sort.removeprefix("-")],
+        Key(BestScheduleRow.workload_key, str),
+        Key(BestScheduleRow.target, str),
+    ]
+    return as_page(page(session, wanted, keys, query.asked("schedules", query.sort)), _read)
+
+
+def _read(best: BestScheduleRow, job: JobRow, toolchain: str, worker: str) -> BestSummary:
+    return BestSummary(
+        workload_key=best.workload_key,
+        workload_name=job.workload_name,
+        shape=job.shape,
+        dtype=job.dtype,
+        target=best.target,
+        run_secs=best.run_secs,
+        interval=best.interval,
+        default_secs=job.default_secs,
+        flops=job.flops or 0,
+        peak_flops=job.peak_flops,
+        job_id=best.job_id,
+        trial_number=best.trial_number,
+        toolchain=toolchain,
+        worker=worker,
+        created_at=best.updated_at,
+    )

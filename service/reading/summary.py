@@ -1,0 +1,104 @@
+"""A job in figures: how its trials failed, what its sketches reached, where its time went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from loopwright.readings import FailureCount, SketchCount, Summary, TimeSpent
+from service.reading.columns import OK, JobColumns
+from service.reading.model_value import model_value
+from service.store.jobs import JobRow
+
+
+def first_failures(columns: JobColumns) -> dict[str, int]:
+    """Return the number of the first trial of each kind of failure."""
+    kinds, places = np.unique(columns.outcome, return_index=True)
+    pairs = zip(kinds.tolist(), places.tolist(), strict=True)
+    found = {columns.outcomes[kind]: int(columns.number[place]) for kind, place in pairs}
+    return {kind: number for kind, number in found.items() if kind != OK}
+
+
+def summary(columns: JobColumns, job: JobRow, messages: Mapping[int, str]) -> Summary:
+    """Sum up a job.
+
+    Args:
+        messages: What the first trial of each kind of failure said, by its number.
+    """
+    return Summary(
+        num_trials=len(columns),
+        failures=_failures(columns, messages),
+        sketches=_sketches(columns),
+        time=_time(columns, job),
+        model=model_value(columns),
+    )
+
+
+def _failures(columns: JobColumns, messages: Mapping[int, str]) -> tuple[FailureCount, ...]:
+    counts = np.bincount(columns.outcome, minlength=len(columns.outcomes))
+    found = [
+        FailureCount(
+            kind=kind,
+            count=int(counts[columns.outcomes.index(kind)]),
+            first_number=number,
+            first_message=messages.get(number, ""),
+        )
+        for kind, number in first_failures(columns).items()
+    ]
+    return tuple(sorted(found, key=lambda f: (-f.count, f.first_number)))
+
+
+def _sketches(columns: JobColumns) -> tuple[SketchCount, ...]:
+    num = len(columns.sketches)
+    right = columns.is_right
+    best = np.full(num, np.inf)
+    np.minimum.at(best, columns.sketch[right], columns.best_secs[right])
+    counts = np.bincount(columns.sketch, minlength=num)
+    num_right = np.bincount(columns.sketch[right], minlength=num)
+    order = sorted(range(num), key=lambda i: (best[i], -counts[i]))
+    return tuple(
+        SketchCount(
+            name=columns.sketches[i],
+            count=int(counts[i]),
+            num_right=int(num_right[i]),
+            best_secs=float(best[i]) if np.isfinite(best[i]) else None,
+        )
+        for i in order
+    )
+
+
+def _time(columns: JobColumns, job: JobRow) -> TimeSpent:
+    finish = _finish_secs(columns, job)
+    propose = None
+    if job.active_secs > 0:
+        propose = max(0.0, job.active_secs - _busy_secs(columns) - (finish or 0.0))
+    wait = 0.0
+    if job.started_at is not None:
+        wait = max(0.0, (job.started_at - job.created_at).total_seconds())
+    return TimeSpent(
+        propose=propose,
+        build=float(columns.build_secs.sum()),
+        check=float(columns.check_secs.sum()),
+        time=float(columns.time_secs.sum()),
+        finish=finish,
+        wait=wait,
+    )
+
+
+def _finish_secs(columns: JobColumns, job: JobRow) -> float | None:
+    """Return how long after its last trial a job that has a measured best ended."""
+    if job.finished_at is None or job.best_interval is None or not len(columns):
+        return None
+    return max(0.0, job.finished_at.timestamp() - float(columns.at.max()))
+
+
+def _busy_secs(columns: JobColumns) -> float:
+    """Return how long at least one trial was being measured."""
+    if not len(columns):
+        return 0.0
+    begin = columns.at - columns.build_secs - columns.check_secs - columns.time_secs
+    order = np.argsort(begin)
+    begin, end = begin[order], columns.at[order]
+    reached = np.concatenate([[-np.inf], np.maximum.accumulate(end)[:-1]])
+    return float(np.maximum(end - np.maximum(begin, reached), 0.0).sum())

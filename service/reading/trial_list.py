@@ -1,0 +1,53 @@
+"""The trials of a job as a list: found in the index alone, then read."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from compiler.runtime.measurement import ErrorKind
+from loopwright.models import Page, TrialRead
+from loopwright.readings import TrialOutcome
+from service.paging import Found, Key, page
+from service.reading.lists import as_page
+from service.reading.queries import TrialsQuery
+from service.store import jobs, trials
+from service.store.trials import TrialRow
+
+
+def list_trials(session: Session, job_id: UUID, query: TrialsQuery) -> Page[TrialRead]:
+    """Return a page of a job's trials.
+
+    Raises:
+        NotFoundError: If there is no such job.
+        InvalidRequestError: If the cursor does not fit.
+    """
+    jobs.get(session, job_id)
+    # Only what `ix_trials_narrow` has: each row that is looked into costs kilobytes of its trace.
+    wanted = select(TrialRow.number).where(
+        TrialRow.job_id == job_id, TrialRow.number >= query.from_number
+    )
+    if query.to_number is not None:
+        wanted = wanted.where(TrialRow.number <= query.to_number)
+    if query.sketch is not None:
+        wanted = wanted.where(TrialRow.sketch == query.sketch)
+    if query.outcome:
+        kinds = [ErrorKind(o.value) for o in query.outcome if o is not TrialOutcome.OK]
+        is_right = TrialRow.error.is_(None) if TrialOutcome.OK in query.outcome else None
+        is_such = TrialRow.error.in_(kinds)
+        wanted = wanted.where(is_such if is_right is None else or_(is_right, is_such))
+    number = Key(TrialRow.number, int)
+    if query.sort.removeprefix("-") == "best_secs":
+        keys = [Key(TrialRow.best_secs, float, is_nullable=True), number]
+    else:
+        keys = [number]
+    found = page(session, wanted, keys, query.asked(f"trials of {job_id}", query.sort))
+    numbers = [row[0] for row in found.rows]
+    rows = session.scalars(
+        select(TrialRow).where(TrialRow.job_id == job_id, TrialRow.number.in_(numbers))
+    )
+    by_number = {row.number: row for row in rows}
+    shown = [(by_number[n],) for n in numbers]
+    return as_page(Found(shown, found.next_cursor), trials.read)
