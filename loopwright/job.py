@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -103,9 +104,24 @@ class JobMethods:
         return (yield from self._change(checked(JobChange, priority=priority)))
 
     @stream
-    def trials(self) -> Stream[TrialRead]:
-        """Yield the trials measured so far, in order."""
-        yield from pages(TrialRead, f"{self._path}/trials")
+    def trials(
+        self,
+        *,
+        outcome: Sequence[str] = (),
+        sketch: str | None = None,
+        sort: str | None = None,
+        limit: int | None = None,
+    ) -> Stream[TrialRead]:
+        """Yield the trials measured so far, in order.
+
+        Args:
+            outcome: Only those that ended so: `ok`, or kinds of errors.
+            sketch: Only those of this sketch.
+            sort: `number`, `-number`, `best_secs` or `-best_secs`.
+            limit: How many at most.
+        """
+        params = {"outcome": list(outcome) or None, "sketch": sketch, "sort": sort}
+        yield from pages(TrialRead, f"{self._path}/trials", params, limit=limit)
 
     @request
     def to_pandas(self) -> Plan[pd.DataFrame]:

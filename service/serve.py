@@ -16,6 +16,7 @@ import uvicorn
 
 from service.app import create_app
 from service.background import Background
+from service.elsewhere import Elsewhere
 from service.errors import ServeError
 from service.logs import configure_logs
 from service.parts import Parts
@@ -37,7 +38,7 @@ def serve(
     port: int = 8080,
     db_url: str = "sqlite:///loopwright.db",
     token: str | None = None,
-    num_workers: int = 1,
+    num_workers: int | None = 1,
     *,
     announce: Callable[[str], None] = _say,
 ) -> None:
@@ -46,6 +47,7 @@ def serve(
     Args:
         port: Where to listen; 0 for any free port.
         token: What clients must know; needed beyond loopback.
+        num_workers: How many workers to have here; none leaves jobs to coordinators elsewhere.
         announce: Called with the URL as soon as connections are taken.
 
     Raises:
@@ -60,7 +62,9 @@ def serve(
             "jobs; give a token, or listen on 127.0.0.1"
         )
     with closing(_listen(host, port)) as listener, closing(open_database(db_url)) as database:
-        background = Background(database, num_workers)
+        background = (
+            Elsewhere(database) if num_workers is None else Background(database, num_workers)
+        )
         parts = Parts(
             database,
             wake=background.wake,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +13,20 @@ import loopwright
 from loopwright.cli.failure import explain
 from loopwright.cli.output import err_console
 
-COMMANDS = ("serve", "tune", "best", "jobs", "trials", "train", "check")
+COMMANDS = (
+    "serve",
+    "tune",
+    "best",
+    "jobs",
+    "trials",
+    "workers",
+    "export",
+    "import",
+    "train",
+    "check",
+    "api",
+    "coordinator",
+)
 
 
 class Commands(TyperGroup):
@@ -30,11 +44,12 @@ class Commands(TyperGroup):
         """Return a command by its name, or None."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"loopwright.cli.{cmd_name}")
+        name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        module = importlib.import_module(f"loopwright.cli.{name}")
         alone = typer.Typer(
             add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
         )
-        alone.command(cmd_name)(getattr(module, cmd_name))
+        alone.command(cmd_name)(getattr(module, name))
         return typer.main.get_command(alone)
 
     def invoke(self, ctx: Any) -> Any:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, TypeAlias
+from uuid import UUID
 
 import typer
 
 from compiler.script import parse
 from loopwright.cli.failure import InputError
-from loopwright.client import DEFAULT_URL
+from loopwright.client import DEFAULT_URL, Client
+from loopwright.errors import LoopwrightError
 from loopwright.workload import to_func
 
 WorkloadArgument: TypeAlias = Annotated[
@@ -38,7 +40,51 @@ TokenOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--token", envvar="LOOPWRIGHT_TOKEN", help="What the server knows you by."),
 ]
+OptionalTargetOption: TypeAlias = Annotated[
+    str | None, typer.Option("--target", help="Only jobs for this target.")
+]
+DbOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(help="A database, such as sqlite:///loopwright.db; else a server is asked."),
+]
+HostOption: TypeAlias = Annotated[
+    str, typer.Option("--host", help="Where to listen; beyond loopback a token is needed.")
+]
+PortOption: TypeAlias = Annotated[
+    int, typer.Option("--port", min=0, max=65535, help="0 for a free one.")
+]
+ServedDbOption: TypeAlias = Annotated[str, typer.Option("--db", help="The database.")]
+ServedTokenOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--token", envvar="LOOPWRIGHT_TOKEN", help="What clients must know."),
+]
+NumWorkersOption: TypeAlias = Annotated[
+    int, typer.Option("--workers", min=1, max=256, help="Embedded workers.")
+]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+_COMPLETION_SECS = 2.0
+_MAX_COMPLETED = 50
+
+
+def complete_job(incomplete: str) -> list[tuple[str, str]]:
+    """Return the newest jobs whose id begins so, for a shell that completes; none on any error."""
+    try:
+        with Client(timeout_secs=_COMPLETION_SECS, attempts=1) as client:
+            found = list(client.jobs(limit=200))
+    except LoopwrightError:
+        return []
+    begun = [job for job in found if str(job.id).startswith(incomplete)]
+    return [(str(job.id), f"{job.workload_name}, {job.state}") for job in begun[:_MAX_COMPLETED]]
+
+
+JobArgument: TypeAlias = Annotated[
+    UUID,
+    typer.Argument(
+        help="The job's id.", metavar="JOB", show_default=False, autocompletion=complete_job
+    ),
+]
 
 
 def read_workload(argument: str) -> str:

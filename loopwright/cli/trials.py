@@ -3,32 +3,43 @@
 from __future__ import annotations
 
 from typing import Annotated
-from uuid import UUID
 
 import typer
 from rich.table import Table
 
-from loopwright.cli.options import JsonOption, TokenOption, UrlOption
+from loopwright.cli.options import JobArgument, JsonOption, TokenOption, UrlOption
 from loopwright.cli.output import console, print_json, print_table, secs
 from loopwright.client import DEFAULT_URL, Client
 from loopwright.models import TrialRead
 
 
 def trials(
-    job: Annotated[UUID, typer.Argument(help="The job's id.", metavar="JOB", show_default=False)],
+    job: JobArgument,
+    *,
+    outcome: Annotated[
+        list[str] | None,
+        typer.Option(help="Only those: ok, or a kind of error; may be repeated."),
+    ] = None,
+    sketch: Annotated[str | None, typer.Option(help="Only those of this sketch.")] = None,
+    sort: Annotated[
+        str | None, typer.Option(help="number, -number, best_secs or -best_secs.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="How many at most.")] = None,
     url: UrlOption = DEFAULT_URL,
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the trials of a job, in order; failed ones with their reason."""
     with Client(url, token) as client:
-        found = list(client.job(job).trials())
+        found = list(
+            client.job(job).trials(outcome=outcome or (), sketch=sketch, sort=sort, limit=limit)
+        )
     if as_json:
         print_json(found)
     elif found:
         print_table(_table(found))
     else:
-        console.print("no trials yet")
+        console.print("no such trials" if outcome or sketch else "no trials yet")
 
 
 def _table(found: list[TrialRead]) -> Table:

@@ -70,19 +70,19 @@ class Server:
         return self.process.wait(PATIENCE_SECS)
 
 
-def command(database: Path, *options: str) -> list[str]:
-    """Return the command line of a server on any free port."""
+def command(database: Path, *options: str, part: str = "serve") -> list[str]:
+    """Return the command line of a server, or of its API alone, on any free port."""
     url = f"sqlite:///{database}"
-    return [sys.executable, "-m", "loopwright", "serve", "--port", "0", "--db", url, *options]
+    return [sys.executable, "-m", "loopwright", part, "--port", "0", "--db", url, *options]
 
 
 @contextmanager
-def serving(database: Path, *options: str) -> Iterator[Server]:
+def serving(database: Path, *options: str, part: str = "serve") -> Iterator[Server]:
     """Run a server on `database` while the body runs."""
     log = database.with_suffix(f".{time.monotonic_ns()}.log")
     with log.open("wb") as errors:
         process = subprocess.Popen(
-            command(database, *options),
+            command(database, *options, part=part),
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,

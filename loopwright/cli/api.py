@@ -1,0 +1,19 @@
+"""`loopwright api`: the HTTP side of the service alone."""
+
+from __future__ import annotations
+
+from loopwright.cli.options import HostOption, PortOption, ServedDbOption, ServedTokenOption
+from service.serve import serve
+
+
+def api(
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 8080,
+    db: ServedDbOption = "sqlite:///loopwright.db",
+    token: ServedTokenOption = None,
+) -> None:
+    """Run the API and the dashboard alone, until interrupted; they keep nothing of their own.
+
+    Jobs wait for a coordinator on the same database: `loopwright coordinator`.
+    """
+    serve(host, port, db, token, num_workers=None)

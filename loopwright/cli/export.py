@@ -1,0 +1,79 @@
+"""`loopwright export`: jobs with all their measurements, to a file."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+from uuid import UUID
+
+import typer
+
+from compiler.ir.structural import structural_hash
+from compiler.target import Target
+from loopwright.cli.failure import InputError
+from loopwright.cli.options import (
+    DbOption,
+    OptionalTargetOption,
+    TokenOption,
+    UrlOption,
+    complete_job,
+    read_workload,
+)
+from loopwright.cli.output import err_console
+from loopwright.client import DEFAULT_URL, Client
+from loopwright.whole_file import whole_file
+from loopwright.workload import to_func
+from service.records.write import Selection
+from service.records.write import check as check_selection
+from service.records.write import export as write_records
+from service.store.database import open_database
+
+
+def export(
+    file: Annotated[
+        Path, typer.Argument(help="Where to write; - for the standard output.", metavar="FILE")
+    ],
+    *,
+    job: Annotated[
+        list[UUID] | None,
+        typer.Option(help="Only this job; may be repeated.", autocompletion=complete_job),
+    ] = None,
+    workload: Annotated[
+        str | None, typer.Option(help="Only jobs of this script or operator.")
+    ] = None,
+    target: OptionalTargetOption = None,
+    db: DbOption = None,
+    url: UrlOption = DEFAULT_URL,
+    token: TokenOption = None,
+) -> None:
+    """Write jobs with all their measurements to a file of JSON lines, for `loopwright import`.
+
+    Asks a server, or with --db reads a database that needs none.
+    """
+    key = None if workload is None else structural_hash(to_func(read_workload(workload)))
+    where = None if target is None else Target(target).name
+    is_piped = str(file) == "-"
+    try:
+        if db is None:
+            path = Path("/dev/stdout") if is_piped else file
+            with Client(url, token) as client:
+                client.export_records(path, jobs=job or (), workload_key=key, target=where)
+        else:
+            _write(db, Selection(job or (), key, where), None if is_piped else file)
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror}") from error
+    if not is_piped:
+        err_console.print(f"written: {file}", highlight=False, soft_wrap=True)
+
+
+def _write(db: str, selection: Selection, file: Path | None) -> None:
+    with closing(open_database(db)) as database:
+        check_selection(database, selection)
+        pieces = write_records(database, selection)
+        if file is None:
+            sys.stdout.writelines(pieces)
+            return
+        with whole_file(file) as opened:
+            opened.writelines(piece.encode() for piece in pieces)

@@ -1,0 +1,35 @@
+"""`loopwright workers`: who measures for a server."""
+
+from __future__ import annotations
+
+from rich.table import Table
+
+from loopwright.cli.options import JsonOption, TokenOption, UrlOption
+from loopwright.cli.output import console, moment, print_json, print_table
+from loopwright.client import DEFAULT_URL, Client
+from loopwright.models import WorkerRead
+
+
+def workers(
+    url: UrlOption = DEFAULT_URL,
+    token: TokenOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the workers of a server."""
+    with Client(url, token) as client:
+        found = client.workers()
+    if as_json:
+        print_json(found)
+    elif found:
+        print_table(_table(found))
+    else:
+        console.print("no workers: embedded ones come with a job, and go when there is none")
+
+
+def _table(found: tuple[WorkerRead, ...]) -> Table:
+    table = Table("worker", "host", "measures for", "state", "last seen")
+    for worker in found:
+        table.add_row(
+            worker.name, worker.host, worker.label, worker.state.value, moment(worker.last_seen_at)
+        )
+    return table

@@ -1,0 +1,58 @@
+"""Run a coordinator and its workers without the HTTP side: any number of them share a database."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from threading import Event
+
+import structlog
+
+from service.background import Background
+from service.errors import ServeError
+from service.logs import configure_logs
+from service.serve import STOP_SECS
+from service.store.database import open_database
+
+_log = structlog.get_logger()
+
+_LOOK_SECS = 1.0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def run_coordinator(
+    db_url: str = "sqlite:///loopwright.db",
+    num_workers: int = 1,
+    *,
+    announce: Callable[[str], None] = _say,
+) -> None:
+    """Claim and drive jobs until SIGINT or SIGTERM; the job in hand goes back to the queue then.
+
+    Args:
+        announce: Called when jobs are about to be claimed.
+
+    Raises:
+        ServeError: If the database cannot be used, or no job can be driven.
+    """
+    configure_logs()
+    is_over = Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: is_over.set())
+    with closing(open_database(db_url)) as database:
+        background = Background(database, num_workers)
+        background.start()
+        announce("Loopwright drives jobs")
+        _log.info("coordinating", num_workers=num_workers)
+        try:
+            while not is_over.wait(_LOOK_SECS):
+                if not background.is_running:
+                    raise ServeError("the coordinator does not run; the log above says why")
+        finally:
+            _log.info("stopping")
+            background.stop(STOP_SECS)
