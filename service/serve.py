@@ -85,7 +85,7 @@ def serve(
         )
         background.start()
         announce(f"http://{_in_url(host)}:{bound_port}")
-        _log.info("serving", host=host, port=bound_port, database=db_url)
+        _log.info("serving", host=host, port=bound_port, database=database.shown)
         try:
             with _signals_end_quietly():
                 server.run(sockets=[listener])

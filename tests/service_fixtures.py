@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -19,6 +19,7 @@ from service.store import jobs, targets, workloads
 from service.store.database import Database, open_database
 from service.store.jobs import NewJob
 from service.store.workloads import NewWorkload
+from tests import postgres as postgresql
 
 WORKLOAD = NewWorkload(key="w" * 64, name="matmul", script="# a script", flops=1024)
 TARGET = "cpu -mcpu=znver3 -num-cores=1"
@@ -45,11 +46,33 @@ def database_file(empty_database_file: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(empty_database_file, tmp_path / "loopwright.db"))
 
 
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[postgresql.Server]:
+    """Run a PostgreSQL server of the tests' own."""
+    programs = postgresql.find_programs()
+    if programs is None:
+        pytest.skip("PostgreSQL is not installed: there is no pg_ctl")
+    with postgresql.serving(programs) as server:
+        yield server
+
+
 @pytest.fixture
-def database(database_file: Path) -> Iterator[Database]:
-    opened = open_database(f"sqlite:///{database_file}")
-    yield opened
-    opened.close()
+def database(request: pytest.FixtureRequest) -> Iterator[Database]:
+    """Open an empty database: SQLite, and PostgreSQL too in tests that are `on_both_databases`."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        file = request.getfixturevalue("database_file")
+        opened: AbstractContextManager[Database] = closing(open_database(f"sqlite:///{file}"))
+    else:
+        opened = request.getfixturevalue("postgres").database()
+    with opened as database:
+        yield database
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests that are `on_both_databases` on both."""
+    is_on_both = metafunc.definition.get_closest_marker("on_both_databases") is not None
+    if is_on_both and "database" in metafunc.fixturenames:
+        metafunc.parametrize("database", ["sqlite", "postgresql"], indirect=True)
 
 
 def add_job(database: Database, *, trials: int = 16) -> UUID:

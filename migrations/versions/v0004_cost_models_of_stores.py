@@ -14,7 +14,7 @@ _KEPT = "id, label, version, job_id, feature_version, trained_on, quality, blob,
 
 
 def upgrade() -> None:
-    """Make the table anew with the rows that are there: SQLite cannot relax a column in place."""
+    """Relax a column, and add others; SQLite cannot do that in place, and gets a new table."""
     _replace(
         is_nullable=True,
         added=(
@@ -34,11 +34,26 @@ def downgrade() -> None:
     )
 
 
+def _change_in_place(
+    *, is_nullable: bool, added: tuple[sa.Column[int] | sa.Column[str], ...]
+) -> None:
+    if not is_nullable:
+        op.execute("DELETE FROM cost_models WHERE job_id IS NULL")
+        op.drop_column("cost_models", "fingerprint")
+        op.drop_column("cost_models", "num_tasks")
+    op.alter_column("cost_models", "job_id", nullable=is_nullable)
+    for column in added:
+        op.add_column("cost_models", column)
+
+
 def _replace(
     *, is_nullable: bool, added: tuple[sa.Column[int] | sa.Column[str], ...], kept: str
 ) -> None:
     # A job that began with a model goes on without: the model is in its trials by now.
     op.execute("UPDATE warm_starts SET cost_model_id = NULL")
+    if op.get_bind().dialect.name != "sqlite":
+        _change_in_place(is_nullable=is_nullable, added=added)
+        return
     op.create_table(
         "cost_models_new",
         sa.Column("id", sa.Integer(), nullable=False),

@@ -6,6 +6,7 @@ that an installed Loopwright needs no `alembic.ini`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from importlib.util import find_spec
 
@@ -14,6 +15,8 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection
+
+from service.errors import ServeError
 
 VERSION_TABLE = "alembic_version"
 
@@ -43,6 +46,21 @@ def is_known(revision: str) -> bool:
         return ScriptDirectory.from_config(_config()).get_revision(revision) is not None
     except CommandError:
         return False
+
+
+def refuse_newer(revisions: Iterable[str], where: str) -> None:
+    """Look at the revisions that a database says it has.
+
+    Raises:
+        ServeError: If this version does not know one of them.
+    """
+    for revision in revisions:
+        if not is_known(revision):
+            raise ServeError(
+                f"{where} was written by a newer version of Loopwright: its schema revision is "
+                f"{revision!r}, this version knows up to {head()!r}; upgrade Loopwright, "
+                "or use another database"
+            )
 
 
 def _config(connection: Connection | None = None) -> Config:

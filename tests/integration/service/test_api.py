@@ -37,6 +37,7 @@ def client(database: Database) -> Iterator[TestClient]:
         yield client
 
 
+@pytest.mark.on_both_databases
 def test_a_job_is_queued(client: TestClient) -> None:
     response = client.post("/jobs", json=JOB)
     assert response.status_code == 201
@@ -53,6 +54,7 @@ def test_a_script_is_a_workload_too(client: TestClient) -> None:
     assert response.json()["workload_name"] == "double"
 
 
+@pytest.mark.on_both_databases
 def test_programs_of_one_structure_are_one_workload(client: TestClient) -> None:
     renamed = SCRIPT.replace("double", "twice").replace("vi", "x")
     keys = {
@@ -64,6 +66,7 @@ def test_programs_of_one_structure_are_one_workload(client: TestClient) -> None:
     assert len(keys) == 1
 
 
+@pytest.mark.on_both_databases
 def test_the_same_submission_with_the_same_key_is_one_job(client: TestClient) -> None:
     headers = {"Idempotency-Key": "k1"}
     first, second = (client.post("/jobs", json=JOB, headers=headers) for _ in range(2))
@@ -73,6 +76,7 @@ def test_the_same_submission_with_the_same_key_is_one_job(client: TestClient) ->
     assert len(client.get("/jobs").json()["items"]) == 1
 
 
+@pytest.mark.on_both_databases
 def test_a_key_stands_for_one_request(client: TestClient) -> None:
     headers = {"Idempotency-Key": "k1"}
     client.post("/jobs", json=JOB, headers=headers)
@@ -182,6 +186,7 @@ def test_a_body_that_grows_too_long_is_refused(client: TestClient) -> None:
     problem(client.post("/jobs", content=chunks, headers=headers), 413)
 
 
+@pytest.mark.on_both_databases
 def test_what_is_not_there(client: TestClient) -> None:
     unknown = uuid4()
     assert f"no job {unknown}" in problem(client.get(f"/jobs/{unknown}"), 404)["detail"]
@@ -232,6 +237,7 @@ def test_jobs_come_in_pages_newest_first(client: TestClient) -> None:
     assert seen == ids[::-1]
 
 
+@pytest.mark.on_both_databases
 def test_jobs_by_state(client: TestClient) -> None:
     ids = [client.post("/jobs", json=JOB).json()["id"] for _ in range(2)]
     assert client.post(f"/jobs/{ids[0]}/cancel").json()["state"] == "cancelled"
@@ -245,6 +251,7 @@ def test_a_page_has_a_size(client: TestClient, limit: int | str) -> None:
     assert refused["errors"][0]["pointer"] == "query/limit"
 
 
+@pytest.mark.on_both_databases
 def test_events_of_a_job_that_ended_are_a_stream_that_ends(client: TestClient) -> None:
     job_id = client.post("/jobs", json=JOB).json()["id"]
     client.post(f"/jobs/{job_id}/cancel")
@@ -289,6 +296,7 @@ def test_a_request_under_a_strange_name_is_refused(database: Database) -> None:
             assert client.get("/api/v1/jobs", headers={"Host": host}).status_code == 200
 
 
+@pytest.mark.on_both_databases
 def test_health_says_what_is_wrong(client: TestClient) -> None:
     client.post("/jobs", json=JOB)
     health = client.get("/health").json()
@@ -297,6 +305,7 @@ def test_health_says_what_is_wrong(client: TestClient) -> None:
     assert (health["num_queued"], health["num_running"], health["num_workers"]) == (1, 0, 0)
 
 
+@pytest.mark.on_both_databases
 def test_without_a_finished_job_there_is_no_cost_model(client: TestClient) -> None:
     assert client.get("/cost-models").json() == {"items": [], "next_cursor": None}
     assert client.get("/cost-models?limit=0").status_code == 422

@@ -21,6 +21,8 @@ from tests.contracts.measurement_store import MeasurementStoreContract, make_tri
 from tuner.store.store import DuplicateTrialError, MeasurementStore
 from tuner.task import Task
 
+pytestmark = pytest.mark.on_both_databases
+
 
 class TestSqlStore(MeasurementStoreContract):
     @pytest.fixture

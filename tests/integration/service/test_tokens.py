@@ -22,6 +22,8 @@ from service.store.database import Database
 from service.store.tokens import TokenRow
 from tests.service_fixtures import problem
 
+pytestmark = pytest.mark.on_both_databases
+
 JOB = {"workload": {"operator": "matmul:16,16,16"}, "trials": 8}
 
 

@@ -15,6 +15,8 @@ from service.store.jobs import JobRow
 from tests.service_fixtures import add_job
 from tuner.budget import StopReason
 
+pytestmark = pytest.mark.on_both_databases
+
 ME = Owner.here()
 OTHER = Owner.here()  # another coordinator, alive
 ELSEWHERE = replace(OTHER, place="another host")

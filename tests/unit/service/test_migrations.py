@@ -16,6 +16,8 @@ from service.store.database import Database
 from service.store.workloads import WorkloadRow
 from tests.service_fixtures import WORKLOAD, add_job
 
+pytestmark = pytest.mark.on_both_databases
+
 
 def test_the_scripts_make_exactly_the_tables_of_the_rows(database: Database) -> None:
     with database.engine.connect() as connection:

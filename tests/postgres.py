@@ -1,0 +1,94 @@
+"""A private PostgreSQL server for a run of the tests, where its programs are installed."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import psycopg
+from sqlalchemy import URL
+
+from service.store.database import Database, open_database
+from service.store.schema import METADATA
+
+_NOBODY = "nobody"
+
+
+def find_programs() -> Path | None:
+    """Return the folder of `initdb` and `pg_ctl`: the newest of Debian's, or that of the PATH."""
+    of_debian = Path("/usr/lib/postgresql").glob("*/bin/pg_ctl")
+    newest = max(of_debian, key=lambda path: int(path.parts[-3]), default=None)
+    found = newest or shutil.which("pg_ctl")
+    return None if found is None else Path(found).resolve().parent
+
+
+class Server:
+    """A running server on a unix socket, with one database that each test finds empty."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._execute("CREATE DATABASE loopwright", database="postgres")
+        self.url = URL.create(
+            "postgresql", "loopwright", database="loopwright", query={"host": str(folder)}
+        ).render_as_string()
+
+    def _execute(self, *statements: str, database: str = "loopwright") -> None:
+        with psycopg.connect(
+            host=str(self._folder), user="loopwright", dbname=database, autocommit=True
+        ) as connection:
+            for statement in statements:
+                connection.execute(statement.encode())
+
+    @contextmanager
+    def database(self) -> Iterator[Database]:
+        """Open the database, with today's tables and no rows."""
+        with closing(open_database(self.url)) as opened:
+            yield opened
+        # A new database, and truncated tables too, take longer than most tests.
+        self._execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = 'loopwright' AND pid <> pg_backend_pid()",
+            "SET session_replication_role = replica",  # foreign keys are not looked after
+            *(f'DELETE FROM "{table}"' for table in METADATA.tables),
+            "SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relkind = 'S'",
+        )
+
+
+@contextmanager
+def serving(programs: Path) -> Iterator[Server]:
+    """Run a server while the body runs; as nobody if we are root, as whom it refuses to run."""
+    # A path below pytest's own folders is too long for a socket.
+    folder = Path(tempfile.mkdtemp(prefix="lw-pg-"))
+    prefix: list[str] = []
+    if os.geteuid() == 0:
+        nobody = pwd.getpwnam(_NOBODY)
+        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+        ids = [f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
+        prefix = ["setpriv", *ids, "--"]
+
+    def run(program: str, *options: str) -> None:
+        command = [*prefix, str(programs / program), "-D", str(folder / "data"), *options]
+        log = folder / "programs.log"
+        with log.open("ab") as output:
+            done = subprocess.run(
+                command, check=False, cwd=folder, stdout=output, stderr=output, timeout=120
+            )
+        assert done.returncode == 0, log.read_text()
+
+    try:
+        run("initdb", "-U", "loopwright", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+        # Nothing of it outlives the tests, so nothing needs to reach the disk.
+        settings = f"-k {folder} -c listen_addresses= -c fsync=off -c full_page_writes=off"
+        run("pg_ctl", "-w", "-l", str(folder / "server.log"), "-o", settings, "start")
+        try:
+            yield Server(folder)
+        finally:
+            run("pg_ctl", "-w", "-m", "immediate", "stop")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
