@@ -70,8 +70,8 @@ class AsyncConnection(Terms):
                     await self._take(course, opened)
                 return course.result
 
-    async def items(self, stream: Stream[T]) -> AsyncIterator[T]:
-        """Carry out a stream, and yield its items."""
+    async def items(self, stream: Stream[T]) -> AsyncGenerator[T]:
+        """Carry out a stream, and yield its items; who leaves it early closes it (`aclosing`)."""
         opened = _Opened()
         async with opened.stack:
             with Course(stream) as course:

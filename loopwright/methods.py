@@ -6,9 +6,9 @@ object, when awaited on an `Awaiting` one. `@stream` does the same for iterators
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from functools import update_wrapper
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 from loopwright.async_connection import AsyncConnection
 from loopwright.connection import Connection
@@ -38,7 +38,7 @@ class request(Generic[P, T]):  # noqa: N801 - a decorator
         update_wrapper(self, plan)  # type: ignore[arg-type] # it is no function, yet documented as one
 
     @overload
-    def __get__(self, owner: None, kind: type) -> Self: ...
+    def __get__(self, owner: None, kind: type) -> Callable[..., Any]: ...
     @overload
     def __get__(self, owner: Blocking, kind: type) -> Callable[P, T]: ...
     @overload
@@ -46,16 +46,12 @@ class request(Generic[P, T]):  # noqa: N801 - a decorator
     def __get__(self, owner: Any, kind: type) -> Any:
         """Bind the method to the object whose connection carries it out."""
         if owner is None:
-            return self
+            return self._plan
 
         def call(*args: P.args, **kwargs: P.kwargs) -> Any:
             return owner._connection.run(self._plan(owner, *args, **kwargs))
 
         return update_wrapper(call, self._plan)
-
-    def plan(self, owner: Any, *args: P.args, **kwargs: P.kwargs) -> Plan[T]:
-        """Return the plan itself, to be part of another one."""
-        return self._plan(owner, *args, **kwargs)
 
 
 class stream(Generic[P, T]):  # noqa: N801 - a decorator
@@ -66,15 +62,15 @@ class stream(Generic[P, T]):  # noqa: N801 - a decorator
         update_wrapper(self, plan)  # type: ignore[arg-type] # as above
 
     @overload
-    def __get__(self, owner: None, kind: type) -> Self: ...
+    def __get__(self, owner: None, kind: type) -> Callable[..., Any]: ...
     @overload
     def __get__(self, owner: Blocking, kind: type) -> Callable[P, Iterator[T]]: ...
     @overload
-    def __get__(self, owner: Awaiting, kind: type) -> Callable[P, AsyncIterator[T]]: ...
+    def __get__(self, owner: Awaiting, kind: type) -> Callable[P, AsyncGenerator[T]]: ...
     def __get__(self, owner: Any, kind: type) -> Any:
         """Bind the method to the object whose connection carries it out."""
         if owner is None:
-            return self
+            return self._plan
 
         def call(*args: P.args, **kwargs: P.kwargs) -> Any:
             return owner._connection.items(self._plan(owner, *args, **kwargs))
