@@ -57,6 +57,10 @@ _PREDICATES = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 _INDEX: DType = "int64"
 
 
+def _is_product(expr: Expr) -> bool:
+    return isinstance(expr, BinOp) and expr.op == "*"
+
+
 class ExpressionEmitter(AddressEmitter):
     """Emits expressions under the current bindings, and under the mask of a vector condition."""
 
@@ -73,12 +77,14 @@ class ExpressionEmitter(AddressEmitter):
     def value(self, expr: Expr) -> Value:  # noqa: C901
         """Emit an expression of the dtype it has."""
         match expr:
+            case Load():
+                return self._load(expr.buffer, expr.indices)
+            case BinOp():
+                return self._arithmetic(expr)
             case IntImm() | FloatImm():
                 return Value(literal(expr), 0)
             case Var():
                 return self._variable(expr, dtype_of(expr))
-            case BinOp():
-                return self._arithmetic(expr)
             case Compare(op, lhs, rhs):
                 return self._compare(op, lhs, rhs)
             case Logic(op, lhs, rhs):
@@ -98,8 +104,6 @@ class ExpressionEmitter(AddressEmitter):
                 return self.convert(self.value(inner), dtype_of(inner), dtype)
             case Call():
                 return self._call(expr)
-            case Load(buffer, indices):
-                return self._load(buffer, indices)
             case Ramp():
                 return self._ramp(expr, dtype_of(expr))
             case Broadcast(inner, lanes):
@@ -131,10 +135,10 @@ class ExpressionEmitter(AddressEmitter):
 
     def _variable(self, var: Var, dtype: DType) -> Value:
         bound = self.env[var]
+        if isinstance(bound, int):
+            return Value(str(bound), 0)
         scalar = scalar_type(dtype)
         match bound:
-            case int():
-                return Value(str(bound), 0)
             case Lane(offset, width):
                 lanes = ", ".join(f"{scalar} {offset + lane}" for lane in range(width))
                 return Value(f"<{lanes}>", 0, width)
@@ -175,18 +179,19 @@ class ExpressionEmitter(AddressEmitter):
                 case BinOp(op, lhs, rhs):
                     return self._int_op(op, dtype, self.value(lhs), self.value(rhs), expr)
         scalar = scalar_type(dtype)
-        match expr:
-            case BinOp("+", addend, BinOp("*", a, b)) | BinOp("+", BinOp("*", a, b), addend):
-                operands = (self.value(a), self.value(b), self.value(addend))
+        op, lhs, rhs = expr.op, expr.lhs, expr.rhs
+        if op == "+":
+            product, addend = (rhs, lhs) if _is_product(rhs) else (lhs, rhs)
+            if isinstance(product, BinOp) and product.op == "*":
+                operands = tuple(map(self.value, (product.lhs, product.rhs, addend)))
                 return self.intrinsic("fmuladd", scalar, operands)
-            case BinOp("min" | "max" as op, lhs, rhs):
-                return self._extremum(op, scalar, lhs, rhs)
-            case BinOp("//", lhs, rhs):
-                quotient = self.binary("fdiv contract", scalar, self.value(lhs), self.value(rhs))
-                return self.intrinsic("floor", scalar, (quotient,))
-            case BinOp(op, lhs, rhs):
-                name = f"{_FLOAT_OPS[op]} contract"
-                return self.binary(name, scalar, self.value(lhs), self.value(rhs))
+        if op in ("min", "max"):
+            return self._extremum(op, scalar, lhs, rhs)
+        if op == "//":
+            quotient = self.binary("fdiv contract", scalar, self.value(lhs), self.value(rhs))
+            return self.intrinsic("floor", scalar, (quotient,))
+        name = f"{_FLOAT_OPS[op]} contract"
+        return self.binary(name, scalar, self.value(lhs), self.value(rhs))
 
     def _extremum(self, op: str, scalar: str, lhs: Expr, rhs: Expr) -> Value:
         """Take the lesser or greater; NaN if either is NaN, as NumPy does; of two zeros, any.

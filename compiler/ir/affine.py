@@ -84,19 +84,17 @@ def from_terms(terms: Iterable[tuple[Expr, int]], const: int, dtype: DType = "in
 
 def affine(expr: Expr) -> Affine:
     """Return the linear normal form of an integer expression; its atoms are taken as they are."""
-    match expr:
-        case IntImm(value, dtype):
-            return Affine((), value, dtype)
-        case BinOp("+", lhs, rhs):
-            return affine(lhs) + affine(rhs)
-        case BinOp("-", lhs, rhs):
-            return affine(lhs) - affine(rhs)
-        case BinOp("*", lhs, rhs):
-            a, b = affine(lhs), affine(rhs)
-            if not b.terms:
-                return a.scaled(b.const)
-            if not a.terms:
-                return b.scaled(a.const)
-            return Affine(((BinOp("*", a.to_expr(), b.to_expr()), 1),), 0, a.dtype)
-        case _:
-            return Affine(((expr, 1),), 0, dtype_of(expr))
+    if isinstance(expr, IntImm):
+        return Affine((), expr.value, expr.dtype)
+    if not isinstance(expr, BinOp) or expr.op not in ("+", "-", "*"):
+        return Affine(((expr, 1),), 0, dtype_of(expr))
+    a, b = affine(expr.lhs), affine(expr.rhs)
+    if expr.op == "+":
+        return a + b
+    if expr.op == "-":
+        return a - b
+    if not b.terms:
+        return a.scaled(b.const)
+    if not a.terms:
+        return b.scaled(a.const)
+    return Affine(((BinOp("*", a.to_expr(), b.to_expr()), 1),), 0, a.dtype)

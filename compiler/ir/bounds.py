@@ -52,11 +52,11 @@ def _atom(atom: Expr, ranges: Ranges) -> Interval | None:
         case Var():
             known = ranges.get(atom)
             return (0, known - 1) if isinstance(known, int) else known
-        case BinOp(op, lhs, rhs):
-            a, b = bounds(lhs, ranges), bounds(rhs, ranges)
-            return None if a is None or b is None else _combine(op, a, b)
-        case Select(_, then, otherwise) | Conditional(_, then, otherwise):
-            a, b = bounds(then, ranges), bounds(otherwise, ranges)
+        case BinOp():
+            a, b = bounds(atom.lhs, ranges), bounds(atom.rhs, ranges)
+            return None if a is None or b is None else _combine(atom.op, a, b)
+        case Select() | Conditional():
+            a, b = bounds(atom.then, ranges), bounds(atom.otherwise, ranges)
             return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
         case Cast(dtype, IntImm(value)) if is_integer(dtype):
             held = wrapped(value, dtype)

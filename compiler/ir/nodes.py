@@ -359,45 +359,48 @@ FALSE = IntImm(0, "bool")
 
 def dtype_of(expr: Expr) -> DType:
     """Return the scalar dtype of an expression; of a vector, that of its lanes."""
+    # Asked of every node many times: patterns that take nodes apart would cost several times more.
     while isinstance(expr, BinOp):
         expr = expr.lhs
     match expr:
-        case Var(_, dtype):
-            assert dtype != "handle", "a buffer's storage variable is not a value"
-            return dtype
-        case Load(buffer, _):
-            return buffer.dtype
-        case IntImm(_, dtype) | FloatImm(_, dtype) | Cast(dtype, _) | Call(_, _, dtype):
-            return dtype
+        case Load():
+            return expr.buffer.dtype
+        case Var():
+            assert expr.dtype != "handle", "a buffer's storage variable is not a value"
+            return expr.dtype
+        case IntImm() | FloatImm() | Cast() | Call():
+            return expr.dtype
         case Compare() | Logic() | Not():
             return "bool"
-        case Select(_, then, _) | Conditional(_, then, _):
-            return dtype_of(then)
-        case Ramp(base, _, _):
-            return dtype_of(base)
-        case Broadcast(value, _):
-            return dtype_of(value)
+        case Select() | Conditional():
+            return dtype_of(expr.then)
+        case Ramp():
+            return dtype_of(expr.base)
+        case Broadcast():
+            return dtype_of(expr.value)
         case StringImm():
             raise AssertionError("a string has no type: it stands in opaque calls only")
 
 
 def lanes_of(expr: Expr) -> int:
     """Return the number of lanes of an expression; a scalar has one."""
+    while isinstance(expr, BinOp):
+        expr = expr.lhs
     match expr:
-        case Ramp(_, _, lanes) | Broadcast(_, lanes):
-            return lanes
-        case BinOp(_, lhs, _) | Compare(_, lhs, _) | Logic(_, lhs, _):
-            return lanes_of(lhs)
-        case Not(value) | Cast(_, value):
-            return lanes_of(value)
-        case Select(_, then, _) | Conditional(_, then, _):
-            return lanes_of(then)
-        case Load(_, parts):
-            return max((lanes_of(part) for part in parts), default=1)
-        case Call():
-            return _lanes_of_call(expr)
         case Var() | IntImm() | FloatImm() | StringImm():
             return 1
+        case Load():
+            return max(map(lanes_of, expr.indices), default=1)
+        case Ramp() | Broadcast():
+            return expr.lanes
+        case Compare() | Logic():
+            return lanes_of(expr.lhs)
+        case Not() | Cast():
+            return lanes_of(expr.value)
+        case Select() | Conditional():
+            return lanes_of(expr.then)
+        case Call():
+            return _lanes_of_call(expr)
 
 
 def _lanes_of_call(call: Call) -> int:

@@ -11,6 +11,7 @@ from compiler.ir.visit import children
 
 _LIMITS = {"int32": 2**31, "int64": 2**63}
 _GROWING = ("+", "-", "*", "<<")
+_CHECKED = frozenset(("+", "-", "*", "//", "%", "min", "max"))
 
 
 class OverflowProblem(Exception):  # noqa: N818 (the verifier turns it into an error with a place)
@@ -74,12 +75,12 @@ def _is_checked(expr: Expr) -> bool:
     match expr:
         case Var() | IntImm():
             return expr.dtype in _LIMITS
-        case BinOp("+" | "-" | "*" | "//" | "%" | "min" | "max", lhs, rhs):
-            return _is_checked(lhs) and _is_checked(rhs)
-        case Select(_, then, otherwise) | Conditional(_, then, otherwise):
-            return _is_checked(then) and _is_checked(otherwise)
-        case Cast(dtype, value):
-            return dtype in _LIMITS and _is_checked(value)
+        case BinOp():
+            return expr.op in _CHECKED and _is_checked(expr.lhs) and _is_checked(expr.rhs)
+        case Select() | Conditional():
+            return _is_checked(expr.then) and _is_checked(expr.otherwise)
+        case Cast():
+            return expr.dtype in _LIMITS and _is_checked(expr.value)
         case _:
             return False
 

@@ -92,23 +92,24 @@ def normal(expr: Expr, ranges: Ranges = _NOTHING) -> Affine:
 
 def _collect(expr: Expr, factor: int, ranges: Ranges, terms: dict[Expr, int]) -> int:
     """Add the terms of `factor * expr` to others; return its constant part."""
-    match expr:
-        case Var():
-            terms[expr] = terms.get(expr, 0) + factor
-            return 0
-        case IntImm(value):
-            return factor * value
-        case BinOp("+", lhs, rhs):
-            return _collect(lhs, factor, ranges, terms) + _collect(rhs, factor, ranges, terms)
-        case BinOp("-", lhs, rhs):
-            return _collect(lhs, factor, ranges, terms) + _collect(rhs, -factor, ranges, terms)
-        case BinOp("*", lhs, IntImm(value)) | BinOp("*", IntImm(value), lhs):
-            return _collect(lhs, factor * value, ranges, terms) if value else 0
-        case _:
-            form = _atomic(expr, ranges)
-            for term, coefficient in form.terms:
-                terms[term] = terms.get(term, 0) + factor * coefficient
-            return factor * form.const
+    if isinstance(expr, Var):
+        terms[expr] = terms.get(expr, 0) + factor
+        return 0
+    if isinstance(expr, IntImm):
+        return factor * expr.value
+    if isinstance(expr, BinOp):
+        op, lhs, rhs = expr.op, expr.lhs, expr.rhs
+        if op in ("+", "-"):
+            sign = factor if op == "+" else -factor
+            return _collect(lhs, factor, ranges, terms) + _collect(rhs, sign, ranges, terms)
+        if op == "*" and isinstance(lhs, IntImm):
+            lhs, rhs = rhs, lhs
+        if op == "*" and isinstance(rhs, IntImm):
+            return _collect(lhs, factor * rhs.value, ranges, terms) if rhs.value else 0
+    form = _atomic(expr, ranges)
+    for term, coefficient in form.terms:
+        terms[term] = terms.get(term, 0) + factor * coefficient
+    return factor * form.const
 
 
 def _atomic(expr: Expr, ranges: Ranges) -> Affine:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.ir.nodes import BinOp, Broadcast, Cast, Expr, IntImm, Ramp, dtype_of, lanes_of
+from compiler.ir.nodes import BinOp, Broadcast, Cast, Expr, IntImm, Ramp, Var, dtype_of, lanes_of
 
 
 def as_ramp(index: Expr) -> Ramp | None:
     """Return an index as a ramp; of a scalar or a broadcast, the step is 0. None if it is none."""
-    lanes = lanes_of(index)
+    lanes = 1 if isinstance(index, Var) else lanes_of(index)
     if lanes == 1:
         return Ramp(index, 0, 1)
     match index:

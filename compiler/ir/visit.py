@@ -164,27 +164,27 @@ def map_stmt(stmt: Stmt, on_stmt: StmtFn, on_expr: ExprFn) -> Stmt:  # noqa: C90
     A block counts as part of its realisation: its body, init and regions are children too.
     """
     match stmt:
-        case For(var, extent, body, kind, thread, annotations):
-            new_extent, new_body = on_expr(extent), on_stmt(body)
-            if new_extent is extent and new_body is body:
+        case For():
+            extent, body = on_expr(stmt.extent), on_stmt(stmt.body)
+            if extent is stmt.extent and body is stmt.body:
                 return stmt
-            return For(var, new_extent, new_body, kind, thread, annotations)
-        case Store(buffer, indices, value):
-            new_indices, new_value = _map_all(indices, on_expr), on_expr(value)
-            if new_indices is indices and new_value is value:
+            return For(stmt.var, extent, body, stmt.kind, stmt.thread, stmt.annotations)
+        case Store():
+            indices, value = _map_all(stmt.indices, on_expr), on_expr(stmt.value)
+            if indices is stmt.indices and value is stmt.value:
                 return stmt
-            return Store(buffer, new_indices, new_value)
+            return Store(stmt.buffer, indices, value)
         case Evaluate(value):
             new_value = on_expr(value)
             return stmt if new_value is value else Evaluate(new_value)
-        case Let(var, value, body):
-            new_value, new_body = on_expr(value), on_stmt(body)
-            if new_value is value and new_body is body:
+        case Let():
+            value, body = on_expr(stmt.value), on_stmt(stmt.body)
+            if value is stmt.value and body is stmt.body:
                 return stmt
-            return Let(var, new_value, new_body)
-        case Seq(stmts):
-            new = tuple([on_stmt(s) for s in stmts])
-            return stmt if all(map(is_, new, stmts)) else seq(*new)
+            return Let(stmt.var, value, body)
+        case Seq():
+            new = tuple([on_stmt(s) for s in stmt.stmts])
+            return stmt if all(map(is_, new, stmt.stmts)) else seq(*new)
         case If(cond, then, otherwise):
             parts = (
                 on_expr(cond),

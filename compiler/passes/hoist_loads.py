@@ -132,13 +132,14 @@ def _is_invariant(expr: Expr, changing: set[object]) -> bool:
     loads = False
     for node in walk(expr):
         match node:
-            case Load(buffer, _):
+            case Var():
+                if node in changing:
+                    return False
+            case Load():
                 loads = True
-                if buffer.data in changing:
+                if node.buffer.data in changing:
                     return False
             case Ramp() | Broadcast():
-                return False
-            case Var() if node in changing:
                 return False
             case _:
                 pass

@@ -186,8 +186,9 @@ def _paths(scope: BlockRealize, refuse: Refuse) -> Iterator[Path]:
         if isinstance(stmt, BlockRealize):
             yield path
         else:
-            _require_in_blocks(stmt, refuse)
-            waiting.extend((path, child) for child in reversed(children(stmt)))
+            if not (isinstance(stmt, For) and isinstance(stmt.extent, IntImm)):
+                _require_in_blocks(stmt, refuse)
+            waiting += [(path, child) for child in reversed(children(stmt))]
 
 
 def _require_in_blocks(stmt: Stmt, refuse: Refuse) -> None:
@@ -196,12 +197,12 @@ def _require_in_blocks(stmt: Stmt, refuse: Refuse) -> None:
     match stmt:
         case Store():
             raise refuse("this store lies in no block: it can't be reasoned about", stmt)
-        case Evaluate(value) | Let(_, value, _):
-            exprs = (value,)
-        case If(condition, _, _):
-            exprs = (condition,)
-        case For(_, extent, _) if not isinstance(extent, IntImm):
-            exprs = (extent,)
+        case Evaluate() | Let():
+            exprs = (stmt.value,)
+        case If():
+            exprs = (stmt.condition,)
+        case For():
+            exprs = (stmt.extent,)
         case _:
             pass
     for expr in exprs:

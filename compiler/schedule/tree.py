@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
+from compiler.ir.children import STATEMENTS_IN
 from compiler.ir.names import unique
 from compiler.ir.nodes import (
     Allocate,
@@ -27,7 +28,7 @@ from compiler.ir.nodes import (
     seq,
 )
 from compiler.ir.program import PrimFunc
-from compiler.ir.visit import statements_in, walk_stmts
+from compiler.ir.visit import walk_stmts
 from compiler.schedule.digits import extent_or_unknown
 from compiler.schedule.error import Refuse
 
@@ -37,7 +38,9 @@ Path: TypeAlias = tuple[Stmt, ...]
 
 def children(stmt: Stmt) -> tuple[Stmt, ...]:
     """Return the statements right below a statement; a block's body counts, its init does not."""
-    return (stmt.block.body,) if isinstance(stmt, BlockRealize) else statements_in(stmt)
+    if type(stmt) is BlockRealize:
+        return (stmt.block.body,)
+    return STATEMENTS_IN[type(stmt)](stmt)
 
 
 def statements(stmt: Stmt) -> Iterator[Stmt]:
@@ -78,17 +81,19 @@ class Places:
         waiting: list[tuple[Stmt, int]] = [(root, -1)]
         while waiting:
             stmt, parent = waiting.pop()
+            while isinstance(stmt, For):
+                number = len(self._stmts)
+                self._stmts.append(stmt)
+                self._parents.append(parent)
+                self._loops.setdefault(stmt.var, number)
+                self.has_threads = self.has_threads or stmt.thread is not None
+                stmt, parent = stmt.body, number
             number = len(self._stmts)
             self._stmts.append(stmt)
             self._parents.append(parent)
-            if isinstance(stmt, For):
-                self._loops.setdefault(stmt.var, number)
-                self.has_threads = self.has_threads or stmt.thread is not None
-                waiting.append((stmt.body, number))
-                continue
             if isinstance(stmt, BlockRealize):
                 self._blocks.setdefault(stmt.block.name, number)
-            waiting.extend((child, number) for child in reversed(children(stmt)))
+            waiting += [(child, number) for child in reversed(children(stmt))]
 
     def loop(self, var: Var) -> Path | None:
         """Return the path to the loop of a variable."""
@@ -218,10 +223,12 @@ def _with_child(parent: Stmt, old: Stmt, new: Stmt | None) -> Stmt | None:
     if new is None:
         return _without_child(parent, old)
     match parent:
-        case For(var, extent, _, kind, thread, annotations):
-            return For(var, extent, new, kind, thread, annotations)
-        case Seq(stmts):
-            return seq(*(new if stmt is old else stmt for stmt in stmts))
+        case For():
+            return For(
+                parent.var, parent.extent, new, parent.kind, parent.thread, parent.annotations
+            )
+        case Seq():
+            return seq(*[new if stmt is old else stmt for stmt in parent.stmts])
         case BlockRealize(values, predicate, block):
             return BlockRealize(values, predicate, block_with_body(block, new))
         case If(condition, then, otherwise):
