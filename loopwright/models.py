@@ -31,6 +31,7 @@ MAX_SECONDS = 7 * 24 * 3600.0
 MAX_RULES = 64
 MAX_SEED = 2**31 - 1
 MAX_PRIORITY = 1000
+MAX_TASKS = 64
 
 ItemT = TypeVar("ItemT")
 
@@ -104,10 +105,9 @@ class Workload(Request):
         return self
 
 
-class JobCreate(Request):
-    """A request to tune one workload for one target."""
+class SearchOptions(Request):
+    """How to search, and how long."""
 
-    workload: Workload
     target: str = Field(default="cpu", min_length=1, max_length=1000)
     trials: int = Field(ge=1, le=MAX_TRIALS)
     seconds: float | None = Field(default=None, gt=0, le=MAX_SECONDS)
@@ -119,6 +119,31 @@ class JobCreate(Request):
     warm_start: bool = True  # begin with the cost model, and with schedules of other shapes
     # Of the jobs that wait, one of a higher priority comes first.
     priority: int = Field(default=0, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
+
+
+class JobCreate(SearchOptions):
+    """A request to tune one workload for one target."""
+
+    workload: Workload
+
+
+class GroupTask(Request):
+    """A workload among several, and how much its time matters: how often a model runs it."""
+
+    workload: Workload
+    weight: float = Field(default=1.0, gt=0, le=1e9)
+
+
+class GroupCreate(SearchOptions):
+    """A request to tune several workloads for one target, with one budget of trials for all."""
+
+    tasks: tuple[GroupTask, ...] = Field(min_length=1, max_length=MAX_TASKS)
+
+
+class GroupChange(Request):
+    """A new budget of trials for the jobs of a group, all together."""
+
+    trials: int = Field(ge=1, le=MAX_TRIALS)
 
 
 def _without_default(schema: dict[str, Any]) -> None:
@@ -201,6 +226,22 @@ class JobRead(Response):
     priority: int = 0
     group_id: UUID | None = None  # of the jobs that it shares a budget of trials with
     weight: float = 1.0  # how much its time matters among them
+
+
+class GroupRead(Response):
+    """Jobs that share a budget of trials.
+
+    The seconds are sums over the jobs, of weights times best times and default times; null as long
+    as one of them has none.
+    """
+
+    id: UUID
+    trials: int
+    num_measured: int
+    best_secs: float | None
+    default_secs: float | None
+    created_at: datetime
+    jobs: tuple[JobRead, ...]
 
 
 class TrialRead(Response):

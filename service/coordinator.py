@@ -135,6 +135,7 @@ class Coordinator:
             self._database,
             open_ids,
             self.owner,
+            group_id=jobs[0].group_id,
             interrupt=self._interrupt,
             lease_secs=self._lease_secs,
             patience_secs=self._patience_secs,

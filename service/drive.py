@@ -200,7 +200,8 @@ class _Attended:
 
 
 def _gives_up(job_id: UUID, heartbeat: Heartbeat, is_stopping: Callable[[], bool]) -> bool:
-    return heartbeat.is_lost or is_stopping() or heartbeat.wishes[job_id].is_cancelled
+    is_put_back = is_stopping() or heartbeat.is_joined
+    return is_put_back or heartbeat.is_lost or heartbeat.wishes[job_id].is_cancelled
 
 
 def _task(session: Session, job: JobRow) -> Task:

@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.errors import LeaseLostError
 from service.owner import Owner
-from service.store import controls, leases
+from service.store import controls, groups, leases
 from service.store.controls import Wishes
 from service.store.database import Database
 
@@ -29,9 +29,11 @@ PATIENCE_SECS = 3.0
 class Heartbeat:
     """Renews leases from a thread of its own, so that a long step of the search cannot lose them.
 
-    Used as a context manager. `wishes` has what is wanted of each job, as of the last look.
+    Used as a context manager. `wishes` has what is wanted of each job, as of the last look;
+    `is_joined` says whether a job of the group waits to be driven with the others.
 
     Args:
+        group_id: Of the jobs, if they are of one.
         interrupt: Called once for a job that is to end and is measured for `patience_secs` more.
     """
 
@@ -41,15 +43,18 @@ class Heartbeat:
         job_ids: Sequence[UUID],
         owner: Owner,
         *,
+        group_id: UUID | None = None,
         interrupt: Callable[[], None],
         lease_secs: float = leases.LEASE_SECS,
         patience_secs: float = PATIENCE_SECS,
     ) -> None:
         self.is_lost = False
+        self.is_joined = False
         self.wishes: dict[UUID, Wishes] = {}
         self._database = database
         self._job_ids = list(job_ids)
         self._owner = owner
+        self._group_id = group_id
         self._interrupt = interrupt
         self._lease_secs = lease_secs
         self._patience_secs = patience_secs
@@ -138,3 +143,5 @@ class Heartbeat:
     def _look(self) -> None:
         with self._database.read() as session:
             self.wishes |= controls.wishes(session, self.job_ids)
+            if self._group_id is not None:
+                self.is_joined = groups.has_waiting(session, self._group_id)

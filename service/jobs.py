@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
+from uuid import UUID
 
-from loopwright.models import JobCreate, JobRead
+from sqlalchemy.orm import Session
+
+from loopwright.models import JobCreate, JobRead, SearchOptions
 from service.errors import Flaw, InvalidRequestError
 from service.intake import read_rules, read_target, read_workload
 from service.store import idempotency, jobs, targets, warm_starts, workloads
 from service.store.database import Database
-from service.store.jobs import NewJob
+from service.store.jobs import JobRow, NewJob
+from service.store.workloads import NewWorkload
 
 
 def submit_job(
@@ -31,37 +36,97 @@ def submit_job(
         InvalidRequestError: If the workload, the target or a rule cannot be meant, or the key
             stood for another request.
     """
-    if idempotency_key is not None and not 1 <= len(idempotency_key) <= idempotency.MAX_KEY_CHARS:
-        detail = f"an idempotency key has 1 to {idempotency.MAX_KEY_CHARS} characters"
-        raise InvalidRequestError(detail, Flaw(detail, "header/Idempotency-Key"))
-    workload, target = read_workload(request.workload), read_target(request.target)
-    rules = read_rules(request.rules)
-    content = hashlib.sha256(request.model_dump_json().encode()).hexdigest()
+    key = Key.of(request, idempotency_key)
+    workload = read_workload(request.workload)
+    queue = Queue(request, owner)
     with database.write() as session:
-        if idempotency_key is not None:
-            known = idempotency.recall(session, idempotency_key, content)
-            if known is not None:
-                return jobs.read(jobs.get(session, known)), False
+        if (known := key.recall(session)) is not None:
+            return jobs.read(known), False
+        row = queue.add(session, workload)
+        key.remember(session, row)
+        return jobs.read(row), True
+
+
+@dataclass(frozen=True)
+class Key:
+    """An idempotency key, or none, and what it stands for."""
+
+    text: str | None
+    content: str
+
+    @classmethod
+    def of(cls, request: SearchOptions, text: str | None) -> Key:
+        """Return the key of a request.
+
+        Raises:
+            InvalidRequestError: If it is empty or too long.
+        """
+        if text is not None and not 1 <= len(text) <= idempotency.MAX_KEY_CHARS:
+            detail = f"an idempotency key has 1 to {idempotency.MAX_KEY_CHARS} characters"
+            raise InvalidRequestError(detail, Flaw(detail, "header/Idempotency-Key"))
+        return cls(text, hashlib.sha256(request.model_dump_json().encode()).hexdigest())
+
+    def recall(self, session: Session) -> JobRow | None:
+        """Return the job that the key made, if it made one.
+
+        Raises:
+            InvalidRequestError: If it stood for another request.
+        """
+        known = None if self.text is None else idempotency.recall(session, self.text, self.content)
+        return None if known is None else jobs.get(session, known)
+
+    def remember(self, session: Session, row: JobRow) -> None:
+        """Tie the key to the job that it made."""
+        if self.text is not None:
+            idempotency.remember(session, self.text, self.content, row.id)
+
+
+class Queue:
+    """Queues jobs of one request.
+
+    Args:
+        owner: The name of the token that submits them.
+
+    Raises:
+        InvalidRequestError: If the target or a rule cannot be meant.
+    """
+
+    def __init__(self, request: SearchOptions, owner: str | None) -> None:
+        self._request = request
+        self._owner = owner
+        self._target = read_target(request.target)
+        self._rules = read_rules(request.rules)
+
+    def add(
+        self,
+        session: Session,
+        workload: NewWorkload,
+        *,
+        group_id: UUID | None = None,
+        weight: float = 1.0,
+    ) -> JobRow:
+        """Queue a job for a workload."""
+        request = self._request
         workloads.ensure(session, workload)
-        targets.ensure(session, target.name, target.label)
+        targets.ensure(session, self._target.name, self._target.label)
         row = jobs.submit(
             session,
             NewJob(
                 workload_key=workload.key,
                 workload_name=workload.name,
-                target=target.name,
+                target=self._target.name,
                 trials=request.trials,
                 seconds=request.seconds,
                 plateau=request.plateau,
                 seed=request.seed,
                 strategy=request.strategy,
-                rules=rules,
+                rules=self._rules,
                 priority=request.priority,
-                owner=owner,
+                owner=self._owner,
+                group_id=group_id,
+                weight=weight,
             ),
         )
         if not request.warm_start:
             warm_starts.keep(session, row.id)
-        if idempotency_key is not None:
-            idempotency.remember(session, idempotency_key, content, row.id)
-        return jobs.read(row), True
+        return row

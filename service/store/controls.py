@@ -148,6 +148,30 @@ def change(session: Session, job_id: UUID, changes: Mapping[str, Any]) -> JobRow
     return row
 
 
+def change_group(session: Session, group_id: UUID, trials: int) -> None:
+    """Change the trials that the jobs of a group share; jobs that wanted for some go on.
+
+    Raises:
+        NotFoundError: If there is no such group.
+        ConflictError: If all of its jobs have ended, and none can go on.
+    """
+    group = groups.get(session, group_id, lock=True)
+    rows = groups.members(session, group_id, lock=True)
+    for row in rows:
+        if row.trials == group.trials:  # it has no budget of its own
+            row.trials = trials
+    group.trials = trials
+    session.flush()
+    for row in rows:
+        if row.stop_reason is StopReason.BUDGET and why_over(session, row) is None:
+            _go_on(session, row)
+    if rows and all(row.state.is_final for row in rows):
+        raise ConflictError(
+            f"all jobs of group {group_id} have ended, and {trials} trials let none of them go on: "
+            f"{groups.trials_left(session, group_id)} are left"
+        )
+
+
 def why_over(session: Session, row: JobRow) -> str | None:
     """Say why a job has nothing left to do; None if it has."""
     if row.num_measured >= row.trials:

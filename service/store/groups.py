@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import Integer, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from loopwright.models import JobState
 from service.errors import NotFoundError
 from service.store.base import Base, UtcDateTime, utc_now
 from service.store.jobs import JobRow
@@ -47,6 +48,12 @@ def members(session: Session, group_id: UUID, *, lock: bool = False) -> list[Job
     """Return the jobs of a group in the order in which they were given."""
     query = select(JobRow).where(JobRow.group_id == group_id).order_by(JobRow.created_at, JobRow.id)
     return list(session.scalars(query.with_for_update() if lock else query))
+
+
+def has_waiting(session: Session, group_id: UUID) -> bool:
+    """Tell whether a job of a group waits for a coordinator."""
+    query = select(JobRow.id).where(JobRow.group_id == group_id, JobRow.state == JobState.QUEUED)
+    return session.scalar(query.limit(1)) is not None
 
 
 def trials_left(session: Session, group_id: UUID) -> int:

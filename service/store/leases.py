@@ -29,8 +29,8 @@ def claim(session: Session, owner: Owner, *, lease_secs: float = LEASE_SECS) -> 
     """Take the first job that nobody drives, with those of its group; none if there is none.
 
     Jobs that are to be stopped come first, which takes seconds, then those of a higher priority,
-    then the oldest. A group is driven by one coordinator: what joins it waits until the rest is
-    done, or is put back.
+    then the oldest. A group is driven by one coordinator: a job that joins it again waits until
+    that one puts the others back.
 
     A running job is free when its lease has run out, and at once when its owner was a process of
     this host that is gone. A job that was claimed again and again and never got as far as one

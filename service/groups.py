@@ -1,0 +1,106 @@
+"""Submit and read groups: jobs that share a budget of trials. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from loopwright.models import GroupCreate, GroupRead
+from service.errors import Flaw, InvalidRequestError
+from service.intake import read_workload
+from service.jobs import Key, Queue
+from service.store import groups, jobs
+from service.store.database import Database
+from service.store.jobs import JobRow
+from service.store.workloads import NewWorkload
+from tuner.rounds import ROUND_SIZE
+
+
+def submit_group(
+    database: Database,
+    request: GroupCreate,
+    idempotency_key: str | None = None,
+    *,
+    owner: str | None = None,
+) -> tuple[GroupRead, bool]:
+    """Queue jobs that share a budget; with a key that was used for the same request, return those.
+
+    Args:
+        owner: The name of the token that submits them.
+
+    Returns:
+        The group, and whether it is new.
+
+    Raises:
+        InvalidRequestError: If a workload, the target or a rule cannot be meant, a workload occurs
+            twice, the trials are not enough for a round each, or the key stood for another request.
+    """
+    key = Key.of(request, idempotency_key)
+    tasks = _read_tasks(request)
+    queue = Queue(request, owner)
+    with database.write() as session:
+        if (known := key.recall(session)) is not None:
+            assert known.group_id is not None, "the key stands for this very request"
+            return read(session, known.group_id), False
+        group = groups.create(session, request.trials)
+        rows = [
+            queue.add(session, workload, group_id=group.id, weight=task.weight)
+            for task, workload in zip(request.tasks, tasks, strict=True)
+        ]
+        key.remember(session, rows[0])
+        return read(session, group.id), True
+
+
+def read(session: Session, group_id: UUID) -> GroupRead:
+    """Return a group as the API shows it.
+
+    Raises:
+        NotFoundError: If there is no such group.
+    """
+    group = groups.get(session, group_id)
+    rows = groups.members(session, group_id)
+    return GroupRead(
+        id=group.id,
+        trials=group.trials,
+        num_measured=sum(row.num_measured for row in rows),
+        best_secs=_weighted(rows, [row.best_secs for row in rows]),
+        default_secs=_weighted(rows, [row.default_secs for row in rows]),
+        created_at=group.created_at,
+        jobs=tuple(jobs.read(row) for row in rows),
+    )
+
+
+def _weighted(rows: Sequence[JobRow], secs: Sequence[float | None]) -> float | None:
+    known = [row.weight * one for row, one in zip(rows, secs, strict=True) if one is not None]
+    return sum(known) if len(known) == len(rows) else None
+
+
+def _read_tasks(request: GroupCreate) -> list[NewWorkload]:
+    found: dict[str, NewWorkload] = {}
+    for place, task in enumerate(request.tasks):
+        try:
+            workload = read_workload(task.workload)
+        except InvalidRequestError as error:
+            raise _within(error, f"/tasks/{place}") from error
+        if workload.key in found:
+            detail = (
+                f"task {place} is the same workload as one before it: give it once, with the sum "
+                "of the weights"
+            )
+            raise InvalidRequestError(detail, Flaw(detail, f"/tasks/{place}/workload"))
+        found[workload.key] = workload
+    if request.trials < ROUND_SIZE * len(found):
+        detail = (
+            f"{request.trials} trials are too few for {len(found)} tasks: expected {ROUND_SIZE} or "
+            "more a task"
+        )
+        raise InvalidRequestError(detail, Flaw(detail, "/trials"))
+    return list(found.values())
+
+
+def _within(error: InvalidRequestError, pointer: str) -> InvalidRequestError:
+    """Return an error of a task as one of the whole request."""
+    flaws = (Flaw(f.detail, f"{pointer}{f.pointer or ''}", f.line, f.column) for f in error.flaws)
+    return InvalidRequestError(error.detail, *flaws)
