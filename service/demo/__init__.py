@@ -1,0 +1,1 @@
+"""A demo: recorded jobs, some of which run before one's eyes."""

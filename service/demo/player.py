@@ -1,0 +1,150 @@
+"""Play recorded jobs once more, as if they were measured now."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import select
+
+from compiler.runtime.measurement import Measurement
+from compiler.script.parser import parse
+from compiler.target import Target
+from service.drive import Driven, Drives
+from service.heartbeat import Heartbeat
+from service.owner import Owner
+from service.store import finals, jobs, trials
+from service.store.database import Database
+from service.store.finals import FinalRow
+from service.store.jobs import JobRow, NewJob
+from service.store.sql_store import SqlStore
+from service.store.workloads import WorkloadRow
+from tuner.budget import StopReason
+from tuner.finish.finish import Finalist, Finish
+from tuner.task import Task
+from tuner.trial import Trial
+from tuner.tune import TuneResult
+
+MAX_PAUSE_SECS = 2.0
+"""No gap of a recording lasts longer when it is played."""
+_LOOK_SECS = 0.1
+
+
+class Player:
+    """Plays recorded jobs again at the pace at which they ran; drives all others as ever.
+
+    What it adds to the store are the trials of the recording, number by number, and its finish. A
+    job that is played is stopped, cancelled and resumed like any other.
+    """
+
+    def __init__(self, database: Database, owner: Owner, driver: Drives) -> None:
+        self._database = database
+        self._store = SqlStore(database, owner)
+        self._driver = driver
+        self._sources: dict[UUID, UUID] = {}
+
+    def submit_all(self) -> None:
+        """Queue each job of the store once more."""
+        with self._database.write() as session:
+            for source in session.scalars(select(JobRow).order_by(JobRow.created_at)).all():
+                row = jobs.submit(session, _again(source))
+                self._sources[row.id] = source.id
+
+    def drive(
+        self, claimed: Sequence[JobRow], heartbeat: Heartbeat, is_stopping: Callable[[], bool]
+    ) -> Iterator[Driven]:
+        """Play a job, or have jobs driven."""
+        [first, *_] = claimed
+        if first.num_measured < self._num_recorded(first.id):
+            yield self._play(first, heartbeat, is_stopping)
+        else:
+            yield from self._driver.drive(claimed, heartbeat, is_stopping)
+
+    def _num_recorded(self, job_id: UUID) -> int:
+        """Return how many trials there are to play of a job, which is in no group then."""
+        if job_id not in self._sources:
+            return 0
+        with self._database.read() as session:
+            return jobs.get(session, self._sources[job_id]).num_measured
+
+    def _play(self, job: JobRow, heartbeat: Heartbeat, is_stopping: Callable[[], bool]) -> Driven:
+        with self._database.read() as session:
+            source = jobs.get(session, self._sources[job.id])
+            script = session.get_one(WorkloadRow, job.workload_key).script
+            at = {row.number: row.created_at for row in trials.of_job(session, source.id)}
+            finalists = finals.of_job(session, source.id)
+        task = Task(parse(script), Target(job.target))
+        recorded = self._store.trials(str(source.id))
+        played = {trial.number for trial in self._store.trials(str(job.id))}
+        last = source.started_at
+        reason = StopReason.BUDGET
+        for trial in sorted(recorded, key=lambda trial: (at[trial.number], trial.number)):
+            if trial.number in played:
+                continue
+            if not self._wait(job.id, last, at[trial.number], heartbeat, is_stopping):
+                return Driven(job.id)
+            if heartbeat.wishes[job.id].is_stopped:
+                reason = StopReason.STOPPED
+                break
+            last = at[trial.number]
+            self._store.add(str(job.id), task, [trial])
+        result = TuneResult(tuple(self._store.trials(str(job.id))), reason)
+        return Driven(job.id, result, _finish(result.trials, finalists))
+
+    def _wait(
+        self,
+        job_id: UUID,
+        since: datetime | None,
+        until: datetime,
+        heartbeat: Heartbeat,
+        is_stopping: Callable[[], bool],
+    ) -> bool:
+        """Wait as long as the recording did; tell whether the job is to go on."""
+        gap = 0.0 if since is None else (until - since).total_seconds()
+        end = time.monotonic() + min(gap, MAX_PAUSE_SECS)
+        while True:
+            wishes = heartbeat.wishes[job_id]
+            if heartbeat.is_lost or is_stopping() or wishes.is_cancelled:
+                return False
+            left = end - time.monotonic()
+            if left <= 0 or wishes.is_stopped:
+                return True
+            time.sleep(min(left, _LOOK_SECS))
+
+
+def _again(source: JobRow) -> NewJob:
+    return NewJob(
+        workload_key=source.workload_key,
+        workload_name=source.workload_name,
+        target=source.target,
+        trials=source.num_measured,
+        seed=source.seed,
+        strategy=source.strategy,
+        rules=source.rules,
+        owner=source.owner,
+    )
+
+
+def _finish(played: Sequence[Trial], finalists: Sequence[FinalRow]) -> Finish | None:
+    """Return the finish of the recording, unless some of its finalists were not played."""
+    by_number = {trial.number: trial for trial in played}
+    if not finalists or any(row.number not in by_number for row in finalists):
+        return None
+    return Finish(tuple(_finalist(row, by_number[row.number]) for row in finalists))
+
+
+def _finalist(row: FinalRow, trial: Trial) -> Finalist:
+    rounds = [
+        Measurement(run_secs=tuple(secs), worker=row.workers[0], toolchain=row.toolchain)
+        for secs in row.rounds
+    ]
+    if row.error is not None:
+        rounds.append(Measurement(error=row.error, message=row.message, toolchain=row.toolchain))
+    infinite = float("inf")
+    secs, low, high = (
+        infinite if value is None else value
+        for value in (row.run_secs, row.low_secs, row.high_secs)
+    )
+    return Finalist(trial, tuple(rounds), row.outcome, secs, (low, high))
