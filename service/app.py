@@ -8,6 +8,8 @@ from fastapi import APIRouter, FastAPI
 
 from service import openapi, problems
 from service.auth import READ, Tokens
+from service.best_answers import BestAnswers
+from service.event_feed import EventFeed
 from service.guard import BodyLimit, KnownHosts
 from service.metrics import Metrics, Timed
 from service.pages import Pages
@@ -60,6 +62,8 @@ def create_app(
         redoc_url=None,
     )
     app.state.parts = parts
+    app.state.best_answers = BestAnswers(parts.database)
+    app.state.feed = EventFeed(parts.database, parts.is_stopping)
     app.state.metrics = Metrics(parts.database)
     app.state.tokens = Tokens(parts.database, token)
     app.state.rate_limit = RateLimit(requests_per_sec)

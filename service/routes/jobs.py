@@ -6,32 +6,26 @@ from collections.abc import AsyncIterator
 from typing import Annotated
 from uuid import UUID
 
-import anyio
-from fastapi import APIRouter, Depends, Header, Query, Response, status
-from fastapi.concurrency import run_in_threadpool
+from fastapi import APIRouter, Depends, Header, Query, Request, Response, status
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from loopwright.models import (
-    Event,
-    EventKind,
     JobCreate,
     JobRead,
-    JobState,
     Page,
     TrialRead,
 )
 from service.auth import SUBMIT, CallerOf
+from service.event_feed import EventFeed
 from service.jobs import submit_job
-from service.parts import Parts, PartsOf
+from service.parts import PartsOf
 from service.problems import responses
 from service.reading.lists import list_jobs
 from service.reading.queries import JobsQuery, TrialsQuery
 from service.reading.trial_list import list_trials
-from service.store import events, jobs
+from service.store import jobs
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
-
-_POLL_SECS = 0.25
 
 
 @router.post(
@@ -88,37 +82,15 @@ def _existing(parts: PartsOf, job_id: UUID) -> UUID:
 
 @router.get("/{job_id}/events", response_class=EventSourceResponse, responses=responses(404, 422))
 async def get_events(
-    parts: PartsOf,
+    request: Request,
     job_id: Annotated[UUID, Depends(_existing)],
     last_event_id: Annotated[int, Header(ge=0, le=2**63 - 1)] = 0,
 ) -> AsyncIterator[ServerSentEvent]:
     """Stream a job's events until it ends, those after `Last-Event-ID` if that is given.
 
-    This endpoint alone is asynchronous: a stream lives for minutes and would hold a thread.
+    A stream lives for minutes and holds no thread; all streams of a process share one look for
+    what is new.
     """
-    while not parts.is_stopping():
-        found = await run_in_threadpool(_events_after, parts, job_id, last_event_id)
-        for event in found:
-            last_event_id = event.id
-            yield ServerSentEvent(data=event, event=event.kind, id=str(event.id))
-        # A client that saw the last event already and asks again is told by the end of the stream;
-        # a job that went on after an end has more than one end.
-        if not found or _is_end(found[-1]):
-            if await run_in_threadpool(_has_ended, parts, job_id, last_event_id):
-                return
-            await anyio.sleep(_POLL_SECS)
-
-
-def _events_after(parts: Parts, job_id: UUID, last_id: int) -> list[Event]:
-    with parts.database.read() as session:
-        return events.after(session, job_id, last_id)
-
-
-def _has_ended(parts: Parts, job_id: UUID, last_id: int) -> bool:
-    with parts.database.read() as session:
-        is_final = jobs.get(session, job_id).state.is_final
-        return is_final and not events.after(session, job_id, last_id, limit=1)
-
-
-def _is_end(event: Event) -> bool:
-    return event.kind == EventKind.STATE and JobState(str(event.payload["state"])).is_final
+    feed: EventFeed = request.app.state.feed
+    async for event in feed.stream(job_id, last_event_id):
+        yield ServerSentEvent(data=event, event=event.kind, id=str(event.id))

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
 
 from loopwright.models import BestRead, Page, ScheduleQuery
 from loopwright.readings import BestSummary
-from service.intake import read_target, read_workload
+from service.best_answers import Answer, BestAnswers
 from service.parts import PartsOf
 from service.problems import responses
 from service.reading.queries import SchedulesQuery
 from service.reading.schedule_list import list_schedules
-from service.routes.conditional import has_it, quoted
-from service.schedules import find_best, find_nearest, find_nearest_by_key
+from service.routes.conditional import NOT_MODIFIED, has_it, quoted
 
 router = APIRouter(prefix="/schedules", tags=["schedules"])
 
-IfNoneMatch = Annotated[str | None, Header()]
+IfNoneMatch = Annotated[str | None, Header(max_length=1000)]
+_RESPONSES = {**responses(404, 422), **NOT_MODIFIED}
 
 
 @router.get("", responses=responses(422))
@@ -28,54 +29,39 @@ def get_schedules(parts: PartsOf, query: Annotated[SchedulesQuery, Query()]) -> 
         return list_schedules(session, query)
 
 
-@router.post(
-    "/best", response_model=BestRead, responses={**responses(404, 422), 304: {"model": None}}
-)
+@router.post("/best", response_model=BestRead, responses={**_RESPONSES, **responses(413)})
 def post_best(
-    parts: PartsOf, query: ScheduleQuery, response: Response, if_none_match: IfNoneMatch = None
-) -> BestRead | Response:
+    request: Request, query: ScheduleQuery, if_none_match: IfNoneMatch = None
+) -> Response:
     """Find the best schedule of a workload given as text: a script is too long for a URL.
 
     With `nearest`, that of the nearest shape of the operator will do: it is adapted, and the answer
     says how far off the shape is, and what that is expected to cost.
     """
-    workload, target = read_workload(query.workload), read_target(query.target)
-    if query.nearest:
-        best = find_nearest(parts.database, workload, target)
-    else:
-        best = find_best(parts.database, workload.key, target.name)
-    return _answer(best, response, if_none_match)
+    answers: BestAnswers = request.app.state.best_answers
+    return _sent(answers.find_by_text(query), if_none_match)
 
 
-@router.get(
-    "/best", response_model=BestRead, responses={**responses(404, 422), 304: {"model": None}}
-)
-def get_best(
-    parts: PartsOf,
+@router.get("/best", response_model=BestRead, responses=_RESPONSES)
+async def get_best(
+    request: Request,
     workload_key: Annotated[str, Query(min_length=1, max_length=64)],
-    response: Response,
     target: Annotated[str, Query(min_length=1, max_length=1000)] = "cpu",
     *,
     nearest: bool = False,
     if_none_match: IfNoneMatch = None,
-) -> BestRead | Response:
+) -> Response:
     """Find the best schedule of a workload given by its key, or with `nearest` a like one."""
-    where = read_target(target)
-    if nearest:
-        best = find_nearest_by_key(parts.database, workload_key, where)
-    else:
-        best = find_best(parts.database, workload_key, where.name)
-    return _answer(best, response, if_none_match)
+    answers: BestAnswers = request.app.state.best_answers
+    # What is at hand is not worth a thread, and deployed programs ask for the same again and again.
+    answer = None if nearest else answers.at_hand(workload_key, target)
+    if answer is None:
+        answer = await run_in_threadpool(answers.find, workload_key, target, nearest=nearest)
+    return _sent(answer, if_none_match)
 
 
-def _answer(best: BestRead, response: Response, if_none_match: str | None) -> BestRead | Response:
-    # A trial never changes, so the trial that is best says all; of an adapted one, the shape it is
-    # for and what is expected of it, too.
-    tag = f"{best.job_id}.{best.trial_number}"
-    if best.nearest is not None:
-        tag += f".{best.workload_key}.{best.nearest.expected_loss}"
-    etag = quoted(tag)
+def _sent(answer: Answer, if_none_match: str | None) -> Response:
+    etag = quoted(answer.etag)
     if has_it(if_none_match, etag):
         return Response(status_code=304, headers={"ETag": etag})
-    response.headers["ETag"] = etag
-    return best
+    return Response(answer.body, media_type="application/json", headers={"ETag": etag})

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ForeignKey, ForeignKeyConstraint, Integer, String
+from sqlalchemy import ForeignKey, ForeignKeyConstraint, Integer, String, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from service.store.base import Base, UtcDateTime, utc_now
@@ -66,6 +66,24 @@ class BestSchedule(NamedTuple):
     trial: TrialRow
     job: JobRow
     row: BestScheduleRow
+
+
+class Stamp(NamedTuple):
+    """What changes whenever a best schedule does, or what is said of it."""
+
+    updated_at: datetime
+    default_secs: float | None
+
+
+def stamp(session: Session, workload_key: str, target: str) -> Stamp | None:
+    """Return the stamp of a task's best schedule, none if there is no schedule."""
+    query = (
+        select(BestScheduleRow.updated_at, JobRow.default_secs)
+        .join(JobRow, JobRow.id == BestScheduleRow.job_id)
+        .where(BestScheduleRow.workload_key == workload_key, BestScheduleRow.target == target)
+    )
+    row = session.execute(query).one_or_none()
+    return None if row is None else Stamp(*row)
 
 
 def find(session: Session, workload_key: str, target: str) -> BestSchedule | None:

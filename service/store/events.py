@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, String, select
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, String, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from loopwright.models import Event, EventKind
@@ -45,4 +45,19 @@ def after(session: Session, job_id: UUID, last_id: int, limit: int = 500) -> lis
         .order_by(EventRow.id)
         .limit(limit)
     )
-    return [Event(id=row.id, kind=row.kind, at=row.at, payload=row.payload) for row in rows]
+    return [_read(row) for row in rows]
+
+
+def newest_id(session: Session) -> int:
+    """Return the greatest id of any event, 0 if there is none."""
+    return session.scalar(select(func.max(EventRow.id))) or 0
+
+
+def of_all_after(session: Session, last_id: int, limit: int = 500) -> list[tuple[UUID, Event]]:
+    """Return the events of all jobs whose id is greater than `last_id`, in order."""
+    query = select(EventRow).where(EventRow.id > last_id).order_by(EventRow.id).limit(limit)
+    return [(row.job_id, _read(row)) for row in session.scalars(query)]
+
+
+def _read(row: EventRow) -> Event:
+    return Event(id=row.id, kind=row.kind, at=row.at, payload=row.payload)
