@@ -10,6 +10,7 @@ import structlog
 
 from service.store import workers
 from service.store.database import Database
+from workers.engine import ClusterAddress
 
 if TYPE_CHECKING:
     from service.coordinator import Coordinator
@@ -27,9 +28,18 @@ class Background:
     answered before that; so they are imported by the thread that starts them, in this one place.
     """
 
-    def __init__(self, database: Database, num_workers: int) -> None:
+    def __init__(
+        self,
+        database: Database,
+        num_workers: int,
+        *,
+        plays: bool = False,
+        cluster: ClusterAddress | None = None,
+    ) -> None:
         self._database = database
         self._num_workers = num_workers
+        self._plays = plays
+        self._cluster = cluster
         self._stopping = Event()
         self._coordinator: Coordinator | None = None
         self._workers: EmbeddedWorkers | None = None
@@ -67,7 +77,9 @@ class Background:
             with self._database.write() as session:
                 workers.forget_lost(session)
             wiring = import_module("service.wiring")
-            self._workers, coordinator = wiring.coordinate(self._database, self._num_workers)
+            self._workers, coordinator = wiring.coordinate(
+                self._database, self._num_workers, plays=self._plays, cluster=self._cluster
+            )
         except Exception:
             # Health says "degraded" from now on, and what is known can still be asked for.
             _log.exception("the coordinator cannot start: jobs stay queued")

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from compiler.target import Target
 from loopwright.models import JobState
 from service import training
-from service.drive import Driven, Driver, Measuring
+from service.drive import Driven, Driver, Drives, Measuring
 from service.errors import LeaseLostError
 from service.heartbeat import PATIENCE_SECS, Heartbeat
 from service.owner import Owner
@@ -64,7 +64,7 @@ class Coordinator:
         self._lease_secs = lease_secs
         self._patience_secs = patience_secs
         self._retrainer = retrainer
-        self._driver = Driver(database, measuring, self.owner)
+        self.driver: Drives = Driver(database, measuring, self.owner)
         self._stopping = Event()
         self._work = Event()
         self._thread = Thread(target=self._run, name="coordinator", daemon=True)
@@ -140,7 +140,7 @@ class Coordinator:
             lease_secs=self._lease_secs,
             patience_secs=self._patience_secs,
         ) as heartbeat:
-            for driven in self._driver.drive(jobs, heartbeat, self._stopping.is_set):
+            for driven in self.driver.drive(jobs, heartbeat, self._stopping.is_set):
                 heartbeat.leave(driven.job_id)
                 self._end(driven)
                 open_ids.remove(driven.job_id)

@@ -55,6 +55,16 @@ class Driven:
     finish: Finish | None = None
 
 
+class Drives(Protocol):
+    """Takes jobs from their last trials to their ends; see `Driver`."""
+
+    def drive(
+        self, jobs: Sequence[JobRow], heartbeat: Heartbeat, is_stopping: Callable[[], bool]
+    ) -> Iterator[Driven]:
+        """Yield what came of each job when it ends."""
+        ...
+
+
 @dataclass(frozen=True)
 class _Search:
     job: JobRow

@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
+
 from service.coordinator import Coordinator
+from service.demo.player import Player
 from service.embedded import EmbeddedWorkers
 from service.measurer import WorkerMeasurer
 from service.retrain import Retrainer
 from service.store.database import Database
 from workers.dask_engine import DaskEngine
+from workers.engine import ClusterAddress
 
 
-def coordinate(database: Database, num_workers: int) -> tuple[EmbeddedWorkers, Coordinator]:
-    """Return embedded workers and a coordinator over them; neither has started."""
-    workers = EmbeddedWorkers(database, lambda: DaskEngine.embedded(num_workers=num_workers))
+def coordinate(
+    database: Database,
+    num_workers: int,
+    *,
+    plays: bool = False,
+    cluster: ClusterAddress | None = None,
+) -> tuple[EmbeddedWorkers, Coordinator]:
+    """Return embedded workers and a coordinator over them; neither has started.
+
+    Args:
+        cluster: Use the workers of a cluster instead.
+        plays: Queue each job of the store once more, and play it instead of measuring it.
+    """
+    if cluster is None:
+        workers = EmbeddedWorkers(database, lambda: DaskEngine.embedded(num_workers=num_workers))
+    else:
+        connect = partial(DaskEngine.connected, cluster)
+        workers = EmbeddedWorkers(database, connect, rest_after_secs=math.inf)
     coordinator = Coordinator(
         database,
         WorkerMeasurer(workers),
         interrupt=workers.interrupt,
         retrainer=Retrainer(database),
     )
+    if plays:
+        player = Player(database, coordinator.owner, coordinator.driver)
+        player.submit_all()
+        coordinator.driver = player
     return workers, coordinator
