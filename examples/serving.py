@@ -29,16 +29,26 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving() -> Iterator[Server]:
-    """Run `loopwright serve` while the body runs; if that fails, show what the server said."""
+def serving(
+    database: Path | None = None, port: int | None = None, command: str = "serve"
+) -> Iterator[Server]:
+    """Run `loopwright serve` while the body runs; if that fails, show what the server said.
+
+    Args:
+        database: A SQLite file to serve; by default a new one.
+        port: The port to serve on; by default a free one.
+        command: What to run of `loopwright`; `api` drives no jobs.
+    """
     with tempfile.TemporaryDirectory(prefix="loopwright-") as directory:
         log = Path(directory, "serve.log")
-        port = free_port()
-        command = [sys.executable, "-m", "loopwright", "serve", "--port", str(port)]
-        database = f"sqlite:///{directory}/loopwright.db"
+        port = port or free_port()
+        program = [sys.executable, "-m", "loopwright", command, "--port", str(port)]
+        file = database or Path(directory, "loopwright.db")
         started = time.monotonic()
         with log.open("wb") as output:
-            process = subprocess.Popen([*command, "--db", database], stdout=output, stderr=output)
+            process = subprocess.Popen(
+                [*program, "--db", f"sqlite:///{file}"], stdout=output, stderr=output
+            )
         try:
             url = f"http://127.0.0.1:{port}"
             wait_for(url, process)

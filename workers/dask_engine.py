@@ -327,7 +327,7 @@ def _facts(worker: dict[str, Any]) -> WorkerFacts:
         host=host,
         label=label,
         pid=pid,
-        is_busy=worker["metrics"].get("executing", 0) > 0,
+        is_busy=told.get("task") is not None,
         last_seen=worker["last_seen"],
         facts=told,
     )

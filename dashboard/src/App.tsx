@@ -1,22 +1,17 @@
-import { lazy, Suspense, useState } from "react";
-import { Link, NavLink, Route, Routes } from "react-router";
+import { lazy, Suspense } from "react";
+import { Link, Route, Routes } from "react-router";
 
-import { chooseTheme, chosenTheme, type Theme } from "./components/theme";
+import { Empty } from "./components/Empty";
+import { Header } from "./components/Header";
 import { BestPage } from "./pages/BestPage";
 import { JobsPage } from "./pages/JobsPage";
-import { ModelsPage } from "./pages/ModelsPage";
 import { SubmitPage } from "./pages/SubmitPage";
-import { WorkersPage } from "./pages/WorkersPage";
 
+const ComparePage = lazy(() => import("./pages/ComparePage"));
 const JobPage = lazy(() => import("./pages/JobPage"));
+const ModelsPage = lazy(() => import("./pages/ModelsPage"));
 const TrialPage = lazy(() => import("./pages/TrialPage"));
-
-const PLACES = [
-  ["/", "Jobs"],
-  ["/best", "Best schedules"],
-  ["/models", "Cost model"],
-  ["/workers", "Workers"],
-] as const;
+const WorkersPage = lazy(() => import("./pages/WorkersPage"));
 
 export function App() {
   return (
@@ -24,28 +19,14 @@ export function App() {
       <a className="skip" href="#content">
         Skip to content
       </a>
-      <header className="bar">
-        <Link className="brand" to="/">
-          <img src="/icon.svg" alt="" width="22" height="22" /> Loopwright
-        </Link>
-        <nav aria-label="Pages">
-          {PLACES.map(([path, name]) => (
-            <NavLink key={path} to={path} end={path === "/"}>
-              {name}
-            </NavLink>
-          ))}
-        </nav>
-        <span className="push row">
-          <ThemeChoice />
-          <Link to="/submit">New job</Link>
-        </span>
-      </header>
+      <Header />
       <main id="content">
         <Suspense fallback={<p className="quiet">Loading…</p>}>
           <Routes>
             <Route path="/" element={<JobsPage />} />
             <Route path="/jobs/:id" element={<JobPage />} />
             <Route path="/jobs/:id/trials/:number" element={<TrialPage />} />
+            <Route path="/compare" element={<ComparePage />} />
             <Route path="/best" element={<BestPage />} />
             <Route path="/models" element={<ModelsPage />} />
             <Route path="/workers" element={<WorkersPage />} />
@@ -58,31 +39,16 @@ export function App() {
   );
 }
 
-function ThemeChoice() {
-  const [theme, setTheme] = useState(chosenTheme());
-  return (
-    <select
-      aria-label="Theme"
-      value={theme}
-      onChange={(event) => {
-        chooseTheme(event.target.value as Theme);
-        setTheme(event.target.value as Theme);
-      }}
-    >
-      <option value="system">System</option>
-      <option value="light">Light</option>
-      <option value="dark">Dark</option>
-    </select>
-  );
-}
-
 function Nowhere() {
   return (
     <>
       <h1>There is no such page</h1>
-      <p>
-        <Link to="/">See the jobs</Link>, or <Link to="/submit">start one</Link>.
-      </p>
+      <Empty title="Nothing is at this address">
+        <p>It may have been mistyped, or be of another version.</p>
+        <Link className="button main" to="/">
+          See the jobs
+        </Link>
+      </Empty>
     </>
   );
 }

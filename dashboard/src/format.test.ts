@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { ago, digits, duration, rate, secs, speedup } from "./format";
+import { ago, digits, duration, interval, large, percent, rate, secs, speedup } from "./format";
 
 test.each([
   [1.5, "1.50 s"],
@@ -33,4 +33,23 @@ test("a rate is operations over time", () => {
 test("ages are in one unit", () => {
   expect(ago("2026-01-01T00:00:00Z", Date.parse("2026-01-01T00:02:30Z"))).toBe("2 min ago");
   expect(duration(3 * 3600 + 120)).toBe("3 h 2 min");
+});
+
+test("a share is a percentage, and nothing is a dash", () => {
+  expect(percent(0.1234)).toBe("12.3 %");
+  expect(percent(1, 0)).toBe("100 %");
+  expect(percent(null)).toBe("–");
+});
+
+test("large numbers have a prefix, and huge ones an exponent", () => {
+  expect(large(0, "B")).toBe("0 B");
+  expect(large(999, "B")).toBe("999 B");
+  expect(large(268435456, "FLOP")).toBe("268 MFLOP");
+  expect(large(1.5e12, "")).toBe("1.50 T");
+  expect(large(3.2e21, "")).toBe("3.2e21");
+});
+
+test("an interval is between two times", () => {
+  expect(interval([1e-3, 2e-3])).toBe("1.00 ms to 2.00 ms");
+  expect(interval(null)).toBe("");
 });

@@ -10,6 +10,7 @@ const UNITS: readonly (readonly [number, string])[] = [
 /** Three significant digits of a time in seconds, in a unit that suits it. */
 export function secs(value: number | null | undefined): string {
   if (value == null || !Number.isFinite(value)) return "–";
+  if (value === 0) return "0 s";
   const [scale, unit] = UNITS.find(([least]) => value >= least) ?? [1e-9, "ns"];
   return `${digits(value / scale)} ${unit}`;
 }
@@ -47,4 +48,25 @@ export function duration(seconds: number): string {
 export function rate(flops: number | null | undefined, time: number | null | undefined): string {
   if (!flops || !time) return "–";
   return `${digits(flops / time / 1e9)} GFLOP/s`;
+}
+
+/** A share as a percentage. */
+export function percent(share: number | null | undefined, places = 1): string {
+  return share == null || !Number.isFinite(share) ? "–" : `${(100 * share).toFixed(places)} %`;
+}
+
+/** Between what two times something is; nothing if that was not measured. */
+export function interval(bounds: readonly number[] | null | undefined): string {
+  return bounds ? `${secs(bounds[0])} to ${secs(bounds[1])}` : "";
+}
+
+const PREFIXES = ["", "k", "M", "G", "T", "P"] as const;
+
+/** Three significant digits of a large number, with a prefix, such as `268 MFLOP`. */
+export function large(value: number, unit: string): string {
+  if (value >= 1e18) return `${value.toExponential(1).replace("e+", "e")} ${unit}`.trim();
+  const power = value < 1 ? 0 : Math.min(5, Math.floor(Math.log10(value) / 3));
+  const scaled = value / 1000 ** power;
+  const text = power === 0 ? String(Math.round(value)) : digits(scaled);
+  return `${text} ${PREFIXES[power]}${unit}`.trim();
 }

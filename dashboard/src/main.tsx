@@ -7,6 +7,7 @@ import { ApiError } from "./api/client";
 import { App } from "./App";
 import { applyTheme } from "./components/theme";
 import "./theme.css";
+import "./parts.css";
 
 // What the service refuses will be refused again; what it did not answer is asked again.
 const queries = new QueryClient({

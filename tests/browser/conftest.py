@@ -12,9 +12,11 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, 
 
 import loopwright as lw
 from examples.serving import Server, serving
+from tests.browser import past
 
 # A machine may be busy with other tests: a page that is slow is right all the same.
 expect.set_options(timeout=30_000)
+TARGET = "cpu -num-cores=1"
 CHROMIUM = shutil.which("chromium")
 BUILT = Path(__file__).parents[2] / "service" / "dashboard" / "index.html"
 
@@ -33,11 +35,18 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    """A real server on which one small job has ended."""
-    with serving() as running:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A real server with a past, on which small jobs have ended that differ by their seed."""
+    file = tmp_path_factory.mktemp("service") / "loopwright.db"
+    past.write(file)
+    with serving(file) as running:
         with lw.Client(running.url) as client:
-            client.tune("matmul:32,32,32:float32", target="cpu -num-cores=1", trials=20).wait()
+            jobs = [
+                client.tune("matmul:32,32,32:float32", target=TARGET, trials=20, seed=seed)
+                for seed in range(2)
+            ]
+            for job in jobs:
+                job.wait()
         yield running
 
 

@@ -59,14 +59,28 @@ async function problemOf(response: Response): Promise<Problem> {
   }
 }
 
+export type Query = Record<
+  string,
+  string | number | boolean | null | undefined | readonly string[]
+>;
+
+/** The address of a query; what is not given is left out, and a list is repeated. */
+export function address(path: string, query: Query = {}): string {
+  const pairs = Object.entries(query).flatMap(([key, value]) =>
+    (Array.isArray(value) ? (value as readonly string[]) : [value])
+      .filter((one) => one != null && one !== "")
+      .map((one) => [key, String(one)]),
+  );
+  const text = new URLSearchParams(pairs).toString();
+  return text ? `${path}?${text}` : path;
+}
+
 export async function get<Body>(
   path: string,
-  query: Record<string, string | number | null | undefined> = {},
+  query: Query = {},
   signal?: AbortSignal,
 ): Promise<Body> {
-  const given = Object.entries(query).filter(([, value]) => value != null && value !== "");
-  const text = new URLSearchParams(given.map(([key, value]) => [key, String(value)])).toString();
-  const response = await send(text ? `${path}?${text}` : path, signal ? { signal } : {});
+  const response = await send(address(path, query), signal ? { signal } : {});
   return (await response.json()) as Body;
 }
 
@@ -75,8 +89,21 @@ export async function post<Body>(
   body?: unknown,
   more: Record<string, string> = {},
 ): Promise<Body> {
+  return sendBody("POST", path, body, more);
+}
+
+export async function patch<Body>(path: string, body: unknown): Promise<Body> {
+  return sendBody("PATCH", path, body);
+}
+
+async function sendBody<Body>(
+  method: string,
+  path: string,
+  body: unknown,
+  more: Record<string, string> = {},
+): Promise<Body> {
   const response = await send(path, {
-    method: "POST",
+    method,
     headers: { "Content-Type": "application/json", ...more },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });

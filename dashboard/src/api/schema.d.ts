@@ -4,6 +4,50 @@
  */
 
 export interface paths {
+    "/api/v1/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Tokens
+         * @description List the tokens, newest first, also those that were revoked.
+         */
+        get: operations["get_tokens_api_v1_tokens_get"];
+        put?: never;
+        /**
+         * Post Token
+         * @description Make a token, and show it this once; from the first on, every request needs one.
+         */
+        post: operations["post_token_api_v1_tokens_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tokens/{token_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete Token
+         * @description Revoke a token; one that is revoked already stays so.
+         */
+        delete: operations["delete_token_api_v1_tokens__token_id__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs": {
         parameters: {
             query?: never;
@@ -13,7 +57,7 @@ export interface paths {
         };
         /**
          * Get Jobs
-         * @description List jobs, newest first.
+         * @description List jobs, the newest first unless another order is asked for.
          */
         get: operations["get_jobs_api_v1_jobs_get"];
         put?: never;
@@ -45,27 +89,14 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/jobs/{job_id}/cancel": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
         /**
-         * Cancel Job
-         * @description Stop a job and keep what it measured; one that has ended stays as it is.
+         * Change Job
+         * @description Change the budgets or the priority of a job.
+         *
+         *     A running job heeds them from its next round on, and ends if they are spent already. A job that
+         *     has ended goes on; if its new budgets leave nothing to do, that is refused (409).
          */
-        post: operations["cancel_job_api_v1_jobs__job_id__cancel_post"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
+        patch: operations["change_job_api_v1_jobs__job_id__patch"];
         trace?: never;
     };
     "/api/v1/jobs/{job_id}/trials": {
@@ -77,7 +108,7 @@ export interface paths {
         };
         /**
          * Get Trials
-         * @description List a job's trials, by number.
+         * @description List a job's trials, by number unless another order is asked for.
          */
         get: operations["get_trials_api_v1_jobs__job_id__trials_get"];
         put?: never;
@@ -99,7 +130,8 @@ export interface paths {
          * Get Events
          * @description Stream a job's events until it ends, those after `Last-Event-ID` if that is given.
          *
-         *     This endpoint alone is asynchronous: a stream lives for minutes and would hold a thread.
+         *     A stream lives for minutes and holds no thread; all streams of a process share one look for
+         *     what is new.
          */
         get: operations["get_events_api_v1_jobs__job_id__events_get"];
         put?: never;
@@ -108,6 +140,122 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel Job
+         * @description End a job and keep what it measured; one that has ended stays as it is.
+         */
+        post: operations["cancel_job_api_v1_jobs__job_id__cancel_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job_id}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop Job
+         * @description End a job's search now, compare the best of what it measured, and keep that.
+         *
+         *     It ends as succeeded, with the reason `stopped`; without any trial it is cancelled. One that has
+         *     succeeded stays as it is, and one that ended without a result is refused (409).
+         */
+        post: operations["stop_job_api_v1_jobs__job_id__stop_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job_id}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume Job
+         * @description Have a job that was cancelled or stopped, or failed, go on where it was.
+         *
+         *     Nothing is measured twice. A job that waits or runs stays as it is; one that came to its end,
+         *     has nothing left to do, or is about to end is refused (409).
+         */
+        post: operations["resume_job_api_v1_jobs__job_id__resume_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/groups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Group
+         * @description Queue a job for each task; sent twice with the same `Idempotency-Key`, they are queued once.
+         *
+         *     They share the trials: each round goes to the job that is expected to gain most of the weighted
+         *     time.
+         */
+        post: operations["post_group_api_v1_groups_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/groups/{group_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Group
+         * @description Read a group and its jobs.
+         */
+        get: operations["get_group_api_v1_groups__group_id__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change Group
+         * @description Change the trials that the jobs of a group share.
+         *
+         *     Jobs that ended because the trials were spent go on. If all jobs have ended and none can go on,
+         *     that is refused (409).
+         */
+        patch: operations["change_group_api_v1_groups__group_id__patch"];
         trace?: never;
     };
     "/api/v1/jobs/{job_id}/trials/{number}": {
@@ -142,6 +290,26 @@ export interface paths {
          * @description Show what a trial's schedule made of its program, compiled again by the compiler of today.
          */
         get: operations["get_code_api_v1_jobs__job_id__trials__number__code_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Schedules
+         * @description List the best schedules, the newest first unless another order is asked for.
+         */
+        get: operations["get_schedules_api_v1_schedules_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -206,7 +374,7 @@ export interface paths {
         };
         /**
          * Get Cost Models
-         * @description List the newest cost models, with their quality on candidates they had not seen.
+         * @description List the cost models, with their quality on what they had not seen, the newest first.
          */
         get: operations["get_cost_models_api_v1_cost_models_get"];
         put?: never;
@@ -231,6 +399,210 @@ export interface paths {
         get: operations["get_workers_api_v1_workers_get"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job_id}/curve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Curve
+         * @description Read a job's best time so far: its improvements.
+         */
+        get: operations["get_curve_api_v1_jobs__job_id__curve_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job_id}/columns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Columns
+         * @description Read a job's trials as columns, thinned if there are more than `points`.
+         */
+        get: operations["get_columns_api_v1_jobs__job_id__columns_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job_id}/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Summary
+         * @description Read a job in figures: failures by kind, sketches, time, the cost model's worth.
+         */
+        get: operations["get_summary_api_v1_jobs__job_id__summary_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job_id}/decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Decisions
+         * @description Read what the trials of a sketch decided, and how much each decision matters.
+         */
+        get: operations["get_decisions_api_v1_jobs__job_id__decisions_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workloads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Workloads
+         * @description List the workloads, the newest first unless another order is asked for.
+         */
+        get: operations["get_workloads_api_v1_workloads_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workloads/{key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Workload
+         * @description Read a workload with its program.
+         */
+        get: operations["get_workload_api_v1_workloads__key__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workloads/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Check
+         * @description Say what a workload is read as, and how large its design space is; nothing is stored.
+         *
+         *     It may be asked while somebody types: nothing of the workload is run or compiled.
+         */
+        post: operations["post_check_api_v1_workloads_check_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/targets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Targets
+         * @description List the targets, by name unless another order is asked for.
+         */
+        get: operations["get_targets_api_v1_targets_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Export
+         * @description Write jobs with all that was measured: all jobs, these, or those of a workload or target.
+         */
+        get: operations["get_export_api_v1_export_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Post Import
+         * @description Add the records of a file: all of them, or none if a line of it is wrong.
+         *
+         *     What is there already stays as it is, so that a file may be sent twice.
+         */
+        post: operations["post_import_api_v1_import_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -360,6 +732,128 @@ export interface components {
             nearest?: components["schemas"]["NearestRead"] | null;
         };
         /**
+         * BestSummary
+         * @description The best schedule of a task, as lists show it; `GET /schedules/best` has the schedule.
+         */
+        BestSummary: {
+            /** Workload Key */
+            workload_key: string;
+            /** Workload Name */
+            workload_name: string;
+            /** Shape */
+            shape?: string | null;
+            /** Dtype */
+            dtype?: string | null;
+            /** Target */
+            target: string;
+            /** Run Secs */
+            run_secs: number;
+            /** Interval */
+            interval?: [
+                number,
+                number
+            ] | null;
+            /** Default Secs */
+            default_secs: number | null;
+            /** Flops */
+            flops: number;
+            /** Peak Flops */
+            peak_flops?: number | null;
+            /**
+             * Job Id
+             * Format: uuid
+             */
+            job_id: string;
+            /** Trial Number */
+            trial_number: number;
+            /** Toolchain */
+            toolchain: string;
+            /** Worker */
+            worker: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+        };
+        /**
+         * Canary
+         * @description A known kernel timed on a worker about once a minute: columns, the oldest first.
+         *
+         *     What changes from sample to sample is the host: its clock, its heat, its neighbours.
+         */
+        Canary: {
+            /**
+             * At
+             * @default []
+             */
+            at?: string[];
+            /**
+             * Secs
+             * @default []
+             */
+            secs?: number[];
+            /**
+             * Noise
+             * @default []
+             */
+            noise?: number[];
+            /**
+             * Utilisation
+             * @default []
+             */
+            utilisation?: number[];
+        };
+        /**
+         * CheckRequest
+         * @description A workload and a target to look at; nothing is stored.
+         */
+        CheckRequest: {
+            workload: components["schemas"]["Workload"];
+            /**
+             * Target
+             * @default cpu
+             */
+            target?: string;
+            /**
+             * Space
+             * @default true
+             */
+            space?: boolean;
+        };
+        /**
+         * Columns
+         * @description The trials of a job as columns, by number.
+         *
+         *     `sketch` and `outcome` are places in `sketches` and `outcomes`; an outcome is `ok` or the kind
+         *     of an error. Of more trials than were asked for, those are kept that improved on all before, the
+         *     first of each outcome, the first and the last, and an even choice of the rest.
+         */
+        Columns: {
+            /** Number */
+            number: number[];
+            /** Secs */
+            secs: number[];
+            /** Best Secs */
+            best_secs: (number | null)[];
+            /** Predicted */
+            predicted: (number | null)[];
+            /** Round */
+            round: number[];
+            /** Sketch */
+            sketch: number[];
+            /** Outcome */
+            outcome: number[];
+            /** Sketches */
+            sketches: string[];
+            /** Outcomes */
+            outcomes: string[];
+            /** Num Trials */
+            num_trials: number;
+            /** Is Thinned */
+            is_thinned: boolean;
+        };
+        /**
          * CostModelRead
          * @description A version of the cost model of a kind of target, and how well it predicts.
          *
@@ -394,31 +888,105 @@ export interface components {
             created_at: string;
         };
         /**
-         * Health
-         * @description Whether the service can do its work, part by part.
+         * Curve
+         * @description The best time so far: a point wherever it improved, and one for the last trial.
+         *
+         *     `best_secs[i]` is the shortest time of the trials up to `number[i]`, and `secs[i]` when the last
+         *     of those was measured, in seconds since the job began.
+         * @example {
+         *       "best_secs": [
+         *         0.004,
+         *         0.0009,
+         *         0.0009
+         *       ],
+         *       "number": [
+         *         0,
+         *         3,
+         *         40
+         *       ],
+         *       "secs": [
+         *         0.8,
+         *         1.1,
+         *         3
+         *       ]
+         *     }
          */
-        Health: {
-            /** Status */
-            status: string;
-            /** Version */
-            version: string;
-            /** Checks */
-            checks: {
-                [key: string]: string;
-            };
-            /** Num Workers */
-            num_workers: number;
-            /** Num Queued */
-            num_queued: number;
-            /** Num Running */
-            num_running: number;
+        Curve: {
+            /** Number */
+            number: number[];
+            /** Secs */
+            secs: number[];
+            /** Best Secs */
+            best_secs: number[];
         };
         /**
-         * JobCreate
-         * @description A request to tune one workload for one target.
+         * Decision
+         * @description One decision of a sketch, and how much it matters.
+         *
+         *     `importance` is the share of the variance of the logarithm of the time that the decision
+         *     explains by itself: epsilon squared of a one-way analysis of variance over its values, at least
+         *     0. It knows no interactions: two decisions that matter only together may both have 0.
          */
-        JobCreate: {
-            workload: components["schemas"]["Workload"];
+        Decision: {
+            /** Name */
+            name: string;
+            /** Values */
+            values: number[];
+            /** Importance */
+            importance: number | null;
+        };
+        /**
+         * Decisions
+         * @description Trials of one sketch by what they decided, for parallel coordinates.
+         *
+         *     `rows[i][j]` is what trial `number[i]` decided on `decisions[j]`. Of more than 2,000 trials, the
+         *     500 fastest and an even choice of the rest are there; importance is of an even choice alone.
+         */
+        Decisions: {
+            /** Sketch */
+            sketch: string | null;
+            /** Sketches */
+            sketches: string[];
+            /** Decisions */
+            decisions: components["schemas"]["Decision"][];
+            /** Rows */
+            rows: number[][];
+            /** Number */
+            number: number[];
+            /** Best Secs */
+            best_secs: (number | null)[];
+            /** Num Trials */
+            num_trials: number;
+            /** Is Sampled */
+            is_sampled: boolean;
+        };
+        /**
+         * FailureCount
+         * @description How often trials failed in one way, and what the first of them said.
+         */
+        FailureCount: {
+            /** Kind */
+            kind: string;
+            /** Count */
+            count: number;
+            /** First Number */
+            first_number: number;
+            /** First Message */
+            first_message: string;
+        };
+        /**
+         * GroupChange
+         * @description A new budget of trials for the jobs of a group, all together.
+         */
+        GroupChange: {
+            /** Trials */
+            trials: number;
+        };
+        /**
+         * GroupCreate
+         * @description A request to tune several workloads for one target, with one budget of trials for all.
+         */
+        GroupCreate: {
             /**
              * Target
              * @default cpu
@@ -444,6 +1012,148 @@ export interface components {
              * @default true
              */
             warm_start?: boolean;
+            /**
+             * Priority
+             * @default 0
+             */
+            priority?: number;
+            /** Tasks */
+            tasks: components["schemas"]["GroupTask"][];
+        };
+        /**
+         * GroupRead
+         * @description Jobs that share a budget of trials.
+         *
+         *     The seconds are sums over the jobs, of weights times best times and default times; null as long
+         *     as one of them has none.
+         */
+        GroupRead: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Trials */
+            trials: number;
+            /** Num Measured */
+            num_measured: number;
+            /** Best Secs */
+            best_secs: number | null;
+            /** Default Secs */
+            default_secs: number | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Jobs */
+            jobs: components["schemas"]["JobRead"][];
+        };
+        /**
+         * GroupTask
+         * @description A workload among several, and how much its time matters: how often a model runs it.
+         */
+        GroupTask: {
+            workload: components["schemas"]["Workload"];
+            /**
+             * Weight
+             * @default 1
+             */
+            weight?: number;
+        };
+        /**
+         * Health
+         * @description Whether the service can do its work, part by part.
+         */
+        Health: {
+            /** Status */
+            status: string;
+            /** Version */
+            version: string;
+            /** Checks */
+            checks: {
+                [key: string]: string;
+            };
+            /** Num Workers */
+            num_workers: number;
+            /** Num Queued */
+            num_queued: number;
+            /** Num Running */
+            num_running: number;
+        };
+        /**
+         * ImportRead
+         * @description What an import added to a store; what was there already does not count.
+         */
+        ImportRead: {
+            /** Workloads */
+            workloads: number;
+            /** Jobs */
+            jobs: number;
+            /** Trials */
+            trials: number;
+            /** Finals */
+            finals: number;
+            /** Updated Jobs */
+            updated_jobs: number;
+            /** Skipped Jobs */
+            skipped_jobs: number;
+            /** Best Schedules */
+            best_schedules: number;
+        };
+        /**
+         * JobChange
+         * @description New budgets and a new priority for a job; what is not named stays as it is.
+         *
+         *     On a running job they count from its next round on. A job that has ended goes on if its new
+         *     budgets leave it something to do.
+         */
+        JobChange: {
+            /** Trials */
+            trials?: number;
+            /** Seconds */
+            seconds?: number | null;
+            /** Plateau */
+            plateau?: number | null;
+            /** Priority */
+            priority?: number;
+        };
+        /**
+         * JobCreate
+         * @description A request to tune one workload for one target.
+         */
+        JobCreate: {
+            /**
+             * Target
+             * @default cpu
+             */
+            target?: string;
+            /** Trials */
+            trials: number;
+            /** Seconds */
+            seconds?: number | null;
+            /** Plateau */
+            plateau?: number | null;
+            /**
+             * Seed
+             * @default 0
+             */
+            seed?: number;
+            /** @default evolutionary */
+            strategy?: components["schemas"]["Strategy"];
+            /** Rules */
+            rules?: string[] | null;
+            /**
+             * Warm Start
+             * @default true
+             */
+            warm_start?: boolean;
+            /**
+             * Priority
+             * @default 0
+             */
+            priority?: number;
+            workload: components["schemas"]["Workload"];
         };
         /**
          * JobRead
@@ -496,10 +1206,39 @@ export interface components {
             started_at: string | null;
             /** Finished At */
             finished_at: string | null;
+            /** Owner */
+            owner?: string | null;
+            /** Shape */
+            shape?: string | null;
+            /** Dtype */
+            dtype?: string | null;
+            /** Flops */
+            flops?: number | null;
+            /** Peak Flops */
+            peak_flops?: number | null;
+            /** Trials Per Sec */
+            trials_per_sec?: number | null;
+            /**
+             * Sparkline
+             * @default []
+             */
+            sparkline?: number[];
             /** Stop Reason */
             stop_reason?: string | null;
             /** Error */
             error: string | null;
+            /**
+             * Priority
+             * @default 0
+             */
+            priority?: number;
+            /** Group Id */
+            group_id?: string | null;
+            /**
+             * Weight
+             * @default 1
+             */
+            weight?: number;
         };
         /**
          * JobState
@@ -508,6 +1247,29 @@ export interface components {
          */
         JobState: "queued" | "running" | "succeeded" | "failed" | "cancelled";
         JsonValue: unknown;
+        /**
+         * ModelValue
+         * @description What the cost model was worth in this job, by the trials that it had scored beforehand.
+         *
+         *     Scores are comparable within one round only, so both figures are means over rounds, weighted by
+         *     their trials; failures count as slowest.
+         */
+        ModelValue: {
+            /**
+             * Rank Correlation
+             * @description Spearman's, between score and speed: 1 is a perfect order, 0 is chance
+             */
+            rank_correlation: number | null;
+            /**
+             * Top Quarter
+             * @description Of the fastest quarter of a round, the share that is in the quarter of the best scores; chance is 0.25
+             */
+            top_quarter: number | null;
+            /** Num Trials */
+            num_trials: number;
+            /** Num Rounds */
+            num_rounds: number;
+        };
         /**
          * NearestRead
          * @description The tuned shape that a schedule was adapted from, and what that is expected to cost.
@@ -532,6 +1294,13 @@ export interface components {
             /** Basis */
             basis: string;
         };
+        /** Page[BestSummary] */
+        Page_BestSummary_: {
+            /** Items */
+            items: components["schemas"]["BestSummary"][];
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
         /** Page[CostModelRead] */
         Page_CostModelRead_: {
             /** Items */
@@ -543,6 +1312,20 @@ export interface components {
         Page_JobRead_: {
             /** Items */
             items: components["schemas"]["JobRead"][];
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
+        /** Page[TargetRead] */
+        Page_TargetRead_: {
+            /** Items */
+            items: components["schemas"]["TargetRead"][];
+            /** Next Cursor */
+            next_cursor?: string | null;
+        };
+        /** Page[TokenRead] */
+        Page_TokenRead_: {
+            /** Items */
+            items: components["schemas"]["TokenRead"][];
             /** Next Cursor */
             next_cursor?: string | null;
         };
@@ -560,46 +1343,28 @@ export interface components {
             /** Next Cursor */
             next_cursor?: string | null;
         };
-        /**
-         * Problem
-         * @description An error as RFC 9457 has it; `detail` is for people, and shows a script's place.
-         */
-        Problem: {
-            /**
-             * Type
-             * @default about:blank
-             */
-            type?: string;
-            /** Title */
-            title: string;
-            /** Status */
-            status: number;
-            /**
-             * Detail
-             * @default
-             */
-            detail?: string;
-            /** Instance */
-            instance?: string | null;
-            /**
-             * Errors
-             * @default []
-             */
-            errors?: components["schemas"]["ProblemError"][];
+        /** Page[WorkloadRead] */
+        Page_WorkloadRead_: {
+            /** Items */
+            items: components["schemas"]["WorkloadRead"][];
+            /** Next Cursor */
+            next_cursor?: string | null;
         };
         /**
-         * ProblemError
-         * @description One thing that is wrong with a request, and where.
+         * ParameterRead
+         * @description A buffer that a kernel is called with; `role` is input, output or both.
          */
-        ProblemError: {
-            /** Detail */
-            detail: string;
-            /** Pointer */
-            pointer?: string | null;
-            /** Line */
-            line?: number | null;
-            /** Column */
-            column?: number | null;
+        ParameterRead: {
+            /** Name */
+            name: string;
+            /** Shape */
+            shape: number[];
+            /** Dtype */
+            dtype: string;
+            /** Role */
+            role: string;
+            /** Bytes */
+            bytes: number;
         };
         /**
          * ScheduleQuery
@@ -619,11 +1384,162 @@ export interface components {
             nearest?: boolean;
         };
         /**
+         * Scope
+         * @description What a token may do; each includes those before it.
+         * @enum {string}
+         */
+        Scope: "read" | "submit" | "admin";
+        /**
+         * SketchCount
+         * @description What came of one sketch; `best_secs` is null if none of its trials was right.
+         */
+        SketchCount: {
+            /** Name */
+            name: string;
+            /** Count */
+            count: number;
+            /** Num Right */
+            num_right: number;
+            /** Best Secs */
+            best_secs: number | null;
+        };
+        /**
+         * SpaceRead
+         * @description What a search chooses from; `num_schedules` is an estimate unless `is_exact`.
+         */
+        SpaceRead: {
+            /** Sketches */
+            sketches: string[];
+            /** Num Schedules */
+            num_schedules: number;
+            /** Is Exact */
+            is_exact: boolean;
+        };
+        /**
          * Strategy
          * @description Which search strategy proposes the candidates.
          * @enum {string}
          */
         Strategy: "evolutionary" | "annealing" | "local" | "exhaustive" | "random";
+        /**
+         * Summary
+         * @description A job in figures: failures by kind, sketches, time, and the cost model's worth.
+         */
+        Summary: {
+            /** Num Trials */
+            num_trials: number;
+            /** Failures */
+            failures: components["schemas"]["FailureCount"][];
+            /** Sketches */
+            sketches: components["schemas"]["SketchCount"][];
+            time: components["schemas"]["TimeSpent"];
+            model: components["schemas"]["ModelValue"];
+        };
+        /**
+         * TargetRead
+         * @description A target that jobs were submitted for.
+         */
+        TargetRead: {
+            /** Name */
+            name: string;
+            /** Label */
+            label: string;
+            /** Peak Flops */
+            peak_flops?: number | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+        };
+        /**
+         * TimeSpent
+         * @description Where the time went, in seconds.
+         *
+         *     `build`, `check` and `time` are summed over workers, which work at once. `propose` is how long
+         *     the job was driven while none of its trials was measured and the finish did not run: what
+         *     measuring waited for; null while that is not known. `finish` measured the best again. `wait` is
+         *     how long the job was queued before it began.
+         */
+        TimeSpent: {
+            /** Propose */
+            propose: number | null;
+            /** Build */
+            build: number;
+            /** Check */
+            check: number;
+            /** Time */
+            time: number;
+            /** Finish */
+            finish: number | null;
+            /** Wait */
+            wait: number;
+        };
+        /**
+         * TokenCreate
+         * @description A request for a token; its name is shown as the owner of the jobs that it submits.
+         */
+        TokenCreate: {
+            /** Name */
+            name: string;
+            /**
+             * Scopes
+             * @default [
+             *       "read"
+             *     ]
+             */
+            scopes?: components["schemas"]["Scope"][];
+        };
+        /**
+         * TokenCreated
+         * @description A new token; it is shown this once.
+         */
+        TokenCreated: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /** Scopes */
+            scopes: components["schemas"]["Scope"][];
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Last Used At */
+            last_used_at: string | null;
+            /** Revoked At */
+            revoked_at: string | null;
+            /** Token */
+            token: string;
+        };
+        /**
+         * TokenRead
+         * @description What is known of a token: not the token, of which a digest is kept.
+         */
+        TokenRead: {
+            /**
+             * Id
+             * Format: uuid
+             */
+            id: string;
+            /** Name */
+            name: string;
+            /** Scopes */
+            scopes: components["schemas"]["Scope"][];
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Last Used At */
+            last_used_at: string | null;
+            /** Revoked At */
+            revoked_at: string | null;
+        };
         /**
          * TrialCode
          * @description What a trial's schedule made of its program, step by step.
@@ -640,6 +1556,12 @@ export interface components {
             /** Assembly */
             assembly: string;
         };
+        /**
+         * TrialOutcome
+         * @description How a trial ended: right, or with an error of a kind.
+         * @enum {string}
+         */
+        TrialOutcome: "ok" | "build_error" | "wrong_result" | "timeout" | "crash" | "out_of_memory" | "device_error" | "worker_lost";
         /**
          * TrialRead
          * @description One trial of a job: its candidate and what a worker found.
@@ -679,7 +1601,10 @@ export interface components {
         };
         /**
          * WorkerRead
-         * @description A worker as the service last heard of it.
+         * @description A worker as the service last heard of it, and its health over time.
+         *
+         *     `jobs_lost` counts how often its process went away while it had work, which another process did
+         *     then; `restarts` how often it went away without notice at all.
          */
         WorkerRead: {
             /** Name */
@@ -694,6 +1619,28 @@ export interface components {
              * Format: date-time
              */
             last_seen_at: string;
+            task?: components["schemas"]["WorkerTask"] | null;
+            /** Utilisation */
+            utilisation?: number | null;
+            /**
+             * Jobs Lost
+             * @default 0
+             */
+            jobs_lost?: number;
+            /**
+             * Restarts
+             * @default 0
+             */
+            restarts?: number;
+            /**
+             * @default {
+             *       "at": [],
+             *       "secs": [],
+             *       "noise": [],
+             *       "utilisation": []
+             *     }
+             */
+            canary?: components["schemas"]["Canary"];
             /** Facts */
             facts?: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -704,7 +1651,29 @@ export interface components {
          * @description Whether a worker takes candidates.
          * @enum {string}
          */
-        WorkerState: "idle" | "busy" | "lost";
+        WorkerState: "idle" | "busy" | "resting" | "lost";
+        /**
+         * WorkerTask
+         * @description What a worker does: candidates of a job that it measures, or compares.
+         */
+        WorkerTask: {
+            /**
+             * Workload
+             * @example matmul
+             */
+            workload: string;
+            /** Target */
+            target: string;
+            /** Candidates */
+            candidates: number;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+            /** Job Id */
+            job_id?: string | null;
+        };
         /**
          * Workload
          * @description What to compute: the text of a script, or an operator by its name and shape.
@@ -718,6 +1687,140 @@ export interface components {
              */
             operator?: string | null;
         };
+        /**
+         * WorkloadCheck
+         * @description What was read of a workload and a target, and what a search would have to choose from.
+         */
+        WorkloadCheck: {
+            /** Key */
+            key: string;
+            /** Name */
+            name: string;
+            /** Operator Key */
+            operator_key: string | null;
+            /** Dtype */
+            dtype: string | null;
+            /** Target */
+            target: string;
+            /** Flops */
+            flops: number;
+            /** Bytes */
+            bytes: number;
+            /** Parameters */
+            parameters: components["schemas"]["ParameterRead"][];
+            /** Script */
+            script: string;
+            space: components["schemas"]["SpaceRead"] | null;
+            /** Is Tuned */
+            is_tuned: boolean;
+        };
+        /**
+         * WorkloadRead
+         * @description A workload that is stored; `shape` has the extents of its blocks, which tell it from others.
+         *
+         *     Workloads with one `operator_key` are shapes of one operator.
+         */
+        WorkloadRead: {
+            /** Key */
+            key: string;
+            /** Name */
+            name: string;
+            /** Flops */
+            flops: number;
+            /** Dtype */
+            dtype?: string | null;
+            /** Operator Key */
+            operator_key: string | null;
+            /** Shape */
+            shape: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+        };
+        /**
+         * WorkloadText
+         * @description A workload with its program.
+         */
+        WorkloadText: {
+            /** Key */
+            key: string;
+            /** Name */
+            name: string;
+            /** Flops */
+            flops: number;
+            /** Dtype */
+            dtype?: string | null;
+            /** Operator Key */
+            operator_key: string | null;
+            /** Shape */
+            shape: {
+                [key: string]: components["schemas"]["JsonValue"];
+            } | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Script */
+            script: string;
+        };
+        /**
+         * ProblemError
+         * @description One thing that is wrong with a request, and where.
+         */
+        ProblemError: {
+            /** Detail */
+            detail: string;
+            /**
+             * Pointer
+             * @default null
+             */
+            pointer?: string | null;
+            /**
+             * Line
+             * @default null
+             */
+            line?: number | null;
+            /**
+             * Column
+             * @default null
+             */
+            column?: number | null;
+        };
+        /**
+         * Problem
+         * @description An error as RFC 9457 has it; `detail` is for people, and shows a script's place.
+         */
+        Problem: {
+            /**
+             * Type
+             * @default about:blank
+             */
+            type?: string;
+            /** Title */
+            title: string;
+            /** Status */
+            status: number;
+            /**
+             * Detail
+             * @default
+             */
+            detail?: string;
+            /**
+             * Instance
+             * @default null
+             */
+            instance?: string | null;
+            /**
+             * Errors
+             * @default []
+             */
+            errors?: components["schemas"]["ProblemError"][];
+        };
     };
     responses: never;
     parameters: never;
@@ -727,13 +1830,259 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    get_tokens_api_v1_tokens_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_TokenRead_"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_token_api_v1_tokens_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TokenCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenCreated"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_token_api_v1_tokens__token_id__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     get_jobs_api_v1_jobs_get: {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description `next_cursor` of the last page */
+                /** @description `next_cursor` of the page before; the order and the filters stay as they were */
                 cursor?: string | null;
-                state?: components["schemas"]["JobState"] | null;
+                state?: components["schemas"]["JobState"][];
+                /** @description the name of the workload, such as `matmul` */
+                operator?: string | null;
+                /** @description any part of the target's text, such as `znver3` */
+                target?: string | null;
+                /** @description the name of the token that submitted it */
+                owner?: string | null;
+                /** @description any part of the workload's name, the target, the owner or the id */
+                text?: string | null;
+                /** @description jobs that share a budget */
+                group?: string | null;
+                sort?: "-created_at" | "created_at" | "best_secs" | "-best_secs" | "num_measured" | "-num_measured" | "priority" | "-priority" | "workload_name" | "-workload_name";
             };
             header?: never;
             path?: never;
@@ -750,6 +2099,33 @@ export interface operations {
                     "application/json": components["schemas"]["Page_JobRead_"];
                 };
             };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Unprocessable Entity */
             422: {
                 headers: {
@@ -759,13 +2135,22 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A problem document */
-            default: {
+            /** @description Too Many Requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -794,6 +2179,42 @@ export interface operations {
                     "application/json": components["schemas"]["JobRead"];
                 };
             };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Unprocessable Entity */
             422: {
                 headers: {
@@ -803,13 +2224,22 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A problem document */
-            default: {
+            /** @description Too Many Requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -834,8 +2264,35 @@ export interface operations {
                     "application/json": components["schemas"]["JobRead"];
                 };
             };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -852,18 +2309,27 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A problem document */
-            default: {
+            /** @description Too Many Requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
-    cancel_job_api_v1_jobs__job_id__cancel_post: {
+    change_job_api_v1_jobs__job_id__patch: {
         parameters: {
             query?: never;
             header?: never;
@@ -872,7 +2338,11 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["JobChange"];
+            };
+        };
         responses: {
             /** @description Successful Response */
             200: {
@@ -883,8 +2353,44 @@ export interface operations {
                     "application/json": components["schemas"]["JobRead"];
                 };
             };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -901,13 +2407,22 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A problem document */
-            default: {
+            /** @description Too Many Requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -916,8 +2431,14 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
-                /** @description `next_cursor` of the last page */
+                /** @description `next_cursor` of the page before; the order and the filters stay as they were */
                 cursor?: string | null;
+                outcome?: components["schemas"]["TrialOutcome"][];
+                sketch?: string | null;
+                from_number?: number;
+                /** @description included */
+                to_number?: number | null;
+                sort?: "number" | "-number" | "best_secs" | "-best_secs";
             };
             header?: never;
             path: {
@@ -936,8 +2457,35 @@ export interface operations {
                     "application/json": components["schemas"]["Page_TrialRead_"];
                 };
             };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -954,13 +2502,22 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A problem document */
-            default: {
+            /** @description Too Many Requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -987,8 +2544,35 @@ export interface operations {
                     "text/event-stream": unknown;
                 };
             };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1005,13 +2589,567 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A problem document */
-            default: {
+            /** @description Too Many Requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel_job_api_v1_jobs__job_id__cancel_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobRead"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    stop_job_api_v1_jobs__job_id__stop_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobRead"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    resume_job_api_v1_jobs__job_id__resume_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobRead"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_group_api_v1_groups_post: {
+        parameters: {
+            query?: never;
+            header?: {
+                "idempotency-key"?: string | null;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GroupCreate"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupRead"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_group_api_v1_groups__group_id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                group_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupRead"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_group_api_v1_groups__group_id__patch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                group_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GroupChange"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GroupRead"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Conflict */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1037,8 +3175,35 @@ export interface operations {
                     "application/json": components["schemas"]["TrialRead"];
                 };
             };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1055,13 +3220,22 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A problem document */
-            default: {
+            /** @description Too Many Requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1087,6 +3261,24 @@ export interface operations {
                     "application/json": components["schemas"]["TrialCode"];
                 };
             };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not Found */
             404: {
                 headers: {
@@ -1096,8 +3288,26 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Unprocessable Entity */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1123,13 +3333,89 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A problem document */
-            default: {
+        };
+    };
+    get_schedules_api_v1_schedules_get: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the page before; the order and the filters stay as they were */
+                cursor?: string | null;
+                /** @description the name of the workload, such as `matmul` */
+                operator?: string | null;
+                /** @description any part of the target's text, such as `znver3` */
+                target?: string | null;
+                /** @description any part of the workload's name, its key or the target */
+                text?: string | null;
+                sort?: "-created_at" | "created_at" | "run_secs" | "-run_secs" | "workload_name" | "-workload_name" | "speedup" | "-speedup" | "flops_per_sec" | "-flops_per_sec";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/json": components["schemas"]["Page_BestSummary_"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1158,15 +3444,42 @@ export interface operations {
                     "application/json": components["schemas"]["BestRead"];
                 };
             };
-            /** @description Not Modified */
+            /** @description What you have is what would be sent */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1183,13 +3496,22 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A problem document */
-            default: {
+            /** @description Too Many Requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1218,15 +3540,51 @@ export interface operations {
                     "application/json": components["schemas"]["BestRead"];
                 };
             };
-            /** @description Not Modified */
+            /** @description What you have is what would be sent */
             304: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
             };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not Found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1243,13 +3601,22 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A problem document */
-            default: {
+            /** @description Too Many Requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1287,6 +3654,24 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Not Found */
             404: {
                 headers: {
@@ -1296,8 +3681,35 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description Unprocessable Entity */
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1323,21 +3735,21 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description A problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     get_cost_models_api_v1_cost_models_get: {
         parameters: {
             query?: {
                 limit?: number;
+                /** @description `next_cursor` of the page before; the order and the filters stay as they were */
+                cursor?: string | null;
+                /** @description the kind of target, such as `cpu/znver3` */
+                label?: string | null;
+                /** @description the model that this job taught */
+                job?: string | null;
+                /** @description whether of the whole store */
+                of_store?: boolean | null;
+                sort?: "-created_at" | "created_at" | "trained_on" | "-trained_on";
             };
             header?: never;
             path?: never;
@@ -1354,20 +3766,75 @@ export interface operations {
                     "application/json": components["schemas"]["Page_CostModelRead_"];
                 };
             };
-            /** @description A problem document */
-            default: {
+            /** @description Unauthorized */
+            401: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
     };
     get_workers_api_v1_workers_get: {
         parameters: {
-            query?: never;
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the page before; the order and the filters stay as they were */
+                cursor?: string | null;
+                /** @description the kind of target that it serves, such as `cpu/znver3` */
+                label?: string | null;
+                /** @description the name of its host */
+                host?: string | null;
+                state?: components["schemas"]["WorkerState"][];
+                sort?: "name";
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -1383,13 +3850,959 @@ export interface operations {
                     "application/json": components["schemas"]["Page_WorkerRead_"];
                 };
             };
-            /** @description A problem document */
-            default: {
+            /** @description Unauthorized */
+            401: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_curve_api_v1_jobs__job_id__curve_get: {
+        parameters: {
+            query?: {
+                /** @description the most of the answer */
+                points?: number;
+            };
+            header?: {
+                "if-none-match"?: string | null;
+            };
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Curve"];
+                };
+            };
+            /** @description What you have is what would be sent */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_columns_api_v1_jobs__job_id__columns_get: {
+        parameters: {
+            query?: {
+                /** @description the most of the answer */
+                points?: number;
+                from_number?: number;
+                /** @description included */
+                to_number?: number | null;
+            };
+            header?: {
+                "if-none-match"?: string | null;
+            };
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Columns"];
+                };
+            };
+            /** @description What you have is what would be sent */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_summary_api_v1_jobs__job_id__summary_get: {
+        parameters: {
+            query?: never;
+            header?: {
+                "if-none-match"?: string | null;
+            };
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Summary"];
+                };
+            };
+            /** @description What you have is what would be sent */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_decisions_api_v1_jobs__job_id__decisions_get: {
+        parameters: {
+            query?: {
+                /** @description by default that with most trials */
+                sketch?: string | null;
+            };
+            header?: {
+                "if-none-match"?: string | null;
+            };
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Decisions"];
+                };
+            };
+            /** @description What you have is what would be sent */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_workloads_api_v1_workloads_get: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the page before; the order and the filters stay as they were */
+                cursor?: string | null;
+                /** @description its name, such as `matmul` */
+                operator?: string | null;
+                operator_key?: string | null;
+                /** @description any part of its name or key */
+                text?: string | null;
+                sort?: "-created_at" | "created_at" | "name" | "-name" | "flops" | "-flops";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_WorkloadRead_"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_workload_api_v1_workloads__key__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkloadText"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_check_api_v1_workloads_check_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CheckRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkloadCheck"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_targets_api_v1_targets_get: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the page before; the order and the filters stay as they were */
+                cursor?: string | null;
+                /** @description the kind of target, such as `cpu/znver3` */
+                label?: string | null;
+                /** @description any part of its name */
+                text?: string | null;
+                sort?: "name" | "-name" | "created_at" | "-created_at";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Page_TargetRead_"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_export_api_v1_export_get: {
+        parameters: {
+            query?: {
+                job?: string[];
+                workload_key?: string | null;
+                target?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A file of records: a header, workloads, jobs with their trials and finals, an end; one JSON object a line */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    post_import_api_v1_import_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/x-ndjson": string;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportRead"];
+                };
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Request Entity Too Large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1412,13 +4825,49 @@ export interface operations {
                     "application/json": components["schemas"]["Health"];
                 };
             };
-            /** @description A problem document */
-            default: {
+            /** @description Unauthorized */
+            401: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };
@@ -1439,15 +4888,6 @@ export interface operations {
                 };
                 content?: never;
             };
-            /** @description A problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
-            };
         };
     };
     readyz_readyz_get: {
@@ -1465,15 +4905,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description A problem document */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Problem"];
-                };
             };
         };
     };
@@ -1495,13 +4926,49 @@ export interface operations {
                     "text/plain; version=0.0.4; charset=utf-8": string;
                 };
             };
-            /** @description A problem document */
-            default: {
+            /** @description Unauthorized */
+            401: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Problem"];
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
                 };
             };
         };

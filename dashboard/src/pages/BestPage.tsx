@@ -1,62 +1,56 @@
-import { useMutation } from "@tanstack/react-query";
-import { useState } from "react";
-import { Link } from "react-router";
+import { Link, useSearchParams } from "react-router";
 
-import { post, type Best } from "../api/client";
+import { useBestList } from "../api/lists";
+import { isNarrowed, queryOf } from "../components/address";
 import { Trouble } from "../components/Answer";
-import { Numbers } from "../components/Numbers";
-import { NO_WORKLOAD, WorkloadForm, workloadOf } from "../components/WorkloadForm";
-import { secs, speedup } from "../format";
+import { Empty } from "../components/Empty";
+import { BestFilters } from "./best/BestFilters";
+import { BestTable } from "./best/BestTable";
 
-/** Look up the fastest schedule known of a workload. */
+const NAMES = ["operator", "text", "target", "sort"] as const;
+
+/** The fastest schedule known of each workload on each target; the search is in the address. */
 export function BestPage() {
-  const [fields, setFields] = useState(NO_WORKLOAD);
-  const search = useMutation({
-    mutationFn: () =>
-      post<Best>("/schedules/best", { workload: workloadOf(fields), target: fields.target }),
-  });
+  const [params] = useSearchParams();
+  const query = useBestList(queryOf(params, NAMES));
+  const found = query.data?.pages.flatMap((page) => page.items);
   return (
     <>
-      <form
-        className="card"
-        style={{ display: "grid", gap: "0.9rem" }}
-        onSubmit={(event) => {
-          event.preventDefault();
-          search.mutate();
-        }}
-      >
+      <div className="page-head">
         <h1>Best schedules</h1>
-        <WorkloadForm fields={fields} onChange={setFields} />
-        <div>
-          <button className="main" disabled={search.isPending}>
-            Look up
-          </button>
-        </div>
-      </form>
-      {search.error && <Trouble error={search.error} />}
-      {search.data && <Found best={search.data} />}
+      </div>
+      <BestFilters />
+      {query.error && <Trouble error={query.error} />}
+      {!found && !query.error && <p className="quiet">Loading…</p>}
+      {found?.length === 0 && <NothingFound isNarrowed={isNarrowed(params)} />}
+      {found && found.length > 0 && <BestTable schedules={found} />}
+      {query.hasNextPage && (
+        <button disabled={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+          More schedules
+        </button>
+      )}
     </>
   );
 }
 
-function Found({ best }: { best: Best }) {
+function NothingFound({ isNarrowed }: { isNarrowed: boolean }) {
   return (
-    <section className="card">
-      <Numbers
-        items={[
-          ["Time", secs(best.run_secs)],
-          ["Default", secs(best.default_secs)],
-          ["Speed-up", speedup(best.default_secs, best.run_secs)],
-          [
-            "Found by",
-            <Link key="trial" to={`/jobs/${best.job_id}/trials/${best.trial_number}`}>
-              trial {best.trial_number}
-            </Link>,
-          ],
-        ]}
-      />
-      <h2>Measured with</h2>
-      <pre>{JSON.stringify(best.provenance, null, 2)}</pre>
-    </section>
+    <Empty title={isNarrowed ? "No schedule is known of that" : "No schedule is known yet"}>
+      <p>
+        {isNarrowed
+          ? "Search for less, or tune it: the best trial of a job becomes the best schedule."
+          : "The best trial of each job is kept here, for every client to fetch."}
+      </p>
+      <span className="row">
+        {isNarrowed && (
+          <Link className="button" to="/best">
+            All schedules
+          </Link>
+        )}
+        <Link className="button main" to="/submit">
+          Tune something
+        </Link>
+      </span>
+    </Empty>
   );
 }

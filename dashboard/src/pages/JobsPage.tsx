@@ -1,94 +1,81 @@
+import { useState } from "react";
 import { Link, useSearchParams } from "react-router";
 
-import type { Job } from "../api/client";
-import { useJobs } from "../api/queries";
+import { useJobList } from "../api/lists";
+import { isNarrowed, queryOf } from "../components/address";
 import { Trouble } from "../components/Answer";
-import { State } from "../components/State";
-import { ago, secs, speedup } from "../format";
+import { Empty } from "../components/Empty";
+import { JobFilters } from "./jobs/JobFilters";
+import { JobTable } from "./jobs/JobTable";
 
-const STATES = ["queued", "running", "succeeded", "failed", "cancelled"];
+const NAMES = ["state", "text", "operator", "target", "owner", "group", "sort"] as const;
 
-/** All jobs, newest first; what is filtered stands in the address. */
+/** All jobs, live; what is asked for stands in the address. */
 export function JobsPage() {
-  const [params, setParams] = useSearchParams();
-  const state = params.get("state") ?? "";
-  const query = useJobs(state);
+  const [params] = useSearchParams();
+  const query = useJobList(queryOf(params, NAMES));
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const jobs = query.data?.pages.flatMap((page) => page.items);
   return (
     <>
-      <div className="row">
+      <div className="page-head">
         <h1>Jobs</h1>
-        <label className="push row">
-          State
-          <select
-            value={state}
-            onChange={(event) => {
-              setParams(event.target.value ? { state: event.target.value } : {});
-            }}
-          >
-            <option value="">all</option>
-            {STATES.map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </label>
+        <span className="push">
+          <CompareLink ids={[...selected]} />
+        </span>
       </div>
+      <JobFilters />
       {query.error && <Trouble error={query.error} />}
-      {jobs && (jobs.length ? <JobTable jobs={jobs} /> : <NoJobs state={state} />)}
       {!jobs && !query.error && <p className="quiet">Loading…</p>}
+      {jobs?.length === 0 && <NoJobs isNarrowed={isNarrowed(params)} />}
+      {jobs && jobs.length > 0 && (
+        <JobTable jobs={jobs} selected={selected} onSelect={(id) => setSelected(toggled(id))} />
+      )}
       {query.hasNextPage && (
         <button disabled={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
-          Older jobs
+          More jobs
         </button>
       )}
     </>
   );
 }
 
-function NoJobs({ state }: { state: string }) {
+function toggled(id: string) {
+  return (known: ReadonlySet<string>): ReadonlySet<string> =>
+    known.has(id) ? new Set([...known].filter((one) => one !== id)) : new Set([...known, id]);
+}
+
+function CompareLink({ ids }: { ids: string[] }) {
+  if (ids.length < 2) {
+    return <span className="quiet small">Tick two or more jobs to compare them</span>;
+  }
   return (
-    <p>
-      There are no {state} jobs. {!state && "Start the first one: "}
-      {state ? <Link to="/">See all of them</Link> : <Link to="/submit">New job</Link>}
-    </p>
+    <Link className="button" to={`/compare?jobs=${ids.join(",")}`}>
+      Compare {ids.length} jobs
+    </Link>
   );
 }
 
-function JobTable({ jobs }: { jobs: Job[] }) {
+function NoJobs({ isNarrowed }: { isNarrowed: boolean }) {
+  if (isNarrowed) {
+    return (
+      <Empty title="No job is like that">
+        <p>Take a filter away, or see all of them.</p>
+        <Link className="button" to="/">
+          All jobs
+        </Link>
+      </Empty>
+    );
+  }
   return (
-    <div className="scroll" tabIndex={0} role="region" aria-label="Jobs">
-      <table>
-        <thead>
-          <tr>
-            <th>Workload</th>
-            <th>State</th>
-            <th className="number">Best</th>
-            <th className="number">Speed-up</th>
-            <th className="number wide">Trials</th>
-            <th className="wide">Target</th>
-            <th className="wide">Created</th>
-          </tr>
-        </thead>
-        <tbody>
-          {jobs.map((job) => (
-            <tr key={job.id}>
-              <td>
-                <Link to={`/jobs/${job.id}`}>{job.workload_name}</Link>
-              </td>
-              <td>
-                <State of={job.state} />
-              </td>
-              <td className="number">{secs(job.best_secs)}</td>
-              <td className="number">{speedup(job.default_secs, job.best_secs)}</td>
-              <td className="number wide">
-                {job.num_measured} / {job.trials}
-              </td>
-              <td className="wide mono">{job.target}</td>
-              <td className="wide">{ago(job.created_at)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Empty title="Nothing was tuned yet">
+      <p>
+        A job searches for the fastest schedule of a program on this machine. Start one here, or
+        from a shell: <code>loopwright tune matmul:512,512,512</code>
+      </p>
+      <Link className="button main" to="/submit">
+        Start the first job
+      </Link>
+    </Empty>
   );
 }

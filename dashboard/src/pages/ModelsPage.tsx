@@ -3,19 +3,27 @@ import { Link } from "react-router";
 import type { CostModel } from "../api/client";
 import { useModels } from "../api/queries";
 import { Answer } from "../components/Answer";
-import { ago } from "../format";
+import { Empty } from "../components/Empty";
+import { DriftPlot } from "./models/DriftPlot";
+import { ModelTable } from "./models/ModelTable";
+import { byLabel, newestOfStore } from "./models/quality";
+import { TaskTable } from "./models/TaskTable";
 
-/** The versions of the cost model of each kind of target, and how well they predicted. */
-export function ModelsPage() {
+/** The cost model of each kind of target: how well it predicts, version by version. */
+export default function ModelsPage() {
   return (
     <>
-      <h1>Cost model</h1>
+      <div className="page-head">
+        <h1>Cost model</h1>
+      </div>
       <Answer query={useModels()}>
         {({ items }) =>
           items.length ? (
-            <ModelTable models={items} />
+            [...byLabel(items)].map(([label, models]) => (
+              <Kind key={label} label={label} models={models} />
+            ))
           ) : (
-            <p>No model was trained yet. The first job that ends leaves one.</p>
+            <NoModels />
           )
         }
       </Answer>
@@ -23,41 +31,50 @@ export function ModelsPage() {
   );
 }
 
-function ModelTable({ models }: { models: CostModel[] }) {
+function NoModels() {
   return (
-    <div className="scroll" tabIndex={0} role="region" aria-label="Models">
-      <table>
-        <thead>
-          <tr>
-            <th>Target</th>
-            <th className="number">Version</th>
-            <th className="number">Trained on</th>
-            <th className="number">Pairwise accuracy</th>
-            <th className="number wide">Features</th>
-            <th className="wide">Of</th>
-            <th>Made</th>
-          </tr>
-        </thead>
-        <tbody>
-          {models.map((model) => (
-            <tr key={`${model.label} ${model.version}`}>
-              <td className="mono">{model.label}</td>
-              <td className="number">{model.version}</td>
-              <td className="number">{model.trained_on}</td>
-              <td className="number">{percent(model.quality.pairwise_accuracy)}</td>
-              <td className="number wide">schema {model.feature_version}</td>
-              <td className="wide">
-                {model.job_id ? <Link to={`/jobs/${model.job_id}`}>a job</Link> : "the store"}
-              </td>
-              <td>{ago(model.created_at)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Empty title="No model was trained yet">
+      <p>
+        Every job that ends leaves what its model learned; a model of all jobs is trained in the
+        background, or now by <code>loopwright train</code>.
+      </p>
+      <Link className="button main" to="/submit">
+        Start a job
+      </Link>
+    </Empty>
   );
 }
 
-function percent(value: unknown): string {
-  return typeof value === "number" ? `${(100 * value).toFixed(1)} %` : "–";
+function Kind({ label, models }: { label: string; models: CostModel[] }) {
+  const [newest, before] = newestOfStore(models);
+  return (
+    <section aria-label={label}>
+      <h2 className="mono">{label}</h2>
+      <div className="columns">
+        <div className="card">
+          <h3>Pairs ordered rightly, by version</h3>
+          <DriftPlot models={models} />
+        </div>
+        <div className="card">
+          <h3>Held-out tasks{newest && `, version ${newest.version}`}</h3>
+          {newest ? (
+            <>
+              <TaskTable model={newest} before={before} />
+              <p className="quiet small" style={{ margin: "0.7rem 0 0" }}>
+                Each task is judged by a model of the others. Pairs: candidates ordered rightly.
+                Drift: since version {before?.version ?? "–"}. First pick: the speed of the
+                candidate ranked first, of the best. Trials saved: against measuring at random.
+              </p>
+            </>
+          ) : (
+            <p className="quiet">
+              No model of the whole store yet: it is trained when enough jobs have ended, or by{" "}
+              <code>loopwright train</code>.
+            </p>
+          )}
+        </div>
+      </div>
+      <ModelTable models={models.toReversed()} />
+    </section>
+  );
 }

@@ -2,77 +2,85 @@ import { useMutation } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import { useNavigate } from "react-router";
 
-import { post, type Job, type JobCreate } from "../api/client";
+import { post, type Job, type Page } from "../api/client";
 import { Trouble } from "../components/Answer";
-import { NO_WORKLOAD, WorkloadForm, workloadOf } from "../components/WorkloadForm";
+import { newTask, NO_OPTIONS, workloadOf, type Options, type TaskDraft } from "./submit/draft";
+import { OptionFields } from "./submit/OptionFields";
+import { TaskEditor } from "./submit/TaskEditor";
 
-/** Start a job. */
+/** Start a job, or several that share a budget. */
 export function SubmitPage() {
-  const [fields, setFields] = useState(NO_WORKLOAD);
-  const [trials, setTrials] = useState(200);
-  const [seed, setSeed] = useState(0);
-  const navigate = useNavigate();
-  // A request that is sent again, since its answer was lost, makes no second job.
-  const key = useRef(crypto.randomUUID());
-  const submission = useMutation({
-    mutationFn: (request: JobCreate) =>
-      post<Job>("/jobs", request, { "Idempotency-Key": key.current }),
-    onSuccess: (job) => navigate(`/jobs/${job.id}`),
-    onError: () => {
-      key.current = crypto.randomUUID();
-    },
-  });
+  const [tasks, setTasks] = useState<TaskDraft[]>([newTask(0)]);
+  const [options, setOptions] = useState(NO_OPTIONS);
+  const nextId = useRef(1);
+  const submission = useSubmission();
+  function change(changed: TaskDraft) {
+    setTasks(tasks.map((task) => (task.id === changed.id ? changed : task)));
+  }
   return (
     <form
-      className="card"
-      style={{ display: "grid", gap: "0.9rem" }}
       onSubmit={(event) => {
         event.preventDefault();
-        submission.mutate({
-          workload: workloadOf(fields),
-          target: fields.target,
-          trials,
-          seed,
-          strategy: "evolutionary",
-        });
+        submission.mutate({ tasks, options });
       }}
     >
-      <h1>New job</h1>
-      <WorkloadForm fields={fields} onChange={setFields} />
-      <div className="row">
-        <Count label="Trials" value={trials} least={1} onChange={setTrials} />
-        <Count label="Seed" value={seed} least={0} onChange={setSeed} />
+      <div className="page-head">
+        <h1>New job</h1>
       </div>
-      {submission.error && <Trouble error={submission.error} />}
-      <div>
-        <button className="main" disabled={submission.isPending}>
-          Start tuning
+      {tasks.map((task) => (
+        <TaskEditor
+          key={task.id}
+          task={task}
+          target={options.target}
+          hasWeight={tasks.length > 1}
+          onChange={change}
+          onRemove={tasks.length > 1 ? () => setTasks(tasks.filter((t) => t !== task)) : null}
+        />
+      ))}
+      <p className="row">
+        <button type="button" onClick={() => setTasks([...tasks, newTask(nextId.current++)])}>
+          Add a task
         </button>
-      </div>
+        <span className="quiet small">
+          Several tasks share the trials: each gets them as long as it gains most.
+        </span>
+      </p>
+      <OptionFields options={options} onChange={setOptions} />
+      {submission.error && <Trouble error={submission.error} />}
+      <button className="main" disabled={submission.isPending}>
+        {tasks.length > 1 ? `Start ${tasks.length} jobs` : "Start tuning"}
+      </button>
     </form>
   );
 }
 
-interface CountProps {
-  label: string;
-  value: number;
-  least: number;
-  onChange: (value: number) => void;
+interface Draft {
+  tasks: TaskDraft[];
+  options: Options;
 }
 
-function Count({ label, value, least, onChange }: CountProps) {
-  return (
-    <label>
-      {label}
-      <input
-        type="number"
-        required
-        min={least}
-        value={value}
-        onChange={(event) => {
-          onChange(event.target.valueAsNumber);
-        }}
-      />
-    </label>
-  );
+function useSubmission() {
+  const navigate = useNavigate();
+  // A request that is sent again, since its answer was lost, makes no second job.
+  const key = useRef(crypto.randomUUID());
+  return useMutation({
+    mutationFn: (draft: Draft) => submit(draft, key.current),
+    onSuccess: (address) => navigate(address),
+    onError: () => {
+      key.current = crypto.randomUUID();
+    },
+  });
+}
+
+/** Queue what was written; returns where it can be watched. */
+async function submit({ tasks, options }: Draft, key: string): Promise<string> {
+  const more = { "Idempotency-Key": key };
+  const [first] = tasks;
+  if (first && tasks.length === 1) {
+    const job = await post<Job>("/jobs", { workload: workloadOf(first), ...options }, more);
+    return `/jobs/${job.id}`;
+  }
+  const weighted = tasks.map((task) => ({ workload: workloadOf(task), weight: task.weight }));
+  const jobs = await post<Page<Job>>("/groups", { tasks: weighted, ...options }, more);
+  return `/?group=${jobs.items[0]?.group_id ?? ""}`;
 }

@@ -1,14 +1,17 @@
-import type { Worker } from "../api/client";
+import { Link } from "react-router";
+
 import { useWorkers } from "../api/queries";
 import { Answer } from "../components/Answer";
-import { State } from "../components/State";
-import { ago } from "../format";
+import { Empty } from "../components/Empty";
+import { WorkerCard } from "./workers/WorkerCard";
 
-/** The workers as the service last heard of them. */
-export function WorkersPage() {
+/** The workers as the service last heard of them, and how each does over time. */
+export default function WorkersPage() {
   return (
     <>
-      <h1>Workers</h1>
+      <div className="page-head">
+        <h1>Workers</h1>
+      </div>
       <Answer query={useWorkers()}>
         {({ items }) =>
           items.length ? (
@@ -18,35 +21,15 @@ export function WorkersPage() {
               ))}
             </div>
           ) : (
-            <p>No worker has reported yet. Workers start with the first job.</p>
+            <Empty title="No worker has reported yet">
+              <p>Workers start with the first job, test themselves, and rest when there is none.</p>
+              <Link className="button main" to="/submit">
+                Start a job
+              </Link>
+            </Empty>
           )
         }
       </Answer>
     </>
-  );
-}
-
-function WorkerCard({ worker }: { worker: Worker }) {
-  return (
-    <section className="card">
-      <h2 className="row">
-        <span className="mono">{worker.name}</span> <State of={worker.state} />
-      </h2>
-      <p className="quiet">
-        {worker.label} on {worker.host}, heard of {ago(worker.last_seen_at)}
-      </p>
-      <table>
-        <tbody>
-          {Object.entries(worker.facts ?? {}).map(([name, value]) => (
-            <tr key={name}>
-              <th scope="row">{name.replaceAll("_", " ")}</th>
-              <td className="mono long">
-                {typeof value === "object" ? JSON.stringify(value) : String(value)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
   );
 }

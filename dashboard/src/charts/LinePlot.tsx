@@ -1,0 +1,109 @@
+import { useEffect, useRef } from "react";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+
+import { color } from "../components/theme";
+
+export interface Line {
+  label: string;
+  values: readonly (number | null)[];
+  color: string;
+  /** Drawn as steps, since it holds until it changes. */
+  isStepped?: boolean;
+  /** Dots at the values, for few of them. */
+  hasDots?: boolean;
+  /** What the line is between; drawn as a band. */
+  band?: { low: readonly (number | null)[]; high: readonly (number | null)[] };
+}
+
+interface Props {
+  /** What the plot shows, for those who cannot see it. */
+  label: string;
+  x: readonly number[];
+  lines: readonly Line[];
+  format: (value: number) => string;
+  formatX?: (value: number) => string;
+  isTime?: boolean;
+  isLog?: boolean;
+  height?: number;
+}
+
+/** Lines over a common axis, with bands around those that have one. */
+export function LinePlot(props: Props) {
+  const { label, height = 260 } = props;
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const element = place.current;
+    if (!element) return;
+    const made = new uPlot(options(props, element.clientWidth, height), table(props), element);
+    const resize = new ResizeObserver(() => {
+      made.setSize({ width: element.clientWidth, height });
+    });
+    resize.observe(element);
+    return () => {
+      resize.disconnect();
+      made.destroy();
+    };
+  });
+  return <div ref={place} className="plot" role="img" aria-label={label} />;
+}
+
+function table({ x, lines }: Props): uPlot.AlignedData {
+  const columns = lines.flatMap(({ values, band }) =>
+    band ? [values, band.high, band.low] : [values],
+  );
+  return [[...x], ...columns.map((column) => [...column])];
+}
+
+function options(props: Props, width: number, height: number): uPlot.Options {
+  const { lines, format, formatX = String, isTime = false, isLog = false } = props;
+  const axis = {
+    stroke: color("--quiet"),
+    grid: { stroke: color("--line"), width: 1 },
+    ticks: { stroke: color("--line"), width: 1 },
+    font: "12px sans-serif",
+  };
+  const words = (_: uPlot, ticks: (number | null)[]) =>
+    ticks.map((tick) => (tick === null ? "" : format(tick)));
+  return {
+    width,
+    height,
+    legend: { show: false },
+    scales: { x: { time: isTime }, y: { distr: isLog ? 3 : 1 } },
+    axes: [
+      { ...axis, values: (_, ticks) => ticks.map(isTime ? clock : formatX) },
+      { ...axis, size: 68, values: words },
+    ],
+    series: [{}, ...lines.flatMap(seriesOf)],
+    bands: bandsOf(lines),
+    cursor: { drag: { x: true, y: false } },
+  };
+}
+
+function clock(secs: number): string {
+  return new Date(secs * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+}
+
+function seriesOf(line: Line): uPlot.Series[] {
+  const stepped = line.isStepped && uPlot.paths.stepped?.({ align: 1 });
+  const drawn: uPlot.Series = {
+    label: line.label,
+    stroke: line.color,
+    width: 2,
+    spanGaps: true,
+    points: { show: line.hasDots ?? false, size: 6, fill: line.color },
+    ...(stepped ? { paths: stepped } : {}),
+  };
+  const edge: uPlot.Series = { ...drawn, width: 0, points: { show: false } };
+  return line.band ? [drawn, edge, edge] : [drawn];
+}
+
+function bandsOf(lines: readonly Line[]): uPlot.Band[] {
+  const bands: uPlot.Band[] = [];
+  let place = 1;
+  for (const { band, color: stroke } of lines) {
+    if (band) bands.push({ series: [place + 1, place + 2], fill: `${stroke}33` });
+    place += band ? 3 : 1;
+  }
+  return bands;
+}

@@ -1,0 +1,108 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
+
+import { get, send, type Best } from "../../api/client";
+import type { BestSummary, WorkloadText } from "../../api/lists";
+import { Answer, Trouble } from "../../components/Answer";
+import { CopyButton } from "../../components/CopyButton";
+import { download } from "../../components/download";
+import { snippet } from "../../components/snippet";
+
+interface Found {
+  best: Best;
+  workload: WorkloadText;
+}
+
+/** What a best schedule is made of, and the ways to take it along. */
+export function BestDetails({ best }: { best: BestSummary }) {
+  const { workload_key, target } = best;
+  const query = useQuery({
+    queryKey: ["best", workload_key, target, best.job_id, best.trial_number],
+    queryFn: async ({ signal }): Promise<Found> => ({
+      best: await get<Best>("/schedules/best", { workload_key, target }, signal),
+      workload: await get<WorkloadText>(`/workloads/${workload_key}`, {}, signal),
+    }),
+  });
+  return (
+    <Answer query={query}>
+      {(found) => (
+        <div className="stack details">
+          <Actions summary={best} found={found} />
+          <div className="columns" style={{ margin: 0 }}>
+            <div style={{ minWidth: 0 }}>
+              <h3>Program</h3>
+              <pre className="code">{found.workload.script}</pre>
+            </div>
+            <div style={{ minWidth: 0 }}>
+              <h3>Measured with</h3>
+              <Facts facts={found.best.provenance} />
+            </div>
+          </div>
+        </div>
+      )}
+    </Answer>
+  );
+}
+
+function Actions({ summary, found }: { summary: BestSummary; found: Found }) {
+  const { target, workload_name, workload_key } = summary;
+  const name = `${workload_name}-${workload_key.slice(0, 12)}`;
+  const script = found.workload.script;
+  const kernel = useMutation({
+    mutationFn: async () => {
+      const response = await send("/artifacts", {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ workload: { script }, target }),
+      });
+      download(`${name}.kernel`, await response.blob());
+    },
+  });
+  return (
+    <>
+      <span className="row">
+        <Link className="button" to={`/jobs/${summary.job_id}/trials/${summary.trial_number}`}>
+          Open trial {summary.trial_number}
+        </Link>
+        <button
+          onClick={() => {
+            const trace = JSON.stringify(found.best.trace, null, 2);
+            download(`${name}.trace.json`, new Blob([trace], { type: "application/json" }));
+          }}
+        >
+          Download trace
+        </button>
+        <button
+          disabled={kernel.isPending}
+          onClick={() => {
+            kernel.mutate();
+          }}
+        >
+          {kernel.isPending ? "Building…" : "Download kernel"}
+        </button>
+        <CopyButton
+          label="Copy client snippet"
+          text={() => snippet(location.origin, script, target)}
+        />
+      </span>
+      {kernel.error && <Trouble error={kernel.error} />}
+    </>
+  );
+}
+
+function Facts({ facts }: { facts: Record<string, unknown> }) {
+  return (
+    <table className="small">
+      <tbody>
+        {Object.entries(facts).map(([name, value]) => (
+          <tr key={name}>
+            <th scope="row">{name.replaceAll("_", " ")}</th>
+            <td className="mono long">
+              {typeof value === "string" ? value : JSON.stringify(value)}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

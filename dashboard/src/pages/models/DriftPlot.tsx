@@ -1,0 +1,39 @@
+import type { CostModel } from "../../api/client";
+import { LinePlot, type Line } from "../../charts/LinePlot";
+import { colorOf } from "../../components/colors";
+import { Legend } from "../../components/Legend";
+import { percent } from "../../format";
+import { figure } from "./quality";
+
+const KINDS = [
+  ["of the store, on held-out tasks", (model: CostModel) => model.job_id === null],
+  ["of a job, on its own trials before they ran", (model: CostModel) => model.job_id !== null],
+] as const;
+
+/** The pairwise accuracy of each version; chance is one half. */
+export function DriftPlot({ models }: { models: readonly CostModel[] }) {
+  const lines: Line[] = KINDS.map(([label, isSuch], place) => ({
+    label,
+    color: colorOf(place),
+    hasDots: true,
+    values: models.map((model) =>
+      isSuch(model) ? figure(model.quality, "pairwise_accuracy") : null,
+    ),
+  }));
+  return (
+    <figure style={{ margin: 0 }}>
+      <LinePlot
+        label="Pairwise accuracy by version; the table below has the figures"
+        x={models.map((model) => model.version)}
+        lines={lines}
+        format={(value) => percent(value, 0)}
+        formatX={(value) => (Number.isInteger(value) ? String(value) : "")}
+        height={220}
+      />
+      <figcaption>
+        <Legend lines={lines} />
+        <span className="quiet small">Guessing is right half of the time.</span>
+      </figcaption>
+    </figure>
+  );
+}

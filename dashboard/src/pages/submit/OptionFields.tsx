@@ -1,0 +1,123 @@
+import { useTargets } from "../../api/lists";
+import { STRATEGIES, type Options } from "./draft";
+
+interface Props {
+  options: Options;
+  onChange: (options: Options) => void;
+}
+
+/** For which machine, how long, and how the search is to be done. */
+export function OptionFields({ options, onChange }: Props) {
+  function set(more: Partial<Options>) {
+    onChange({ ...options, ...more });
+  }
+  return (
+    <section className="card stack" aria-label="Search">
+      <TargetField value={options.target} onChange={(target) => set({ target })} />
+      <div className="filters">
+        <NumberField
+          label="Trials"
+          value={options.trials}
+          least={1}
+          isRequired
+          onChange={(n) => set({ trials: n ?? NaN })}
+        />
+        <NumberField
+          label="Seconds at most"
+          value={options.seconds}
+          least={1}
+          onChange={(seconds) => set({ seconds })}
+        />
+        <NumberField
+          label="Stop after trials without gain"
+          value={options.plateau}
+          least={1}
+          onChange={(plateau) => set({ plateau })}
+        />
+        <NumberField
+          label="Priority"
+          value={options.priority}
+          isRequired
+          onChange={(n) => set({ priority: n ?? NaN })}
+        />
+        <NumberField
+          label="Seed"
+          value={options.seed}
+          least={0}
+          isRequired
+          onChange={(n) => set({ seed: n ?? NaN })}
+        />
+        <label>
+          <span>Strategy</span>
+          <select
+            value={options.strategy}
+            onChange={(event) => set({ strategy: event.target.value as Options["strategy"] })}
+          >
+            {STRATEGIES.map((name) => (
+              <option key={name}>{name}</option>
+            ))}
+          </select>
+        </label>
+      </div>
+      <label className="row">
+        <input
+          type="checkbox"
+          checked={options.warm_start}
+          onChange={(event) => set({ warm_start: event.target.checked })}
+        />
+        Begin with what is known: the cost model, and schedules of other shapes
+      </label>
+    </section>
+  );
+}
+
+function TargetField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
+  const targets = useTargets().data?.items ?? [];
+  return (
+    <label>
+      <span>Target</span>
+      <input
+        className="mono"
+        list="targets"
+        required
+        maxLength={1000}
+        spellCheck={false}
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+      />
+      <datalist id="targets">
+        {["cpu", "cpu -num-cores=1", ...targets.map((target) => target.name)].map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
+    </label>
+  );
+}
+
+interface NumberProps {
+  label: string;
+  value: number | null;
+  least?: number;
+  isRequired?: boolean;
+  onChange: (value: number | null) => void;
+}
+
+/** A number; where it is not required, empty means no bound. */
+function NumberField({ label, value, least, isRequired = false, onChange }: NumberProps) {
+  return (
+    <label>
+      <span>{label}</span>
+      <input
+        type="number"
+        required={isRequired}
+        min={least}
+        placeholder={isRequired ? "" : "no bound"}
+        value={value === null || Number.isNaN(value) ? "" : value}
+        onChange={(event) => {
+          const read = event.target.valueAsNumber;
+          onChange(Number.isNaN(read) ? null : read);
+        }}
+      />
+    </label>
+  );
+}

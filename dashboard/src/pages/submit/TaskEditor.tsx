@@ -1,0 +1,95 @@
+import { useCheck } from "../../api/lists";
+import { Choice } from "../../components/Choice";
+import { usePaused } from "../../components/usePaused";
+import { CheckResult } from "./CheckResult";
+import { EXAMPLES, isEmpty, mistakeOf, workloadOf, type TaskDraft } from "./draft";
+import { ScriptEditor } from "./ScriptEditor";
+
+const FORMS = { operator: "Operator", script: "Script" } as const;
+const PAUSE_MS = 350;
+
+interface Props {
+  task: TaskDraft;
+  target: string;
+  hasWeight: boolean;
+  onChange: (task: TaskDraft) => void;
+  onRemove: (() => void) | null;
+}
+
+/** One task as it is written, and beside it what the service reads of it. */
+export function TaskEditor({ task, target, hasWeight, onChange, onRemove }: Props) {
+  const settled = usePaused({ workload: workloadOf(task), target }, PAUSE_MS);
+  const check = useCheck(settled.workload, settled.target, !isEmpty(task) && target.trim() !== "");
+  const mistake = mistakeOf(check.error);
+  return (
+    <div className="columns">
+      <section className="card stack" aria-label="Workload">
+        <div className="page-head" style={{ margin: 0 }}>
+          <h2 style={{ margin: 0 }}>Workload</h2>
+          <Choice
+            label="Form"
+            options={FORMS}
+            value={task.form}
+            onChange={(form) => onChange({ ...task, form })}
+          />
+          {onRemove && (
+            <button type="button" className="push" onClick={onRemove}>
+              Remove this task
+            </button>
+          )}
+        </div>
+        {task.form === "operator" ? (
+          <OperatorField
+            value={task.operator}
+            onChange={(operator) => onChange({ ...task, operator })}
+          />
+        ) : (
+          <ScriptEditor
+            value={task.script}
+            mistake={mistake?.pointer.startsWith("/workload") ? mistake : null}
+            onChange={(script) => onChange({ ...task, script })}
+          />
+        )}
+        {hasWeight && (
+          <label>
+            <span>Weight: how often it runs in the whole</span>
+            <input
+              type="number"
+              min={0.001}
+              step="any"
+              required
+              value={Number.isNaN(task.weight) ? "" : task.weight}
+              onChange={(event) => onChange({ ...task, weight: event.target.valueAsNumber })}
+            />
+          </label>
+        )}
+      </section>
+      <CheckResult query={check} mistake={mistake} />
+    </div>
+  );
+}
+
+function OperatorField({ value, onChange }: { value: string; onChange: (value: string) => void }) {
+  return (
+    <>
+      <label>
+        <span>Operator, shape and type</span>
+        <input
+          className="mono"
+          value={value}
+          required
+          maxLength={1000}
+          spellCheck={false}
+          onChange={(event) => onChange(event.target.value)}
+        />
+      </label>
+      <div className="chips" role="group" aria-label="Examples">
+        {EXAMPLES.map((example) => (
+          <button key={example} type="button" onClick={() => onChange(example)}>
+            {example.split(":")[0]}
+          </button>
+        ))}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,43 @@
+"""What every page is held to: the rules of axe, the width of a phone; and its picture."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+from playwright.sync_api import Page
+
+AXE = Path(__file__).parents[2] / "dashboard" / "node_modules" / "axe-core" / "axe.min.js"
+SCREENSHOTS = os.environ.get("LOOPWRIGHT_SCREENSHOTS")
+
+
+def look_at(page: Page, path: str, theme: str) -> None:
+    """Hold a page that has loaded to the rules, and keep its picture on a desk and on a phone."""
+    assert not serious_violations(page), path
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        # What is drawn follows the width a moment later.
+        page.wait_for_function("document.documentElement.scrollWidth <= window.innerWidth")
+        keep_screenshot(page, path, theme, width)
+
+
+def serious_violations(page: Page) -> list[str]:
+    """Return what axe finds wrong with a page, as JSON."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run()")
+    return [
+        json.dumps({"id": v["id"], "nodes": [n["html"] for n in v["nodes"]][:3]})
+        for v in found["violations"]
+        if v["impact"] in ("serious", "critical")
+    ]
+
+
+def keep_screenshot(page: Page, path: str, theme: str, width: int) -> None:
+    """Keep what the page looks like, for people to look at."""
+    if SCREENSHOTS is None:
+        return
+    name = re.sub(r"[0-9a-f-]{36}", "job", path.strip("/")).replace("/", "-") or "jobs"
+    Path(SCREENSHOTS).mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=Path(SCREENSHOTS, f"{name}-{theme}-{width}.png"), full_page=True)

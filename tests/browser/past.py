@@ -1,0 +1,50 @@
+"""What a service knows that has run for long: a worker's health over hours, models by version."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from service.store import cost_models, workers
+from service.store.cost_models import NewCostModel
+from service.store.database import open_database
+from workers.engine import WorkerFacts
+
+LABEL = "cpu/earlier"
+WORKER = "earlier/0"
+SLOW_RATIO = 1.5
+ACCURACIES = (0.7, 0.9, 0.8)
+_SECS = 2e-5
+
+
+def write(file: Path) -> None:
+    """Write the past into a new database."""
+    database = open_database(f"sqlite:///{file}")
+    now = datetime.now(UTC)
+    with database.write() as session:
+        for ago in range(30, -1, -1):
+            at = (now - timedelta(minutes=ago)).timestamp()
+            secs = _SECS * (1 + 0.01 * (ago % 3)) if ago else _SECS * SLOW_RATIO
+            sample = {"at": at, "secs": secs, "noise": 0.02, "utilisation": 0.75}
+            # The process of five minutes ago went away while it worked.
+            facts = WorkerFacts(
+                WORKER, "earlier", LABEL, 1 + (ago < 5), is_busy=True, last_seen=at,
+                facts={"sample": sample, "versions": {"python": "3.11.2"}},
+            )  # fmt: skip
+            workers.heard_of(session, [facts])
+        workers.rested(session, [WORKER])
+        for accuracy in ACCURACIES:
+            cost_models.add(session, _model(accuracy))
+    database.close()
+
+
+def _model(accuracy: float) -> NewCostModel:
+    figures = {"pairwise_accuracy": accuracy, "top1": 0.85, "top5": 0.95, "trials_saved": 12.0}
+    return NewCostModel(
+        label=LABEL,
+        blob=b"",
+        trained_on=1200,
+        num_tasks=2,
+        fingerprint="f" * 64,
+        quality={**figures, "held_out_tasks": 1, "by_task": {f"{'k' * 64}@cpu": figures}},
+    )

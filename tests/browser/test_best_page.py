@@ -1,0 +1,51 @@
+"""Best schedules: the search, and what can be taken along."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+import loopwright as lw
+from tests.browser.conftest import OpenTab
+
+
+def opened(page: Page) -> Page:
+    page.get_by_role("button", name="Details of matmul").first.click()
+    expect(page.get_by_role("button", name="Download trace")).to_be_visible()
+    return page
+
+
+def test_a_schedule_is_searched_by_operator_and_target(open_tab: OpenTab) -> None:
+    page = open_tab("/best")
+    table = page.get_by_role("region", name="Best schedules")
+    expect(table).to_contain_text("32 x 32 x 32")
+    page.get_by_label("Operator").fill("conv2d")
+    expect(page).to_have_url(re.compile(r"\?operator=conv2d$"))
+    expect(page.get_by_text("No schedule is known of that")).to_be_visible()
+    page.get_by_label("Operator").fill("matmul")
+    page.get_by_label("Target").fill("num-cores=1")
+    expect(table.get_by_text("matmul").first).to_be_visible()
+    expect(table).to_contain_text(re.compile(r"LLVM \d+"))
+
+
+def test_trace_and_kernel_are_downloaded(open_tab: OpenTab) -> None:
+    page = opened(open_tab("/best?operator=matmul"))
+    with page.expect_download() as trace:
+        page.get_by_role("button", name="Download trace").click()
+    assert "instructions" in json.loads(Path(trace.value.path()).read_text(encoding="utf-8"))
+    with page.expect_download() as kernel:
+        page.get_by_role("button", name="Download kernel").click()
+    assert Path(kernel.value.path()).stat().st_size > 0
+
+
+def test_the_client_snippet_fetches_that_kernel(open_tab: OpenTab) -> None:
+    page = open_tab("/best?operator=matmul")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    opened(page).get_by_role("button", name="Copy client snippet").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    found: dict[str, lw.Kernel] = {}
+    exec(page.evaluate("navigator.clipboard.readText()"), found)
+    assert found["kernel"].schedule == "best"

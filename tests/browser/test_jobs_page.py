@@ -1,0 +1,56 @@
+"""The list of jobs: filters in the address, and the way to compare."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenTab
+
+
+def test_a_job_is_told_in_figures(open_tab: OpenTab) -> None:
+    row = open_tab("/?sort=created_at").get_by_role("row").nth(1)
+    expect(row.get_by_role("link", name="matmul")).to_be_visible()
+    for figure in ("32 x 32 x 32", "succeeded", "GFLOP/s", "20 / 20", "\N{MULTIPLICATION SIGN}"):
+        expect(row).to_contain_text(figure)
+    expect(row.locator(".sparkline path")).to_have_attribute("d", re.compile(r"^M0 .*H96"))
+
+
+def test_filters_stand_in_the_address_and_are_read_from_it(open_tab: OpenTab) -> None:
+    page = open_tab("/")
+    expect(page.get_by_role("region", name="Jobs")).to_be_visible()
+    page.get_by_role("button", name="failed").click()
+    expect(page).to_have_url(re.compile(r"\?state=failed$"))
+    expect(page.get_by_text("No job is like that")).to_be_visible()
+    page.get_by_role("button", name="succeeded").click()
+    expect(page).to_have_url(re.compile(r"\?state=failed&state=succeeded$"))
+    expect(page.get_by_role("region", name="Jobs")).to_be_visible()
+    page.get_by_label("Text").fill("soft")
+    expect(page).to_have_url(re.compile(r"&text=soft$"))
+    expect(page.get_by_text("No job is like that")).to_be_visible()
+    page.get_by_role("link", name="All jobs").click()
+    expect(page.get_by_role("region", name="Jobs")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_label("Text")).to_have_value("soft")
+    expect(page.get_by_role("button", name="failed")).to_have_attribute("aria-pressed", "true")
+
+
+def test_jobs_are_sorted(open_tab: OpenTab) -> None:
+    page = open_tab("/?state=succeeded")
+    page.get_by_label("Sort").select_option("Oldest first")
+    expect(page).to_have_url(re.compile(r"sort=created_at"))
+    first = page.get_by_role("checkbox").first
+    expect(first).to_have_accessible_name(re.compile("seed 0"))
+
+
+def test_jobs_that_are_ticked_are_compared(open_tab: OpenTab) -> None:
+    page = open_tab("/?sort=created_at")
+    ticks = page.get_by_role("checkbox")
+    ticks.nth(0).focus()
+    page.keyboard.press("Space")
+    expect(page.get_by_text("Tick two or more")).to_be_visible()
+    ticks.nth(1).check()
+    page.get_by_role("link", name="Compare 2 jobs").click()
+    expect(page).to_have_url(re.compile(r"/compare\?jobs=[0-9a-f-]{36},[0-9a-f-]{36}$"))
+    expect(page.get_by_role("rowheader", name="Median of 2 seeds")).to_be_visible()

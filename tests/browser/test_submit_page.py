@@ -1,0 +1,61 @@
+"""Submitting: what is typed is read at once, and what is wrong is marked where it is."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import TARGET, OpenTab
+
+SCRIPT = """\
+@T.prim_func
+def double(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
+    for i, j in T.grid(8, 8):
+        with T.sblock("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+"""
+
+
+def test_an_operator_is_read_as_it_is_typed(open_tab: OpenTab) -> None:
+    page = open_tab("/submit")
+    page.get_by_label("Operator, shape and type").fill("matmul:64,32,16:float32")
+    read = page.get_by_role("region", name="What was read")
+    expect(read).to_contain_text("65.5 kFLOP")
+    expect(read).to_contain_text("64 \N{MULTIPLICATION SIGN} 16")
+    page.get_by_label("Operator, shape and type").fill("matmull:64")
+    expect(read).to_contain_text("matmull")
+    expect(read).to_contain_text("Not understood")
+
+
+def test_a_mistake_in_a_script_is_marked_in_the_text(open_tab: OpenTab) -> None:
+    page = open_tab("/submit")
+    page.get_by_role("button", name="Script", exact=True).click()
+    text = page.get_by_label("Script of a program")
+    text.fill(SCRIPT.replace("T.grid(8, 8)", "T.grid(8, 8"))
+    wrong = page.locator(".editor .line.wrong")
+    expect(wrong).to_contain_text("T.grid(8, 8")
+    expect(wrong.locator("mark")).to_have_count(1)
+    expect(text).to_have_attribute("aria-invalid", "true")
+    text.fill(SCRIPT)
+    expect(wrong).to_have_count(0)
+    expect(page.get_by_role("region", name="What was read")).to_contain_text("double")
+
+
+def test_a_target_that_is_not_here_is_told_before_submitting(open_tab: OpenTab) -> None:
+    page = open_tab("/submit")
+    page.get_by_label("Target").fill("cpu -num-cores=1000")
+    read = page.get_by_role("region", name="What was read")
+    expect(read).to_contain_text("the workers of this service have")
+
+
+def test_a_script_is_tuned_with_its_options(open_tab: OpenTab) -> None:
+    page = open_tab("/submit")
+    page.get_by_role("button", name="Script", exact=True).click()
+    page.get_by_label("Script of a program").fill(SCRIPT)
+    page.get_by_label("Target").fill(TARGET)
+    page.get_by_label("Trials", exact=True).fill("4")
+    page.get_by_label("Strategy").select_option("random")
+    page.get_by_label("Begin with what is known").uncheck()
+    page.get_by_role("button", name="Start tuning").click()
+    expect(page.get_by_role("heading", name="double")).to_be_visible()
+    expect(page.get_by_text("random, seed 0")).to_be_visible()
