@@ -16,6 +16,7 @@ import uvicorn
 
 from service.app import create_app
 from service.background import Background
+from service.demo.recorded import import_recorded
 from service.elsewhere import Elsewhere
 from service.errors import ServeError
 from service.logs import configure_logs
@@ -40,6 +41,7 @@ def serve(
     token: str | None = None,
     num_workers: int | None = 1,
     *,
+    demo: bool = False,
     announce: Callable[[str], None] = _say,
 ) -> None:
     """Serve until SIGINT or SIGTERM. Jobs that run then are resumed by the next service.
@@ -48,6 +50,7 @@ def serve(
         port: Where to listen; 0 for any free port.
         token: What clients must know; needed beyond loopback.
         num_workers: How many workers to have here; none leaves jobs to coordinators elsewhere.
+        demo: Begin with recorded jobs, and play them once more; for a database that is empty.
         announce: Called with the URL as soon as connections are taken.
 
     Raises:
@@ -62,8 +65,12 @@ def serve(
             "jobs; give a token, or listen on 127.0.0.1"
         )
     with closing(_listen(host, port)) as listener, closing(open_database(db_url)) as database:
+        if demo:
+            import_recorded(database)
         background = (
-            Elsewhere(database) if num_workers is None else Background(database, num_workers)
+            Elsewhere(database)
+            if num_workers is None
+            else Background(database, num_workers, plays=demo)
         )
         parts = Parts(
             database,

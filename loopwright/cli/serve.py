@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
 from loopwright.cli.options import (
     HostOption,
     NumWorkersOption,
@@ -11,14 +16,25 @@ from loopwright.cli.options import (
 )
 from service.serve import serve as run_service
 
+_DATABASE = "sqlite:///loopwright.db"
+
 
 def serve(
     *,
     host: HostOption = "127.0.0.1",
     port: PortOption = 8080,
-    db: ServedDbOption = "sqlite:///loopwright.db",
+    db: ServedDbOption = _DATABASE,
     token: ServedTokenOption = None,
     workers: NumWorkersOption = 1,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Show recorded jobs, which run once more; keep nothing.")
+    ] = False,
 ) -> None:
     """Run the API, the coordinator and local workers until interrupted."""
-    run_service(host, port, db, token, workers)
+    if not demo:
+        run_service(host, port, db, token, workers)
+        return
+    if db != _DATABASE:
+        raise typer.BadParameter("a demo has a database of its own: leave out --db or --demo")
+    with TemporaryDirectory(prefix="loopwright-demo-") as folder:
+        run_service(host, port, f"sqlite:///{folder}/demo.db", token, workers, demo=True)
