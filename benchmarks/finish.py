@@ -2,11 +2,12 @@
 
 Equals are two names for one schedule; a true difference of 10% is a schedule that runs 10 times a
 call against the same that runs 11 times. Both on real kernels, in children, on the machine as it
-is.
+is. 200 runs of each take some minutes; `python -m benchmarks.finish --runs 20` takes a tenth.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import time
 from collections.abc import Iterator, Sequence
@@ -88,11 +89,11 @@ def experiment(num_runs: int, times: Sequence[int], first_seed: int = 0) -> list
     return runs
 
 
-def main() -> None:
+def main(num_runs: int = NUM_RUNS) -> None:
     """Run both experiments."""
-    equals = experiment(NUM_RUNS, (_TIMES, _TIMES))
-    slower = experiment(NUM_RUNS, (_TIMES + 1, _TIMES))
-    share = 100 / NUM_RUNS
+    equals = experiment(num_runs, (_TIMES, _TIMES))
+    slower = experiment(num_runs, (_TIMES + 1, _TIMES))
+    share = 100 / num_runs
     declared = share * sum(run["winner"] is not None for run in equals)
     found = share * sum(run["winner"] == 1 for run in slower)
     wrong = share * sum(run["winner"] == 0 for run in slower)
@@ -111,4 +112,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=NUM_RUNS, help=f"default {NUM_RUNS}")
+    main(parser.parse_args().runs)
