@@ -385,10 +385,13 @@ class Scope(StrEnum):
     ADMIN = "admin"  # make and revoke tokens, import records
 
 
+TOKEN_NAME = r"^[A-Za-z0-9][A-Za-z0-9._@-]*$"
+
+
 class TokenCreate(Request):
     """A request for a token; its name is shown as the owner of the jobs that it submits."""
 
-    name: str = Field(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9._@-]*$")
+    name: str = Field(min_length=1, max_length=64, pattern=TOKEN_NAME)
     scopes: tuple[Scope, ...] = Field(default=(Scope.READ,), min_length=1, max_length=3)
 
 

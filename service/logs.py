@@ -1,8 +1,12 @@
-"""Logs: one line an event on stderr, ours and the libraries' alike."""
+"""Logs: one line an event on stderr, ours and the libraries' alike.
+
+A line is for people, or with `LOOPWRIGHT_LOGS=json` in the environment a JSON object for programs.
+"""
 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 
 import structlog
@@ -24,16 +28,29 @@ def configure_logs() -> None:
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
-            processor=structlog.dev.ConsoleRenderer(
-                colors=sys.stderr.isatty(),
-                # The default prints local variables, and so whatever secrets they hold.
-                exception_formatter=structlog.dev.plain_traceback,
-            ),
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                *(_json() if os.environ.get("LOOPWRIGHT_LOGS") == "json" else _text()),
+            ],
         )
     )
     # Some libraries set the level of their own loggers, so theirs is held here.
     handler.addFilter(_matters)
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+
+
+def _text() -> list[structlog.typing.Processor]:
+    return [
+        structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(),
+            # The default prints local variables, and so whatever secrets they hold.
+            exception_formatter=structlog.dev.plain_traceback,
+        )
+    ]
+
+
+def _json() -> list[structlog.typing.Processor]:
+    return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)]
 
 
 def _matters(record: logging.LogRecord) -> bool:

@@ -33,8 +33,10 @@ def install(app: FastAPI) -> None:
 
 
 def _correct(paths: dict[str, Any]) -> None:
-    refused = responses(422)[422]
     for operations in paths.values():
         for operation in operations.values():
-            if "422" in operation["responses"]:
-                operation["responses"]["422"] = refused
+            answers = operation["responses"]
+            # A body may be no text at all, or too large.
+            statuses = [400, 413] if "requestBody" in operation else []
+            statuses += [422] if "422" in answers else []
+            answers |= {str(status): text for status, text in responses(*statuses).items()}

@@ -21,7 +21,9 @@ from service.elsewhere import Elsewhere
 from service.errors import ServeError
 from service.logs import configure_logs
 from service.parts import Parts
-from service.store.database import open_database
+from service.rate_limit import DEFAULT_PER_SEC
+from service.store import tokens
+from service.store.database import Database, open_database
 
 _log = structlog.get_logger()
 
@@ -41,6 +43,7 @@ def serve(
     token: str | None = None,
     num_workers: int | None = 1,
     *,
+    requests_per_sec: float = DEFAULT_PER_SEC,
     demo: bool = False,
     announce: Callable[[str], None] = _say,
 ) -> None:
@@ -48,23 +51,24 @@ def serve(
 
     Args:
         port: Where to listen; 0 for any free port.
-        token: What clients must know; needed beyond loopback.
+        token: One that may do everything; beyond loopback this or one of the database is needed.
         num_workers: How many workers to have here; none leaves jobs to coordinators elsewhere.
         demo: Begin with recorded jobs, and play them once more; for a database that is empty.
         announce: Called with the URL as soon as connections are taken.
 
     Raises:
         ServeError: If the host needs a token, the port is taken, or the database cannot be used.
-            Nothing has started then, and nothing has changed.
+            Nothing has started then.
     """
     configure_logs()
     is_local = _is_loopback(host)
-    if not is_local and not token:
-        raise ServeError(
-            f"refusing to listen on {host} without a token: anybody who reaches it could run "
-            "jobs; give a token, or listen on 127.0.0.1"
-        )
     with closing(_listen(host, port)) as listener, closing(open_database(db_url)) as database:
+        is_open = not token and not _has_tokens(database)
+        if is_open and not is_local:
+            raise ServeError(
+                f"refusing to listen on {host} without a token: anybody who reaches it could run "
+                "jobs; make one with `loopwright token create`, or listen on 127.0.0.1"
+            )
         if demo:
             import_recorded(database)
         background = (
@@ -79,10 +83,12 @@ def serve(
             is_coordinating=lambda: background.is_running,
         )
         bound_port = listener.getsockname()[1]
-        names = _names(host) if is_local and not token else None
+        names = _names(host) if is_open else None
         server = uvicorn.Server(
             uvicorn.Config(
-                create_app(parts, token=token, hosts=names),
+                create_app(
+                    parts, token=token or None, hosts=names, requests_per_sec=requests_per_sec
+                ),
                 log_config=None,
                 access_log=False,
                 lifespan="off",
@@ -99,6 +105,11 @@ def serve(
         finally:
             _log.info("stopping")
             background.stop(STOP_SECS)
+
+
+def _has_tokens(database: Database) -> bool:
+    with database.read() as session:
+        return tokens.any_was_made(session)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from loopwright.cli.options import HostOption, PortOption, ServedDbOption, ServedTokenOption
+from loopwright.cli.options import (
+    HostOption,
+    PortOption,
+    RateLimitOption,
+    ServedDbOption,
+    ServedTokenOption,
+)
+from service.rate_limit import DEFAULT_PER_SEC
 from service.serve import serve
 
 
@@ -11,9 +18,10 @@ def api(
     port: PortOption = 8080,
     db: ServedDbOption = "sqlite:///loopwright.db",
     token: ServedTokenOption = None,
+    rate_limit: RateLimitOption = DEFAULT_PER_SEC,
 ) -> None:
     """Run the API and the dashboard alone, until interrupted; they keep nothing of their own.
 
     Jobs wait for a coordinator on the same database: `loopwright coordinator`.
     """
-    serve(host, port, db, token, num_workers=None)
+    serve(host, port, db, token, num_workers=None, requests_per_sec=rate_limit)

@@ -18,7 +18,7 @@ from loopwright.errors import (
     LoopwrightError,
     ServerUnreachableError,
 )
-from service.errors import ServeError
+from service.errors import ConflictError, NotFoundError, ServeError
 from workers.runner import ChildStartError
 
 
@@ -52,7 +52,15 @@ _USAGE = (
     InvalidAddressError,
     AccessDeniedError,
 )
-_NO_RESULT = (LoopwrightError, ServeError, BuildError, ScheduleError, ChildStartError)
+_NO_RESULT = (
+    LoopwrightError,
+    ServeError,
+    ConflictError,
+    NotFoundError,
+    BuildError,
+    ScheduleError,
+    ChildStartError,
+)
 
 
 def explain(error: Exception) -> Failure | None:

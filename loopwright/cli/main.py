@@ -26,6 +26,7 @@ COMMANDS = (
     "check",
     "api",
     "coordinator",
+    "token",
 )
 
 
@@ -45,11 +46,13 @@ class Commands(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
-        module = importlib.import_module(f"loopwright.cli.{name}")
+        found = getattr(importlib.import_module(f"loopwright.cli.{name}"), name)
+        if isinstance(found, typer.Typer):  # a group of commands
+            return typer.main.get_command(found)
         alone = typer.Typer(
             add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
         )
-        alone.command(cmd_name)(getattr(module, name))
+        alone.command(cmd_name)(found)
         return typer.main.get_command(alone)
 
     def invoke(self, ctx: Any) -> Any:

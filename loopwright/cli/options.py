@@ -56,7 +56,20 @@ PortOption: TypeAlias = Annotated[
 ServedDbOption: TypeAlias = Annotated[str, typer.Option("--db", help="The database.")]
 ServedTokenOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--token", envvar="LOOPWRIGHT_TOKEN", help="What clients must know."),
+    typer.Option(
+        "--token",
+        envvar="LOOPWRIGHT_TOKEN",
+        help="One that may do everything, beside those of `loopwright token`.",
+    ),
+]
+RateLimitOption: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        "--rate-limit",
+        envvar="LOOPWRIGHT_RATE_LIMIT",
+        min=0,
+        help="Requests a second of a token, or an address without one; 0 for no limit.",
+    ),
 ]
 NumWorkersOption: TypeAlias = Annotated[
     int, typer.Option("--workers", min=1, max=256, help="Embedded workers.")

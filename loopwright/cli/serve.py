@@ -11,9 +11,11 @@ from loopwright.cli.options import (
     HostOption,
     NumWorkersOption,
     PortOption,
+    RateLimitOption,
     ServedDbOption,
     ServedTokenOption,
 )
+from service.rate_limit import DEFAULT_PER_SEC
 from service.serve import serve as run_service
 
 _DATABASE = "sqlite:///loopwright.db"
@@ -26,13 +28,14 @@ def serve(
     db: ServedDbOption = _DATABASE,
     token: ServedTokenOption = None,
     workers: NumWorkersOption = 1,
+    rate_limit: RateLimitOption = DEFAULT_PER_SEC,
     demo: Annotated[
         bool, typer.Option("--demo", help="Show recorded jobs, which run once more; keep nothing.")
     ] = False,
 ) -> None:
     """Run the API, the coordinator and local workers until interrupted."""
     if not demo:
-        run_service(host, port, db, token, workers)
+        run_service(host, port, db, token, workers, requests_per_sec=rate_limit)
         return
     if db != _DATABASE:
         raise typer.BadParameter("a demo has a database of its own: leave out --db or --demo")

@@ -27,11 +27,16 @@ def test_a_port_that_is_taken(tmp_path: Path, taken_port: int) -> None:
     assert not database.exists()
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", ""])
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
 @pytest.mark.parametrize("token", [None, ""])
 def test_a_public_address_without_a_token(tmp_path: Path, host: str, token: str | None) -> None:
     with pytest.raises(ServeError, match="without a token"):
         serve(host, 0, f"sqlite:///{tmp_path}/new.db", token)
+
+
+def test_an_empty_address(tmp_path: Path) -> None:
+    with pytest.raises(ServeError, match="cannot listen on"):
+        serve("", 0, f"sqlite:///{tmp_path}/new.db")
 
 
 def test_a_host_that_does_not_exist(tmp_path: Path) -> None:

@@ -1,0 +1,106 @@
+"""`loopwright token`: who may use a service. It works on the database, where the service runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import Annotated, TypeAlias
+from uuid import UUID
+
+import typer
+from rich.table import Table
+
+from loopwright.cli.failure import InputError
+from loopwright.cli.options import JsonOption, ServedDbOption
+from loopwright.cli.output import console, err_console, moment, print_json, print_table
+from loopwright.models import TOKEN_NAME, Scope, TokenCreated
+from service.store import tokens
+from service.store.database import Database, open_database
+
+_DATABASE = "sqlite:///loopwright.db"
+
+token = typer.Typer(
+    name="token",
+    help="Make, list and revoke tokens, in the database of a service.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+NameArgument: TypeAlias = Annotated[
+    str, typer.Argument(help="Whose it is; jobs show it as their owner.", show_default=False)
+]
+
+
+@contextmanager
+def _opened(url: str) -> Iterator[Database]:
+    with closing(open_database(url)) as database:
+        yield database
+
+
+@token.command()
+def create(
+    name: NameArgument,
+    scope: Annotated[
+        Scope,
+        typer.Option(help="read: look; submit: jobs, kernels; admin: tokens, import."),
+    ] = Scope.SUBMIT,
+    db: ServedDbOption = _DATABASE,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a token and print it, this once. From the first one on, every request needs a token."""
+    if re.fullmatch(TOKEN_NAME, name) is None or len(name) > 64:
+        raise InputError(
+            f"a token cannot be called {name!r}: expected up to 64 letters, digits and . _ @ -, "
+            "and a letter or a digit first"
+        )
+    with _opened(db) as database, database.write() as session:
+        row, made = tokens.create(session, name, [scope])
+        shown = TokenCreated(**tokens.read(row).model_dump(), token=made)
+    if as_json:
+        print_json(shown)
+        return
+    err_console.print(
+        f"token {name!r} with scope {scope.value}; it is not shown again:", markup=False
+    )
+    typer.echo(made)
+
+
+@token.command("list")
+def list_tokens(db: ServedDbOption = _DATABASE, as_json: JsonOption = False) -> None:
+    """List the tokens, the newest first, also those that were revoked."""
+    with _opened(db) as database, database.read() as session:
+        found = tokens.newest_first(session)
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        console.print("no tokens: a service on loopback lets everybody in")
+        return
+    table = Table("token", "name", "scopes", "created", "last used", "revoked")
+    for each in found:
+        scopes = ", ".join(scope.value for scope in each.scopes)
+        moments = (each.created_at, each.last_used_at, each.revoked_at)
+        table.add_row(str(each.id), each.name, scopes, *map(moment, moments))
+    print_table(table)
+
+
+@token.command()
+def revoke(
+    name: Annotated[str, typer.Argument(help="The name or the id of a token.")],
+    db: ServedDbOption = _DATABASE,
+) -> None:
+    """End a token; services learn of it within a second."""
+    with _opened(db) as database, database.write() as session:
+        row = tokens.find(session, name)
+        tokens.revoke(session, _id(name) if row is None else row.id)
+    console.print(f"revoked {name}", markup=False, highlight=False)
+
+
+def _id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise InputError(f"there is no token {text!r} in use; see: loopwright token list") from None

@@ -1,0 +1,69 @@
+"""`loopwright token`, on a database of the test's own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from typer.testing import CliRunner, Result
+
+from loopwright.cli.main import app
+from service.app import create_app
+from service.parts import Parts
+from service.store.database import open_database
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path}/loopwright.db"
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["token", *arguments])
+
+
+def status(url: str, token: str) -> int:
+    """Return what a service over the database answers to a token."""
+    database = open_database(url)
+    headers = {"Authorization": f"Bearer {token}"}
+    with TestClient(create_app(Parts(database))) as client:
+        answer = client.get("/api/v1/tokens", headers=headers).status_code
+    database.close()
+    return answer
+
+
+def test_a_token_is_made_used_listed_and_revoked(url: str) -> None:
+    made = run("create", "ops", "--scope", "admin", "--db", url)
+    assert made.exit_code == 0, made.output
+    token = made.stdout.strip()
+    assert token.startswith("lw_")
+    assert status(url, token) == 200
+
+    shown = json.loads(run("list", "--db", url, "--json").stdout)
+    assert [(t["name"], t["scopes"], t["revoked_at"]) for t in shown] == [("ops", ["admin"], None)]
+    assert shown[0]["last_used_at"] is not None
+    assert token not in run("list", "--db", url).stdout
+
+    assert run("revoke", "ops", "--db", url).exit_code == 0
+    assert status(url, token) == 401
+
+
+def test_a_token_is_revoked_by_its_id_too(url: str) -> None:
+    made = json.loads(run("create", "ops", "--db", url, "--json").stdout)
+    assert made["scopes"] == ["submit"]
+    assert run("revoke", made["id"], "--db", url).exit_code == 0
+    assert status(url, made["token"]) == 401
+
+
+def test_a_name_that_is_taken_or_unknown_is_told(url: str) -> None:
+    run("create", "ops", "--db", url)
+    taken = run("create", "ops", "--db", url)
+    assert taken.exit_code == 1
+    assert "there is a token 'ops'" in taken.stderr
+    for name, code in (("nobody", 2), ("00000000-0000-0000-0000-000000000000", 1)):
+        unknown = run("revoke", name, "--db", url)
+        assert unknown.exit_code == code
+        assert "there is no token" in unknown.stderr
+    assert run("create", "not a name", "--db", url).exit_code == 2
