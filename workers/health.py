@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Protocol
 
 from compiler.runtime.measurement import Measurement
 from workers.compare import CompareRequest
+from workers.peak import peak_in_child
 from workers.request import MeasureRequest
 from workers.runner import ChildStartError, RunnerClosedError
 from workers.self_test import PROGRAM, TRACE, SelfTest
@@ -37,13 +38,21 @@ class Health:
     Args:
         first: The self-test, which is the first sample.
         every_secs: How long a sample holds.
+        measure_peak: Asked once, with the first sample after that; an empty answer is asked again.
     """
 
     def __init__(
-        self, runner: Measures, first: SelfTest, *, every_secs: float = CANARY_SECS
+        self,
+        runner: Measures,
+        first: SelfTest,
+        *,
+        every_secs: float = CANARY_SECS,
+        measure_peak: Callable[[], Mapping[str, float]] = peak_in_child,
     ) -> None:
         self._runner = runner
         self._every_secs = every_secs
+        self._measure_peak = measure_peak
+        self._peak: Mapping[str, float] = {}
         self._task: dict[str, Any] | None = None
         self._since = time.monotonic()
         self._busy_secs = 0.0
@@ -56,7 +65,12 @@ class Health:
 
     def told(self) -> dict[str, Any]:
         """Return what is known now, as JSON-able text and numbers."""
-        return {"task": self._task, "sample": self._sample}
+        return {"task": self._task, "sample": self._sample, "peak_flops": dict(self._peak)}
+
+    def rest(self) -> None:
+        """Take a sample if one is due, and learn the peak if it is not known: there is time."""
+        self.look()
+        self._peak = self._peak or self._measure_peak()
 
     @contextmanager
     def working_on(self, request: MeasureRequest | CompareRequest) -> Iterator[None]:
@@ -77,6 +91,7 @@ class Health:
             return
         utilisation = min(1.0, self._busy_secs / (now - self._since))
         self._since, self._busy_secs = now, 0.0
+        self._peak = self._peak or self._measure_peak()
         if samples := _canary(self._runner):
             middle, shortest = statistics.median(samples), min(samples)
             self._sample = {

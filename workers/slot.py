@@ -115,7 +115,7 @@ class Slot:
 
     def _go_to_rest(self) -> None:
         if self.runner is not None and self.health is not None:
-            self.health.look()
+            self.health.rest()
             self.runner.rest()
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
-from sqlalchemy import String
+from sqlalchemy import String, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from compiler.target import Target
 from service.store.base import Base, UtcDateTime, utc_now
 
 _PEAK_SHARES = {"float32": 1.0, "float64": 0.5}
@@ -28,6 +30,13 @@ def ensure(session: Session, name: str, label: str) -> None:
     if session.get(TargetRow, name) is None:
         session.add(TargetRow(name=name, label=label, created_at=utc_now()))
         session.flush()
+
+
+def learn_peaks(session: Session, label: str, peaks: Mapping[str, float]) -> None:
+    """Keep what workers of a label reach, by number of cores, on targets that are not known yet."""
+    unknown = select(TargetRow).where(TargetRow.label == label, TargetRow.peak_flops.is_(None))
+    for row in session.scalars(unknown):
+        row.peak_flops = peaks.get(str(Target(row.name).num_cores))
 
 
 def peak_of(float32_peak: float | None, dtype: str | None) -> float | None:

@@ -11,7 +11,7 @@ from sqlalchemy import JSON, Integer, String, delete, select, text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from loopwright.models import Canary, JobState, WorkerRead, WorkerState, WorkerTask
-from service.store import worker_samples
+from service.store import targets, worker_samples
 from service.store.base import Base, UtcDateTime, enum_column, utc_now
 from service.store.jobs import JobRow
 from workers.engine import WorkerFacts
@@ -48,6 +48,8 @@ def heard_of(session: Session, seen: Sequence[WorkerFacts]) -> None:
         row.state = WorkerState.BUSY if worker.is_busy else WorkerState.IDLE
         row.last_seen_at = datetime.fromtimestamp(worker.last_seen, UTC)
         row.facts = {**worker.facts, "pid": worker.pid}
+        if peaks := worker.facts.get("peak_flops"):
+            targets.learn_peaks(session, worker.label, peaks)
         if (sample := worker.facts.get("sample")) is not None:
             worker_samples.keep(session, worker.name, sample)
 

@@ -3,9 +3,12 @@ from __future__ import annotations
 import time
 from datetime import timedelta
 
+from sqlalchemy import select
+
 from loopwright.models import JobState, WorkerRead, WorkerState
-from service.store import jobs, workers
+from service.store import jobs, targets, workers
 from service.store.database import Database
+from service.store.targets import TargetRow
 from tests.service_fixtures import add_job
 from workers.engine import WorkerFacts
 
@@ -77,3 +80,15 @@ def test_what_a_worker_does_names_the_job_if_there_is_but_one(database: Database
         doing = known(database).task
         assert doing is not None
         assert (doing.candidates, doing.job_id) == (8, expected)
+
+
+def test_targets_learn_their_peak_from_a_worker_of_their_label(database: Database) -> None:
+    names = {1: "cpu -mcpu=znver3 -num-cores=1", 2: "cpu -mcpu=znver3 -num-cores=2"}
+    with database.write() as session:
+        for name in names.values():
+            targets.ensure(session, name, "cpu/x")
+        targets.ensure(session, "cpu -mcpu=znver4 -num-cores=1", "cpu/y")
+    tell(database, peak_flops={"1": 1e11})
+    with database.read() as session:
+        found = {row.name: row.peak_flops for row in session.scalars(select(TargetRow))}
+    assert found == {names[1]: 1e11, names[2]: None, "cpu -mcpu=znver4 -num-cores=1": None}

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from compiler.cores import available_cores
 from compiler.runtime.measurement import ErrorKind, Measurement
 from workers.health import Health
+from workers.peak import peak_in_child
 from workers.request import MeasureRequest
 from workers.runner import ChildStartError
 from workers.self_test import PROGRAM, SelfTest
@@ -28,7 +30,7 @@ class Runner:
 
 
 def health(runner: Runner, every_secs: float = 0.0) -> Health:
-    return Health(runner, TESTED, every_secs=every_secs)
+    return Health(runner, TESTED, every_secs=every_secs, measure_peak=lambda: {"1": 1e11})
 
 
 def test_the_first_sample_is_the_self_test() -> None:
@@ -68,3 +70,24 @@ def test_a_canary_that_fails_leaves_the_last_sample() -> None:
     fit.look()
     fit.look()
     assert fit.told()["sample"] == first
+
+
+def test_the_peak_is_measured_once_when_there_is_time() -> None:
+    asked: list[int] = []
+
+    def measure_peak() -> dict[str, float]:
+        asked.append(1)
+        return {"1": 1e11} if len(asked) > 1 else {}
+
+    fit = Health(Runner(), TESTED, every_secs=3600, measure_peak=measure_peak)
+    assert fit.told()["peak_flops"] == {}
+    for _ in range(3):
+        fit.rest()
+    assert fit.told()["peak_flops"] == {"1": 1e11}
+    assert len(asked) == 2, "what failed is tried again, and what is known is not"
+
+
+def test_a_peak_is_measured_in_a_process_of_its_own() -> None:
+    found = peak_in_child()
+    assert set(found) == {"1", str(available_cores())}
+    assert found["1"] > 1e8

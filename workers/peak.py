@@ -1,0 +1,45 @@
+"""What this host's cores reach at most; run as a program, so that no compiler stays in a worker."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from compiler.runtime.peak import fma_peak_gflops
+from compiler.target import Target
+
+_SECS = 0.05
+_PATIENCE_SECS = 60.0
+
+
+def measure_peak() -> dict[int, float]:
+    """Return the FLOP/s of float32 by number of cores: of one, and of all that a kernel may use.
+
+    Of several it is the sum of what each did at its best while the others ran.
+    """
+    target = Target("cpu")
+    return {num: _of_cores(target, num) for num in sorted({1, target.num_cores})}
+
+
+def peak_in_child() -> Mapping[str, float]:
+    """Measure in a process of its own; nothing is returned if that fails."""
+    command = [sys.executable, "-m", __name__]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE_SECS, check=True)
+        found: dict[str, float] = json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return {}
+    return found
+
+
+def _of_cores(target: Target, num: int) -> float:
+    with ThreadPoolExecutor(num) as pool:
+        rates = pool.map(lambda _: fma_peak_gflops(target, _SECS), range(num))
+        return 1e9 * sum(rates)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(measure_peak()))
