@@ -258,6 +258,8 @@ class TrialRead(Response):
     check_secs: float
     time_secs: float
     worker: str
+    toolchain: str = ""  # what compiled it
+    round: int | None = None  # of the search
     predicted: float | None
     created_at: datetime
 

@@ -26,16 +26,16 @@ export function takeMessages(text: string, found: (data: string) => void): strin
 }
 
 /**
- * Follow a job's events until the stream ends for good. A stream that breaks is taken up after the
- * last event seen; `lost` says whether the server is away at the moment.
+ * Follow a job's events after `last` until the stream ends for good. A stream that breaks is taken
+ * up after the last event seen; `lost` says whether the server is away at the moment.
  */
 export async function followEvents(
   jobId: string,
-  seen: (event: JobEvent) => void,
+  last: number,
+  seen: (id: number) => void,
   lost: (isLost: boolean) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  let last = 0;
   let failures = 0;
   let hasEnded = false;
   while (!signal.aborted) {
@@ -48,7 +48,7 @@ export async function followEvents(
         const event = JSON.parse(data) as JobEvent;
         last = event.id;
         hasEnded = isFinal(event);
-        seen(event);
+        seen(last);
       });
       // A service that stops ends its streams too, and comes back.
       if (hasEnded) return;

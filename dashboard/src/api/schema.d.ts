@@ -1591,6 +1591,13 @@ export interface components {
             time_secs: number;
             /** Worker */
             worker: string;
+            /**
+             * Toolchain
+             * @default
+             */
+            toolchain?: string;
+            /** Round */
+            round?: number | null;
             /** Predicted */
             predicted: number | null;
             /**

@@ -1,137 +1,94 @@
-import { useEffect, useRef } from "react";
-import uPlot from "uplot";
-import "uplot/dist/uPlot.min.css";
+import { duration, secs } from "../format";
+import { improvements, type Columns } from "./columns";
+import { Dots } from "./Dots";
+import { outcomeColors, sketchColors } from "./palette";
+import type { Span } from "./selection";
+import { tickSecs } from "./ticks";
 
-import type { Trial } from "../api/client";
-import { color } from "../components/theme";
-import { secs } from "../format";
-import { bestSoFar, bySketch, type Span } from "./series";
-
-const HEIGHT = 300;
-const DOTS = [
-  "#3b82c4",
-  "#d1761f",
-  "#2f9e5b",
-  "#a35bc4",
-  "#c4466f",
-  "#7a7f22",
-  "#2a9d9d",
-  "#8a6d5a",
-];
+/** How the plot of all trials is drawn. */
+export interface View {
+  x: "trials" | "seconds";
+  isLog: boolean;
+  color: "sketch" | "outcome";
+}
 
 interface Props {
-  trials: Trial[];
-  /** Whether times are drawn on a logarithmic axis. */
-  isLog: boolean;
-  brushed: Span | null;
-  onBrush: (span: Span | null) => void;
+  columns: Columns;
+  view: View;
+  defaultSecs: number | null;
+  isChosen: (index: number) => boolean;
+  onBrush: (trials: Span, time: Span | null) => void;
   onOpen: (number: number) => void;
 }
 
-/** Every trial as a dot in its sketch's colour, and the best so far as a line; drag to select. */
-export function TrialPlot({ trials, isLog, brushed, onBrush, onOpen }: Props) {
-  const place = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | null>(null);
-  const actions = useRef({ onBrush, onOpen });
-  useEffect(() => {
-    actions.current = { onBrush, onOpen };
-  });
-  const sketches = bySketch(trials);
-  const names = sketches.map((sketch) => sketch.name).join("\n");
-
-  useEffect(() => {
-    const element = place.current;
-    if (!element) return;
-    const made = new uPlot(
-      options(element.clientWidth, isLog, names.split("\n"), actions),
-      [[]],
-      element,
-    );
-    plot.current = made;
-    const resize = new ResizeObserver(() => {
-      made.setSize({ width: element.clientWidth, height: HEIGHT });
-    });
-    resize.observe(element);
-    return () => {
-      resize.disconnect();
-      made.destroy();
-      plot.current = null;
-    };
-  }, [isLog, names]);
-
-  useEffect(() => {
-    const numbers = trials.map((trial) => trial.number);
-    plot.current?.setData([numbers, ...sketches.map((s) => s.secs), bestSoFar(trials)]);
-  });
-
+/** Every trial as a dot, the best so far as a line, failures in a lane on top. */
+export function TrialPlot({ columns, view, defaultSecs, isChosen, onBrush, onOpen }: Props) {
+  const isByNumber = view.x === "trials";
+  const xs = isByNumber ? columns.number : columns.secs;
+  const isBySketch = view.color === "sketch";
   return (
-    <figure style={{ margin: 0 }}>
-      <div ref={place} className="plot" aria-hidden="true" />
-      <figcaption className="row quiet">
-        Drag to select trials, double-click to open the nearest one; the table below holds the same.
-        {brushed && (
-          <button
-            onClick={() => {
-              onBrush(null);
-            }}
-          >
-            Show all trials
-          </button>
-        )}
-      </figcaption>
-    </figure>
+    <Dots
+      height={340}
+      x={xs}
+      y={columns.best_secs}
+      group={isBySketch ? columns.sketch : columns.outcome}
+      colors={isBySketch ? sketchColors(columns.sketches) : outcomeColors(columns.outcomes)}
+      isChosen={isChosen}
+      steps={bestLine(columns, xs)}
+      level={defaultSecs}
+      xAxis={{
+        label: isByNumber ? "trial" : "time since the start",
+        text: (value) => (isByNumber ? value.toLocaleString("en") : clock(value)),
+      }}
+      yAxis={{ label: "time of a run", isLog: view.isLog, text: tickSecs }}
+      summary={describe(columns)}
+      name={(index) => nameOf(columns, index)}
+      onBrush={(x, y) => {
+        onBrush(trialsWithin(columns, xs, x), y);
+      }}
+      onOpen={(index) => {
+        onOpen(columns.number[index] ?? 0);
+      }}
+    />
   );
 }
 
-interface Actions {
-  current: Pick<Props, "onBrush" | "onOpen">;
+function bestLine(columns: Columns, xs: number[]): [number, number][] {
+  const found = improvements(columns).map((index): [number, number] => [
+    xs[index] ?? 0,
+    columns.best_secs[index] ?? 0,
+  ]);
+  const last = found.at(-1);
+  return last ? [...found, [xs.at(-1) ?? last[0], last[1]]] : found;
 }
 
-function options(width: number, isLog: boolean, names: string[], actions: Actions): uPlot.Options {
-  const axis = { stroke: color("--quiet"), grid: { stroke: color("--line"), width: 1 } };
-  return {
-    width,
-    height: HEIGHT,
-    scales: { x: { time: false }, y: { distr: isLog ? 3 : 1 } },
-    axes: [axis, { ...axis, size: 70, values: (_, ticks) => ticks.map((t) => (t ? secs(t) : "")) }],
-    series: [
-      { label: "trial" },
-      ...names.map((label, index) => ({
-        label,
-        stroke: DOTS[index % DOTS.length] ?? "gray",
-        paths: () => null,
-        points: { show: true, size: 5, fill: DOTS[index % DOTS.length] ?? "gray" },
-        value: (_: uPlot, value: number | null) => secs(value),
-      })),
-      {
-        label: "best so far",
-        stroke: color("--text"),
-        width: 2,
-        points: { show: false },
-        value: (_, value) => secs(value),
-        ...(uPlot.paths.stepped ? { paths: uPlot.paths.stepped({ align: 1 }) } : {}),
-      },
-    ],
-    cursor: { drag: { setScale: false, x: true, y: false } },
-    hooks: {
-      setSelect: [
-        (made) => {
-          if (made.select.width < 2) return;
-          const from = made.posToVal(made.select.left, "x");
-          const to = made.posToVal(made.select.left + made.select.width, "x");
-          actions.current.onBrush([Math.ceil(from), Math.floor(to)]);
-          made.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
-        },
-      ],
-      ready: [
-        (made) => {
-          made.over.addEventListener("dblclick", () => {
-            const index = made.cursor.idx;
-            const number = index == null ? undefined : made.data[0][index];
-            if (number !== undefined) actions.current.onOpen(number);
-          });
-        },
-      ],
-    },
-  };
+/** The first and the last trial whose place on the axis is within a span. */
+function trialsWithin(columns: Columns, xs: number[], [low, high]: Span): Span {
+  const numbers = columns.number.filter((_, index) => {
+    const x = xs[index] ?? 0;
+    return x >= low && x <= high;
+  });
+  return [numbers[0] ?? Math.ceil(low), numbers.at(-1) ?? Math.floor(high)];
+}
+
+function clock(seconds: number): string {
+  return seconds < 120 ? `${Number(seconds.toPrecision(3))} s` : duration(seconds);
+}
+
+function nameOf(columns: Columns, index: number): string {
+  const sketch = columns.sketches[columns.sketch[index] ?? -1] ?? "";
+  return `Trial ${columns.number[index] ?? ""}: ${secs(columns.best_secs[index])}, ${sketch}`;
+}
+
+/** The plot in a sentence. */
+export function describe(columns: Columns): string {
+  const best = improvements(columns).at(-1);
+  if (best === undefined) return "No trial has run yet, or none was right.";
+  const number = columns.number[best] ?? 0;
+  const since = Math.max(0, (columns.number.at(-1) ?? 0) - number);
+  const plain = (value: number) => value.toLocaleString("en");
+  return (
+    `The best time is ${secs(columns.best_secs[best])}, found by trial ${plain(number)}; ` +
+    (since ? `the ${plain(since)} trials after it were no faster.` : "it was the last trial.")
+  );
 }

@@ -21,7 +21,7 @@ export function SideBySide({ before, after }: Props) {
         </thead>
         <tbody>
           {lines.map((line, index) => (
-            <tr key={index}>
+            <tr key={index} className={line.isSame ? "same" : ""}>
               <Line line={line.before} mark={line.isSame ? "" : "removed"} sign="−" />
               <Line line={line.after} mark={line.isSame ? "" : "added"} sign="+" />
             </tr>

@@ -1,73 +1,73 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useMemo, useRef, useState } from "react";
+import { memo, useEffect, useRef } from "react";
 import { Link } from "react-router";
 
-import type { Trial } from "../api/client";
-import { bestSecs } from "../charts/series";
+import { OK, type TrialFacts } from "../charts/columns";
 import { secs } from "../format";
+import type { Order, Rows, SortColumn } from "./rows";
 
-const ROW_HEIGHT = 36;
-const COLUMNS = [
-  ["number", "Trial"],
-  ["time", "Time"],
-  ["sketch", "Sketch"],
-  ["predicted", "Predicted"],
-  ["build", "Build"],
-  ["outcome", "Outcome"],
-] as const;
-type Column = (typeof COLUMNS)[number][0];
+const ROW_HEIGHT = 34;
+const COLUMNS: readonly (readonly [SortColumn, string, string])[] = [
+  ["number", "Trial", "number"],
+  ["time", "Time", "number"],
+  ["sketch", "Sketch", ""],
+  ["predicted", "Score", "number wide"],
+  ["outcome", "Outcome", ""],
+];
 
 interface Props {
   jobId: string;
-  trials: Trial[];
+  rows: Rows;
+  order: Order;
+  onOrder: (order: Order) => void;
 }
 
 /** The trials of a job, of which only those in sight are in the page. */
-export function TrialTable({ jobId, trials }: Props) {
+export function TrialTable({ jobId, rows, order, onOrder }: Props) {
   const place = useRef<HTMLDivElement>(null);
-  const [order, setOrder] = useState<{ by: Column; falls: boolean }>({
-    by: "number",
-    falls: false,
-  });
-  const rows = useMemo(() => {
-    const sorted = trials.toSorted((a, b) => compare(keyOf(a, order.by), keyOf(b, order.by)));
-    return order.falls ? sorted.reverse() : sorted;
-  }, [trials, order]);
   const virtual = useVirtualizer({
-    count: rows.length,
+    count: rows.count,
     getScrollElement: () => place.current,
     estimateSize: () => ROW_HEIGHT,
-    overscan: 10,
+    overscan: 12,
   });
   const shown = virtual.getVirtualItems();
+  const first = shown[0]?.index ?? 0;
+  const last = shown.at(-1)?.index ?? 0;
+  const { see } = rows;
+  useEffect(() => {
+    see(first, last);
+  });
   const above = shown[0]?.start ?? 0;
   const below = virtual.getTotalSize() - (shown.at(-1)?.end ?? 0);
   return (
     <div ref={place} className="scroll trials" tabIndex={0} role="region" aria-label="Trials">
-      <table aria-rowcount={rows.length}>
+      <table aria-rowcount={rows.hasMore ? -1 : rows.count + 1}>
+        <colgroup>
+          {COLUMNS.map(([by, , style]) => (
+            <col key={by} className={`of-${by} ${style}`} />
+          ))}
+        </colgroup>
         <thead>
           <tr>
-            {COLUMNS.map(([by, name]) => (
-              <th key={by} aria-sort={order.by === by ? direction(order.falls) : "none"}>
-                <button
-                  className="plain"
-                  onClick={() => {
-                    setOrder({ by, falls: order.by === by && !order.falls });
-                  }}
-                >
-                  {name}
-                  {order.by === by && (order.falls ? " ▼" : " ▲")}
-                </button>
-              </th>
+            {COLUMNS.map(([by, name, style]) => (
+              <Heading
+                key={by}
+                by={by}
+                name={name}
+                style={style}
+                order={order}
+                isEnabled={rows.sorts.includes(by)}
+                onOrder={onOrder}
+              />
             ))}
           </tr>
         </thead>
         <tbody>
           <tr aria-hidden="true" style={{ height: above }} />
-          {shown.map(({ index }) => {
-            const trial = rows[index];
-            return trial && <Row key={trial.number} jobId={jobId} trial={trial} />;
-          })}
+          {shown.map(({ index }) => (
+            <Row key={index} jobId={jobId} index={index} {...known(rows.row(index))} />
+          ))}
           <tr aria-hidden="true" style={{ height: below }} />
         </tbody>
       </table>
@@ -75,42 +75,62 @@ export function TrialTable({ jobId, trials }: Props) {
   );
 }
 
-function Row({ jobId, trial }: { jobId: string; trial: Trial }) {
+interface HeadingProps {
+  by: SortColumn;
+  name: string;
+  style: string;
+  order: Order;
+  isEnabled: boolean;
+  onOrder: (order: Order) => void;
+}
+
+function Heading({ by, name, style, order, isEnabled, onOrder }: HeadingProps) {
+  const isSorted = order.by === by;
+  const direction = order.falls ? "descending" : "ascending";
   return (
-    <tr style={{ height: ROW_HEIGHT }}>
-      <td>
-        <Link to={`/jobs/${jobId}/trials/${trial.number}`}>{trial.number}</Link>
-      </td>
-      <td className="nowrap">{secs(bestSecs(trial))}</td>
-      <td className="mono">{trial.sketch}</td>
-      <td>{trial.predicted === null ? "–" : trial.predicted.toFixed(3)}</td>
-      <td className="nowrap">{secs(trial.build_secs)}</td>
-      <td className={trial.error ? "bad" : ""}>{trial.error ?? "ok"}</td>
-    </tr>
+    <th className={style} aria-sort={isSorted ? direction : "none"}>
+      <button
+        className="plain"
+        disabled={!isEnabled}
+        title={isEnabled ? `Sort by ${name.toLowerCase()}` : "Select fewer trials to sort by this"}
+        onClick={() => {
+          onOrder({ by, falls: isSorted && !order.falls });
+        }}
+      >
+        {name}
+        <span aria-hidden="true">{isSorted ? (order.falls ? " ▼" : " ▲") : " "}</span>
+      </button>
+    </th>
   );
 }
 
-function direction(falls: boolean): "descending" | "ascending" {
-  return falls ? "descending" : "ascending";
+function known(trial: TrialFacts | undefined): Partial<TrialFacts> {
+  return trial ?? {};
 }
 
-function keyOf(trial: Trial, by: Column): number | string {
-  switch (by) {
-    case "number":
-      return trial.number;
-    case "time":
-      return bestSecs(trial) ?? Infinity;
-    case "sketch":
-      return trial.sketch;
-    case "predicted":
-      return trial.predicted ?? -Infinity;
-    case "build":
-      return trial.build_secs;
-    case "outcome":
-      return trial.error ?? "";
+type RowProps = Partial<TrialFacts> & { jobId: string; index: number };
+
+// Plain values: a row that shows the same is not made again while the table is scrolled.
+const Row = memo(function Row(props: RowProps) {
+  const { jobId, index, number, best_secs, predicted, sketch, outcome } = props;
+  if (number === undefined) {
+    return (
+      <tr aria-rowindex={index + 2} style={{ height: ROW_HEIGHT }}>
+        <td className="quiet" colSpan={COLUMNS.length}>
+          …
+        </td>
+      </tr>
+    );
   }
-}
-
-function compare(a: number | string, b: number | string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
+  return (
+    <tr aria-rowindex={index + 2} style={{ height: ROW_HEIGHT }}>
+      <td className="number">
+        <Link to={`/jobs/${jobId}/trials/${number}`}>{number}</Link>
+      </td>
+      <td className="number">{secs(best_secs)}</td>
+      <td className="mono clip">{sketch}</td>
+      <td className="number wide">{predicted == null ? "–" : predicted.toFixed(3)}</td>
+      <td className={outcome === OK ? "" : "bad nowrap"}>{outcome?.replaceAll("_", " ")}</td>
+    </tr>
+  );
+});

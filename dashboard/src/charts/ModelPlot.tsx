@@ -1,0 +1,43 @@
+import { secs } from "../format";
+import type { Columns, Standings } from "./columns";
+import { Dots } from "./Dots";
+import { sketchColors } from "./palette";
+import type { Span } from "./selection";
+
+interface Props {
+  columns: Columns;
+  standings: Standings;
+  summary: string;
+  isChosen: (index: number) => boolean;
+  onBrush: (place: Span, speed: Span | null) => void;
+  onOpen: (number: number) => void;
+}
+
+/** What the cost model thought of each trial within its round, and what was measured. */
+export function ModelPlot({ columns, standings, summary, isChosen, onBrush, onOpen }: Props) {
+  return (
+    <Dots
+      height={270}
+      x={standings.place}
+      y={standings.speed}
+      group={columns.sketch}
+      colors={sketchColors(columns.sketches)}
+      isChosen={isChosen}
+      xAxis={{ label: "predicted: better than … of its round", text: percent }}
+      yAxis={{ label: "measured: of the fastest's speed", text: percent }}
+      summary={summary}
+      name={(index) =>
+        `Trial ${columns.number[index] ?? ""}: predicted better than ` +
+        `${percent(standings.place[index] ?? 0)} of its round; ${secs(columns.best_secs[index])}`
+      }
+      onBrush={onBrush}
+      onOpen={(index) => {
+        onOpen(columns.number[index] ?? 0);
+      }}
+    />
+  );
+}
+
+function percent(share: number): string {
+  return `${Math.round(100 * share)}%`;
+}

@@ -1,0 +1,78 @@
+import type { Job } from "../../api/client";
+import type { Columns } from "../../charts/columns";
+import { Legend } from "../../charts/Legend";
+import { outcomeColors, sketchColors } from "../../charts/palette";
+import { describe, TrialPlot } from "../../charts/TrialPlot";
+import { Choice } from "../../components/Choice";
+import { useOption, type SelectionHandle } from "./useSelection";
+
+interface Props {
+  job: Job;
+  columns: Columns;
+  isChosen: (index: number) => boolean;
+  handle: SelectionHandle;
+  onOpen: (number: number) => void;
+}
+
+/** All trials over time, and the best so far. */
+export function CurveCard({ job, columns, isChosen, handle, onOpen }: Props) {
+  const [x, setX] = useOption("x", ["trials", "seconds"]);
+  const [scale, setScale] = useOption("scale", ["log", "linear"]);
+  const [color, setColor] = useOption("color", ["sketch", "outcome"]);
+  const isBySketch = color === "sketch";
+  const names = isBySketch ? columns.sketches : columns.outcomes;
+  return (
+    <section className="card">
+      <div className="page-head">
+        <h2>Best so far</h2>
+        <span className="push row">
+          <Choice
+            label="Over"
+            options={{ trials: "Trials", seconds: "Seconds" }}
+            value={x}
+            onChange={setX}
+          />
+          <Choice
+            label="Scale"
+            options={{ log: "Log", linear: "Linear" }}
+            value={scale}
+            onChange={setScale}
+          />
+          <Choice
+            label="Colours"
+            options={{ sketch: "By sketch", outcome: "By outcome" }}
+            value={color}
+            onChange={setColor}
+          />
+        </span>
+      </div>
+      <TrialPlot
+        columns={columns}
+        view={{ x, isLog: scale === "log", color }}
+        defaultSecs={job.default_secs}
+        isChosen={isChosen}
+        onBrush={(trials, time) => {
+          handle.select({ trials, time: time ?? undefined });
+        }}
+        onOpen={onOpen}
+      />
+      <Legend
+        label={isBySketch ? "Sketches" : "Outcomes"}
+        names={names}
+        colors={isBySketch ? sketchColors(names) : outcomeColors(names)}
+        column={isBySketch ? columns.sketch : columns.outcome}
+        chosen={handle.selection[color]}
+        onChoose={(name) => {
+          handle.select({ [color]: name });
+        }}
+      />
+      <p className="quiet small">
+        {describe(columns)} Dashed: the default schedule; the lane on top: failures.
+        {columns.is_thinned &&
+          ` Of ${columns.num_trials.toLocaleString("en")} trials, ` +
+            `${columns.number.length.toLocaleString("en")} are drawn, all improvements among them.`}{" "}
+        Drag to select, click a dot to open it.
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,128 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+
+import { ApiError, get, patch, post, type Job } from "../../api/client";
+import type { WorkloadText } from "../../api/lists";
+import { CopyButton } from "../../components/CopyButton";
+import { snippet } from "../../components/snippet";
+import { isOver } from "./useLiveJob";
+
+/** What can be done to a job as it stands. */
+export function JobActions({ job }: { job: Job }) {
+  const client = useQueryClient();
+  const act = useMutation({
+    mutationFn: (send: () => Promise<Job>) => send(),
+    onSuccess: (read) => {
+      client.setQueryData(["job", job.id], read);
+    },
+  });
+  const [asked, setAsked] = useState<"stop" | "cancel">();
+  const isEnded = isOver(job);
+  const path = `/jobs/${job.id}`;
+  const end = (how: "stop" | "cancel") => {
+    setAsked(how);
+    act.mutate(() => post<Job>(`${path}/${how}`));
+  };
+  return (
+    <span className="row">
+      {!isEnded && (
+        <>
+          <button
+            className="main"
+            disabled={act.isPending || asked !== undefined}
+            title="End the search now; the best trials are measured again and the best is kept"
+            onClick={() => {
+              end("stop");
+            }}
+          >
+            {asked === "stop" ? "Stopping…" : "Stop, keep the best"}
+          </button>
+          <button
+            disabled={act.isPending || asked === "cancel"}
+            title="End at once, without measuring the best again; trials are kept"
+            onClick={() => {
+              end("cancel");
+            }}
+          >
+            {asked === "cancel" ? "Cancelling…" : "Cancel"}
+          </button>
+        </>
+      )}
+      {canResume(job) && (
+        <button
+          className="main"
+          disabled={act.isPending}
+          title="Go on where it was; nothing is measured twice"
+          onClick={() => {
+            setAsked(undefined);
+            act.mutate(() => post<Job>(`${path}/resume`));
+          }}
+        >
+          Resume
+        </button>
+      )}
+      <MoreTrials
+        job={job}
+        isBusy={act.isPending}
+        onGive={(trials) => {
+          setAsked(undefined);
+          act.mutate(() => patch<Job>(path, { trials }));
+        }}
+      />
+      <CopyButton label="Copy client snippet" text={() => snippetOf(job)} />
+      {act.error && (
+        <span className="bad" role="alert">
+          {act.error instanceof ApiError ? act.error.message : "The service does not answer."}
+        </span>
+      )}
+    </span>
+  );
+}
+
+interface MoreProps {
+  job: Job;
+  isBusy: boolean;
+  onGive: (trials: number) => void;
+}
+
+function MoreTrials({ job, isBusy, onGive }: MoreProps) {
+  const [more, setMore] = useState(100);
+  return (
+    <form
+      className="row joined"
+      onSubmit={(event) => {
+        event.preventDefault();
+        onGive(job.trials + more);
+      }}
+    >
+      <input
+        type="number"
+        aria-label="How many more trials"
+        min={1}
+        max={100_000 - job.trials}
+        value={more}
+        onChange={(event) => {
+          setMore(event.target.valueAsNumber || 1);
+        }}
+      />
+      <button disabled={isBusy} title="A larger budget; a job that has ended goes on">
+        Give more trials
+      </button>
+    </form>
+  );
+}
+
+/** Whether a job ended before its time. */
+function canResume(job: Job): boolean {
+  if (job.num_measured >= job.trials) return false;
+  return (
+    job.state === "cancelled" ||
+    job.state === "failed" ||
+    (job.state === "succeeded" && job.stop_reason === "stopped")
+  );
+}
+
+async function snippetOf(job: Job): Promise<string> {
+  const { script } = await get<WorkloadText>(`/workloads/${job.workload_key}`);
+  return snippet(location.origin, script, job.target);
+}

@@ -1,0 +1,88 @@
+import type { Job } from "../../api/client";
+import { Meter } from "../../components/Figures";
+import { Numbers } from "../../components/Numbers";
+import { State } from "../../components/State";
+import { duration, interval, percent, rate, secs, speedup } from "../../format";
+import { JobActions } from "./JobActions";
+import { isOver } from "./useLiveJob";
+
+/** What a job is, how far it is, and what can be done to it. */
+export function JobHead({ job }: { job: Job }) {
+  return (
+    <>
+      <div className="page-head">
+        <h1>
+          {job.workload_name} {job.shape && <span className="mono quiet">{job.shape}</span>}
+        </h1>
+        <State of={job.state} />
+        <span className="push">
+          <JobActions job={job} />
+        </span>
+      </div>
+      <p className="mono quiet long">{job.target}</p>
+      {job.error && (
+        <div className="notice wrong" role="alert">
+          <strong>The job failed.</strong>
+          <pre>{job.error}</pre>
+        </div>
+      )}
+      <section className="card" aria-label="Result">
+        <Numbers items={figures(job)} />
+        {!isOver(job) && (
+          <progress value={job.num_measured} max={job.trials} aria-label="Trials done" />
+        )}
+      </section>
+    </>
+  );
+}
+
+function figures(job: Job) {
+  const spent = elapsed(job);
+  return [
+    ["Best", <Best key="best" job={job} />],
+    ["Speed-up over the default", speedup(job.default_secs, job.best_secs)],
+    ["Default", secs(job.default_secs)],
+    ...(job.flops ? ([["Speed", <Speed key="speed" job={job} />]] as const) : []),
+    ["Trials", `${count(job.num_measured)} of ${count(job.trials)}`],
+    ["Time", spent === null ? "–" : duration(spent)],
+    ["Trials a second", job.trials_per_sec == null ? "–" : job.trials_per_sec.toFixed(1)],
+    ["Search", `${job.strategy}, seed ${job.seed}`],
+    ...(job.owner ? ([["Owner", job.owner]] as const) : []),
+    ...(job.stop_reason ? ([["Ended by", job.stop_reason.replaceAll("_", " ")]] as const) : []),
+  ] as const;
+}
+
+function count(value: number): string {
+  return value.toLocaleString("en");
+}
+
+/** The best time, with its interval of 95% once the finish has measured it again. */
+function Best({ job }: { job: Job }) {
+  return (
+    <>
+      <strong>{secs(job.best_secs)}</strong>
+      {job.best_interval && <span className="under">{interval(job.best_interval)} (95%)</span>}
+    </>
+  );
+}
+
+function Speed({ job: { flops, peak_flops: peak, best_secs: best } }: { job: Job }) {
+  const share = flops && peak && best ? flops / best / peak : null;
+  return (
+    <>
+      {rate(flops, best)}
+      {share !== null && (
+        <span className="under">
+          {percent(share, 0)} of peak
+          <Meter share={share} kind="good" />
+        </span>
+      )}
+    </>
+  );
+}
+
+function elapsed(job: Job): number | null {
+  if (!job.started_at) return null;
+  const end = job.finished_at ? Date.parse(job.finished_at) : Date.now();
+  return (end - Date.parse(job.started_at)) / 1000;
+}

@@ -1,0 +1,107 @@
+import { useMemo, useState } from "react";
+import { useNavigate } from "react-router";
+
+import type { Job } from "../../api/client";
+import { useColumns, useDecisions, useNewest, useSummary } from "../../api/plots";
+import { NO_COLUMNS, standings } from "../../charts/columns";
+import { chosenOf, chosenRowsOf, knownOf, outcomesOf } from "../../charts/linked";
+import { Trouble } from "../../components/Answer";
+import { CurveCard } from "./CurveCard";
+import { DecisionCard } from "./DecisionCard";
+import { FailureCard } from "./FailureCard";
+import { JobHead } from "./JobHead";
+import { ModelCard } from "./ModelCard";
+import { SelectionBar } from "./SelectionBar";
+import { SketchCard } from "./SketchCard";
+import { SpentCard } from "./SpentCard";
+import { TableCard } from "./TableCard";
+import { useSelection } from "./useSelection";
+
+const NO_DECISIONS = () => false;
+
+/** Everything about a job; what is selected in one plot is selected in all of them. */
+export function JobView({ job }: { job: Job }) {
+  const handle = useSelection();
+  const { selection } = handle;
+  const [shownSketch, showSketch] = useState<string>();
+  const query = useColumns(job);
+  const columns = query.data ?? NO_COLUMNS;
+  const newest = useNewest(job, columns.is_thinned);
+  const summary = useSummary(job);
+  const decisions = useDecisions(job, selection.sketch ?? shownSketch);
+  const scored = columns.is_thinned ? (newest.data ?? NO_COLUMNS) : columns;
+  const standing = useMemo(() => standings(scored), [scored]);
+  const known = useMemo(
+    () => knownOf(scored, standing, decisions.data),
+    [scored, standing, decisions.data],
+  );
+  const isChosen = useMemo(() => chosenOf(columns, known, selection), [columns, known, selection]);
+  const isScoredChosen = useMemo(
+    () => (scored === columns ? isChosen : chosenOf(scored, known, selection)),
+    [scored, columns, isChosen, known, selection],
+  );
+  const isRowChosen = useMemo(
+    () =>
+      decisions.data
+        ? chosenRowsOf(decisions.data, known, outcomesOf(columns), selection)
+        : NO_DECISIONS,
+    [decisions.data, known, columns, selection],
+  );
+  const navigate = useNavigate();
+  const open = (number: number) => void navigate(`/jobs/${job.id}/trials/${number}`);
+  return (
+    <>
+      <JobHead job={job} />
+      {query.error && <Trouble error={query.error} />}
+      {columns.number.length === 0 ? (
+        <Nothing isPending={query.isPending} job={job} />
+      ) : (
+        <>
+          <SelectionBar handle={handle} />
+          <CurveCard
+            job={job}
+            columns={columns}
+            isChosen={isChosen}
+            handle={handle}
+            onOpen={open}
+          />
+          <div className="columns">
+            <div className="stack">
+              <ModelCard
+                columns={scored}
+                standings={standing}
+                model={summary.data?.model}
+                isChosen={isScoredChosen}
+                handle={handle}
+                onOpen={open}
+              />
+              <SketchCard summary={summary} handle={handle} />
+            </div>
+            <div className="stack">
+              <FailureCard jobId={job.id} summary={summary} handle={handle} />
+              <SpentCard summary={summary} />
+            </div>
+          </div>
+          <DecisionCard
+            query={decisions}
+            isChosen={isRowChosen}
+            handle={handle}
+            onSketch={showSketch}
+          />
+          <TableCard job={job} columns={columns} isChosen={isChosen} handle={handle} />
+        </>
+      )}
+    </>
+  );
+}
+
+function Nothing({ isPending, job }: { isPending: boolean; job: Job }) {
+  if (isPending) return <p className="quiet">Loading…</p>;
+  return (
+    <p className="quiet">
+      {job.state === "queued"
+        ? "The job waits for its turn: nothing was measured yet. It starts by itself."
+        : "Nothing was measured yet."}
+    </p>
+  );
+}

@@ -1,0 +1,79 @@
+import type { Summary } from "../../api/plots";
+import type { Columns, Standings } from "../../charts/columns";
+import { ModelPlot } from "../../charts/ModelPlot";
+import { Numbers } from "../../components/Numbers";
+import { percent } from "../../format";
+import type { SelectionHandle } from "./useSelection";
+
+interface Props {
+  columns: Columns;
+  standings: Standings;
+  model: Summary["model"] | undefined;
+  isChosen: (index: number) => boolean;
+  handle: SelectionHandle;
+  onOpen: (number: number) => void;
+}
+
+/** What the cost model predicted against what was measured, and what it was worth. */
+export function ModelCard({ columns, standings, model, isChosen, handle, onOpen }: Props) {
+  const hasScores = standings.place.some((place) => place !== null);
+  return (
+    <section className="card">
+      <h2>Predicted and measured</h2>
+      {hasScores ? (
+        <>
+          <ModelPlot
+            columns={columns}
+            standings={standings}
+            summary={inWords(model)}
+            isChosen={isChosen}
+            onBrush={(place, speed) => {
+              handle.select({ place, speed: speed ?? undefined });
+            }}
+            onOpen={onOpen}
+          />
+          {model && <Numbers items={figures(model)} />}
+          <p className="quiet small">
+            {inWords(model)} Scores are comparable within one round only, so each trial is placed
+            among those of its own.
+            {columns.num_trials > columns.number.length &&
+              ` Drawn are the newest ${columns.number.length.toLocaleString("en")} trials.`}
+          </p>
+        </>
+      ) : (
+        <p className="quiet">
+          No trial was scored before it was measured: the model learns from the first rounds of a
+          job, and strategies without a model do not ask it.
+        </p>
+      )}
+    </section>
+  );
+}
+
+function figures({ rank_correlation: rank, top_quarter: top, num_trials, num_rounds }: Model) {
+  return [
+    ["Rank correlation", rank === null ? "–" : rank.toFixed(2)],
+    ["Best quarter found", percent(top, 0)],
+    ["Scored trials", num_trials.toLocaleString("en")],
+    ["Rounds", num_rounds.toLocaleString("en")],
+  ] as const;
+}
+
+type Model = Summary["model"];
+
+function inWords(model: Model | undefined): string {
+  const rank = model?.rank_correlation;
+  if (!model || rank == null) return "It is not known yet how good the predictions are.";
+  const verdict =
+    rank > 0.7
+      ? "ranks well"
+      : rank > 0.4
+        ? "ranks fairly"
+        : rank > 0.1
+          ? "ranks poorly"
+          : "guesses";
+  return (
+    `The model ${verdict}: it had ${percent(model.top_quarter, 0)} of each round's fastest ` +
+    "quarter in its own best quarter, where chance has 25 %."
+  );
+}

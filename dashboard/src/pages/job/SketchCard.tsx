@@ -1,0 +1,44 @@
+import type { UseQueryResult } from "@tanstack/react-query";
+
+import type { Summary } from "../../api/plots";
+import { Answer } from "../../components/Answer";
+import { secs } from "../../format";
+import type { SelectionHandle } from "./useSelection";
+
+interface Props {
+  summary: UseQueryResult<Summary>;
+  handle: SelectionHandle;
+}
+
+/** What came of each kind of schedule. */
+export function SketchCard({ summary, handle }: Props) {
+  return (
+    <section className="card">
+      <h2>Sketches</h2>
+      <Answer query={summary}>
+        {({ sketches }) => (
+          <table className="tight">
+            <thead>
+              <tr>
+                <th>Sketch</th>
+                <th className="number">Trials</th>
+                <th className="number">Right</th>
+                <th className="number">Best</th>
+              </tr>
+            </thead>
+            <tbody>
+              {sketches.map(({ name, count, num_right, best_secs }) => (
+                <tr key={name} className={handle.selection.sketch === name ? "selected" : ""}>
+                  <td className="mono long">{name}</td>
+                  <td className="number">{count.toLocaleString("en")}</td>
+                  <td className="number">{num_right.toLocaleString("en")}</td>
+                  <td className="number">{secs(best_secs)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </Answer>
+    </section>
+  );
+}
