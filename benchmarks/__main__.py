@@ -11,11 +11,14 @@ from pathlib import Path
 
 _OTHERS = (
     "finish_child",
+    "http_load",
+    "large_job",
+    "many_trials",
     "record",
     "recorded_workloads",
     "report",
     "search",
-    "timed_batches",
+    "recorder",
     "workloads",
 )
 NAMES = tuple(

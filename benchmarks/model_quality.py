@@ -1,80 +1,124 @@
 """How well the cost model orders candidates of tasks that it was not told: no clock is involved.
 
-On the recorded sets (`benchmarks/recorded/`), each operator or each set is held out in turn, and
-ranked by a model of all the others. What is measured is told in `docs/cost-model.md`.
+On the recorded sets, each operator, one shape of every operator, or each family of operators is
+held out in turn, and ranked by a model of all the others, as the base model is trained. What is
+measured is told in `docs/cost-model.md`.
 """
 
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.report import Metric, report
-from tuner.cost_model.boosting import STORE_TREES, boost
-from tuner.cost_model.cost_model import Samples
-from tuner.cost_model.quality import MIN_RIGHT, Quality, held_out, mean_quality, quality
+from tuner.cost_model.boosting import STORE_TREES, boost, score
+from tuner.cost_model.cost_model import Samples, Scores
+from tuner.cost_model.quality import mean_quality, quality
 from tuner.cost_model.xgboost_model import XGBoostModel
-from tuner.replay.recorded_set import RecordedSet, read_sets
+from tuner.replay.packaged import ROWS, packaged_samples, packaged_sets, thinned
+from tuner.replay.recorded_set import RecordedSet
 from tuner.space.features import FEATURE_NAMES
 
-FOLDER = Path(__file__).parent / "recorded"
 GOALS = {"pairwise": 0.85, "top1": 0.90, "top5": 0.96}
 JOB_SAMPLES = 64
 """What a job of a few rounds has measured."""
+LARGE = 40
+"""Candidates of a set, or of a part of it, that is not tiny: those are told of by themselves."""
+FAMILIES = {
+    "products": "matmul dense batch_matmul mm_relu matmul_bias_relu linear_relu",
+    "convolutions": "conv1d conv2d conv2d_nchwc conv2d_winograd conv2d_transpose conv3d"
+    " depthwise_conv2d",
+    "pools": "max_pool2d avg_pool2d",
+    "attention": "attention",
+    "rows": "softmax layer_norm row_sum",
+}
+PARTS = ("drawn", "kept")
+"""Of a set: an even sample of all that code can be made for; what the static filter kept."""
 
 
 def main() -> None:
     """Judge the model on all recorded sets."""
-    sets = [each for each in read_sets(FOLDER) if len(each) >= MIN_RIGHT]
+    sets = packaged_sets()
     samples = [each.samples() for each in sets]
+    family = {op: name for name, members in FAMILIES.items() for op in members.split()}
+    operators = [s.operator for s in sets]
+    groups: dict[str, list[object]] = {
+        "operator": list(operators),
+        "shape": [operators[:place].count(name) for place, name in enumerate(operators)],
+        "family": [family[name] for name in operators],
+    }
     metrics: list[Metric] = []
-    groups = {"operator": [s.operator for s in sets], "shape": [s.name for s in sets]}
     for what, names in groups.items():
         start = time.process_time()
-        found = held_out(samples, names)
+        scores = _held_out(samples, names)
         secs = time.process_time() - start
-        metrics += _metrics(f"leave one {what} out", sets, found)
+        metrics += _metrics(f"leave one {what} out", sets, samples, scores)
         metrics.append(Metric(f"leave one {what} out: training and judging", "s", (secs,)))
     estimate = FEATURE_NAMES.index("cycles.total")
-    by_roofline = [
-        quality(-s.features[:, estimate].astype(np.float64), s.run_secs) for s in samples
-    ]
-    metrics += _metrics("roofline estimate, no model", sets, by_roofline, with_goals=False)
+    by_roofline = [-s.features[:, estimate].astype(np.float64) for s in samples]
+    metrics += _metrics("roofline estimate, no model", sets, samples, by_roofline, is_model=False)
+    for part in PARTS:
+        agree = np.mean([s.provenance["repeatability"][part]["agreement"] for s in sets])
+        metrics.append(Metric(f"{part}: two halves of the turns agree, mean", "", (float(agree),)))
     metrics += _training_costs(samples)
     report("model_quality", metrics)
 
 
+def _held_out(samples: list[Samples], groups: list[object]) -> list[Scores]:
+    """Return scores of all rows of all sets, of models that saw `ROWS` of each of the others."""
+    found: dict[int, Scores] = {}
+    known = [thinned(each, ROWS) for each in samples]
+    for group in dict.fromkeys(groups):
+        members = boost(
+            [k for k, g in zip(known, groups, strict=True) if g != group], 0, STORE_TREES
+        )
+        for index, each in enumerate(samples):
+            if groups[index] == group:
+                found[index] = score(members, each.features)
+    return [found[index] for index in range(len(samples))]
+
+
 def _metrics(
-    title: str, sets: list[RecordedSet], found: list[Quality | None], *, with_goals: bool = True
+    title: str,
+    sets: tuple[RecordedSet, ...],
+    samples: list[Samples],
+    scores: list[Scores],
+    *,
+    is_model: bool = True,
 ) -> list[Metric]:
-    """Return the mean of each measure with the value of every set, and the figures a set."""
-    judged = [(s, q) for s, q in zip(sets, found, strict=True) if q is not None]
-    mean = mean_quality(q for _, q in judged)
-    assert mean is not None, "there are recorded sets"
+    """Return the mean of each measure on each part of the sets, and the figures a set."""
     metrics = []
-    for name in ("pairwise", "top1", "top5", "trials_saved"):
-        goal = f">= {GOALS[name]}" if with_goals and name in GOALS else ""
-        metrics.append(Metric(f"{title}: {name}, mean", "", (getattr(mean, name),), goal=goal))
-    if with_goals:
-        for each, q in judged:
-            values = (q.pairwise, q.top1, q.top5)
-            text = " / ".join(f"{value:.3f}" for value in values)
-            metrics.append(Metric(f"  {each.name}: {text}", "pairwise", (q.pairwise,)))
+    for part in PARTS:
+        judged = []
+        for recorded, own, guess in zip(sets, samples, scores, strict=True):
+            mask = np.concatenate(recorded.is_drawn if part == "drawn" else recorded.is_kept)
+            found = quality(guess[mask], own.run_secs[mask])
+            if found is not None:
+                judged.append((recorded, int(mask.sum()), found))
+        for which, least in (("", 0), (f", of {LARGE} candidates or more", LARGE)):
+            mean = mean_quality(q for _, num, q in judged if num >= least)
+            assert mean is not None, "there are recorded sets"
+            for name in ("pairwise", "top1", "top5", "trials_saved"):
+                goal = f">= {GOALS[name]}" if is_model and name in GOALS else ""
+                label = f"{title}, {part}{which}: {name}, mean"
+                metrics.append(Metric(label, "", (getattr(mean, name),), goal=goal))
+        for recorded, num, q in judged if is_model else ():
+            text = f"{q.pairwise:.3f} / {q.top1:.3f} / {q.top5:.3f} of {num}"
+            metrics.append(Metric(f"  {recorded.name}, {part}: {text}", "pairwise", (q.pairwise,)))
     return metrics
 
 
 def _training_costs(samples: list[Samples]) -> list[Metric]:
-    """Return what a training on everything costs, and one within a job."""
+    """Return what the training of the base model costs, and one within a job."""
     start = time.process_time()
-    boost(samples, 0, STORE_TREES)
+    base = packaged_samples()
+    made = time.process_time()
+    boost(base, 0, STORE_TREES)
+    num = sum(len(s.run_secs) for s in base)
     metrics = [
-        Metric(
-            f"training on {sum(len(s.run_secs) for s in samples)} samples",
-            "s",
-            (time.process_time() - start,),
-        )
+        Metric(f"features of {num} samples", "s", (made - start,)),
+        Metric(f"training on {num} samples", "s", (time.process_time() - made,)),
     ]
     largest = max(samples, key=lambda s: len(s.run_secs))
     num = min(JOB_SAMPLES, len(largest.run_secs))

@@ -1,42 +1,29 @@
-"""Record measurements of whole design spaces: `python -m benchmarks.record [NAME...]`.
+"""Record measurements of design spaces: `python -m benchmarks.record [NAME...] [--minutes N]`.
 
-Each set becomes a file of `benchmarks/recorded/`; see `tuner.replay.recorded_set`. Sets that are
-there are left alone, and one that was interrupted goes on from its journal. Kernels run in this
-process: what crashes it is recorded as a crash when it is started again.
+Each set becomes a file of `tuner/recorded/`; see `tuner.replay.recorded_set`. Sets that are there
+are left alone. All others grow by turns until they are complete or the time is up; journals beside
+them tell a later call where to go on, and `--write` makes sets of what they hold. Kernels run in
+this process: what crashes it is recorded as a crash when it is started again.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
-import loopwright as lw
 from benchmarks.recorded_workloads import BY_NAME, RECORDINGS, Recording
+from benchmarks.recorder import TURNS, Recorder
 from benchmarks.report import commit, machine
-from benchmarks.timed_batches import Batches, Found
 from compiler.driver import toolchain
-from compiler.runtime.measurement import ErrorKind
-from tuner.replay.recorded_set import SUFFIX, RecordedSet
-from tuner.space.design_space import DesignSpace, Point
-from tuner.space.generate import design_space
-from tuner.space.knob import Ints
-from tuner.task import Task
+from tuner.replay.packaged import FOLDER
+from tuner.replay.recorded_set import SUFFIX, Masks, RecordedSet
+from tuner.space.static_filter import passes
 
-FOLDER = Path(__file__).parent / "recorded"
-TARGET = "cpu -num-cores=1"
-BATCH = 24
-"""Candidates that are timed in turns."""
-TRIES = 64
-MOST_OPTIONS = 6
-"""Of a knob that is narrowed; the best of some random tries is taken."""
-NUM_REPEATED = 48
-"""Candidates that are built and timed once more, to see how repeatable times are."""
+JOURNAL = ".journal"
 
 
 def main() -> None:
@@ -44,113 +31,105 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BY_NAME))
     parser.add_argument("--folder", type=Path, default=FOLDER)
+    parser.add_argument("--minutes", type=float, default=float("inf"))
+    parser.add_argument("--write", action="store_true", help="write incomplete sets, too")
     args = parser.parse_args()
     if unknown := [name for name in args.names if name not in BY_NAME]:
         parser.error(f"no recording is called {unknown[0]}")
     args.folder.mkdir(exist_ok=True)
-    for recording in RECORDINGS:
-        is_wanted = recording.name in args.names or not args.names
-        if is_wanted and not (args.folder / f"{recording.name}{SUFFIX}").exists():
-            record(recording, args.folder)
+    wanted = [r for r in RECORDINGS if r.name in args.names or not args.names]
+    missing = [r for r in wanted if not (args.folder / f"{r.name}{SUFFIX}").exists()]
+    record(missing, args.folder, time.monotonic() + 60 * args.minutes, write_all=args.write)
 
 
-def record(recording: Recording, folder: Path) -> None:
-    """Record one set, and write it."""
-    task = Task(lw.ops.from_spec(recording.spec), lw.Target(TARGET))
-    space = design_space(task)
-    rows = [_chosen(recording, space, sketch) for sketch in range(len(space.sketches))]
-    points = [Point(s, tuple(row)) for s, own in enumerate(rows) for row in own.tolist()]
-    # In a random order, so that what the machine does meanwhile falls on all sketches alike.
-    order = [points[i] for i in np.random.default_rng(0).permutation(len(points))]
-    batches = Batches(task, space)
-    with _journal(folder / f"{recording.name}.journal", points) as (found, note):
-        left = [point for point in order if point not in found]
-        for start in range(0, len(left), BATCH):
-            measured = batches.measure(left[start : start + BATCH], lambda p: note(p, None))
-            for point, result in measured.items():
-                note(point, result)
-            print(f"{recording.name}: {len(found)} of {len(points)}", flush=True)
-    right = [p for p in order if found[p].error is None]
-    again = batches.measure(right[:NUM_REPEATED])
-    spread = [abs(again[p].secs / found[p].secs - 1) for p in again if again[p].error is None]
-    recorded = RecordedSet(
-        name=recording.name,
-        operator=recording.operator,
-        script=task.func.script(),
-        target=task.target.name,
-        is_exhaustive=recording.is_exhaustive,
+def record(
+    recordings: list[Recording], folder: Path, deadline: float, *, write_all: bool = False
+) -> None:
+    """Record sets by turns until `deadline`, and write those that are complete."""
+    recorders = [Recorder(each, folder / f"{each.name}{JOURNAL}") for each in recordings]
+    while time.monotonic() < deadline and not all(each.is_done for each in recorders):
+        for each in recorders:
+            if not each.is_done and time.monotonic() < deadline:
+                each.step()
+                _show(each)
+    for _ in range(TURNS):
+        for each in recorders:
+            each.step(with_new=False)
+    for each in recorders:
+        if each.is_done or write_all:
+            written(each).write(folder)
+            (folder / f"{each.recording.name}{JOURNAL}").unlink()
+
+
+def written(recorder: Recorder) -> RecordedSet:
+    """Return what was found so far as a set."""
+    space, points = recorder.space, recorder.points
+    found = sorted(recorder.secs.keys() | recorder.errors.keys())
+    by_sketch = [
+        [n for n in found if points[n].sketch == sketch] for sketch in range(len(space.sketches))
+    ]
+    rows = tuple(
+        np.array([points[n].choices for n in own], np.int64).reshape(len(own), len(sketch.knobs))
+        for own, sketch in zip(by_sketch, space.sketches, strict=True)
+    )
+    is_drawn = tuple(np.array(["w" in recorder.marks[n] for n in own], bool) for own in by_sketch)
+    is_kept = tuple(
+        passes(sketch, own, space.target) for sketch, own in zip(space.sketches, rows, strict=True)
+    )
+    return RecordedSet(
+        name=recorder.recording.name,
+        operator=recorder.recording.operator,
+        script=recorder.task.func.script(),
+        target=recorder.task.target.name,
         sketches=space.sketches,
-        rows=tuple(rows),
+        rows=rows,
+        is_drawn=is_drawn,
+        is_kept=is_kept,
         secs=tuple(
-            np.array([found[Point(s, tuple(row))].secs for row in own.tolist()])
-            for s, own in enumerate(rows)
+            np.array([min(recorder.secs.get(n, [np.inf])) for n in own]) for own in by_sketch
         ),
-        errors={p: error for p in points if (error := found[p].error)},
+        errors={points[n]: error for n, error in recorder.errors.items()},
         provenance={
-            "spec": recording.spec,
+            "spec": recorder.recording.spec,
             "machine": machine(),
             "toolchain": toolchain(),
             "commit": commit(),
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
-            "repeated": len(spread),
-            "median_spread": float(np.median(spread)),
-            "p90_spread": float(np.quantile(spread, 0.9)),
+            "turns": TURNS,
+            "repeatability": {
+                "drawn": _repeatability(recorder, _chosen(by_sketch, is_drawn)),
+                "kept": _repeatability(recorder, _chosen(by_sketch, is_kept)),
+            },
         },
     )
-    path = recorded.write(folder)
-    (folder / f"{recording.name}.journal").unlink()
-    print(
-        f"{path.name}: {len(recorded)} candidates, {len(recorded.errors)} failed, repeated within "
-        f"{np.median(spread):.1%} (median), {np.quantile(spread, 0.9):.1%} (9 of 10)",
-        flush=True,
-    )
 
 
-def _chosen(recording: Recording, space: DesignSpace, sketch: int) -> Ints:
-    """Return the rows of a sketch that are recorded, its share of the set."""
-    rng = np.random.default_rng(sketch)
-    share = -(-recording.most // len(space.sketches))
-    if not recording.is_exhaustive:
-        return space.draw(sketch, share, rng)
-    if space.is_small(sketch) and space.count(sketch).number <= share:
-        return space.enumerate(sketch)
-    narrowed = (_narrowed(space, sketch, rng) for _ in range(TRIES))
-    return max((rows for rows in narrowed if len(rows) <= share), key=len)
+def _chosen(numbers: list[list[int]], masks: Masks) -> list[int]:
+    """Return the numbers of all sketches that masks choose."""
+    pairs = zip(numbers, masks, strict=True)
+    return [n for own, mask in pairs for n, chosen in zip(own, mask, strict=True) if chosen]
 
 
-def _narrowed(space: DesignSpace, sketch: int, rng: np.random.Generator) -> Ints:
-    """Return all points that are left when each knob has but some random options."""
-    most = rng.integers(2, MOST_OPTIONS + 1)
-    options = [np.sort(rng.permutation(size)[:most]) for size in space.sketches[sketch].num_options]
-    grid = np.stack(np.meshgrid(*options, indexing="ij"), axis=-1).reshape(-1, len(options))
-    return np.unique(space.keep(sketch, grid), axis=0)
+def _repeatability(recorder: Recorder, numbers: list[int]) -> dict[str, float]:
+    """Return how the even and the odd turns of the candidates that had all turns agree.
 
-
-@contextmanager
-def _journal(
-    path: Path, points: list[Point]
-) -> Iterator[tuple[dict[Point, Found], Callable[[Point, Found | None], None]]]:
-    """Give what was found already, and a function that notes more.
-
-    A point that was begun and never found crashed the process.
+    `agreement` is the share of pairs of candidates of which both say the same, `spread` the median
+    difference of a candidate's two times.
     """
-    found: dict[Point, Found] = {}
-    numbers = {point: number for number, point in enumerate(points)}
-    if path.exists():
-        for line in path.read_text().splitlines():
-            number, secs, error = json.loads(line)
-            kind = ErrorKind(error) if error else None
-            found[points[number]] = Found(float("inf") if secs is None else secs, kind)
-    with path.open("a") as file:
+    turns = [recorder.secs.get(n, [])[:TURNS] for n in numbers]
+    full = np.array([own for own in turns if len(own) == TURNS]).reshape(-1, TURNS)
+    first, second = full[:, 0::2].min(axis=1), full[:, 1::2].min(axis=1)
+    one, other = np.triu_indices(len(full), 1)
+    same = np.sign(first[one] - first[other]) == np.sign(second[one] - second[other])
+    return {
+        "agreement": round(float(same.mean()), 4) if len(same) else 1.0,
+        "spread": round(float(np.median(np.abs(first / second - 1))), 4) if len(full) else 0.0,
+    }
 
-        def note(point: Point, result: Found | None) -> None:
-            noted = result or Found(float("inf"), ErrorKind.CRASH)
-            secs = noted.secs if noted.error is None else None
-            file.write(json.dumps([numbers[point], secs, noted.error and noted.error.value]) + "\n")
-            file.flush()
-            found[point] = noted
 
-        yield found, note
+def _show(recorder: Recorder) -> None:
+    num = len(recorder.secs.keys() | recorder.errors.keys())
+    print(f"{recorder.recording.name}: {num} of {len(recorder.points)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which spaces are recorded: mid-size shapes, so that a candidate costs milliseconds."""
+"""Which spaces are recorded: shapes whose best candidates take 10 to 400 microseconds."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ class Recording:
     Attributes:
         operator: What sets are held out by.
         spec: The operator of the library, as `lw.ops.from_spec` reads it.
-        most: The number of candidates, or fewer if the space holds fewer.
-        is_exhaustive: Whether knobs are narrowed until so many are left, and all are measured;
-            else so many are drawn from the whole space.
+        num_whole: How many candidates are drawn from all that code can be made for.
+        num_kept: How many are drawn from what the static filter keeps of these.
     """
 
     operator: str
     spec: str
-    most: int = 400
-    is_exhaustive: bool = False
+    num_whole: int = 600
+    num_kept: int = 450
 
     @property
     def name(self) -> str:
@@ -30,29 +29,44 @@ class Recording:
 
 
 RECORDINGS: tuple[Recording, ...] = (
-    # Tiny spaces, whole.
-    Recording("softmax", "softmax:256,1024", is_exhaustive=True),
-    Recording("softmax", "softmax:512,100", is_exhaustive=True),
-    Recording("layer_norm", "layer_norm:256,768", is_exhaustive=True),
-    Recording("layer_norm", "layer_norm:512,200", is_exhaustive=True),
-    Recording("row_sum", "row_sum:512,1024", is_exhaustive=True),
-    Recording("row_sum", "row_sum:1024,300", is_exhaustive=True),
-    # Samples of whole spaces.
-    Recording("matmul", "matmul:256,256,256"),
-    Recording("conv2d", "conv2d:1,64,28,28,64,1,1,0"),
-    Recording("batch_matmul", "batch_matmul:4,128,96,64"),
-    Recording("depthwise_conv2d", "depthwise_conv2d:1,64,56,56,3,2,1"),
+    Recording("matmul", "matmul:256,256,256", 1400, 1000),
+    Recording("conv2d", "conv2d:1,32,28,28,32,3,1,1", 1400, 1000),
+    Recording("depthwise_conv2d", "depthwise_conv2d:1,64,56,56,3,2,1", 1400, 1000),
+    Recording("attention", "attention:1,2,96,96,32", 1400, 1000),
     Recording("dense", "dense:32,512,512"),
-    Recording("conv2d", "conv2d:1,32,28,28,32,3,1,1"),
+    Recording("conv2d", "conv2d:1,16,56,56,32,3,2,1"),
+    Recording("batch_matmul", "batch_matmul:4,128,96,64"),
     Recording("matmul", "matmul:64,512,256"),
-    Recording("attention", "attention:1,2,96,96,32"),
-    Recording("conv2d", "conv2d:1,3,64,64,32,7,2,3"),
+    Recording("conv1d", "conv1d:1,64,256,64,3,1,1"),
+    Recording("max_pool2d", "max_pool2d:1,32,56,56,3,2,1"),
+    Recording("conv2d", "conv2d:1,64,28,28,64,1,1,0"),
+    Recording("conv2d_nchwc", "conv2d_nchwc:1,32,28,28,32,3,1,1,1,8,8"),
+    Recording("mm_relu", "mm_relu:128,192,256", 400, 300),
+    Recording("conv3d", "conv3d:1,8,8,16,16,16,3,1,1"),
     Recording("matmul", "matmul:100,300,120"),
-    # Whole spaces, narrowed where they are large.
-    Recording("batch_matmul", "batch_matmul:8,64,64,64", 1000, is_exhaustive=True),
-    Recording("conv2d", "conv2d:1,64,14,14,64,3,1,1", 500, is_exhaustive=True),
-    Recording("depthwise_conv2d", "depthwise_conv2d:1,96,28,28,3,1,1", 1200, is_exhaustive=True),
-    Recording("matmul", "matmul:128,128,128", 1000, is_exhaustive=True),
-    Recording("attention", "attention:1,4,128,128,64", 1200, is_exhaustive=True),
+    Recording("depthwise_conv2d", "depthwise_conv2d:1,96,28,28,3,1,1"),
+    Recording("attention", "attention:1,4,64,64,64"),
+    Recording("conv2d_transpose", "conv2d_transpose:1,32,16,16,32,4,2,1", 400, 300),
+    Recording("conv2d", "conv2d:1,64,14,14,64,3,1,1"),
+    Recording("dense", "dense:64,256,768"),
+    Recording("batch_matmul", "batch_matmul:8,64,64,64", 400, 300),
+    Recording("conv2d_winograd", "conv2d_winograd:1,32,28,28,32", 400, 300),
+    Recording("avg_pool2d", "avg_pool2d:1,32,56,56,2,2,0", 400, 300),
+    Recording("matmul", "matmul:384,96,192", 400, 300),
+    Recording("matmul_bias_relu", "matmul_bias_relu:128,256,128", 400, 300),
+    Recording("conv2d", "conv2d:1,3,64,64,32,7,2,3"),
+    Recording("depthwise_conv2d", "depthwise_conv2d:1,32,40,40,5,1,2", 400, 300),
+    Recording("conv1d", "conv1d:1,32,512,64,5,2,2", 400, 300),
+    Recording("max_pool2d", "max_pool2d:1,64,28,28,2,2,0", 400, 300),
+    Recording("attention", "attention:1,1,128,160,48", 400, 300),
+    Recording("conv2d_nchwc", "conv2d_nchwc:1,64,14,14,64,3,1,1,1,16,16", 400, 300),
+    Recording("linear_relu", "linear_relu:64,256,256", 400, 300),
+    # Tiny spaces, whole.
+    Recording("softmax", "softmax:256,1024"),
+    Recording("softmax", "softmax:512,100"),
+    Recording("layer_norm", "layer_norm:256,768"),
+    Recording("layer_norm", "layer_norm:512,200"),
+    Recording("row_sum", "row_sum:512,1024"),
+    Recording("row_sum", "row_sum:1024,300"),
 )
 BY_NAME = {recording.name: recording for recording in RECORDINGS}

@@ -23,12 +23,12 @@ from benchmarks.report import commit
 from tuner.cost_model import stored_model
 from tuner.cost_model.boosting import STORE_TREES, boost
 from tuner.cost_model.xgboost_model import XGBoostModel
+from tuner.replay.packaged import ROWS, packaged_sets, thinned
 from tuner.replay.play import play, trials_to
-from tuner.replay.recorded_set import RecordedSet, read_sets
+from tuner.replay.recorded_set import RecordedSet
 from tuner.search.make import PROPOSERS
 from tuner.search.searcher import Searcher
 
-FOLDER = Path(__file__).parent / "recorded"
 FILE = RESULTS / "search.json"
 PICTURE = Path(__file__).parents[1] / "docs" / "search.png"
 NUM_SEEDS = 20

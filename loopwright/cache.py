@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from compiler.user_cache import default_directory
 from loopwright.models import ScheduleQuery
 from loopwright.whole_file import PARTIAL, whole_file
 
@@ -118,11 +119,3 @@ def _read(found: bytes) -> Kept | None:
         return Kept(str(head["etag"]), content, fetched_at.astimezone(UTC), str(head["schedule"]))
     except (ValueError, KeyError, TypeError):
         return None
-
-
-def default_directory() -> Path:
-    """Return `$LOOPWRIGHT_CACHE`, or the user's cache directory."""
-    if chosen := os.environ.get("LOOPWRIGHT_CACHE"):
-        return Path(chosen)
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root) / "loopwright"

@@ -13,6 +13,7 @@ from compiler.runtime.module import Module
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace import Trace
 from compiler.target import Target
+from compiler.user_cache import default_directory
 from loopwright.errors import JobFailedError
 from loopwright.models import MAX_TRIALS
 from loopwright.progress import TrialProgress, format_ratio, format_secs
@@ -25,8 +26,10 @@ from tuner.candidate import Candidate
 from tuner.cost_model.training import Measured, MeasuredTask
 from tuner.finish.finish import Finalist, Finish, Outcome, finish
 from tuner.relatives.earlier import warm_start_of
+from tuner.replay.base_model import base_model
+from tuner.search.make import STRATEGIES, uses_model
 from tuner.task import Task
-from tuner.warm_start import WarmStart
+from tuner.warm_start import COLD, WarmStart
 from workers.request import Limits
 from workers.runner import ChildRunner
 
@@ -124,7 +127,7 @@ def tune(
     seed: int = 0,
     strategy: str = "evolutionary",
     rules: Collection[str] | None = None,
-    warm_start: Sequence[TuneResult] = (),
+    warm_start: Sequence[TuneResult] | None = (),
     progress: bool | None = None,
     on_trial: Callable[[Trial], None] | None = None,
     should_stop: Callable[[], bool] = _never,
@@ -148,7 +151,9 @@ def tune(
         rules: The names of the schedule rules that make the design space; by default all.
         warm_start: Earlier results: the search begins with the best schedules of those that are for
             other shapes of the operator (or this one), refitted, and with a cost model that is
-            trained on all that are for the same kind of CPU.
+            trained on all that are for the same kind of CPU. In any case it begins with what the
+            measurements that come with Loopwright taught a model, which takes seconds the first
+            time; None is to begin with nothing.
         progress: Whether to draw the bar; by default only where somebody looks.
         on_trial: Called with each trial as it is measured.
         should_stop: Asked between results; once true, the search ends, and the best so far counts.
@@ -196,7 +201,7 @@ def tune(
             seed=seed,
             strategy=strategy,
             rules=rules,
-            warm_start=_begun(task, warm_start, seed, rules),
+            warm_start=_begun(task, warm_start, seed, strategy, rules),
             on_trials=see,
             should_stop=should_stop,
         )
@@ -212,8 +217,15 @@ def tune(
 
 
 def _begun(
-    task: Task, earlier: Sequence[TuneResult], seed: int, rules: Collection[str] | None
+    task: Task,
+    earlier: Sequence[TuneResult] | None,
+    seed: int,
+    strategy: str,
+    rules: Collection[str] | None,
 ) -> WarmStart:
+    if earlier is None or strategy not in STRATEGIES:
+        return COLD
+    base = base_model(default_directory()).model if uses_model(strategy) else None
     known = [
         MeasuredTask(
             Task(result.func, result.target),
@@ -221,7 +233,7 @@ def _begun(
         )
         for result in earlier
     ]
-    return warm_start_of(task, known, seed=seed, rules=rules)
+    return warm_start_of(task, known, seed=seed, rules=rules, base=base)
 
 
 def _result(task: Task, found: tuner_tune.TuneResult, final: Finish | None) -> TuneResult:

@@ -40,6 +40,7 @@ class Retrainer:
     Args:
         min_new_trials: Measurements since the newest model that make a new one worth while.
         min_pause_secs: How long the start of a training is kept from the one before.
+        with_packaged: Whether the measurements that come with the program are learned, too.
     """
 
     def __init__(
@@ -48,10 +49,12 @@ class Retrainer:
         *,
         min_new_trials: int = MIN_NEW_TRIALS,
         min_pause_secs: float = MIN_PAUSE_SECS,
+        with_packaged: bool = True,
     ) -> None:
         self._database = database
         self._min_new_trials = min_new_trials
         self._min_pause_secs = min_pause_secs
+        self._with_packaged = with_packaged
         self._lock = Lock()
         self._started_at = -float("inf")
         self._thread: Thread | None = None
@@ -112,6 +115,7 @@ class Retrainer:
         request = {
             "db_url": self._database.url,
             "label": label,
+            "with_packaged": self._with_packaged,
             "niceness": NICENESS,
             "memory_bytes": _MEMORY_BYTES,
             "parent": os.getpid(),

@@ -13,7 +13,7 @@ import sys
 from contextlib import closing
 
 from service.store.database import open_database
-from service.training import train_on_store
+from service.training import packaged_for, train_on_store
 from tuner.cost_model.cost_model import CostModelError
 from workers.parent_death import die_with_parent
 
@@ -30,7 +30,8 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     with closing(open_database(request["db_url"])) as database, database.read() as session:
         try:
-            trained = train_on_store(session, request["label"])
+            known = packaged_for(request["label"]) if request["with_packaged"] else []
+            trained = train_on_store(session, request["label"], known=known)
         except CostModelError as error:
             sys.stderr.write(str(error))
             return NOTHING

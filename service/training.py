@@ -6,11 +6,13 @@ One model serves all kinds: what was measured on others is told too, and counts 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
+import numpy as np
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -29,9 +31,11 @@ from service.store.targets import TargetRow
 from service.store.trials import TrialRow
 from service.store.workloads import WorkloadRow
 from tuner.candidate import Candidate
+from tuner.cost_model.cost_model import Samples
 from tuner.cost_model.quality import pairwise_accuracy
 from tuner.cost_model.training import Measured, MeasuredTask, Trained, train
 from tuner.cost_model.weights import weight
+from tuner.replay.packaged import packaged_samples, packaged_sets
 from tuner.space.features import SCHEMA_VERSION
 from tuner.task import Task
 from tuner.tune import TuneResult
@@ -49,16 +53,37 @@ class _Key:
 
 
 def train_on_store(
-    session: Session, label: str, *, on_progress: Callable[[str], None] = lambda _: None
+    session: Session,
+    label: str,
+    *,
+    known: Sequence[Samples] = (),
+    on_progress: Callable[[str], None] = lambda _: None,
 ) -> Trained:
     """Train a model for a kind of target, such as `cpu/znver3`, on the measurements of all.
 
+    Args:
+        known: What it learns besides; see `packaged_for`.
+
     Raises:
-        CostModelError: If there is nothing to train on.
+        CostModelError: If there is nothing in the store to train on.
     """
     tasks, num_unread = _tasks(session, label)
-    trained = train(tasks, on_progress=on_progress)
+    trained = train(tasks, known=known, on_progress=on_progress)
     return replace(trained, num_skipped=trained.num_skipped + num_unread)
+
+
+def packaged_for(label: str) -> list[Samples]:
+    """Return the measurements that come with the program, weighted for a kind of target."""
+    now, made_by = utc_now(), toolchain()
+    weighted = []
+    for recorded, samples in zip(packaged_sets(), packaged_samples(), strict=True):
+        counts = weight(
+            now - datetime.fromisoformat(recorded.provenance["at"]),
+            is_same_target=Target(recorded.target).label == label,
+            is_same_toolchain=recorded.provenance["toolchain"] == made_by,
+        )
+        weighted.append(replace(samples, weights=np.full(len(samples.run_secs), counts)))
+    return weighted
 
 
 def keep_of_job(session: Session, job: JobRow, result: TuneResult) -> None:

@@ -12,9 +12,10 @@ from sqlalchemy.orm import Session
 from compiler.schedule.trace import Trace
 from compiler.script.parser import parse
 from compiler.target import Target
+from compiler.user_cache import default_directory
 from service.owner import Owner
 from service.store import cost_models, leases, relatives, warm_starts
-from service.store.cost_models import CostModelRow
+from service.store.cost_models import CostModelRow, NewCostModel
 from service.store.database import Database
 from service.store.jobs import JobRow
 from service.store.relatives import TunedTask
@@ -26,6 +27,8 @@ from tuner.cost_model import stored_model
 from tuner.cost_model.cost_model import CostModelError
 from tuner.relatives.begin import BEST_OF_EACH, NUM_RELATIVES, Refitted, Relative, refitted
 from tuner.relatives.shape import Shape, distance, shape_from_json, shape_of, target_distance
+from tuner.replay.base_model import BaseModel, base_model
+from tuner.search.make import uses_model
 from tuner.task import Task
 from tuner.warm_start import COLD, WarmStart
 
@@ -65,10 +68,13 @@ def begin(
             return COLD  # begun by a version that knew no warm starts
         near = nearest(session, shape_of(task.func), task.target)
         model = cost_models.newest_usable(session, task.target.label)
+    base = base_model(default_directory()) if model is None and uses_model(job.strategy) else None
     fits = refitted(task, [n.relative for n in near], rules=rules)
     rows = [_row(job.id, position, fit, near[fit.relative]) for position, fit in enumerate(fits)]
     with database.write() as session:
         leases.owned(session, job.id, str(owner))
+        if base is not None:
+            model = _keep_base(session, base, task.target.label)
         model_id = None if model is None else model.id
         return _kept(
             session,
@@ -89,6 +95,22 @@ def apart(shape: Shape, target: Target, tuned: TunedTask) -> float:
     """Return how far a tuned task is from a shape on a target, in doublings."""
     other = shape_from_json(shape.operator, tuned.shape)
     return distance(shape, other) + target_distance(target, Target(tuned.target))
+
+
+def _keep_base(session: Session, base: BaseModel, label: str) -> CostModelRow:
+    """Keep the base model as that of a kind of target that had none; or return what it has now."""
+    known = cost_models.newest_usable(session, label)
+    if known is not None:
+        return known
+    model = NewCostModel(
+        label=label,
+        blob=base.model,
+        trained_on=base.num_samples,
+        num_tasks=base.num_tasks,
+        fingerprint=base.fingerprint,
+        quality={"is_base": True},
+    )
+    return cost_models.add(session, model)
 
 
 def _neighbour(session: Session, far: float, tuned: TunedTask) -> Neighbour:

@@ -28,6 +28,8 @@ def train(
 ) -> None:
     """Train a cost model on all measurements of a database, for one kind of target.
 
+    What comes with Loopwright is learned besides, and counts less where it is of another kind.
+
     Jobs of that kind begin with the newest one. A running server trains by itself as
     measurements come in; what is shown is how well models order the candidates of tasks that they
     were not told of.
@@ -37,7 +39,10 @@ def train(
         with database.read() as session, err_console.status("") as status:
             try:
                 trained = training.train_on_store(
-                    session, label, on_progress=lambda it: status.update(f"[dim]{escape(it)}[/]")
+                    session,
+                    label,
+                    known=training.packaged_for(label),
+                    on_progress=lambda it: status.update(f"[dim]{escape(it)}[/]"),
                 )
             except CostModelError as error:
                 raise LoopwrightError(str(error)) from error

@@ -83,7 +83,7 @@ def tune(
         typer.Option(help="A schedule rule to make candidates with; may be repeated."),
     ] = None,
     cold: Annotated[
-        bool, typer.Option("--cold", help="Begin with nothing of what the server knows.")
+        bool, typer.Option("--cold", help="Begin with nothing of what was measured before.")
     ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the best kernel to this file.")
@@ -107,7 +107,7 @@ def tune(
     }
     search = Search(text, target, options)
     if url is None:
-        outcome = _tune_here(search)
+        outcome = _tune_here(search, is_cold=cold)
     else:
         with Client(url, token) as client:
             outcome = _tune_there(client, search, warm_start=not cold)
@@ -122,13 +122,14 @@ def tune(
         raise typer.Exit(INTERRUPTED)
 
 
-def _tune_here(search: Search) -> Outcome:
+def _tune_here(search: Search, *, is_cold: bool) -> Outcome:
     seen: list[tuning.Trial] = []
     was_interrupted = False
     try:
         found = tuning.tune(
             search.workload,
             target=search.target,
+            warm_start=None if is_cold else (),
             **search.options,
             on_trial=seen.append,
         )

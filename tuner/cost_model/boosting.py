@@ -41,6 +41,10 @@ _SHRINKAGE = 8.0
 """The learning rate is this over the number of trees."""
 
 
+SETTINGS = f"{_PARAMETERS} {NUM_MEMBERS} {STORE_TREES} {FAILURE_WEIGHT} {_SHRINKAGE}"
+"""All that decides what a model of given samples is."""
+
+
 @dataclass(frozen=True)
 class Member:
     """Boosted trees with a say in what a model thinks: its share of all members' is what counts."""

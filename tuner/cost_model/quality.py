@@ -79,6 +79,7 @@ def held_out(
     groups: Sequence[Hashable],
     seed: int = 0,
     num_trees: int = STORE_TREES,
+    known: Sequence[Samples] = (),
 ) -> list[Quality | None]:
     """Judge models on tasks that they were not trained on.
 
@@ -87,16 +88,19 @@ def held_out(
     Args:
         samples: All of a task each, in one piece.
         groups: The group of each: its operator, say, or the task itself.
+        known: What every model is trained on besides, unless it is of a task that is held out.
 
     Returns:
         For each of `samples` the quality; None if too little is there to train on or to judge.
     """
     found: list[Quality | None] = [None] * len(samples)
     for group in dict.fromkeys(groups):
-        known = [s for s, g in zip(samples, groups, strict=True) if g != group]
-        if not known:
+        held = {s.task_key for s, g in zip(samples, groups, strict=True) if g == group}
+        others = [s for s, g in zip(samples, groups, strict=True) if g != group]
+        others += [s for s in known if s.task_key not in held]
+        if not others:
             continue
-        members = boost(known, seed, num_trees)
+        members = boost(others, seed, num_trees)
         for index, each in enumerate(samples):
             if groups[index] == group:
                 found[index] = quality(score(members, each.features), each.run_secs)

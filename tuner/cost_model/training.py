@@ -72,13 +72,18 @@ def _ignore(_: str) -> None:
 
 
 def train(
-    tasks: Iterable[MeasuredTask], *, seed: int = 0, on_progress: Callable[[str], None] = _ignore
+    tasks: Iterable[MeasuredTask],
+    *,
+    seed: int = 0,
+    known: Sequence[Samples] = (),
+    on_progress: Callable[[str], None] = _ignore,
 ) -> Trained:
     """Train a model on tasks, and judge it on tasks that were held out.
 
     The same tasks in the same order with the same seed give the same model.
 
     Args:
+        known: Samples of other tasks, told to every model, and judged by none.
         on_progress: Told in words what is being done.
 
     Raises:
@@ -99,14 +104,14 @@ def train(
         )
     on_progress(f"judging on held-out tasks, {min(MAX_FOLDS, len(samples))} groups")
     folds = [number % MAX_FOLDS for number in range(len(samples))]
-    judged = held_out(samples, folds, seed)
-    on_progress(f"training on {sum(len(s.run_secs) for s in samples)} measurements")
+    judged = held_out(samples, folds, seed, known=known)
+    on_progress(f"training on {sum(len(s.run_secs) for s in [*samples, *known])} measurements")
     return Trained(
-        model=stored_model.encode(boost(samples, seed, STORE_TREES)),
+        model=stored_model.encode(boost([*samples, *known], seed, STORE_TREES)),
         num_tasks=len(samples),
         num_samples=sum(len(s.run_secs) for s in samples),
         num_skipped=num_skipped,
-        fingerprint=_fingerprint(samples),
+        fingerprint=_fingerprint([*samples, *known]),
         by_task={s.task_key: q for s, q in zip(samples, judged, strict=True)},
     )
 

@@ -1,7 +1,8 @@
 """The recorded set: measured candidates of one task, with all that it takes to search them again.
 
 A set holds its own program, sketches, choices and times: what rules become later does not spoil
-it. Features are computed from the stored nests by the code of the day.
+it. Features are computed from the stored nests by the code of the day. Some of its candidates were
+drawn from all that code can be made for, others from what the static filter keeps of these.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import json
 import lzma
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.script.parser import parse
@@ -29,8 +31,11 @@ from tuner.space.sketch import Sketch
 from tuner.task import Task
 
 FORMAT = "loopwright-recorded-set"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 SUFFIX = ".json.xz"
+
+Masks: TypeAlias = tuple[npt.NDArray[np.bool_], ...]
+"""By sketch: of which candidates something is true."""
 
 
 class RecordedSetError(ValueError):
@@ -46,9 +51,10 @@ class RecordedSet:
         operator: What sets are held out by, such as `matmul`.
         script: The program.
         target: The name of the target.
-        is_exhaustive: Whether it holds a whole space, narrowed if need be; else a random sample.
         sketches: What the candidates are of.
         rows: By sketch, the choices of each candidate, a row each.
+        is_drawn: Which were drawn from the whole space, evenly.
+        is_kept: Which the static filter of the day kept.
         secs: By sketch, the shortest sample of each candidate in seconds; infinite for a failure.
         errors: What went wrong with those whose time is infinite.
         provenance: Machine, code generator, commit, date, and how repeatable the times are.
@@ -58,9 +64,10 @@ class RecordedSet:
     operator: str
     script: str
     target: str
-    is_exhaustive: bool
     sketches: tuple[Sketch, ...]
     rows: tuple[Ints, ...]
+    is_drawn: Masks
+    is_kept: Masks
     secs: tuple[Scores, ...]
     errors: dict[Point, ErrorKind]
     provenance: dict[str, Any]
@@ -68,6 +75,16 @@ class RecordedSet:
     def __len__(self) -> int:
         """Return the number of candidates."""
         return sum(map(len, self.secs))
+
+    @cached_property
+    def drawn(self) -> RecordedSet:
+        """Those that were drawn from the whole space: an even sample of it."""
+        return self._only(self.is_drawn)
+
+    @cached_property
+    def kept(self) -> RecordedSet:
+        """Those that the static filter kept: a sample of what a search comes to see."""
+        return self._only(self.is_kept)
 
     @cached_property
     def task(self) -> Task:
@@ -126,6 +143,18 @@ class RecordedSet:
                 )
             yield index, self.measurement(point)
 
+    def _only(self, which: Masks) -> RecordedSet:
+        rows = tuple(r[m] for r, m in zip(self.rows, which, strict=True))
+        points = {Point(s, tuple(row)) for s, own in enumerate(rows) for row in own.tolist()}
+        return replace(
+            self,
+            rows=rows,
+            is_drawn=tuple(d[m] for d, m in zip(self.is_drawn, which, strict=True)),
+            is_kept=tuple(k[m] for k, m in zip(self.is_kept, which, strict=True)),
+            secs=tuple(s[m] for s, m in zip(self.secs, which, strict=True)),
+            errors={point: error for point, error in self.errors.items() if point in points},
+        )
+
     def write(self, folder: Path) -> Path:
         """Write the set to `NAME.json.xz`; return the path."""
         content = {
@@ -135,10 +164,11 @@ class RecordedSet:
             "operator": self.operator,
             "script": self.script,
             "target": self.target,
-            "is_exhaustive": self.is_exhaustive,
             "provenance": self.provenance,
             "sketches": [write_sketch(sketch) for sketch in self.sketches],
             "rows": [rows.tolist() for rows in self.rows],
+            "is_drawn": [_bits(mask) for mask in self.is_drawn],
+            "is_kept": [_bits(mask) for mask in self.is_kept],
             # A tenth of a nanosecond is finer than any clock; a failure is a null.
             "nanosecs": [
                 [round(s * 1e9, 1) if np.isfinite(s) else None for s in secs.tolist()]
@@ -175,12 +205,13 @@ class RecordedSet:
             operator=content["operator"],
             script=content["script"],
             target=content["target"],
-            is_exhaustive=content["is_exhaustive"],
             sketches=sketches,
             rows=tuple(
                 np.array(rows, np.int64).reshape(len(rows), width)
                 for rows, width in zip(content["rows"], widths, strict=True)
             ),
+            is_drawn=tuple(_mask(bits) for bits in content["is_drawn"]),
+            is_kept=tuple(_mask(bits) for bits in content["is_kept"]),
             secs=tuple(
                 np.array([np.inf if s is None else s / 1e9 for s in secs])
                 for secs in content["nanosecs"]
@@ -196,3 +227,11 @@ class RecordedSet:
 def read_sets(folder: Path) -> list[RecordedSet]:
     """Return all sets of a folder, by name."""
     return [RecordedSet.read(path) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+
+
+def _bits(mask: npt.NDArray[np.bool_]) -> str:
+    return "".join("01"[int(bit)] for bit in mask)
+
+
+def _mask(bits: str) -> npt.NDArray[np.bool_]:
+    return np.array([bit == "1" for bit in bits], np.bool_)

@@ -28,6 +28,11 @@ STRATEGIES = tuple(PROPOSERS)
 _WITHOUT_MODEL = {"exhaustive", "random"}
 
 
+def uses_model(name: str) -> bool:
+    """Tell whether the strategy of a name asks a cost model."""
+    return name not in _WITHOUT_MODEL
+
+
 def make_strategy(
     name: str,
     task: Task,
@@ -53,7 +58,7 @@ def make_strategy(
         PROPOSERS[name](),
         design_space(task, rules),
         seed,
-        None if name in _WITHOUT_MODEL else XGBoostModel(seed, base=warm_start.cost_model),
+        XGBoostModel(seed, base=warm_start.cost_model) if uses_model(name) else None,
         task_key=task.key,
         first=warm_start.candidates,
     )

@@ -59,6 +59,16 @@ def passes(sketch: Sketch, choices: Ints, target: Target) -> Mask:
     return kept
 
 
+def is_compilable(sketch: Sketch, choices: Ints, target: Target) -> Mask:
+    """Tell of which candidates the code is not too long, good or not."""
+    values = sketch.values(choices)
+    short = np.ones(len(choices), np.bool_)
+    for nest in sketch.nests:
+        tables = nest.tables(values)
+        short &= _is_short(tables, RegisterTile(tables, target))
+    return short
+
+
 def _sound(sketch: Sketch, values: Ints, target: Target) -> Ints:
     """Return which rows of a table nothing speaks against that they have by themselves."""
     alive = np.arange(len(values))
@@ -77,14 +87,19 @@ def _has_good_register_tile(tables: NestTables, target: Target) -> Mask:
 
 
 def _fits_registers(tables: NestTables, tile: RegisterTile, target: Target) -> Mask:
-    fits: Mask = (tile.unrolled_body <= MAX_UNROLLED_BODY) & (
-        tables.vector_length * tables.nest.facts.write.item_bytes <= MAX_VECTOR_BYTES
-    )
+    fits = _is_short(tables, tile)
     if tables.nest.facts.is_reduction:
         fits &= tile.registers <= target.num_vector_registers
     if tables.nest.packed:
         fits &= tile.accumulators >= MIN_ACCUMULATORS
     return fits
+
+
+def _is_short(tables: NestTables, tile: RegisterTile) -> Mask:
+    short: Mask = (tile.unrolled_body <= MAX_UNROLLED_BODY) & (
+        tables.vector_length * tables.nest.facts.write.item_bytes <= MAX_VECTOR_BYTES
+    )
+    return short
 
 
 def _uses_lanes(nest: Nest, tile: RegisterTile, target: Target) -> Mask:

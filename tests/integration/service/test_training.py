@@ -118,7 +118,7 @@ def test_newer_measurements_and_those_of_here_count_more(store: Database) -> Non
 
 
 def test_training_in_the_background_keeps_a_model(store: Database) -> None:
-    retrainer = Retrainer(store, min_new_trials=8, min_pause_secs=0.0)
+    retrainer = Retrainer(store, min_new_trials=8, min_pause_secs=0.0, with_packaged=False)
     assert retrainer.offer(LABEL)
     assert not retrainer.offer(LABEL), "one at a time"
     assert retrainer.wait(120)
@@ -140,7 +140,7 @@ def test_training_waits_for_enough_that_is_new_and_for_its_turn(store: Database)
 def test_a_training_without_data_harms_nothing(store: Database) -> None:
     with store.write() as session:
         session.execute(update(TrialRow).values(sketch="of_an_old_version"))
-    retrainer = Retrainer(store, min_new_trials=1, min_pause_secs=0.0)
+    retrainer = Retrainer(store, min_new_trials=1, min_pause_secs=0.0, with_packaged=False)
     assert retrainer.offer(LABEL)
     assert retrainer.wait(120)
     with store.read() as session:
@@ -149,7 +149,7 @@ def test_a_training_without_data_harms_nothing(store: Database) -> None:
 
 def test_a_stop_kills_the_training(store: Database) -> None:
     others = psutil.Process().children()
-    retrainer = Retrainer(store, min_new_trials=1, min_pause_secs=0.0)
+    retrainer = Retrainer(store, min_new_trials=1, min_pause_secs=0.0, with_packaged=False)
     assert retrainer.offer(LABEL)
     retrainer.stop()
     assert retrainer.wait(0)

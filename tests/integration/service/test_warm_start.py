@@ -8,8 +8,10 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from sqlalchemy import select
 
 from compiler.runtime.measurement import ErrorKind, Measurement
+from compiler.user_cache import default_directory
 from loopwright.models import JobCreate, JobState, Workload
 from service.coordinator import Coordinator
 from service.errors import LeaseLostError
@@ -30,9 +32,10 @@ from tuner.cost_model.training import Measured, MeasuredTask
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.relatives.begin import BEST_OF_EACH
 from tuner.relatives.earlier import warm_start_of
+from tuner.replay.base_model import base_model
 from tuner.space.generate import design_space
 from tuner.trial import Trial
-from tuner.warm_start import COLD
+from tuner.warm_start import COLD, WarmStart
 
 
 @pytest.fixture
@@ -108,12 +111,21 @@ def test_the_newest_model_of_the_store_is_begun_with(
     assert (resumed.cost_model, bool(resumed.candidates)) == (None, True)
 
 
-def test_without_relatives_a_job_begins_with_nothing(database: Database) -> None:
+def test_without_relatives_a_job_begins_with_the_base_model(database: Database) -> None:
     tuned(database, "dense:96,96,96")
     job = claimed(database)
-    assert begin(database, OWNER, job, task_of(SPEC)) == COLD
+    base = base_model(default_directory())
+    assert begin(database, OWNER, job, task_of(SPEC)) == WarmStart(base.model)
     tuned(database, "matmul:96,96,48")
-    assert begin(database, OWNER, job, task_of(SPEC)) == COLD, "that came later"
+    assert begin(database, OWNER, job, task_of(SPEC)) == WarmStart(base.model), "that came later"
+    with database.read() as session:
+        (kept,) = session.scalars(select(CostModelRow))
+    assert (kept.job_id, kept.fingerprint) == (None, base.fingerprint)
+    assert (kept.num_tasks, kept.trained_on) == (base.num_tasks, base.num_samples)
+
+
+def test_a_search_that_asks_no_model_needs_none(database: Database) -> None:
+    assert begin(database, OWNER, claimed(database, strategy="random"), task_of(SPEC)) == COLD
 
 
 def test_a_job_may_want_to_begin_with_nothing(

@@ -59,11 +59,17 @@ def tuned(database: Database, spec: str, *, best_secs: float = 0.25) -> tuple[UU
     return job_id, [slow, *trials]
 
 
-def claimed(database: Database, spec: str = SPEC, *, warm_start: bool = True) -> JobRow:
+def claimed(
+    database: Database, spec: str = SPEC, *, warm_start: bool = True, strategy: str = "evolutionary"
+) -> JobRow:
     """Return a new job that `OWNER` has claimed, like all before it."""
     target = task_of(spec).target.name
     request = JobCreate(
-        workload=Workload(operator=spec), target=target, trials=64, warm_start=warm_start
+        workload=Workload(operator=spec),
+        target=target,
+        trials=64,
+        warm_start=warm_start,
+        strategy=strategy,
     )
     job_id = submit_job(database, request)[0].id
     with database.write() as session:

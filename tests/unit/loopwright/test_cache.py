@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from loopwright.cache import AnswerCache, Kept, default_directory
+from compiler.user_cache import default_directory
+from loopwright.cache import AnswerCache, Kept
 from loopwright.models import ScheduleQuery, Workload
 from loopwright.whole_file import PARTIAL
 

@@ -8,13 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.record import FOLDER
 from compiler import ops
 from compiler.runtime.measurement import ErrorKind
 from compiler.target import Target
 from tuner.candidate import default_candidate
+from tuner.replay.packaged import FOLDER
 from tuner.replay.play import play, trials_to
-from tuner.replay.recorded_set import SUFFIX, RecordedSet, RecordedSetError, read_sets
+from tuner.replay.recorded_set import (
+    FORMAT_VERSION,
+    SUFFIX,
+    RecordedSet,
+    RecordedSetError,
+    read_sets,
+)
 from tuner.search.random import Random
 from tuner.search.searcher import Searcher
 from tuner.space.design_space import Point
@@ -39,9 +45,10 @@ def recorded() -> RecordedSet:
         operator="matmul",
         script=func.script(),
         target=TARGET.name,
-        is_exhaustive=False,
         sketches=space.sketches,
         rows=tuple(rows),
+        is_drawn=tuple(np.arange(len(own)) % 2 == 0 for own in rows),
+        is_kept=tuple(np.arange(len(own)) % 3 > 0 for own in rows),
         secs=tuple(secs),
         errors={failed: ErrorKind.WRONG_RESULT},
         provenance={"commit": "abc"},
@@ -56,9 +63,24 @@ def test_what_is_read_is_what_was_written(recorded: RecordedSet, tmp_path: Path)
     assert read.errors == recorded.errors
     assert read.task.workload_key == recorded.task.workload_key
     np.testing.assert_array_equal(read.samples().features, recorded.samples().features)
-    assert replace(read, sketches=(), rows=(), secs=()) == replace(
-        recorded, sketches=(), rows=(), secs=()
-    )
+    for mine, theirs in ((read.is_drawn, recorded.is_drawn), (read.is_kept, recorded.is_kept)):
+        assert [m.tolist() for m in mine] == [t.tolist() for t in theirs]
+    assert without_arrays(read) == without_arrays(recorded)
+
+
+def without_arrays(recorded: RecordedSet) -> RecordedSet:
+    """Return all else of a set: arrays do not compare."""
+    return replace(recorded, sketches=(), rows=(), is_drawn=(), is_kept=(), secs=())
+
+
+def test_a_part_of_a_set_holds_what_is_marked(recorded: RecordedSet) -> None:
+    for part, masks in ((recorded.drawn, recorded.is_drawn), (recorded.kept, recorded.is_kept)):
+        pairs = zip(recorded.rows, masks, strict=True)
+        marked = [row.tolist() for rows, mask in pairs for row in rows[mask]]
+        assert [list(point.choices) for point in part.by_point] == marked
+        assert all(part.by_point[p] == recorded.by_point[p] for p in part.by_point)
+        assert part.errors.keys() == recorded.errors.keys() & part.by_point.keys()
+        assert len(part.samples().run_secs) == len(marked)
 
 
 def test_a_set_needs_no_rules(recorded: RecordedSet, tmp_path: Path) -> None:
@@ -103,7 +125,7 @@ def test_another_version_is_refused(recorded: RecordedSet, tmp_path: Path) -> No
     path = recorded.write(tmp_path)
     content = json.loads(lzma.decompress(path.read_bytes()))
     path.write_bytes(lzma.compress(json.dumps({**content, "version": 99}).encode()))
-    with pytest.raises(RecordedSetError, match="of version 1"):
+    with pytest.raises(RecordedSetError, match=f"of version {FORMAT_VERSION}"):
         RecordedSet.read(path)
 
 
@@ -124,3 +146,5 @@ def test_the_sets_of_the_project_are_small_and_right() -> None:
     recorded = RecordedSet.read(files[0])
     assert {"commit", "toolchain", "machine", "at"} <= recorded.provenance.keys()
     assert np.isfinite(recorded.best_secs)
+    assert len(recorded.drawn)
+    assert len(recorded.kept)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks.record import FOLDER
 from tuner.cost_model.xgboost_model import XGBoostModel
+from tuner.replay.packaged import FOLDER
 from tuner.replay.play import play, trials_to
 from tuner.replay.recorded_set import SUFFIX, RecordedSet
 from tuner.search.make import PROPOSERS

@@ -1,0 +1,95 @@
+"""The base model: trained once, found again, and made anew where it is damaged or of other data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compiler import ops
+from compiler.target import Target
+from tuner.cost_model.cost_model import Samples
+from tuner.cost_model.quality import quality
+from tuner.cost_model.xgboost_model import XGBoostModel
+from tuner.replay import base_model as module
+from tuner.replay import packaged
+from tuner.replay.base_model import base_model
+from tuner.replay.packaged import packaged_sets, thinned
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Train on two sets only, and count how often."""
+    trainings: list[int] = []
+
+    def samples() -> list[Samples]:
+        trainings.append(1)
+        return [thinned(each.samples(), 64) for each in packaged_sets()[:2]]
+
+    monkeypatch.setattr(packaged, "packaged_samples", samples)
+    return trainings
+
+
+def test_it_is_trained_once_and_found_again(few: list[int], tmp_path: Path) -> None:
+    first = base_model(tmp_path)
+    assert base_model(tmp_path) == first
+    assert (len(few), first.num_tasks) == (1, 2)
+    assert XGBoostModel(0, base=first.model).is_trained
+
+
+def test_other_data_is_another_model(
+    few: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = base_model(tmp_path)
+    monkeypatch.setattr(module, "SETTINGS", "others")
+    assert base_model(tmp_path).fingerprint != first.fingerprint
+    monkeypatch.setattr(packaged, "fingerprint", lambda: "other sets")
+    base_model(tmp_path)
+    assert len(few) == 3
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}\n", b"\xff\x00", None])
+def test_a_damaged_one_is_made_anew(few: list[int], tmp_path: Path, damage: bytes | None) -> None:
+    first = base_model(tmp_path)
+    (path,) = (p for p in tmp_path.rglob("*") if p.is_file())
+    path.write_bytes(path.read_bytes()[:-9] if damage is None else damage)
+    assert base_model(tmp_path) == first
+    assert len(few) == 2
+
+
+def test_where_nothing_can_be_kept_it_is_still_there(few: list[int], tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("no directory")
+    assert base_model(blocked).num_tasks == 2
+
+
+def test_thinning_keeps_the_fastest() -> None:
+    samples = packaged_sets()[0].samples()
+    few = thinned(samples, 20)
+    assert len(few.run_secs) == 20
+    assert few.run_secs.min() == samples.run_secs.min()
+    known = {row.tobytes() for row in samples.features}
+    assert all(row.tobytes() in known for row in few.features)
+    assert thinned(samples, 10**6) is samples
+
+
+def test_it_orders_candidates_of_an_operator_that_it_does_not_know() -> None:
+    """Of the sets of other operators, on the candidates of one: far better than chance."""
+    known = [s for s in packaged_sets() if s.operator in {"matmul", "conv1d"}]
+    other = next(s for s in packaged_sets() if s.operator == "conv2d")
+    trained = module._trained([thinned(s.samples(), 96) for s in known], "x")
+    samples = other.samples()
+    scores = XGBoostModel(0, base=trained.model).predict(samples.features)
+    found = quality(scores, samples.run_secs)
+    assert found is not None
+    assert found.pairwise > 0.75
+
+
+def test_sets_are_of_tasks_that_this_version_reads() -> None:
+    for recorded in packaged_sets():
+        assert Target(recorded.target).kind == "cpu"
+        assert recorded.task.func.name
+        assert np.isfinite(recorded.best_secs)
+    assert {"matmul", "conv2d"} <= {s.operator for s in packaged_sets()}
+    assert ops.OPERATORS.keys() >= {s.operator for s in packaged_sets()}

@@ -1,0 +1,94 @@
+"""The base model: what a search begins with where nothing was measured yet.
+
+It is trained from the sets that come with the program: once, in a few seconds, when it is first
+wanted. Then it lies in a directory, under what decides it: the sets, the schema of the features,
+and the settings of the training.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+import xgboost
+
+from tuner.cost_model import stored_model
+from tuner.cost_model.boosting import SETTINGS, STORE_TREES, boost
+from tuner.cost_model.cost_model import CostModelError, Samples
+from tuner.replay import packaged
+from tuner.space.features import SCHEMA_VERSION
+
+SEED = 0
+
+
+@dataclass(frozen=True)
+class BaseModel:
+    """A stored model, and what it was trained on.
+
+    Attributes:
+        model: As `XGBoostModel(base=...)` reads it.
+        num_tasks, num_samples: What it was trained on.
+        fingerprint: SHA-256 of all that decides it, in hexadecimal.
+    """
+
+    model: bytes
+    num_tasks: int
+    num_samples: int
+    fingerprint: str
+
+
+def base_model(directory: Path) -> BaseModel:
+    """Return the base model: the one in `directory`, or else a new one, which is left there."""
+    fingerprint = _fingerprint()
+    path = directory / "models" / fingerprint[:32]
+    kept = _kept(path, fingerprint)
+    if kept is not None:
+        return kept
+    trained = _trained(packaged.packaged_samples(), fingerprint)
+    with suppress(OSError):  # where nothing can be kept, it is trained again next time
+        _keep(trained, path)
+    return trained
+
+
+def _trained(samples: Sequence[Samples], fingerprint: str) -> BaseModel:
+    model = stored_model.encode(boost(samples, SEED, STORE_TREES))
+    return BaseModel(model, len(samples), sum(len(s.run_secs) for s in samples), fingerprint)
+
+
+def _fingerprint() -> str:
+    decides = (
+        packaged.fingerprint(),
+        packaged.ROWS,
+        SCHEMA_VERSION,
+        stored_model.FORMAT_VERSION,
+        SETTINGS,
+        xgboost.__version__,
+    )
+    return sha256(repr(decides).encode()).hexdigest()
+
+
+def _kept(path: Path, fingerprint: str) -> BaseModel | None:
+    """Return the model in a file, None if there is none, or if it is damaged."""
+    try:
+        head, _, model = path.read_bytes().partition(b"\n")
+        found = BaseModel(model, **json.loads(head))
+        stored_model.check(found.model)
+    except (OSError, ValueError, TypeError, CostModelError):
+        return None
+    return found if found.fingerprint == fingerprint else None
+
+
+def _keep(trained: BaseModel, path: Path) -> None:
+    """Write a file whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    head = asdict(trained)
+    model = head.pop("model")
+    with NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", delete=False) as file:
+        file.write(json.dumps(head).encode() + b"\n" + model)
+    os.replace(file.name, path)

@@ -1,0 +1,48 @@
+"""The recorded sets that come with the program."""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from tuner.cost_model.cost_model import Samples
+from tuner.replay.recorded_set import SUFFIX, RecordedSet, read_sets
+
+FOLDER = Path(__file__).parents[1] / "recorded"
+ROWS = 192
+"""Candidates of a set that models are trained on: more of them cost time and teach little."""
+
+
+@cache
+def packaged_sets() -> tuple[RecordedSet, ...]:
+    """Return all sets that come with the program, by name."""
+    return tuple(read_sets(FOLDER))
+
+
+def fingerprint() -> str:
+    """Return the SHA-256 of the files that they are in, in hexadecimal."""
+    digest = sha256()
+    for path in sorted(FOLDER.glob(f"*{SUFFIX}")):
+        digest.update(path.name.encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def packaged_samples() -> list[Samples]:
+    """Return samples of all packaged sets to train on: of large sets `ROWS` candidates each."""
+    return [thinned(each.samples(), ROWS) for each in packaged_sets()]
+
+
+def thinned(samples: Samples, most: int) -> Samples:
+    """Return `most` samples of a task, the fastest among them and the others by chance."""
+    num = len(samples.run_secs)
+    if num <= most:
+        return samples
+    order = np.random.default_rng(0).permutation(num)
+    fastest = int(samples.run_secs.argmin())
+    chosen = np.sort(np.append(order[order != fastest][: most - 1], fastest))
+    weights = None if samples.weights is None else samples.weights[chosen]
+    return Samples(samples.task_key, samples.features[chosen], samples.run_secs[chosen], weights)
