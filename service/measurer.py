@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
@@ -46,7 +45,7 @@ class WorkerMeasurer:
         request = MeasureRequest(
             workload=script(task.func),
             target=task.target.name,
-            traces=tuple(json.dumps(c.trace.to_json()) for c in candidates),
+            traces=tuple(c.trace.to_text() for c in candidates),
             incumbent_secs=incumbent_secs,
             limits=self._limits,
         )
@@ -61,7 +60,7 @@ class WorkerMeasurer:
         request = CompareRequest(
             workload=script(task.func),
             target=task.target.name,
-            traces=tuple(json.dumps(c.trace.to_json()) for c in candidates),
+            traces=tuple(c.trace.to_text() for c in candidates),
             num_rounds=num_rounds,
             seed=seed,
             limits=self._limits,

@@ -77,9 +77,9 @@ def _call(
 
 
 def _resolve(value: Argument, handles: dict[str, Handle | None]) -> object:
+    if isinstance(value, Ref):
+        return handles[value.name]
     match value:
-        case Ref(name):
-            return handles[name]
         case Term(op, lhs, rhs):
             return TermRV(op, _operand(lhs, handles), _operand(rhs, handles))
         case NoteDict(items):

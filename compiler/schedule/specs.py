@@ -6,7 +6,8 @@ parameters are TVM's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 ParameterKind: TypeAlias = Literal[
@@ -79,10 +80,21 @@ class Spec:
     num_outputs: int | str | None = 0
     is_pure: bool = False
     decides: bool = False
+    required: frozenset[str] = field(init=False, repr=False, compare=False)
+    optional: frozenset[str] = field(init=False, repr=False, compare=False)
+    _by_name: Mapping[str, Parameter] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Sort the parameters: every argument of every instruction asks."""
+        optional = frozenset(p.name for p in self.parameters if p.is_optional)
+        by_name = {p.name: p for p in self.parameters}
+        object.__setattr__(self, "required", frozenset(by_name) - optional)
+        object.__setattr__(self, "optional", optional)
+        object.__setattr__(self, "_by_name", by_name)
 
     def parameter(self, name: str) -> Parameter | None:
         """Return a parameter by its name."""
-        return next((p for p in self.parameters if p.name == name), None)
+        return self._by_name.get(name)
 
 
 def _attribute(name: str, kind: ParameterKind, *, is_optional: bool = False) -> Parameter:

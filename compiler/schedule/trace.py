@@ -173,6 +173,18 @@ class Trace:
         """Return the trace as a JSON object; it says the version of its format."""
         return write_trace(self.instructions)
 
+    def to_text(self) -> str:
+        """Return the trace as JSON text."""
+        return self._text
+
+    @cached_property
+    def _written(self) -> dict[str, object]:
+        return self.to_json()
+
+    @cached_property
+    def _text(self) -> str:
+        return json.dumps(self._written)
+
     @classmethod
     def from_json(cls, obj: object) -> Trace:
         """Read a trace from a JSON object. Anything may come in: nothing is taken on trust.
@@ -188,7 +200,7 @@ class Trace:
 
     @cached_property
     def _key(self) -> str:
-        text = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        text = json.dumps(self._written, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
     def as_json(self, remove_postproc: bool = False) -> list[list[object]]:

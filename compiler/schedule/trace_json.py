@@ -174,9 +174,7 @@ class _Reader:
 
     def _arguments(self, spec: Spec, obj: object) -> tuple[tuple[str, Argument], ...]:
         where = f"{self._where}.arguments"
-        required = {p.name for p in spec.parameters if not p.is_optional}
-        optional = {p.name for p in spec.parameters if p.is_optional}
-        fields = _object(obj, where, required, optional)
+        fields = _object(obj, where, spec.required, spec.optional)
         found = tuple(
             (p.name, self._argument(p, fields[p.name], f"{where}.{p.name}"))
             for p in spec.parameters
@@ -333,6 +331,8 @@ def _object(
 ) -> dict[str, object]:
     if not isinstance(value, dict):
         raise TraceError(where, f"expected an object, got {_shown(value)}")
+    if value.keys() == required:
+        return value
     missing, extra = required - value.keys(), value.keys() - required - optional
     if missing:
         raise TraceError(where, f"lacks {', '.join(sorted(missing))}")

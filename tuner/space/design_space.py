@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +44,13 @@ class DesignSpace:
         self.sketches = tuple(sketches)
         self.target = target
         self._small: dict[int, Ints] = {}
+
+    def without(self, dropped: Collection[int]) -> DesignSpace:
+        """Return the space without some sketches; what is known of the others is kept."""
+        kept = [index for index in range(len(self.sketches)) if index not in dropped]
+        space = DesignSpace([self.sketches[index] for index in kept], self.target)
+        space._small = {n: self._small[i] for n, i in enumerate(kept) if i in self._small}
+        return space
 
     def candidate(self, point: Point) -> Candidate:
         """Return the candidate that a point stands for."""

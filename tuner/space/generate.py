@@ -68,8 +68,7 @@ def design_space(task: Task, rules: Collection[str] | None = None) -> DesignSpac
         drafts = [d for draft in drafts for d in _applied(rule, draft)][:MAX_SKETCHES]
     sketches = [_finished(draft) for draft in drafts if draft.knobs]
     space = DesignSpace(sketches, task.target)
-    held = [sketch for i, sketch in enumerate(sketches) if space.count(i).number]
-    return space if len(held) == len(sketches) else DesignSpace(held, task.target)
+    return space.without([i for i in range(len(sketches)) if not space.count(i).number])
 
 
 def _chosen(names: Collection[str] | None) -> list[ScheduleRule]:
