@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         StaleAnswerWarning,
         WaitTimeoutError,
     )
+    from loopwright.group import AsyncGroupHandle, GroupHandle
     from loopwright.job import AsyncJobHandle, JobHandle
     from loopwright.kernel import Kernel, KernelSchedule, KernelSource
     from loopwright.tuning import Trial, TuneResult, tune
@@ -66,6 +67,7 @@ __all__ = [
     "Artifact",
     "ArtifactRefusedError",
     "AsyncClient",
+    "AsyncGroupHandle",
     "AsyncJobHandle",
     "Best",
     "BlockFacts",
@@ -75,6 +77,7 @@ __all__ = [
     "DesignSpace",
     "Draft",
     "FallbackWarning",
+    "GroupHandle",
     "IRModule",
     "IndexMap",
     "InvalidAddressError",
@@ -168,6 +171,7 @@ _HOMES = {
         "StaleAnswerWarning",
         "WaitTimeoutError",
     ),
+    "loopwright.group": ("AsyncGroupHandle", "GroupHandle"),
     "loopwright.job": ("AsyncJobHandle", "JobHandle"),
     "loopwright.kernel": ("Kernel", "KernelSchedule", "KernelSource"),
     "loopwright.tuning": ("Trial", "TuneResult", "tune"),

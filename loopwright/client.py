@@ -8,20 +8,21 @@ client that blocks and for the one that is awaited.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from compiler.target import Target
 from loopwright.answers import read
-from loopwright.asking import checked, schedule_query, target_text
+from loopwright.asking import schedule_query
 from loopwright.async_connection import AsyncConnection
 from loopwright.best import Best
 from loopwright.cache import MAX_BYTES, AnswerCache
 from loopwright.connection import Connection
 from loopwright.frames import trials_frame
+from loopwright.group import AsyncGroupHandle, GroupHandle
 from loopwright.job import AsyncJobHandle, JobHandle
 from loopwright.kernel import Kernel
 from loopwright.known import NO_TUNED_KERNEL, KnownBest, default_kernel
@@ -29,7 +30,6 @@ from loopwright.methods import Awaiting, Blocking, request, stream
 from loopwright.models import (
     Health,
     ImportRead,
-    JobCreate,
     JobRead,
     JobState,
     Page,
@@ -37,8 +37,9 @@ from loopwright.models import (
     WorkerRead,
 )
 from loopwright.pages import pages
-from loopwright.steps import KEY, Call, Download, Plan, Stream, Upload, collect, send
-from loopwright.workload import WorkloadLike, to_wire
+from loopwright.steps import Call, Download, Plan, Stream, Upload, collect, send
+from loopwright.submit import OneT, SeveralT, Submitting
+from loopwright.workload import WorkloadLike
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +49,7 @@ DEFAULT_URL = "http://127.0.0.1:8080"
 HandleT = TypeVar("HandleT", JobHandle, AsyncJobHandle)
 
 
-class ClientMethods(Generic[HandleT]):
+class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]):
     """What a client can do.
 
     Wherever a workload is asked for, it may be a program (`PrimFunc`), the text of a script, or an
@@ -95,53 +96,6 @@ class ClientMethods(Generic[HandleT]):
         """
         handle: HandleT = self._handle(self._connection, UUID(str(job_id)))
         return handle
-
-    @request
-    def tune(
-        self,
-        workload: WorkloadLike,
-        *,
-        target: Target | str = "cpu",
-        trials: int = 200,
-        seconds: float | None = None,
-        plateau: int | None = None,
-        seed: int = 0,
-        strategy: str = "evolutionary",
-        rules: Sequence[str] | None = None,
-        warm_start: bool = True,
-    ) -> Plan[HandleT]:
-        """Submit a tuning job and return at once; it is submitted once, however often we retry.
-
-        The job ends when one of its budgets is spent, and says which (`stop_reason`); `cancel` ends
-        it at once and keeps the best so far.
-
-        Args:
-            trials: The budget of trials; trial 0 is the default schedule.
-            seconds: The budget of time, while the job runs.
-            plateau: End after so many trials in a row that brought less than 1% together.
-            rules: The names of the schedule rules that make the design space; by default all.
-            warm_start: Whether to begin with what the server knows of other shapes of the operator,
-                and with its cost model. Without, the search depends on the seed alone.
-
-        Raises:
-            InvalidRequestError: If the server does not understand the workload, the target, a
-                rule or a number; for a script the message shows the place.
-            ServerUnreachableError: If no server answers.
-        """
-        body = checked(
-            JobCreate,
-            workload=to_wire(workload),
-            target=target_text(target),
-            trials=trials,
-            seconds=seconds,
-            plateau=plateau,
-            seed=seed,
-            strategy=strategy,
-            rules=None if rules is None else tuple(rules),
-            warm_start=warm_start,
-        )
-        response = yield from send(Call("POST", "/jobs", body, headers={KEY: uuid4().hex}))
-        return self.job(read(JobRead, response).id)
 
     @stream
     def jobs(
@@ -286,7 +240,7 @@ class ClientMethods(Generic[HandleT]):
         return read(ImportRead, (yield Upload("/import", Path(file))))
 
 
-class Client(ClientMethods[JobHandle], Blocking):
+class Client(ClientMethods[JobHandle, JobHandle, GroupHandle], Blocking):
     """A connection to a Loopwright server; close it, or use it in a `with` statement.
 
     Args:
@@ -305,6 +259,15 @@ class Client(ClientMethods[JobHandle], Blocking):
 
     _transport = Connection
     _handle = JobHandle
+    _group_handle = GroupHandle
+
+    def group(self, group_id: UUID | str) -> GroupHandle:
+        """Return a handle on a group by its id; nothing is asked of the server yet.
+
+        Raises:
+            ValueError: If the text is not an id.
+        """
+        return GroupHandle(self._connection, UUID(str(group_id)))
 
     def __enter__(self) -> Self:
         return self
@@ -322,7 +285,10 @@ class Client(ClientMethods[JobHandle], Blocking):
         self._connection.close()
 
 
-class AsyncClient(ClientMethods[AsyncJobHandle], Awaiting):
+class AsyncClient(
+    ClientMethods[AsyncJobHandle, Awaitable[AsyncJobHandle], Awaitable[AsyncGroupHandle]],
+    Awaiting,
+):
     """The same for programs that await: `await client.best(...)`, `async for job in client.jobs()`.
 
     Takes the same arguments as `Client`, and is used in an `async with` statement.
@@ -330,6 +296,15 @@ class AsyncClient(ClientMethods[AsyncJobHandle], Awaiting):
 
     _transport = AsyncConnection
     _handle = AsyncJobHandle
+    _group_handle = AsyncGroupHandle
+
+    def group(self, group_id: UUID | str) -> AsyncGroupHandle:
+        """Return a handle on a group by its id; nothing is asked of the server yet.
+
+        Raises:
+            ValueError: If the text is not an id.
+        """
+        return AsyncGroupHandle(self._connection, UUID(str(group_id)))
 
     async def __aenter__(self) -> Self:
         return self

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 from uuid import UUID
 
 from loopwright.answers import read, read_event
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 # a crash resumes its jobs, and whoever waits for one should not notice.
 RECONNECT_SECS = 60.0
 POLL_SECS = 0.5
+
+T = TypeVar("T")
 
 
 class JobMethods:
@@ -196,7 +198,7 @@ class JobMethods:
                         f" with {job.num_measured} of {job.trials} trials measured"
                     )
                 yield Pause(POLL_SECS)
-                job = yield from self._read_patiently()
+                job = yield from read_patiently(self._read)
         if job.state is JobState.FAILED:
             raise JobFailedError(f"job {self.id} failed: {job.error or 'no reason was given'}")
         return job
@@ -211,16 +213,6 @@ class JobMethods:
 
     def _read(self) -> Plan[JobRead]:
         return read(JobRead, (yield from send(Call("GET", self._path))))
-
-    def _read_patiently(self) -> Plan[JobRead]:
-        """Read the job from a server that may be away for a while."""
-        lost_at = time.monotonic()
-        while True:
-            try:
-                return (yield from self._read())
-            except ServerUnreachableError:
-                if time.monotonic() - lost_at > RECONNECT_SECS:
-                    raise
 
 
 class JobHandle(JobMethods, Blocking):
@@ -237,6 +229,17 @@ class AsyncJobHandle(JobMethods, Awaiting):
     def __init__(self, connection: AsyncConnection, job_id: UUID) -> None:
         self.id = job_id
         self._connection = connection
+
+
+def read_patiently(ask: Callable[[], Plan[T]]) -> Plan[T]:
+    """Ask a server that may be away for a while."""
+    lost_at = time.monotonic()
+    while True:
+        try:
+            return (yield from ask())
+        except ServerUnreachableError:
+            if time.monotonic() - lost_at > RECONNECT_SECS:
+                raise
 
 
 def _is_end(event: Event) -> bool:

@@ -5,6 +5,7 @@ A program (`PrimFunc`), the text of a script, or an operator such as `matmul:512
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from compiler.ir.printer import script
@@ -55,3 +56,16 @@ def _check_is_text(workload: object) -> None:
             "a workload is a PrimFunc, the text of a script or an operator with its shape,"
             f" not a {type(workload).__name__}"
         )
+
+
+def weights_of(workloads: Sequence[WorkloadLike], weights: Sequence[float] | None) -> list[float]:
+    """Return a weight for each of several workloads.
+
+    Raises:
+        ValueError: If there are not as many weights as workloads.
+    """
+    if weights is None:
+        return [1.0] * len(workloads)
+    if len(weights) != len(workloads):
+        raise ValueError(f"{len(weights)} weights for {len(workloads)} workloads: expected as many")
+    return list(weights)
