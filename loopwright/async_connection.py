@@ -18,6 +18,7 @@ from loopwright.connection import (
     Terms,
     arguments,
     checked,
+    given,
     not_busy,
     stream_options,
 )
@@ -133,7 +134,7 @@ class AsyncConnection(Terms):
             yield aiter(httpx2.EventSource(checked(response)))
 
     async def _download(self, step: Download) -> None:
-        async with self._http.stream("GET", step.path, params=dict(step.params)) as response:
+        async with self._http.stream("GET", step.path, params=given(step.params)) as response:
             if response.is_error:
                 await response.aread()
             with whole_file(step.file) as file:

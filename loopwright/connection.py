@@ -30,6 +30,7 @@ from loopwright.steps import (
     Item,
     Listen,
     NextEvent,
+    Params,
     Pause,
     Plan,
     Step,
@@ -200,7 +201,7 @@ class Connection(Terms):
             yield iter(httpx2.EventSource(checked(response)))
 
     def _download(self, step: Download) -> None:
-        with self._http.stream("GET", step.path, params=dict(step.params)) as response:
+        with self._http.stream("GET", step.path, params=given(step.params)) as response:
             if response.is_error:
                 response.read()
             with whole_file(step.file) as file:
@@ -215,14 +216,18 @@ def arguments(call: Call) -> dict[str, Any]:
     if call.body is not None:
         content = call.body.model_dump_json(exclude_none=True).encode()
         headers["Content-Type"] = "application/json"
-    params = {name: value for name, value in call.params.items() if value is not None}
     return {
         "method": call.method,
         "url": call.path,
-        "params": params,
+        "params": given(call.params),
         "headers": headers,
         "content": content,
     }
+
+
+def given(params: Params) -> dict[str, Any]:
+    """Return the parameters of a query that have a value."""
+    return {name: value for name, value in params.items() if value is not None}
 
 
 def stream_options(step: Listen) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from loopwright.models import BestRead, ScheduleQuery
-from service.intake import read_target, read_workload
+from service.intake import parse_target, read_workload
 from service.schedules import find_best, find_nearest, find_nearest_by_key
 from service.store import best_schedules
 from service.store.best_schedules import Stamp
@@ -32,6 +32,11 @@ class Answer:
 
     body: bytes
     etag: str
+
+    @property
+    def content_length(self) -> tuple[bytes, bytes]:
+        """The header of its length."""
+        return b"content-length", str(len(self.body)).encode()
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,7 @@ class BestAnswers:
             InvalidRequestError: If the target cannot be meant.
             NotFoundError: If nothing of the task was measured and right.
         """
-        where = read_target(target)
+        where = parse_target(target)
         if nearest:
             return _made(find_nearest_by_key(self._database, workload_key, where))
         with self._lock:
@@ -84,7 +89,7 @@ class BestAnswers:
             InvalidRequestError: If the workload cannot be meant, either.
             NotFoundError: As above.
         """
-        workload, target = read_workload(query.workload), read_target(query.target)
+        workload, target = read_workload(query.workload), parse_target(query.target)
         if query.nearest:
             return _made(find_nearest(self._database, workload, target))
         return self._exact((workload.key, target.name))

@@ -27,6 +27,7 @@ from service.store.database import Database
 from service.store.jobs import JobRow
 from tuner.budget import StopReason
 from tuner.tune import TuneResult
+from workers.engine import NoWorkerError
 
 _log = structlog.get_logger()
 
@@ -115,7 +116,10 @@ class Coordinator:
             _log.warning("jobs lost", jobs=list(map(str, open_ids)), reason=str(error))
         except Exception as error:
             _log.exception("jobs interrupted by an error", jobs=list(map(str, open_ids)))
-            self._give_up(open_ids, f"internal error: {type(error).__name__}: {error}")
+            # Without a worker for the target nothing is wrong here; its error says what to do.
+            is_ours = not isinstance(error, NoWorkerError)
+            reason = f"internal error: {type(error).__name__}: {error}" if is_ours else str(error)
+            self._give_up(open_ids, reason)
         return True
 
     def _run(self) -> None:

@@ -42,16 +42,25 @@ def read_workload(workload: Workload) -> NewWorkload:
     )
 
 
+def parse_target(text: str) -> Target:
+    """Turn the text of a target into one: of any machine, for what is known may be of any.
+
+    Raises:
+        InvalidRequestError: If the text means nothing.
+    """
+    try:
+        return Target(text)
+    except TargetError as error:
+        raise _refused(str(error), "/target") from error
+
+
 def read_target(text: str) -> Target:
     """Turn the text of a target into one that the workers of this service can measure for.
 
     Raises:
         InvalidRequestError: If the text means nothing, or no worker here is such a machine.
     """
-    try:
-        target = Target(text)
-    except TargetError as error:
-        raise _refused(str(error), "/target") from error
+    target = parse_target(text)
     here = Target("cpu")
     if target.label != here.label:
         raise _refused(

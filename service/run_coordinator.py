@@ -15,6 +15,7 @@ from service.errors import ServeError
 from service.logs import configure_logs
 from service.serve import STOP_SECS
 from service.store.database import open_database
+from workers.engine import ClusterAddress
 
 _log = structlog.get_logger()
 
@@ -30,11 +31,13 @@ def run_coordinator(
     db_url: str = "sqlite:///loopwright.db",
     num_workers: int = 1,
     *,
+    cluster: ClusterAddress | None = None,
     announce: Callable[[str], None] = _say,
 ) -> None:
     """Claim and drive jobs until SIGINT or SIGTERM; the job in hand goes back to the queue then.
 
     Args:
+        cluster: Whose workers to use, instead of those of this process.
         announce: Called when jobs are about to be claimed.
 
     Raises:
@@ -45,7 +48,7 @@ def run_coordinator(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: is_over.set())
     with closing(open_database(db_url)) as database:
-        background = Background(database, num_workers)
+        background = Background(database, num_workers, cluster=cluster)
         background.start()
         announce("Loopwright drives jobs")
         _log.info("coordinating", num_workers=num_workers)

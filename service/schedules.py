@@ -11,7 +11,7 @@ from compiler.schedule.trace import Trace
 from compiler.target import Target
 from loopwright.models import BestRead, ScheduleQuery
 from service.errors import NotFoundError
-from service.intake import read_target, read_workload
+from service.intake import parse_target, read_workload
 from service.kernel_builder import KernelBuilder, KernelRequest
 from service.nearest import adapt_nearest
 from service.store import artifacts, best_schedules, targets, trials, workloads
@@ -99,7 +99,7 @@ def plan_kernel(database: Database, query: ScheduleQuery, *, fallback: bool) -> 
         InvalidRequestError: If the workload or the target cannot be meant.
         NotFoundError: If nothing was measured, and the default will not do.
     """
-    workload, target = read_workload(query.workload), read_target(query.target)
+    workload, target = read_workload(query.workload), parse_target(query.target)
     best: BestRead | None = None
     try:
         if query.nearest:

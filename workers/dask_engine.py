@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from queue import Empty, SimpleQueue
 from threading import Event
@@ -25,10 +26,17 @@ from distributed.security import Security
 
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target import Target
-from workers import slot
+from workers import certificates, slot
 from workers.batches import BatchSizer
 from workers.compare import CompareRequest
-from workers.engine import EngineClosedError, EngineStartError, NoWorkerError, WorkerFacts
+from workers.dask_settings import SETTINGS
+from workers.engine import (
+    ClusterAddress,
+    EngineClosedError,
+    EngineStartError,
+    NoWorkerError,
+    WorkerFacts,
+)
 from workers.request import MeasureRequest
 
 ItemT = TypeVar("ItemT")
@@ -40,27 +48,8 @@ _POLL_SECS = 0.5
 # A nanny replaces a worker in a second; without any for so long, none will come.
 _NO_WORKER_SECS = 60.0
 _CLOSE_SECS = 5.0
+_CONNECT_SECS = 15.0
 _LOOPBACK = "127.0.0.1"
-
-_SETTINGS = {
-    "distributed.scheduler.allowed-failures": 2,
-    "distributed.scheduler.worker-ttl": "60s",
-    "distributed.scheduler.active-memory-manager.start": False,
-    # What runs beside the child disturbs its timing.
-    "distributed.worker.profile.enabled": False,
-    "distributed.worker.memory.target": False,
-    "distributed.worker.memory.spill": False,
-    "distributed.worker.memory.pause": False,
-    "distributed.worker.memory.terminate": False,
-    "distributed.admin.system-monitor.interval": "10s",
-    "distributed.admin.system-monitor.gil.enabled": False,
-    "distributed.diagnostics.nvml": False,
-    # Nothing is told over plain HTTP.
-    "distributed.scheduler.http.routes": [],
-    "distributed.worker.http.routes": [],
-    # Else these would be set in this very process.
-    "distributed.nanny.pre-spawn-environ": {},
-}
 
 
 class LostBatchError(RuntimeError):
@@ -70,12 +59,16 @@ class LostBatchError(RuntimeError):
 class DaskEngine:
     """Measures candidates on the workers of a Dask cluster; see `workers.engine.Engine`.
 
-    Made by `embedded`.
+    Made by `embedded` or `connected`.
     """
 
-    def __init__(self, cluster: LocalCluster, slots: _Slots) -> None:
-        self._cluster = cluster
-        self._slots = slots
+    def __init__(
+        self, client: Client, end_cluster: Callable[[], object], labels: Mapping[str, int]
+    ) -> None:
+        self._client = client
+        self._end_cluster = end_cluster
+        self._is_closed = Event()
+        self._slots = {label: self._new_slots(label, num) for label, num in labels.items()}
 
     @classmethod
     def embedded(cls, num_workers: int = 1) -> Self:
@@ -88,7 +81,7 @@ class DaskEngine:
             EngineStartError: If they do not start, or their self-test fails.
         """
         label = Target("cpu").label
-        with dask.config.set(_SETTINGS):
+        with dask.config.set(SETTINGS):
             try:
                 cluster = LocalCluster(
                     n_workers=num_workers,
@@ -107,12 +100,41 @@ class DaskEngine:
                 )
             except (OSError, RuntimeError) as error:
                 raise EngineStartError(f"the workers can't be started: {error}") from error
-        slots = _Slots(Client(cluster, set_as_default=False), label, num_workers)
-        engine = cls(cluster, slots)
+        client = Client(cluster, set_as_default=False)
+        engine = cls(client, partial(cluster.close, timeout=_CLOSE_SECS), {label: num_workers})
         if refusals := {w.facts["refuses"] for w in engine.workers() if "refuses" in w.facts}:
             engine.close()
             raise EngineStartError(f"no worker takes work: {'; '.join(sorted(refusals))}")
         return engine
+
+    @classmethod
+    def connected(cls, cluster: ClusterAddress) -> Self:
+        """Use the workers of a cluster that others started; they stay when this engine is closed.
+
+        Raises:
+            EngineStartError: If its scheduler does not answer.
+        """
+        with dask.config.set(SETTINGS):
+            try:
+                client = Client(
+                    cluster.url,
+                    security=certificates.read(cluster.certificates),
+                    set_as_default=False,
+                    timeout=_CONNECT_SECS,
+                )
+            except OSError as error:
+                raise EngineStartError(
+                    f"the scheduler at {cluster.url} does not answer: {error}; start one with"
+                    " `loopwright scheduler`, with the certificates that are used here"
+                ) from error
+        return cls(client, lambda: None, {})
+
+    @property
+    def address(self) -> str:
+        """Where the scheduler listens."""
+        scheduler = self._client.scheduler
+        assert scheduler is not None
+        return str(scheduler.address)
 
     def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
         """Yield the index of each trace with its measurement, batch by batch.
@@ -121,8 +143,7 @@ class DaskEngine:
             NoWorkerError: If no worker serves the target.
             EngineClosedError: If the engine is closed, now or meanwhile.
         """
-        self._check_label(request.target)
-        run = _Run(self._slots, request)
+        run = _Run(self._slots_for(request.target), request)
         try:
             yield from run.results()
         finally:
@@ -135,11 +156,11 @@ class DaskEngine:
             NoWorkerError: If no worker serves the target, or all that tried were lost.
             EngineClosedError: If the engine is closed, now or meanwhile.
         """
-        self._check_label(request.target)
+        slots = self._slots_for(request.target)
         num_losses = 0
         while request.first_round < request.num_rounds:
             try:
-                rounds = self._slots.compare(request)
+                rounds = slots.compare(request)
             except LostBatchError as error:
                 num_losses += 1
                 if num_losses > _MAX_RESUBMISSIONS:
@@ -151,42 +172,56 @@ class DaskEngine:
     def workers(self) -> list[WorkerFacts]:
         """Return the workers that are there now, by name; none once it is closed."""
         try:
-            return self._slots.workers()
+            return _workers(self._client, self._is_closed)
         except EngineClosedError:
             return []
 
-    def _check_label(self, target: str) -> None:
+    def _slots_for(self, target: str) -> _Slots:
         label = Target(target).label
-        if label != self._slots.label:
+        there = Counter(w.label for w in self.workers() if "refuses" not in w.facts)
+        if label in self._slots:
+            slots = self._slots[label]
+            slots.num_slots = there[label] or slots.num_slots  # they may be about to come back
+            return slots
+        if label not in there:
+            _raise_if(self._is_closed)
+            known = ", ".join(sorted({*there, *self._slots})) or "none at all"
             raise NoWorkerError(
-                f"no worker serves {label}, which {target!r} needs: there is {self._slots.label}"
+                f"no worker serves {label}, which the target {target!r} needs (there is: {known});"
+                " start `loopwright worker` on such a machine and resume the job, or submit it for"
+                " another target"
             )
+        self._slots[label] = self._new_slots(label, there[label])
+        return self._slots[label]
+
+    def _new_slots(self, label: str, num_slots: int) -> _Slots:
+        return _Slots(self._client, label, num_slots, self._is_closed)
 
     def close(self) -> None:
-        """End the workers; a second call does nothing. What is under way is abandoned."""
-        if self._slots.is_closed.is_set():
+        """Let go of the workers; a second call does nothing. What is under way is abandoned."""
+        if self._is_closed.is_set():
             return
-        self._slots.is_closed.set()
-        self._slots.client.close(timeout=_CLOSE_SECS)
-        self._cluster.close(timeout=_CLOSE_SECS)
+        self._is_closed.set()
+        self._client.close(timeout=_CLOSE_SECS)
+        self._end_cluster()
 
 
 class _Slots:
     """The device slots of a cluster that serve one label, and the way to them."""
 
-    def __init__(self, client: Client, label: str, num_slots: int) -> None:
+    def __init__(self, client: Client, label: str, num_slots: int, is_closed: Event) -> None:
         self.client = client
         self.label = label
         self.num_slots = num_slots
         self.sizer = BatchSizer()
-        self.is_closed = Event()
+        self.is_closed = is_closed
         self._order = count()
 
     def submit(
         self, act: Callable[[str], str], request: MeasureRequest | CompareRequest
     ) -> Future[str]:
         """Have a request answered by whichever slot is free first."""
-        with self._open():
+        with _open(self.is_closed):
             return self.client.submit(
                 act,
                 json.dumps(request.to_json()),
@@ -225,33 +260,18 @@ class _Slots:
             try:
                 return done.get(timeout=_POLL_SECS)
             except Empty:
-                if self.workers():
+                if self.is_served():
                     seen_at = monotonic()
                 elif monotonic() - seen_at > _NO_WORKER_SECS:
                     raise NoWorkerError("all workers are gone, and none came back") from None
 
-    def workers(self) -> list[WorkerFacts]:
-        """Return the workers that are there now, by name."""
-        with self._open():
-            scheduler = self.client.scheduler
-            assert scheduler is not None
-            identity = self.client.sync(scheduler.identity, n_workers=-1)
-        return sorted(map(_facts, identity["workers"].values()), key=lambda worker: worker.name)
-
-    @contextmanager
-    def _open(self) -> Iterator[None]:
-        """Say what it means when Dask fails because the engine was closed meanwhile."""
-        self.raise_if_closed()
-        try:
-            yield
-        except Exception:
-            self.raise_if_closed()
-            raise
+    def is_served(self) -> bool:
+        """Tell whether there is a worker."""
+        return any(w.label == self.label for w in _workers(self.client, self.is_closed))
 
     def raise_if_closed(self) -> None:
         """End what needs the engine when it is gone."""
-        if self.is_closed.is_set():
-            raise EngineClosedError("the engine was closed")
+        _raise_if(self.is_closed)
 
 
 @dataclass(eq=False)
@@ -316,6 +336,31 @@ class _Run:
             # A result that is kept would be computed again if its worker went.
             future.release()
         yield from zip(batch.indices, found, strict=True)
+
+
+def _workers(client: Client, is_closed: Event) -> list[WorkerFacts]:
+    """Return the workers that are there now, by name."""
+    with _open(is_closed):
+        scheduler = client.scheduler
+        assert scheduler is not None
+        identity = client.sync(scheduler.identity, n_workers=-1)
+    return sorted(map(_facts, identity["workers"].values()), key=lambda worker: worker.name)
+
+
+@contextmanager
+def _open(is_closed: Event) -> Iterator[None]:
+    """Say what it means when Dask fails because the engine was closed meanwhile."""
+    _raise_if(is_closed)
+    try:
+        yield
+    except Exception:
+        _raise_if(is_closed)
+        raise
+
+
+def _raise_if(is_closed: Event) -> None:
+    if is_closed.is_set():
+        raise EngineClosedError("the engine was closed")
 
 
 def _facts(worker: dict[str, Any]) -> WorkerFacts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from compiler.runtime.measurement import Measurement
@@ -19,8 +20,20 @@ class EngineStartError(RuntimeError):
     """The workers of an engine do not start, or can't measure."""
 
 
+class CertificateError(EngineStartError):
+    """The certificate of a cluster is not where it should be, or others may read its key."""
+
+
 class EngineClosedError(RuntimeError):
     """The engine was closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAddress:
+    """Where the scheduler of a cluster is, and the folder with the certificate that it wants."""
+
+    url: str
+    certificates: Path
 
 
 @dataclass(frozen=True, slots=True)

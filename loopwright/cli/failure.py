@@ -18,8 +18,11 @@ from loopwright.errors import (
     LoopwrightError,
     ServerUnreachableError,
 )
-from service.errors import ConflictError, NotFoundError, ServeError
+from service.errors import InvalidRequestError as InvalidRecordsError
+from service.errors import ServiceError
+from workers.engine import EngineStartError
 from workers.runner import ChildStartError
+from workers.self_test import SelfTestError
 
 
 class ExitCode(IntEnum):
@@ -51,15 +54,16 @@ _USAGE = (
     InvalidRequestError,
     InvalidAddressError,
     AccessDeniedError,
+    InvalidRecordsError,
 )
 _NO_RESULT = (
     LoopwrightError,
-    ServeError,
-    ConflictError,
-    NotFoundError,
+    ServiceError,
     BuildError,
     ScheduleError,
     ChildStartError,
+    SelfTestError,
+    EngineStartError,
 )
 
 

@@ -26,6 +26,8 @@ COMMANDS = (
     "check",
     "api",
     "coordinator",
+    "scheduler",
+    "worker",
     "token",
 )
 

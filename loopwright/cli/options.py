@@ -74,6 +74,13 @@ RateLimitOption: TypeAlias = Annotated[
 NumWorkersOption: TypeAlias = Annotated[
     int, typer.Option("--workers", min=1, max=256, help="Embedded workers.")
 ]
+DEFAULT_CERTIFICATES = Path("~/.config/loopwright/cluster").expanduser()
+CertificatesOption: TypeAlias = Annotated[
+    Path,
+    typer.Option(
+        envvar="LOOPWRIGHT_CERTIFICATES", help="The folder with the certificate of the cluster."
+    ),
+]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 

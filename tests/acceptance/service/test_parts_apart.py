@@ -21,11 +21,11 @@ pytestmark = pytest.mark.slow
 
 
 @contextmanager
-def coordinating(database: Path, name: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a coordinator on `database` while the body runs."""
-    with database.with_suffix(f".{name}.log").open("wb") as log:
+def running(folder: Path, part: str, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a part of the service while the body runs."""
+    with (folder / f"{part}.{time.monotonic_ns()}.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "loopwright", "coordinator", "--db", f"sqlite:///{database}"],
+            [sys.executable, "-m", "loopwright", part, *options],
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
@@ -33,7 +33,6 @@ def coordinating(database: Path, name: str) -> Iterator[subprocess.Popen[str]]:
         )
     assert process.stdout is not None
     try:
-        assert "drives jobs" in process.stdout.readline()
         yield process
     finally:
         process.terminate()
@@ -41,14 +40,27 @@ def coordinating(database: Path, name: str) -> Iterator[subprocess.Popen[str]]:
         process.stdout.close()
 
 
-def test_a_job_outlives_its_coordinator_and_the_api(tmp_path: Path) -> None:
-    database = tmp_path / "loopwright.db"
-    with serving(database, part="api") as first:
-        client = lw.Client(str(first.http.base_url).removesuffix("/api/v1/"))
+@contextmanager
+def coordinating(database: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a coordinator on `database` while the body runs."""
+    db = f"sqlite:///{database}"
+    with running(database.parent, "coordinator", "--db", db, *options) as process:
+        assert process.stdout is not None
+        assert "drives jobs" in process.stdout.readline()
+        yield process
+
+
+def test_a_job_outlives_its_coordinator_and_goes_on_in_a_cluster(tmp_path: Path) -> None:
+    """The first coordinator has workers of its own and is killed; the next uses a cluster's."""
+    database, keys = tmp_path / "loopwright.db", tmp_path / "keys"
+    with (
+        serving(database, part="api") as server,
+        lw.Client(str(server.http.base_url).removesuffix("/api/v1/")) as client,
+    ):
         assert client.health().status == "ok"
-        handle = client.tune("matmul:64,64,64", target="cpu -num-cores=1", trials=32)
+        handle = client.tune("matmul:64,64,64", target="cpu -num-cores=1", trials=40)
         assert handle.read().state is JobState.QUEUED
-        with coordinating(database, "one") as one:
+        with coordinating(database) as one:
             for event in handle.events():
                 if event.kind == EventKind.TRIALS:
                     break
@@ -56,22 +68,26 @@ def test_a_job_outlives_its_coordinator_and_the_api(tmp_path: Path) -> None:
             one.kill()
             one.wait()
         psutil.wait_procs(below, timeout=PATIENCE_SECS)
-        seen = handle.read().num_measured
-        assert 0 < seen < 32
         before = {trial.number: trial.created_at for trial in handle.trials()}
-        assert client.workers()
-        client.close()
-    with (
-        coordinating(database, "two"),
-        serving(database, part="api") as second,
-        lw.Client(str(second.http.base_url).removesuffix("/api/v1/")) as client,
-    ):
-        handle = client.job(handle.id)
-        job = handle.wait(timeout_secs=120)
-        assert (job.state, job.num_measured) == (JobState.SUCCEEDED, 32)
+        assert 0 < len(before) < 40
+        with running(tmp_path, "scheduler", "--port", "0", "--certificates", str(keys)) as meeting:
+            assert meeting.stdout is not None
+            address = meeting.stdout.readline().split()[-1]
+            with (
+                running(tmp_path, "worker", address, "--certificates", str(keys)) as worker,
+                coordinating(database, "--scheduler", address, "--certificates", str(keys)) as two,
+            ):
+                job = handle.wait(timeout_secs=150)
+                below = psutil.Process(worker.pid).children(recursive=True)
+            assert (two.returncode, worker.returncode) == (0, 0)
+        assert meeting.returncode == 0
+        assert (job.state, job.num_measured) == (JobState.SUCCEEDED, 40)
         after = {trial.number: trial.created_at for trial in handle.trials()}
         assert {number: after[number] for number in before} == before
-        assert sorted(after) == list(range(32))
+        assert sorted(after) == list(range(40))
+        assert {w.facts["pid"] for w in client.workers()} & {process.pid for process in below}
+        assert not psutil.wait_procs(below, timeout=PATIENCE_SECS)[1]
+    assert (keys / "cluster.key").stat().st_mode & 0o077 == 0
 
 
 def test_events_go_on_when_the_server_is_killed_and_started_again(tmp_path: Path) -> None:
@@ -97,17 +113,3 @@ def test_events_go_on_when_the_server_is_killed_and_started_again(tmp_path: Path
     assert counts == sorted(set(counts))
     assert seen[-1].payload["state"] == JobState.SUCCEEDED
     client.close()
-
-
-def test_a_stopped_coordinator_puts_its_job_back(tmp_path: Path) -> None:
-    database = tmp_path / "loopwright.db"
-    with serving(database, part="api") as server:
-        job_id = server.submit("matmul:64,64,64", 10_000)
-        with coordinating(database, "one") as one:
-            server.wait(job_id, measured=1)
-            one.terminate()
-            assert one.wait(PATIENCE_SECS) == 0
-        deadline = time.monotonic() + PATIENCE_SECS
-        while server.job(job_id)["state"] != "queued" and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert server.job(job_id)["state"] == "queued"

@@ -13,9 +13,9 @@ from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target import Target
 from tests.faults.processes import survivors
 from tests.faults.requests import COPY, DEFAULT_TRACE, LIMITS, TARGET, request
-from workers import dask_engine
 from workers.compare import CompareRequest
 from workers.dask_engine import DaskEngine
+from workers.dask_settings import SETTINGS
 from workers.engine import EngineClosedError, NoWorkerError
 from workers.request import MeasureRequest
 from workers.self_test import SelfTestError
@@ -138,7 +138,7 @@ def test_a_batch_that_is_lost_too_often_is_reported_and_the_rest_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("workers.dask_engine._MAX_RESUBMISSIONS", 0)
-    monkeypatch.setitem(dask_engine._SETTINGS, "distributed.scheduler.allowed-failures", 0)
+    monkeypatch.setitem(SETTINGS, "distributed.scheduler.allowed-failures", 0)
     num_candidates = 250
     with closing(DaskEngine.embedded(num_workers=1)) as engine:
         results = engine.measure(request(*[DEFAULT_TRACE] * num_candidates))
@@ -175,7 +175,7 @@ def test_a_slot_without_work_ends_its_child() -> None:
 
 
 def test_everything_listens_on_loopback_only_behind_tls(engine: DaskEngine) -> None:
-    assert engine._cluster.scheduler_address.startswith("tls://127.0.0.1:")
+    assert engine.address.startswith("tls://127.0.0.1:")
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]
     addresses = {
         connection.laddr.ip

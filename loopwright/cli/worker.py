@@ -1,0 +1,28 @@
+"""`loopwright worker`: what measures, on a host of a cluster."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from loopwright.cli.options import DEFAULT_CERTIFICATES, CertificatesOption
+from workers.cluster import run_workers
+from workers.engine import ClusterAddress
+
+
+def worker(
+    scheduler: Annotated[
+        str,
+        typer.Argument(help="Where the cluster meets, such as tls://HOST:8786.", metavar="ADDRESS"),
+    ],
+    workers: Annotated[
+        int, typer.Option(min=1, max=256, help="How many; each measures alone on its core.")
+    ] = 1,
+    certificates: CertificatesOption = DEFAULT_CERTIFICATES,
+) -> None:
+    """Measure for a cluster on this host, until interrupted.
+
+    The host is tested first. A scheduler that goes away is waited for.
+    """
+    run_workers(ClusterAddress(scheduler, certificates), workers, typer.echo)

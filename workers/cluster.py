@@ -1,0 +1,114 @@
+"""The processes of a cluster: its scheduler, and on each host a process above its workers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+
+import dask
+from distributed import Nanny, Scheduler
+
+from compiler.target import Target
+from workers import certificates, slot
+from workers.dask_settings import SETTINGS
+from workers.engine import ClusterAddress
+from workers.runner import ChildRunner
+from workers.self_test import self_test
+
+_BACK_SECS = 2.0
+"""How long a host waits before it offers its workers again to a scheduler that went."""
+
+
+def run_scheduler(cluster: ClusterAddress, announce: Callable[[str], None]) -> None:
+    """Serve as the meeting point of coordinators and workers until SIGINT or SIGTERM.
+
+    Args:
+        cluster: Where to listen; the certificate is made if there is none.
+        announce: Called with the address as soon as connections are taken.
+
+    Raises:
+        OSError: If the port is taken.
+        CertificateError: If others may read the key.
+    """
+    certificates.make(cluster.certificates)
+    _quiet()
+    with dask.config.set(SETTINGS):
+        asyncio.run(_schedule(cluster, announce))
+
+
+def run_workers(cluster: ClusterAddress, num_workers: int, announce: Callable[[str], None]) -> None:
+    """Offer workers for this host's kind of target to a cluster until SIGINT or SIGTERM.
+
+    A scheduler that goes away, or is not there yet, is tried again and again.
+
+    Raises:
+        SelfTestError: If this host cannot measure a kernel that is known.
+        CertificateError: If there is no certificate.
+    """
+    certificates.read(cluster.certificates)
+    with ChildRunner() as runner:
+        self_test(runner)
+    _quiet()
+    with dask.config.set(SETTINGS):
+        asyncio.run(_work(cluster, num_workers, announce))
+
+
+async def _schedule(cluster: ClusterAddress, announce: Callable[[str], None]) -> None:
+    is_over = _signals()
+    host, _, port = cluster.url.removeprefix("tls://").rpartition(":")
+    scheduler = Scheduler(
+        host=host,
+        port=int(port),
+        protocol="tls",
+        security=certificates.read(cluster.certificates),
+        dashboard=False,
+        dashboard_address="127.0.0.1:0",
+    )
+    async with scheduler:
+        announce(scheduler.address)
+        await is_over.wait()
+
+
+async def _work(cluster: ClusterAddress, num_workers: int, announce: Callable[[str], None]) -> None:
+    is_over = _signals()
+    label = Target("cpu").label
+    announce(f"{num_workers} worker(s) for {label} at {cluster.url}")
+    offers = [asyncio.create_task(_offer(cluster, label, number)) for number in range(num_workers)]
+    await is_over.wait()
+    for offer in offers:
+        offer.cancel()
+    await asyncio.gather(*offers, return_exceptions=True)
+
+
+async def _offer(cluster: ClusterAddress, label: str, number: int) -> None:
+    """Keep one worker offered; when its scheduler goes, it goes too, and another is made."""
+    while True:
+        with suppress(OSError, asyncio.TimeoutError, RuntimeError):
+            async with Nanny(
+                cluster.url,
+                name=f"{socket.gethostname()}-{number}",
+                nthreads=1,
+                memory_limit=0,
+                resources={label: 1},
+                preload=[slot.__name__],
+                security=certificates.read(cluster.certificates),
+                protocol="tls",
+                death_timeout=60.0,
+            ) as nanny:
+                await nanny.finished()
+        await asyncio.sleep(_BACK_SECS)
+
+
+def _signals() -> asyncio.Event:
+    is_over = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, is_over.set)
+    return is_over
+
+
+def _quiet() -> None:
+    logging.getLogger("distributed").setLevel(logging.ERROR)

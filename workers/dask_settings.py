@@ -1,0 +1,23 @@
+"""How Dask is set up, in each process of ours that it runs in."""
+
+from __future__ import annotations
+
+SETTINGS: dict[str, object] = {
+    "distributed.scheduler.allowed-failures": 2,
+    "distributed.scheduler.worker-ttl": "60s",
+    "distributed.scheduler.active-memory-manager.start": False,
+    # What runs beside the child disturbs its timing.
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.terminate": False,
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.diagnostics.nvml": False,
+    # Nothing is told over plain HTTP.
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    # Else these would be set in this very process.
+    "distributed.nanny.pre-spawn-environ": {},
+}
