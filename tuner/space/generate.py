@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import threading
 from collections.abc import Collection
 
+from compiler.ir.printer import script
 from compiler.schedule.error import ScheduleError
 from tuner.space.auto_inline import AutoInline
 from tuner.space.decompose_reductions import DecomposeReductions
@@ -49,10 +51,16 @@ MAX_SKETCHES = 8
 """Of a task; more would spread the trials too thin."""
 
 
+_KEPT = 16
+_known: dict[tuple[str, str, tuple[str, ...] | None], DesignSpace] = {}
+_lock = threading.Lock()
+
+
 def design_space(task: Task, rules: Collection[str] | None = None) -> DesignSpace:
     """Return the sketches with any points that rules make of a task, none if no rule applies.
 
-    The default schedule is no part of it: it has no decisions.
+    The default schedule is no part of it: it has no decisions. Those of the last few tasks are
+    kept, for a job begins with those of its relatives; but not what rules of a user's make.
 
     Args:
         rules: The names of the rules that may run; by default all built-in ones, and those that
@@ -63,6 +71,21 @@ def design_space(task: Task, rules: Collection[str] | None = None) -> DesignSpac
         ScheduleRuleError: If a rule that was added raises, returns no drafts, or makes a sketch
             that cannot be replayed.
     """
+    if own_rules():
+        return _design_space(task, rules)
+    # By the text, since blocks that are called otherwise have other traces.
+    key = (script(task.func), task.target.name, None if rules is None else tuple(sorted(rules)))
+    with _lock:
+        space = _known.pop(key, None)
+    space = space or _design_space(task, rules)
+    with _lock:
+        _known[key] = space  # the last one now
+        while len(_known) > _KEPT:
+            del _known[next(iter(_known))]
+    return space
+
+
+def _design_space(task: Task, rules: Collection[str] | None) -> DesignSpace:
     drafts = [Draft.begin(task.func, task.target)]
     for rule in _chosen(rules):
         drafts = [d for draft in drafts for d in _applied(rule, draft)][:MAX_SKETCHES]

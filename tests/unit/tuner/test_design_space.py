@@ -242,3 +242,19 @@ def test_ragged_rows_become_one_row_or_stay_whole() -> None:
     site = sites(rows.trace.apply_to(ops.from_spec("relu:33,77")).func)[0]
     assert site.loops[-1].kind == "vectorized"
     assert site.loops[-1].extent == IntImm(77)
+
+
+def test_a_space_is_derived_once_for_programs_that_read_the_same() -> None:
+    space = design_space(Task(ops.matmul(24, 32, 20), ONE_CORE))
+    assert design_space(Task(ops.matmul(24, 32, 20), ONE_CORE)) is space
+    assert design_space(Task(ops.matmul(24, 32, 20), TWO_CORES)) is not space
+    assert design_space(Task(ops.matmul(24, 32, 20), ONE_CORE), ["spatial_blocks"]) is not space
+
+
+def test_a_space_is_derived_anew_for_blocks_of_other_names() -> None:
+    func = ops.matmul(24, 32, 20)
+    renamed = parse(func.script().replace('sblock("C")', 'sblock("product")'))
+    space = design_space(Task(renamed, ONE_CORE))
+    assert space is not design_space(Task(func, ONE_CORE))
+    candidate = space.candidate(Point(0, tuple(space.enumerate(0)[0].tolist())))
+    candidate.trace.apply_to(renamed)
