@@ -34,6 +34,7 @@ from service.routes import (
     workloads,
 )
 from service.security_headers import SecurityHeaders
+from service.short_cut import ShortCut
 
 PREFIX = "/api/v1"
 
@@ -93,6 +94,13 @@ def create_app(
     app.router.default = Pages(PREFIX)
     problems.install(app)
     openapi.install(app)
+    app.add_middleware(
+        ShortCut,
+        prefix=PREFIX,
+        answers=app.state.best_answers,
+        tokens=app.state.tokens,
+        limit=app.state.rate_limit,
+    )
     app.add_middleware(BodyLimit)
     if hosts is not None:
         app.add_middleware(KnownHosts, names=hosts)

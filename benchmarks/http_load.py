@@ -1,0 +1,78 @@
+"""A load of HTTP requests: kept-alive connections, each a socket and no more, in a process apart.
+
+A client library would take more of the processor than the server does. What is paced is timed from
+when a request was due, not from when it was sent: a server that stalls is not spared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from urllib.parse import urlsplit
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Load:
+    """What was answered: how many requests a second, and how long each took in seconds."""
+
+    per_sec: float
+    secs: tuple[float, ...]
+    num_failed: int
+
+    def percentile(self, share: float) -> float:
+        """Return the time that this share of the requests did not exceed."""
+        return float(np.quantile(self.secs, share))
+
+
+def run(
+    url: str, paths: Sequence[str], *, secs: float, connections: int, per_sec: float | None = None
+) -> Load:
+    """Ask for `paths` in turn for `secs`, as fast as it goes or `per_sec` times a second."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(_run, url, tuple(paths), secs, connections, per_sec).result()
+
+
+def _run(
+    url: str, paths: Sequence[str], secs: float, connections: int, per_sec: float | None
+) -> Load:
+    return asyncio.run(_loaded(url, paths, secs, connections, per_sec))
+
+
+async def _loaded(
+    url: str, paths: Sequence[str], secs: float, connections: int, per_sec: float | None
+) -> Load:
+    parts = urlsplit(url)
+    host = f"{parts.hostname}:{parts.port}"
+    requests = [f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode() for path in paths]
+    turn = itertools.count()
+    begin = time.perf_counter() + 0.2
+    taken: list[float] = []
+    failed = 0
+
+    async def ask() -> None:
+        nonlocal failed
+        reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+        await asyncio.sleep(begin - time.perf_counter())
+        while (now := time.perf_counter()) < begin + secs:
+            number = next(turn)
+            due = now if per_sec is None else begin + number / per_sec
+            if due > begin + secs:
+                break
+            await asyncio.sleep(max(0.0, due - now))
+            writer.write(requests[number % len(requests)])
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = head.lower().partition(b"content-length: ")[2].partition(b"\r")[0]
+            await reader.readexactly(int(length))
+            taken.append(time.perf_counter() - due)
+            failed += not head.startswith(b"HTTP/1.1 200")
+        writer.close()
+
+    await asyncio.gather(*(ask() for _ in range(connections)))
+    return Load(len(taken) / (time.perf_counter() - begin), tuple(taken), failed)
