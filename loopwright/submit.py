@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, overload
+from typing import Any, ClassVar, Generic, TypeVar, overload
 from uuid import uuid4
 
-from compiler.ir.program import PrimFunc
 from compiler.target import Target
 from loopwright.answers import read
 from loopwright.asking import checked, target_text
 from loopwright.methods import request
 from loopwright.models import GroupCreate, GroupRead, GroupTask, JobCreate, JobRead
 from loopwright.steps import KEY, Call, Plan, send
-from loopwright.workload import WorkloadLike, to_wire, weights_of
-
-Workloads: TypeAlias = list[str] | list[PrimFunc] | list[WorkloadLike] | tuple[WorkloadLike, ...]
+from loopwright.workload import WorkloadLike, Workloads, to_wire, weights_of
 
 OneT = TypeVar("OneT")
 SeveralT = TypeVar("SeveralT")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 from compiler.driver import build
 from compiler.ir.program import PrimFunc
@@ -17,7 +17,7 @@ from compiler.user_cache import default_directory
 from loopwright.errors import JobFailedError
 from loopwright.models import MAX_TRIALS
 from loopwright.progress import TrialProgress, format_ratio, format_secs
-from loopwright.workload import WorkloadLike, to_func
+from loopwright.workload import WorkloadLike, Workloads, to_func, weights_of
 from service.measurer import WorkerMeasurer
 from tuner import trial as tuner_trial
 from tuner import tune as tuner_tune
@@ -29,6 +29,7 @@ from tuner.relatives.earlier import warm_start_of
 from tuner.replay.base_model import base_model
 from tuner.search.make import STRATEGIES, uses_model
 from tuner.task import Task
+from tuner.tune_tasks import tune_tasks
 from tuner.warm_start import COLD, WarmStart
 from workers.request import Limits
 from workers.runner import ChildRunner
@@ -117,6 +118,7 @@ def _never() -> bool:
     return False
 
 
+@overload
 def tune(
     workload: WorkloadLike,
     *,
@@ -132,17 +134,58 @@ def tune(
     on_trial: Callable[[Trial], None] | None = None,
     should_stop: Callable[[], bool] = _never,
     limits: Limits | None = None,
-) -> TuneResult:
-    """Search for a fast schedule of a workload on this host.
+) -> TuneResult: ...
+@overload
+def tune(
+    workload: Workloads,
+    *,
+    weights: Sequence[float] | None = None,
+    target: Target | str = "cpu",
+    trials: int = 200,
+    seconds: float | None = None,
+    plateau: int | None = None,
+    seed: int = 0,
+    strategy: str = "evolutionary",
+    rules: Collection[str] | None = None,
+    warm_start: Sequence[TuneResult] | None = (),
+    progress: bool | None = None,
+    on_trial: Callable[[Trial], None] | None = None,
+    should_stop: Callable[[], bool] = _never,
+    limits: Limits | None = None,
+) -> list[TuneResult]: ...
+def tune(
+    workload: WorkloadLike | Workloads,
+    *,
+    weights: Sequence[float] | None = None,
+    target: Target | str = "cpu",
+    trials: int = 200,
+    seconds: float | None = None,
+    plateau: int | None = None,
+    seed: int = 0,
+    strategy: str = "evolutionary",
+    rules: Collection[str] | None = None,
+    warm_start: Sequence[TuneResult] | None = (),
+    progress: bool | None = None,
+    on_trial: Callable[[Trial], None] | None = None,
+    should_stop: Callable[[], bool] = _never,
+    limits: Limits | None = None,
+) -> TuneResult | list[TuneResult]:
+    """Search for a fast schedule of a workload on this host, or of each of several.
 
     Every candidate is built, compared with the oracle and timed in a child process that may crash
     or hang without harm. In the end the best are measured again, side by side, until one of them
     wins or they are tied; that takes seconds more. A progress bar is drawn on a terminal. Ctrl-C
     ends the search; so does a program that raises in `on_trial`.
 
+    A list of workloads shares the trials: each round goes to the workload that is expected to gain
+    most of the weighted time. The results come in the same order.
+
     Args:
-        workload: A program, the text of a script, or an operator with its shape.
-        trials: The budget; trial 0 is the default schedule.
+        workload: A program, the text of a script, or an operator with its shape; or a list of them.
+        weights: How much the time of each of several workloads matters, such as how often a model
+            runs it; by default all the same.
+        trials: The budget; trial 0 is the default schedule. Of several workloads each takes 16 at
+            least.
         seconds: The time after which the search ends; the default schedule is always measured.
         plateau: End after so many trials in a row that brought less than 1% together.
         seed: The same seed and the same measurements give the same search.
@@ -163,37 +206,29 @@ def tune(
         ScriptError: If the text of a script is wrong.
         OperatorError: If the operator is unknown.
         TargetError: If the target is unknown.
-        ValueError: If `strategy` or a rule is, or a budget is not positive.
+        ValueError: If `strategy` or a rule is, a budget is not positive, or the weights or trials
+            do not fit the workloads.
         NothingMeasuredError: If `should_stop` said so before anything was measured.
-        JobFailedError: If not one trial, the default schedule included, ran and was right.
+        JobFailedError: If not one trial of a workload, the default schedule included, ran and was
+            right.
     """
     if trials not in range(1, MAX_TRIALS + 1):
         raise ValueError(f"trials is {trials!r}: expected a number from 1 to {MAX_TRIALS}")
-    func = to_func(workload)
+    several = list(workload) if isinstance(workload, list | tuple) else [workload]
     where = target if isinstance(target, Target) else Target(target)
-    task = Task(func, where)
-    best_secs = default_secs = None
-    num_measured = 0
-
+    tasks = [
+        Task(to_func(one), where, weight)
+        for one, weight in zip(several, weights_of(several, weights), strict=True)
+    ]
+    name = tasks[0].func.name if len(tasks) == 1 else f"{len(tasks)} tasks"
     with (
-        TrialProgress(func.name, trials, show=progress) as bar,
+        TrialProgress(name, trials, show=progress) as bar,
         ChildRunner(limits or Limits()) as runner,
     ):
-
-        def see(measured: Sequence[tuner_trial.Trial]) -> None:
-            nonlocal best_secs, default_secs, num_measured
-            for trial in measured:
-                num_measured += 1
-                if trial.measurement.ok:
-                    best_secs = min(trial.best_secs, best_secs or trial.best_secs)
-                    default_secs = trial.best_secs if trial.number == 0 else default_secs
-                if on_trial is not None:
-                    on_trial(_seen(trial))
-            bar.update(num_measured, best_secs, default_secs)
-
+        seen = _Seen(tasks, bar, on_trial)
         measurer = WorkerMeasurer(runner)
-        found = tuner_tune.tune(
-            task,
+        found = tune_tasks(
+            tasks,
             measurer=measurer,
             trials=trials,
             seconds=seconds,
@@ -201,19 +236,63 @@ def tune(
             seed=seed,
             strategy=strategy,
             rules=rules,
-            warm_start=_begun(task, warm_start, seed, strategy, rules),
-            on_trials=see,
+            warm_starts={t.key: _begun(t, warm_start, seed, strategy, rules) for t in tasks},
+            on_trials=seen.see,
             should_stop=should_stop,
         )
-        final = finish(task, found.trials, measurer, seed=seed, should_stop=should_stop)
-    result = _result(task, found, final)
+        results = [
+            _result(
+                task, one, finish(task, one.trials, measurer, seed=seed, should_stop=should_stop)
+            )
+            for task, one in zip(tasks, found, strict=True)
+        ]
+    for result in results:
+        _check(result)
+    return results if isinstance(workload, list | tuple) else results[0]
+
+
+class _Seen:
+    """Shows trials as they are measured: the weighted times of all tasks together."""
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        bar: TrialProgress,
+        on_trial: Callable[[Trial], None] | None,
+    ) -> None:
+        self._tasks = tasks
+        self._bar = bar
+        self._on_trial = on_trial
+        self._num_measured = 0
+        self._best: dict[str, float] = {}
+        self._default: dict[str, float] = {}
+
+    def see(self, task: Task, measured: Sequence[tuner_trial.Trial]) -> None:
+        """Take new trials of a task."""
+        for trial in measured:
+            self._num_measured += 1
+            if trial.measurement.ok:
+                best_secs = self._best.get(task.key, trial.best_secs)
+                self._best[task.key] = min(trial.best_secs, best_secs)
+                if trial.number == 0:
+                    self._default[task.key] = trial.best_secs
+            if self._on_trial is not None:
+                self._on_trial(_seen(trial))
+        self._bar.update(self._num_measured, self._sum(self._best), self._sum(self._default))
+
+    def _sum(self, secs: Mapping[str, float]) -> float | None:
+        if len(secs) < len(self._tasks):
+            return None
+        return sum(task.weight * secs[task.key] for task in self._tasks)
+
+
+def _check(result: TuneResult) -> None:
     if not result.best.measurement.ok:
         default = result.default.measurement
         raise JobFailedError(
-            f"none of {len(result.trials)} trials of {func.name} ran and was right;"
+            f"none of {len(result.trials)} trials of {result.func.name} ran and was right;"
             f" the default schedule: {default.error}: {default.message}"
         )
-    return result
 
 
 def _begun(

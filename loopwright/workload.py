@@ -15,6 +15,7 @@ from compiler.script import parse
 from loopwright.models import Workload
 
 WorkloadLike: TypeAlias = PrimFunc | str
+Workloads: TypeAlias = list[str] | list[PrimFunc] | list[WorkloadLike] | tuple[WorkloadLike, ...]
 
 
 def to_wire(workload: WorkloadLike) -> Workload:

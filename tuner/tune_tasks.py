@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 
 from compiler.cores import available_cores
@@ -15,6 +15,7 @@ from tuner.share import share
 from tuner.task import Task
 from tuner.trial import Trial
 from tuner.tune import TuneResult
+from tuner.warm_start import COLD, WarmStart
 
 
 def _ignore(task: Task, trials: Sequence[Trial]) -> None:
@@ -31,8 +32,11 @@ def tune_tasks(
     measurer: Measurer,
     trials: int,
     seconds: float | None = None,
+    plateau: int | None = None,
     seed: int = 0,
     strategy: str = "evolutionary",
+    rules: Collection[str] | None = None,
+    warm_starts: Mapping[str, WarmStart] | None = None,
     history: Mapping[str, Sequence[Trial]] | None = None,
     on_trials: Callable[[Task, Sequence[Trial]], None] = _ignore,
     should_stop: Callable[[], bool] = _never,
@@ -46,6 +50,9 @@ def tune_tasks(
 
     Args:
         trials: The budget of all tasks together.
+        plateau: After how many trials of a task without progress its search ends.
+        rules: The names of the schedule rules that make the design spaces; None for all.
+        warm_starts: What searches begin with, by the keys of tasks.
         history: What was measured already, by the keys of tasks; see `tuner.tune.tune`.
         on_trials: Called with a task and its new trials as they arrive.
 
@@ -53,12 +60,12 @@ def tune_tasks(
         A result for each task, in order; without cost models.
 
     Raises:
-        ValueError: If the trials are not enough for a round of each task, two tasks are the same,
-            a weight is negative, or `tune` would refuse an option.
+        ValueError: If the trials are not enough for a round of each of several tasks, two tasks
+            are the same, a weight is negative, or `tune` would refuse an option.
         MeasurerError: If the measurer leaves a candidate out or answers it twice.
     """
     _check(tasks, trials)
-    budget = Budget(trials, seconds)
+    budget = Budget(trials, seconds, plateau)
     deadline = None if seconds is None else clock() + seconds
 
     def interrupted() -> StopReason | None:
@@ -72,7 +79,7 @@ def tune_tasks(
         return Rounds(
             task,
             measurer,
-            make_strategy(strategy, task, seed),
+            make_strategy(strategy, task, seed, (warm_starts or {}).get(task.key, COLD), rules),
             lambda: budget,
             history=(history or {}).get(task.key, ()),
             on_trials=lambda measured: on_trials(task, measured),
@@ -90,7 +97,7 @@ def tune_tasks(
 def _check(tasks: Sequence[Task], trials: int) -> None:
     if not tasks:
         raise ValueError("there are no tasks to tune")
-    if trials < ROUND_SIZE * len(tasks):
+    if len(tasks) > 1 and trials < ROUND_SIZE * len(tasks):
         raise ValueError(
             f"{trials} trials are too few for {len(tasks)} tasks: expected {ROUND_SIZE} or more a "
             "task"

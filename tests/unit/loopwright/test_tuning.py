@@ -93,9 +93,9 @@ def test_a_result_says_why_the_search_ended(
     monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
     if num_trials == 0:
         with pytest.raises(LookupError, match="stopped before anything was measured"):
-            lw.tune(OPERATOR, trials=99, **options)  # type: ignore[arg-type]
+            lw.tune(OPERATOR, trials=99, **options)  # type: ignore[call-overload]
         return
-    result = lw.tune(OPERATOR, trials=99, **options)  # type: ignore[arg-type]
+    result = lw.tune(OPERATOR, trials=99, **options)  # type: ignore[call-overload]
     assert result.stop_reason == reason
     assert num_trials in (None, len(result.trials))
 
@@ -136,7 +136,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_runs(
     workload: str, options: dict[str, str], kind: type[Exception]
 ) -> None:
     with pytest.raises(kind):
-        lw.tune(workload, **{"trials": 2, **options})  # type: ignore[arg-type]
+        lw.tune(workload, **{"trials": 2, **options})  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize("trials", [0, 100_001, 2.5, "8"])
@@ -148,4 +148,25 @@ def test_a_number_of_trials_out_of_range_is_refused(trials: int) -> None:
 def test_what_is_no_workload_is_refused() -> None:
     schedule = lw.Schedule(lw.ops.from_spec(OPERATOR))
     with pytest.raises(TypeError, match=r"a workload is .* not a Schedule"):
-        lw.tune(schedule, trials=1)  # type: ignore[arg-type]
+        lw.tune(schedule, trials=1)  # type: ignore[call-overload]
+
+
+def test_several_workloads_share_the_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
+    other = lw.ops.from_spec("matmul:16,16,8")
+    workloads: list[lw.PrimFunc | str] = [OPERATOR, other, "batch_matmul:2,16,16,16"]
+    results = lw.tune(workloads, weights=[1.0, 50.0, 1.0], trials=96, strategy="random")
+    assert [result.func.name for result in results] == ["matmul", "matmul", "batch_matmul"]
+    counts = [len(result.trials) for result in results]
+    assert (sum(counts), min(counts)) == (96, 16)
+    assert max(counts) == counts[1]
+    assert all(result.default.number == 0 for result in results)
+
+
+def test_several_workloads_that_cannot_share_are_refused() -> None:
+    with pytest.raises(ValueError, match="1 weights for 2 workloads"):
+        lw.tune([OPERATOR, "softmax:8,32"], weights=[1.0])
+    with pytest.raises(ValueError, match="occurs twice"):
+        lw.tune([OPERATOR, OPERATOR])
+    with pytest.raises(ValueError, match="too few for 2 tasks"):
+        lw.tune([OPERATOR, "softmax:8,32"], trials=31)
