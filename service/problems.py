@@ -24,6 +24,32 @@ from service.errors import (
 
 MEDIA_TYPE = "application/problem+json"
 
+TYPE = "urn:loopwright:problem:"
+"""What the types of problems begin with; the rest never changes its meaning."""
+_USUAL = {
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not-found",
+    405: "method-not-allowed",
+    409: "conflict",
+    413: "too-large",
+    421: "misdirected",
+    422: "invalid-request",
+    429: "too-many-requests",
+    500: "internal",
+    503: "unavailable",
+}
+_OF_POINTERS = {
+    "/workload": "invalid-workload",
+    "/tasks": "invalid-workload",
+    "/target": "invalid-target",
+    "query/cursor": "invalid-cursor",
+    "header/Idempotency-Key": "invalid-idempotency-key",
+}
+KINDS = frozenset(
+    {*_USUAL.values(), *_OF_POINTERS.values(), "build-failed", "busy", "database-busy", "error"}
+)
+
 _log = structlog.get_logger()
 
 
@@ -31,12 +57,18 @@ def problem_response(
     status: int,
     detail: str = "",
     *,
+    kind: str | None = None,
     instance: str | None = None,
     errors: tuple[ProblemError, ...] = (),
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
-    """Return a problem document. Its type is `about:blank`: the status says what kind it is."""
+    """Return a problem document.
+
+    Args:
+        kind: What its type ends in, one of `KINDS`; by default the usual one of the status.
+    """
     problem = Problem(
+        type=TYPE + (kind or _USUAL.get(status, "error")),
         title=HTTPStatus(status).phrase,
         status=status,
         detail=detail,
@@ -127,24 +159,30 @@ def _invalid(request: Request, error: Exception) -> JSONResponse:
         ProblemError(detail=f.detail, pointer=f.pointer, line=f.line, column=f.column)
         for f in error.flaws
     )
-    return problem_response(422, error.detail, instance=request.url.path, errors=errors)
+    pointer = next((flaw.pointer for flaw in error.flaws if flaw.pointer), "")
+    kind = next((k for begin, k in _OF_POINTERS.items() if pointer.startswith(begin)), None)
+    return problem_response(422, error.detail, kind=kind, instance=request.url.path, errors=errors)
 
 
 def _build_failed(request: Request, error: Exception) -> JSONResponse:
     _log.error("build failed", path=request.url.path, reason=str(error))
-    return problem_response(500, str(error), instance=request.url.path)
+    return problem_response(500, str(error), kind="build-failed", instance=request.url.path)
 
 
 def _busy(request: Request, error: Exception) -> JSONResponse:
+    headers = {"Retry-After": "1"}
     return problem_response(
-        503, str(error), instance=request.url.path, headers={"Retry-After": "1"}
+        503, str(error), kind="busy", instance=request.url.path, headers=headers
     )
 
 
 def _database_busy(request: Request, error: Exception) -> JSONResponse:
     _log.error("database refused", path=request.url.path, exc_info=error)
     detail = "the database is busy or cannot be written; try again in a moment"
-    return problem_response(503, detail, instance=request.url.path, headers={"Retry-After": "5"})
+    headers = {"Retry-After": "5"}
+    return problem_response(
+        503, detail, kind="database-busy", instance=request.url.path, headers=headers
+    )
 
 
 def _unexpected(request: Request, error: Exception) -> JSONResponse:

@@ -15,6 +15,7 @@ import pytest
 import structlog
 
 from loopwright.models import Strategy
+from service.problems import KINDS, TYPE
 from service.store import jobs, targets, workloads
 from service.store.database import Database, open_database
 from service.store.jobs import NewJob
@@ -98,7 +99,7 @@ def problem(response: httpx2.Response, status: int) -> dict[str, Any]:
     body = response.json()
     assert body["status"] == status
     assert body["title"]
-    assert body["type"] == "about:blank"
+    assert body["type"].removeprefix(TYPE) in KINDS
     return dict(body)
 
 

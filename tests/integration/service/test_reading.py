@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Connection, event, text
 
 from compiler.runtime.measurement import Measurement
-from loopwright.models import EventKind, Scope
+from loopwright.models import EventKind, JobState, Scope
 from service.app import create_app
 from service.best_answers import BestAnswers
 from service.event_feed import MAX_WAITING, EventFeed
@@ -80,7 +80,7 @@ def test_a_page_of_trials_is_found_in_the_index_alone(
     client: TestClient, database: Database, sort: str
 ) -> None:
     job_id, _ = tuned(database, SPEC)
-    params = {"sort": sort, "outcome": ["ok", "timeout"], "limit": 2}
+    params: dict[str, Any] = {"sort": sort, "outcome": ["ok", "timeout"], "limit": 2}
     with statements(database) as asked:
         assert len(client.get(f"/jobs/{job_id}/trials", params=params).json()["items"]) == 2
     find, read = plans(database, asked)
@@ -212,7 +212,7 @@ def tell(database: Database, job_id: UUID, number: int) -> None:
 def end(database: Database, job_id: UUID) -> None:
     with database.write() as session:
         job = jobs.get(session, job_id)
-        job.state = jobs.JobState.CANCELLED
+        job.state = JobState.CANCELLED
         jobs.record_state(session, job)
 
 
@@ -247,7 +247,7 @@ def test_a_listener_that_is_behind_misses_nothing(database: Database) -> None:
     async def main() -> list[int]:
         stream = feed.stream(job_id, 0)
         first = (await anext(stream)).id
-        waiting = asyncio.create_task(anext(stream))
+        waiting = asyncio.ensure_future(anext(stream))
         while not waiting.done():
             await asyncio.to_thread(tell, database, job_id, 1)
         second = waiting.result().id
