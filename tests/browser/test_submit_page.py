@@ -27,6 +27,15 @@ def test_an_operator_is_read_as_it_is_typed(open_tab: OpenTab) -> None:
     expect(read).to_contain_text("Not understood")
 
 
+def test_each_example_is_legal(open_tab: OpenTab) -> None:
+    page = open_tab("/submit")
+    read = page.get_by_role("region", name="What was read")
+    for example in page.get_by_role("group", name="Examples").get_by_role("button").all():
+        example.click()
+        expect(read.locator(".task-name")).to_have_text(example.inner_text())
+        expect(read).to_contain_text("legal")
+
+
 def test_a_mistake_in_a_script_is_marked_in_the_text(open_tab: OpenTab) -> None:
     page = open_tab("/submit")
     page.get_by_role("button", name="Script", exact=True).click()
@@ -59,3 +68,18 @@ def test_a_script_is_tuned_with_its_options(open_tab: OpenTab) -> None:
     page.get_by_role("button", name="Start tuning").click()
     expect(page.get_by_role("heading", name="double")).to_be_visible()
     expect(page.get_by_text("random, seed 0")).to_be_visible()
+
+
+def test_several_tasks_become_a_group(open_tab: OpenTab) -> None:
+    page = open_tab("/submit")
+    page.get_by_role("button", name="Add a task").click()
+    operators = page.get_by_label("Operator, shape and type")
+    operators.nth(0).fill("matmul:16,16,16:float32")
+    operators.nth(1).fill("relu:64,64")
+    page.get_by_label("Weight").nth(1).fill("3")
+    page.get_by_label("Target").fill(TARGET)
+    page.get_by_label("Trials", exact=True).fill("32")
+    page.get_by_role("button", name="Start 2 jobs").click()
+    jobs = page.get_by_role("region", name="Jobs")
+    expect(jobs.get_by_role("checkbox")).to_have_count(2)
+    expect(jobs.get_by_role("link", name="relu")).to_be_visible()

@@ -7,6 +7,7 @@ import type { components } from "./schema";
 
 export type BestSummary = components["schemas"]["BestSummary"];
 export type Curve = components["schemas"]["Curve"];
+export type Group = components["schemas"]["GroupRead"];
 export type Target = components["schemas"]["TargetRead"];
 export type Workload = components["schemas"]["WorkloadRead"];
 export type WorkloadText = components["schemas"]["WorkloadText"];

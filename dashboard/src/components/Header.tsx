@@ -1,5 +1,6 @@
 import { Link, NavLink } from "react-router";
 
+import { keepToken, token } from "../api/client";
 import { ThemeSwitch } from "./ThemeSwitch";
 
 const PLACES = [
@@ -24,11 +25,28 @@ export function Header() {
         ))}
       </nav>
       <span className="push row">
+        <SignOut />
         <ThemeSwitch />
         <Link className="button main" to="/submit">
           New job
         </Link>
       </span>
     </header>
+  );
+}
+
+/** Forgets the token that this browser keeps, if it has one. */
+function SignOut() {
+  if (!token()) return null;
+  return (
+    <button
+      type="button"
+      onClick={() => {
+        keepToken("");
+        location.reload();
+      }}
+    >
+      Sign out
+    </button>
   );
 }

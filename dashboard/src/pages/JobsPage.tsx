@@ -19,7 +19,8 @@ export function JobsPage() {
   return (
     <>
       <div className="page-head">
-        <h1>Jobs</h1>
+        <h1>{params.has("group") ? "Jobs of a group" : "Jobs"}</h1>
+        {params.has("group") && <Link to="/">All jobs</Link>}
         <span className="push">
           <CompareLink ids={[...selected]} />
         </span>

@@ -2,7 +2,8 @@ import { useMutation } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import { useNavigate } from "react-router";
 
-import { post, type Job, type Page } from "../api/client";
+import { post, type Job } from "../api/client";
+import type { Group } from "../api/lists";
 import { Trouble } from "../components/Answer";
 import { newTask, NO_OPTIONS, workloadOf, type Options, type TaskDraft } from "./submit/draft";
 import { OptionFields } from "./submit/OptionFields";
@@ -81,6 +82,6 @@ async function submit({ tasks, options }: Draft, key: string): Promise<string> {
     return `/jobs/${job.id}`;
   }
   const weighted = tasks.map((task) => ({ workload: workloadOf(task), weight: task.weight }));
-  const jobs = await post<Page<Job>>("/groups", { tasks: weighted, ...options }, more);
-  return `/?group=${jobs.items[0]?.group_id ?? ""}`;
+  const group = await post<Group>("/groups", { tasks: weighted, ...options }, more);
+  return `/?group=${group.id}`;
 }

@@ -29,7 +29,7 @@ export function OptionFields({ options, onChange }: Props) {
           onChange={(seconds) => set({ seconds })}
         />
         <NumberField
-          label="Stop after trials without gain"
+          label="Trials without gain"
           value={options.plateau}
           least={1}
           onChange={(plateau) => set({ plateau })}

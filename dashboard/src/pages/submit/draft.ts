@@ -47,7 +47,7 @@ export const EXAMPLES = [
   "batch_matmul:8,128,128,64",
   "softmax:1024,1024",
   "layer_norm:512,768",
-  "attention:1,8,128,64",
+  "attention:1,8,128,128,64",
 ] as const;
 
 const SCRIPT = `@T.prim_func
