@@ -13,9 +13,12 @@ k = te.reduce_axis((0, 512), name="k")
 C = te.compute((512, 512), lambda i, j: te.sum(A[i, k] * B[k, j], axis=k), name="C")
 func = te.create_prim_func([A, B, C])
 
-with lw.Client() as client:  # LOOPWRIGHT_URL and LOOPWRIGHT_TOKEN, or port 8080 of this host
-    job = client.tune(func, trials=100).wait()
-    kernel = client.kernel(func)
+try:
+    with lw.Client() as client:  # LOOPWRIGHT_URL and LOOPWRIGHT_TOKEN, or port 8080 of this host
+        job = client.tune(func, trials=100).wait()
+        kernel = client.kernel(func)
+except lw.ServerUnreachableError as error:
+    raise SystemExit(f"{error}\nstart one in another terminal: loopwright serve") from None
 
 a, b = np.random.rand(2, 512, 512).astype("float32")
 c = np.empty((512, 512), "float32")

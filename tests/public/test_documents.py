@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from examples.serving import Server
+from examples.serving import Server, free_port
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -92,3 +92,12 @@ def test_the_quick_start_runs_against_a_server(server: Server, tmp_path: Path) -
     ran = run("-c", program, cwd=tmp_path, environment=environment)
     assert ran.returncode == 0, ran.stderr
     assert "times as fast" in ran.stdout
+
+
+def test_the_quick_start_without_a_server_says_what_to_do(tmp_path: Path) -> None:
+    program = str(ROOT / "examples" / "quick_start.py")
+    environment = {"LOOPWRIGHT_URL": f"http://127.0.0.1:{free_port()}"}
+    ran = run(program, cwd=tmp_path, environment=environment)
+    assert ran.returncode == 1
+    assert "Traceback" not in ran.stderr
+    assert "loopwright serve" in ran.stderr

@@ -108,7 +108,9 @@ def test_events_go_on_when_the_server_is_killed_and_started_again(tmp_path: Path
         assert handle.read().num_measured == 40
     ids = [event.id for event in seen]
     assert ids == sorted(set(ids))
-    counts = [event.payload["num_measured"] for event in seen if event.kind == EventKind.TRIALS]
+    counts = [
+        int(str(event.payload["num_measured"])) for event in seen if event.kind == EventKind.TRIALS
+    ]
     assert counts[-1] == 40
     assert counts == sorted(set(counts))
     assert seen[-1].payload["state"] == JobState.SUCCEEDED

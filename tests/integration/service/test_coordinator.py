@@ -25,6 +25,7 @@ from tuner.candidate import DEFAULT_SKETCH, Candidate
 from tuner.cost_model.xgboost_model import XGBoostModel
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task
+from workers.engine import NoWorkerError
 
 TRIALS = 24
 
@@ -472,3 +473,22 @@ def test_stopping_waits_no_longer_than_told(database: Database) -> None:
     assert not coordinator.stop(0.1)
     go_on.set()
     assert coordinator.stop(10.0)
+
+
+def test_a_job_for_a_machine_that_no_worker_has_says_what_to_do(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise NoWorkerError(
+            "no worker serves cpu/other; start `loopwright worker` on such a machine"
+        )
+
+    job_id = submit(database)
+    with database.write() as session:
+        jobs.get(session, job_id).fruitless_claims = leases.MAX_FRUITLESS_CLAIMS - 1
+    monkeypatch.setattr("service.coordinator._MAX_BACKOFF_SECS", 0.0)
+    Coordinator(database, Interrupting(1, refuse)).run_one()
+    job = read(database, job_id)
+    assert job.state is JobState.FAILED
+    assert job.error is not None
+    assert job.error.startswith("no worker serves cpu/other; start `loopwright worker`")

@@ -1,0 +1,152 @@
+"""What other programs and shells read of the command line: JSON, exit codes, files, completion."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from typer.testing import CliRunner
+
+import loopwright as lw
+from examples.serving import Server, free_port
+from loopwright.cli.main import COMMANDS, app
+
+OPERATOR = "matmul:16,16,24"
+TARGET = "cpu -num-cores=1"
+
+
+@pytest.fixture(scope="module")
+def job(server: Server) -> str:
+    """Return a job that has ended."""
+    with lw.Client(server.url) as client:
+        handle = client.tune(OPERATOR, target=TARGET, trials=4)
+        handle.wait(timeout_secs=120)
+    return str(handle.id)
+
+
+def run(*args: str, server: Server | None = None, stdin: bytes | None = None) -> Any:
+    env = {"COLUMNS": "140"} | ({} if server is None else {"LOOPWRIGHT_URL": server.url})
+    return CliRunner(env=env).invoke(app, args, input=stdin)
+
+
+def complete(line: str, env: dict[str, str] | None = None) -> list[str]:
+    """Return what a shell would offer at the end of a line."""
+    words = line.split(" ")
+    ran = subprocess.run(
+        [sys.executable, "-m", "loopwright"],
+        env={
+            **os.environ,
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(words) - 1),
+            "_LOOPWRIGHT_COMPLETE": "complete_bash",
+            **(env or {}),
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return ran.stdout.split()
+
+
+def test_every_read_prints_json(server: Server, job: str) -> None:
+    def read(*args: str) -> Any:
+        ran = run(*args, "--json", server=server)
+        assert ran.exit_code == 0, ran.stderr
+        return json.loads(ran.stdout)
+
+    listed = read("jobs", "--state", "succeeded", "--operator", "matmul", "--sort", "-created_at")
+    assert job in [entry["id"] for entry in listed]
+    assert read("jobs", "--text", "no such thing") == []
+    assert [t["number"] for t in read("trials", job, "--sort", "-number", "--limit", "2")] == [3, 2]
+    assert {t["error"] for t in read("trials", job, "--outcome", "ok")} <= {None}
+    assert read("best", OPERATOR, "--target", TARGET)["job_id"] == job
+    assert {"name", "label", "state"} <= set(read("workers")[0])
+    shown = run("workers", server=server)
+    assert "measures for" in shown.stdout
+
+
+def test_records_go_from_a_server_to_a_database_and_back(
+    server: Server, job: str, tmp_path: Path
+) -> None:
+    file, db = tmp_path / "records.jsonl", f"sqlite:///{tmp_path}/other.db"
+    assert run("export", str(file), "--job", job, server=server).exit_code == 0
+    added = run("import", str(file), "--db", db, "--json")
+    assert added.exit_code == 0, added.stderr
+    assert json.loads(added.stdout)["trials"] == 4
+    piped = run("export", "-", "--db", db, "--workload", OPERATOR, "--target", TARGET)
+    assert piped.stdout_bytes.splitlines()[1:] == file.read_bytes().splitlines()[1:]
+    again = run("import", "-", "--json", server=server, stdin=piped.stdout_bytes)
+    assert again.exit_code == 0, again.stderr
+    assert set(json.loads(again.stdout).values()) == {0}
+    shown = run("import", str(file), server=server)
+    assert "added 0 job(s), 0 trial(s)" in shown.stdout
+
+
+NOBODY = f"http://127.0.0.1:{free_port()}"
+
+
+@pytest.mark.parametrize(
+    ("args", "exit_code", "words"),
+    [
+        (("jobs", "--url", NOBODY), 3, "loopwright serve"),
+        (("workers", "--url", NOBODY), 3, "loopwright serve"),
+        (("trials", str(UUID(int=1)), "--url", NOBODY), 3, "loopwright serve"),
+        (("export", "records.jsonl", "--url", NOBODY), 3, "loopwright serve"),
+        (("jobs", "--state", "asleep"), 2, "asleep"),
+        (("import", "no/such/file"), 2, "there is none"),
+        (("export", "no/such/folder/file", "--db", "sqlite://"), 1, "sqlite"),
+        (("coordinator", "--db", "sqlite:///no/such/folder/x.db"), 1, "no/such/folder"),
+        (("worker", "tls://127.0.0.1:1", "--certificates", "no/such"), 1, "loopwright scheduler"),
+    ],
+)
+def test_exit_codes_say_what_kind_of_failure_it_was(
+    args: tuple[str, ...],
+    exit_code: int,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = run(*args)
+    assert ran.exit_code == exit_code, ran.output
+    assert words in ran.stderr
+    assert "Traceback" not in ran.output
+
+
+def test_a_wrong_file_is_refused_with_its_line(server: Server, tmp_path: Path) -> None:
+    file = tmp_path / "wrong.jsonl"
+    file.write_text('{"kind": "job"}\n')
+    for where in (("--db", f"sqlite:///{tmp_path}/x.db"), ("--url", server.url)):
+        ran = run("import", str(file), *where)
+        assert ran.exit_code == 2
+        assert "line 1: " in ran.stderr
+
+
+def test_a_job_that_is_not_there_is_exit_code_1(server: Server) -> None:
+    ran = run("trials", str(UUID(int=1)), server=server)
+    assert ran.exit_code == 1
+    assert "there is no job" in ran.stderr
+
+
+def test_a_shell_completes_commands_options_and_jobs(server: Server, job: str) -> None:
+    assert set(complete("loopwright ")) == set(COMMANDS)
+    assert complete("loopwright tri") == ["trials"]
+    assert "--sketch" in complete("loopwright trials --")
+    assert "succeeded" in complete("loopwright jobs --state succ")
+    offered = complete(f"loopwright trials {job[:6]}", {"LOOPWRIGHT_URL": server.url})
+    assert job in offered
+    assert complete("loopwright trials ab", {"LOOPWRIGHT_URL": NOBODY}) == []
+
+
+def test_the_exit_codes_are_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    for code in ("| 0 |", "| 1 |", "| 2 |", "| 3 |", "| 130 |"):
+        assert code in page
+    for command in COMMANDS:
+        assert f"`loopwright {command}" in page, command
