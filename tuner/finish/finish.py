@@ -10,12 +10,12 @@ tails of the noise are and however long its bad moments last.
 
 There are four looks at the data, after 10, 16, 24 and 36 rounds. At each, a pair is separated at a
 quarter of the pair's share of `ERROR_RATE`, so all looks together keep within that share. Who is
-slower than another drops out; who is left alone is the winner. There are no further looks where no
-difference of `WORTH` can be left, with confidence: they would cost more than they find. Among k
-finalists a pair's share is 2/k of the rate: to win wrongly, one of m equal finalists must beat one
-given other, a one-sided event of chance `ERROR_RATE / k`, and there are m <= k of them. So a winner
-is declared among equals with a chance of at most `ERROR_RATE`. Those that are not separated in the
-end are tied.
+slower than another drops out; who is left alone is the winner. There are no further looks where,
+with confidence, the fastest can be improved on by less than `WORTH`, and no two are `FAR` apart:
+they would cost more than they find. Among k finalists a pair's share is 2/k of the rate: to win
+wrongly, one of m equal finalists must beat one given other, a one-sided event of chance
+`ERROR_RATE / k`, and there are m <= k of them. So a winner is declared among equals with a chance
+of at most `ERROR_RATE`. Those that are not separated in the end are tied.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ ERROR_RATE = 0.05
 SAME = 0.01
 """A difference of time that nobody cares about."""
 WORTH = 0.03
-"""A difference that is worth another look."""
+"""What there must be to gain for another look."""
+FAR = 0.08
+"""A difference that is to be told from none, even if nothing is to be gained."""
 NUM_FINALISTS = 4
 CLOSE = 1.25
 """Who took this many times the best time, or more, is no finalist."""
@@ -203,15 +205,17 @@ class _Final:
             self._drop(place, Outcome.SLOWER)
 
     def is_decided(self) -> bool:
-        """Tell whether nothing is left to find out: one is alone, or all are much the same."""
-        width = math.log1p(WORTH)
-        return all(
-            -width < low and high < width
-            for low, high in (
-                shift_interval(self._differences(*pair), ERROR_RATE)
-                for pair in combinations(self.alive, 2)
-            )
-        )
+        """Tell whether little is left to find out: the fastest is alone, or near the best."""
+        if len(self.alive) < 2:
+            return True
+        leader = min(self.alive, key=self._secs)
+        for pair in combinations(self.alive, 2):
+            low, high = shift_interval(self._differences(*pair), ERROR_RATE)
+            # The first of a pair takes at least `low` longer than the second, at most `high`.
+            gain = {pair[0]: high, pair[1]: -low}.get(leader, 0.0)
+            if gain >= math.log1p(WORTH) or max(-low, high) >= math.log1p(FAR):
+                return False
+        return True
 
     def result(self, others: Sequence[Finalist] = ()) -> Finish:
         """Return what became of each, and of `others` before them."""
