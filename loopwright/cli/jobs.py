@@ -1,4 +1,4 @@
-"""`loopwright jobs`: the jobs of a server."""
+"""`loopwright jobs`: the jobs of a server, and what can be done to one."""
 
 from __future__ import annotations
 
@@ -7,13 +7,31 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from loopwright.cli.options import JsonOption, OptionalTargetOption, TokenOption, UrlOption
+from loopwright.cli.failure import InputError
+from loopwright.cli.options import (
+    JobArgument,
+    JsonOption,
+    OptionalTargetOption,
+    TokenOption,
+    UrlOption,
+)
 from loopwright.cli.output import console, moment, print_json, print_table, secs, speed_up
 from loopwright.client import DEFAULT_URL, Client
-from loopwright.models import JobRead, JobState
+from loopwright.models import MAX_SECONDS, MAX_TRIALS, JobRead, JobState
+
+jobs = typer.Typer(
+    name="jobs",
+    help="List the jobs of a server, the newest first; or stop, cancel, resume or extend one.",
+    invoke_without_command=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
 
 
-def jobs(
+@jobs.callback()
+def listed(
+    context: typer.Context,
     *,
     state: Annotated[
         list[JobState] | None, typer.Option(help="Only jobs in this state; may be repeated.")
@@ -35,6 +53,8 @@ def jobs(
     as_json: JsonOption = False,
 ) -> None:
     """List jobs, the newest first."""
+    if context.invoked_subcommand is not None:
+        return
     with Client(url, token) as client:
         found = list(
             client.jobs(
@@ -53,6 +73,84 @@ def jobs(
         print_table(_table(found))
     else:
         console.print("no jobs")
+
+
+@jobs.command()
+def stop(
+    job: JobArgument,
+    url: UrlOption = DEFAULT_URL,
+    token: TokenOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """End a job's search now; the best so far are compared, and the best is kept."""
+    with Client(url, token) as client:
+        _show(client.job(job).stop(), as_json=as_json)
+
+
+@jobs.command()
+def cancel(
+    job: JobArgument,
+    url: UrlOption = DEFAULT_URL,
+    token: TokenOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give a job up; what it measured is kept."""
+    with Client(url, token) as client:
+        _show(client.job(job).cancel(), as_json=as_json)
+
+
+@jobs.command()
+def resume(
+    job: JobArgument,
+    url: UrlOption = DEFAULT_URL,
+    token: TokenOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Have a job that was cancelled or stopped, or failed, go on where it was."""
+    with Client(url, token) as client:
+        _show(client.job(job).resume(), as_json=as_json)
+
+
+@jobs.command()
+def extend(
+    job: JobArgument,
+    *,
+    trials: Annotated[
+        int | None, typer.Option(min=1, max=MAX_TRIALS, help="In all, with those measured.")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=1e-3, max=MAX_SECONDS, help="In all.")
+    ] = None,
+    plateau: Annotated[
+        int | None, typer.Option(min=1, max=MAX_TRIALS, help="Trials without progress.")
+    ] = None,
+    priority: Annotated[
+        int | None, typer.Option(help="Of the jobs that wait, those of a higher one come first.")
+    ] = None,
+    url: UrlOption = DEFAULT_URL,
+    token: TokenOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give a job other budgets, or another priority; a job that has ended goes on."""
+    has_budget = (trials, seconds, plateau) != (None, None, None)
+    if not has_budget and priority is None:
+        raise InputError("nothing to change: expected --trials, --seconds, --plateau or --priority")
+    with Client(url, token) as client:
+        handle = client.job(job)
+        if priority is not None:
+            handle.prioritize(priority)
+        if has_budget:
+            found = handle.extend(trials=trials, seconds=seconds, plateau=plateau)
+        else:
+            found = handle.read()
+        _show(found, as_json=as_json)
+
+
+def _show(job: JobRead, *, as_json: bool) -> None:
+    if as_json:
+        print_json(job)
+    else:
+        print_table(_table([job]))
 
 
 def _table(found: list[JobRead]) -> Table:

@@ -22,6 +22,14 @@ WorkloadArgument: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+WorkloadsArgument: TypeAlias = Annotated[
+    list[str],
+    typer.Argument(
+        help="A script file, or an operator such as matmul:512,512,512:float32; or several.",
+        metavar="WORKLOAD...",
+        show_default=False,
+    ),
+]
 TargetOption: TypeAlias = Annotated[
     str, typer.Option("--target", help='Such as "cpu" or "cpu -mcpu=znver3 -num-cores=1".')
 ]

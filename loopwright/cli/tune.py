@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from compiler.driver import compile_artifact
 from compiler.ir.flops import flops
-from compiler.schedule.trace import Trace
 from compiler.target import Target
 from loopwright import tuning
 from loopwright.cli.failure import InputError
@@ -20,52 +17,30 @@ from loopwright.cli.options import (
     OptionalUrlOption,
     TargetOption,
     TokenOption,
-    WorkloadArgument,
+    WorkloadsArgument,
     read_workload,
 )
+from loopwright.cli.outcome import INTERRUPTED, Outcome, Search
 from loopwright.cli.output import console, err_console, facts, print_json, secs, speed_up
+from loopwright.cli.tune_several import Several, tune_several
 from loopwright.client import Client
 from loopwright.errors import JobFailedError
 from loopwright.models import MAX_SECONDS, MAX_SEED, MAX_TRIALS, Strategy
 from loopwright.workload import to_func
 from tuner.budget import StopReason
 
-# What a shell reports of a command that Ctrl-C ended.
-INTERRUPTED = 130
-
-
-@dataclass(frozen=True)
-class Search:
-    """What was asked for."""
-
-    workload: str
-    target: str
-    options: Mapping[str, Any]  # of the search, as `lw.tune` and `Client.tune` have them
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a search found, wherever it ran."""
-
-    workload: str
-    target: str
-    job_id: str | None
-    num_measured: int
-    default_secs: float | None
-    best_secs: float
-    best_interval: tuple[float, float] | None
-    stop_reason: str
-    trace: Trace
-    was_interrupted: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """Return what `--json` prints."""
-        return {**self.__dict__, "trace": self.trace.to_json()}
-
 
 def tune(
-    workload: WorkloadArgument,
+    workload: WorkloadsArgument,
     *,
+    weight: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--weight",
+            min=0,
+            help="Of several workloads: how much the time of one matters; once for each.",
+        ),
+    ] = None,
     target: TargetOption = "cpu",
     trials: Annotated[int, typer.Option(min=1, max=MAX_TRIALS, help="The budget.")] = 200,
     seconds: Annotated[
@@ -92,8 +67,11 @@ def tune(
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Search for a fast schedule; every candidate is checked before it counts."""
-    text = read_workload(workload)
+    """Search for a fast schedule; every candidate is checked before it counts.
+
+    Several workloads share the trials: each round goes where it is expected to gain most.
+    """
+    texts = [read_workload(one) for one in workload]
     Target(target)
     if output is not None and not output.parent.is_dir():
         raise InputError(f"the kernel cannot be written to {output}: there is no such directory")
@@ -105,6 +83,15 @@ def tune(
         "strategy": strategy.value,
         "rules": rule or None,
     }
+    if len(texts) > 1:
+        if output is not None:
+            raise InputError("--output takes the kernel of one workload: tune them one by one")
+        several = Several(texts, weight or None, target, options)
+        tune_several(several, is_cold=cold, url=url, token=token, as_json=as_json)
+        return
+    text = texts[0]
+    if weight:
+        raise InputError("--weight is for several workloads")
     search = Search(text, target, options)
     if url is None:
         outcome = _tune_here(search, is_cold=cold)

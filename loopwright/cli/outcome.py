@@ -1,0 +1,41 @@
+"""What `loopwright tune` is asked for, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from compiler.schedule.trace import Trace
+
+# What a shell reports of a command that Ctrl-C ended.
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class Search:
+    """What was asked for."""
+
+    workload: str
+    target: str
+    options: Mapping[str, Any]  # of the search, as `lw.tune` and `Client.tune` have them
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a search found, wherever it ran."""
+
+    workload: str
+    target: str
+    job_id: str | None
+    num_measured: int
+    default_secs: float | None
+    best_secs: float
+    best_interval: tuple[float, float] | None
+    stop_reason: str
+    trace: Trace
+    was_interrupted: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `--json` prints."""
+        return {**self.__dict__, "trace": self.trace.to_json()}

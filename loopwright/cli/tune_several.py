@@ -1,0 +1,146 @@
+"""`loopwright tune A B`: several workloads that share a budget."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from threading import Event
+from typing import Any
+
+import typer
+from rich.table import Table
+
+from loopwright import tuning
+from loopwright.cli.failure import InputError
+from loopwright.cli.outcome import INTERRUPTED, Outcome
+from loopwright.cli.output import err_console, print_json, print_table, secs, speed_up
+from loopwright.client import Client
+from loopwright.errors import JobFailedError
+from tuner.budget import StopReason
+
+
+@dataclass(frozen=True)
+class Several:
+    """What was asked for."""
+
+    workloads: list[str]
+    weights: Sequence[float] | None
+    target: str
+    options: Mapping[str, Any]  # of the search, as `lw.tune` and `Client.tune` have them
+
+
+def tune_several(
+    asked: Several, *, is_cold: bool, url: str | None, token: str | None, as_json: bool
+) -> None:
+    """Tune the workloads, here or on a server, and print what was found for each."""
+    if asked.weights is not None and len(asked.weights) != len(asked.workloads):
+        raise InputError(
+            f"{len(asked.weights)} weights for {len(asked.workloads)} workloads: expected as many"
+        )
+    try:
+        if url is None:
+            outcomes = _tune_here(asked, is_cold=is_cold)
+        else:
+            with Client(url, token) as client:
+                outcomes = _tune_there(client, asked, warm_start=not is_cold)
+    except ValueError as error:  # weights and trials that do not fit the workloads
+        raise InputError(str(error)) from error
+    if as_json:
+        print_json({"tasks": [outcome.to_json() for outcome in outcomes]})
+    else:
+        print_table(_table(outcomes))
+    if any(outcome.was_interrupted for outcome in outcomes):
+        raise typer.Exit(INTERRUPTED)
+
+
+def _tune_here(asked: Several, *, is_cold: bool) -> list[Outcome]:
+    with _ctrl_c() as stopped:
+        results = tuning.tune(
+            asked.workloads,
+            weights=asked.weights,
+            target=asked.target,
+            warm_start=None if is_cold else (),
+            should_stop=stopped.is_set,
+            **asked.options,
+        )
+    return [
+        Outcome(
+            result.func.name,
+            result.target.name,
+            None,
+            len(result.trials),
+            result.default.run_secs if result.default.measurement.ok else None,
+            result.best.run_secs,
+            result.best.interval,
+            result.stop_reason.value,
+            result.best.trace,
+            result.stop_reason is StopReason.CANCELLED,
+        )
+        for result in results
+    ]
+
+
+@contextmanager
+def _ctrl_c() -> Iterator[Event]:
+    """Have Ctrl-C set an event, so that what was found until then is not lost."""
+    stopped = Event()
+    before = signal.signal(signal.SIGINT, lambda *_: stopped.set())
+    try:
+        yield stopped
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _tune_there(client: Client, asked: Several, *, warm_start: bool) -> list[Outcome]:
+    handle = client.tune(
+        asked.workloads,
+        weights=asked.weights,
+        target=asked.target,
+        warm_start=warm_start,
+        **asked.options,
+    )
+    for job in handle.read().jobs:
+        err_console.print(f"job {job.id}", highlight=False)
+    try:
+        group = handle.wait()
+    except KeyboardInterrupt:
+        err_console.print(
+            f"the jobs go on; see: loopwright jobs --url {client.url}",
+            highlight=False,
+            soft_wrap=True,
+        )
+        raise typer.Exit(INTERRUPTED) from None
+    outcomes = []
+    for workload, job in zip(asked.workloads, group.jobs, strict=True):
+        if job.best_secs is None:
+            raise JobFailedError(f"job {job.id} was {job.state} before anything ran")
+        outcomes.append(
+            Outcome(
+                job.workload_name,
+                job.target,
+                str(job.id),
+                job.num_measured,
+                job.default_secs,
+                job.best_secs,
+                job.best_interval,
+                job.stop_reason or "",
+                client.best(workload, target=job.target).trace,
+            )
+        )
+    return outcomes
+
+
+def _table(outcomes: Sequence[Outcome]) -> Table:
+    table = Table("workload", "trials", "ended", "default", "best", "speed-up")
+    for outcome in outcomes:
+        table.add_row(
+            outcome.workload,
+            str(outcome.num_measured),
+            outcome.stop_reason,
+            secs(outcome.default_secs),
+            secs(outcome.best_secs),
+            speed_up(outcome.default_secs, outcome.best_secs),
+        )
+    return table

@@ -1,0 +1,59 @@
+"""Several workloads, and jobs that are stopped and extended, on the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import loopwright as lw
+from examples.serving import Server
+from loopwright.cli.main import app
+
+TARGET = "cpu -num-cores=1"
+SPECS = ("matmul:48,40,64:float32", "matmul:56,40,64:float32")
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(app, args)
+
+
+def test_a_job_is_stopped_and_extended(server: Server, client: lw.Client) -> None:
+    handle = client.tune(SPECS[0], target=TARGET, trials=5000)
+    next(e for e in handle.events() if e.kind == "trials")
+    at = (str(handle.id), "--url", server.url)
+    assert run("jobs", "stop", *at).exit_code == 0
+    job = handle.wait(timeout_secs=180)
+    assert job.stop_reason == "stopped"
+    refused = run("jobs", "extend", *at, "--trials", "1")
+    assert refused.exit_code == 1
+    assert "give it more" in refused.stderr
+    assert run("jobs", "extend", *at).exit_code == 2
+    extended = run("jobs", "extend", *at, "--trials", "4000", "--priority", "-3", "--json")
+    assert json.loads(extended.stdout)["priority"] == -3
+    assert run("jobs", "cancel", *at).exit_code == 0
+    assert handle.wait(timeout_secs=180).state == "cancelled"
+    assert json.loads(run("jobs", "resume", *at, "--json").stdout)["state"] == "queued"
+    assert "cancelled" in run("jobs", "cancel", *at).stdout + str(handle.wait(timeout_secs=180))
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_several_workloads_are_tuned(server: Server, is_there: bool) -> None:
+    at = ("--url", server.url) if is_there else ()
+    weights = ("--weight", "1", "--weight", "3")
+    ran = run("tune", *SPECS, *weights, "--target", TARGET, "--trials", "32", "--json", *at)
+    assert ran.exit_code == 0, ran.stderr
+    tasks = json.loads(ran.stdout)["tasks"]
+    assert [task["num_measured"] for task in tasks] == [16, 16]
+    assert all(task["best_secs"] <= task["default_secs"] for task in tasks)
+
+
+def test_several_workloads_that_cannot_share_are_refused() -> None:
+    for more, words in (
+        (("--weight", "1"), "1 weights for 2 workloads"),
+        (("--trials", "31"), "too few for 2 tasks"),
+        (("--output", "kernel"), "tune them one by one"),
+    ):
+        ran = run("tune", *SPECS, "--target", TARGET, *more)
+        assert (ran.exit_code, words in ran.stderr) == (2, True), ran.stderr
