@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import html
+import importlib
+import time
 from types import TracebackType
-from typing import Self
+from typing import Any, Protocol, Self
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -36,20 +40,15 @@ class TrialProgress:
     ) -> None:
         console = console or Console(stderr=True)
         is_watched = console.is_terminal or console.is_jupyter
-        self._progress = Progress(
-            TextColumn("[bold]{task.description}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TaskProgressColumn(show_speed=True, text_format="[cyan]{task.percentage:>3.0f}%"),
-            TextColumn("{task.fields[note]}"),
-            TimeElapsedColumn(),
-            console=console,
-            disable=not (is_watched if show is None else show),
+        is_shown = is_watched if show is None else show
+        self._bar: _Bar = (
+            NotebookBar(label, total, is_shown=is_shown)
+            if console.is_jupyter
+            else _TerminalBar(label, total, console, is_shown=is_shown)
         )
-        self._task = self._progress.add_task(label, total=total, note="waiting")
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        self._bar.start()
         return self
 
     def __exit__(
@@ -58,7 +57,7 @@ class TrialProgress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._progress.stop()
+        self._bar.stop()
 
     def update(
         self, num_measured: int, best_secs: float | None, default_secs: float | None
@@ -69,7 +68,91 @@ class TrialProgress:
             note = f"best {format_secs(best_secs)}"
             if default_secs is not None and best_secs > 0:
                 note += f", {format_ratio(default_secs / best_secs)} the default"
+        self._bar.draw(num_measured, note)
+
+
+class _Bar(Protocol):
+    """Draws a number of trials and a note."""
+
+    def start(self) -> None: ...
+
+    def draw(self, num_measured: int, note: str) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class _TerminalBar:
+    """A line of a terminal."""
+
+    def __init__(self, label: str, total: int, console: Console, *, is_shown: bool) -> None:
+        self._progress = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TaskProgressColumn(show_speed=True, text_format="[cyan]{task.percentage:>3.0f}%"),
+            TextColumn("{task.fields[note]}"),
+            TimeElapsedColumn(),
+            console=console,
+            disable=not is_shown,
+        )
+        self._task = self._progress.add_task(escape(label), total=total, note="waiting")
+
+    def start(self) -> None:
+        self._progress.start()
+
+    def draw(self, num_measured: int, note: str) -> None:
         self._progress.update(self._task, completed=num_measured, note=note)
+
+    def stop(self) -> None:
+        self._progress.stop()
+
+
+class NotebookBar:
+    """An output of a notebook's cell that is drawn over in place.
+
+    Rich would want `ipywidgets` for that, and draw nothing until the end without them.
+    """
+
+    def __init__(self, label: str, total: int, *, is_shown: bool) -> None:
+        self._label = label
+        self._total = total
+        self._is_shown = is_shown
+        self._num_measured, self._note = 0, "waiting"
+        self._started_at = time.monotonic()
+        self._handle: Any = None
+
+    def start(self) -> None:
+        """Make the output."""
+        self._started_at = time.monotonic()
+        if self._is_shown:
+            ipython = importlib.import_module("IPython.display")
+            self._handle = ipython.display(self, display_id=True)
+
+    def draw(self, num_measured: int, note: str) -> None:
+        """Draw it over, if anything is different."""
+        is_new = (num_measured, note) != (self._num_measured, self._note)
+        self._num_measured, self._note = num_measured, note
+        if is_new and self._handle is not None:
+            self._handle.update(self)
+
+    def stop(self) -> None:
+        """Draw it as it stays."""
+        if self._handle is not None:
+            self._handle.update(self)
+
+    def __repr__(self) -> str:
+        secs = int(time.monotonic() - self._started_at)
+        place = f"{self._num_measured}/{self._total}"
+        return f"{self._label}  {place}  {self._note}  {secs // 60}:{secs % 60:02d}"
+
+    def _repr_html_(self) -> str:
+        secs = int(time.monotonic() - self._started_at)
+        return (
+            f"<div><b>{html.escape(self._label)}</b>"
+            f' <progress value="{self._num_measured}" max="{self._total}"></progress>'
+            f" {self._num_measured}/{self._total} &nbsp; {html.escape(self._note)}"
+            f" &nbsp; {secs // 60}:{secs % 60:02d}</div>"
+        )
 
 
 def format_secs(secs: float) -> str:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import io
+import sys
 
 import pytest
 from rich.console import Console
 
-from loopwright.progress import TrialProgress, format_ratio, format_secs
+from loopwright.progress import NotebookBar, TrialProgress, format_ratio, format_secs
 
 
 def draw(*, is_terminal: bool, show: bool | None = None) -> str:
@@ -38,3 +39,38 @@ def test_times_have_a_unit_that_fits(secs: float, text: str) -> None:
 @pytest.mark.parametrize(("ratio", "text"), [(1.004, "1.00x"), (2.94, "2.9x"), (153.2, "153x")])
 def test_ratios_have_as_many_digits_as_they_are_worth(ratio: float, text: str) -> None:
     assert format_ratio(ratio) == text
+
+
+class Cell:
+    """What a notebook's cell shows, one version after the other."""
+
+    def __init__(self) -> None:
+        self.shown: list[str] = []
+
+    def display(self, bar: NotebookBar, *, display_id: bool) -> Cell:
+        assert display_id
+        self.update(bar)
+        return self
+
+    def update(self, bar: NotebookBar) -> None:
+        self.shown.append(bar._repr_html_())
+
+
+def test_a_notebook_sees_one_output_that_is_drawn_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = Cell()
+    monkeypatch.setitem(sys.modules, "IPython.display", cell)
+    console = Console(file=io.StringIO(), force_jupyter=True)
+    with TrialProgress("mat<mul>", 8, console=console) as bar:
+        bar.update(0, None, None)
+        bar.update(4, 1e-3, 41e-3)
+        bar.update(4, 1e-3, 41e-3)
+    assert "waiting" in cell.shown[0]
+    assert "measuring" in cell.shown[1]
+    last = cell.shown[-1]
+    assert "mat&lt;mul&gt;" in last
+    assert '<progress value="4" max="8"></progress> 4/8' in last
+    assert "best 1 ms, 41x the default" in last
+    assert len(cell.shown) == 4  # nothing new is nothing drawn
+    with TrialProgress("quiet", 8, console=console, show=False) as bar:
+        bar.update(1, None, None)
+    assert len(cell.shown) == 4
