@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from pathlib import Path
 
 from playwright.sync_api import Page
 
 AXE = Path(__file__).parents[2] / "dashboard" / "node_modules" / "axe-core" / "axe.min.js"
+PATIENCE_SECS = 30.0
 SCREENSHOTS = os.environ.get("LOOPWRIGHT_SCREENSHOTS")
 
 
@@ -19,8 +21,16 @@ def look_at(page: Page, path: str, theme: str) -> None:
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 900})
         # What is drawn follows the width a moment later.
-        page.wait_for_function("document.documentElement.scrollWidth <= window.innerWidth")
+        wait_until(page, "document.documentElement.scrollWidth <= window.innerWidth")
         keep_screenshot(page, path, theme, width)
+
+
+def wait_until(page: Page, claim: str) -> None:
+    """Wait until an expression holds; `wait_for_function` evaluates it as the page may not."""
+    deadline = time.monotonic() + PATIENCE_SECS
+    while not page.evaluate(claim):
+        assert time.monotonic() < deadline, claim
+        page.wait_for_timeout(50)
 
 
 def serious_violations(page: Page) -> list[str]:

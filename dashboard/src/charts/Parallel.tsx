@@ -25,6 +25,7 @@ const LEFT = 92;
 const RIGHT = 44;
 const MIN_GAP = 62;
 const MOST_LABELS = 9;
+const MOST_BOLD = 150;
 
 /** A line for each trial across the axes of its decisions, in the colour of its speed. */
 export function Parallel({ decisions, summary, brushed, isChosen, onBrush }: Props) {
@@ -159,9 +160,11 @@ function paint(
   // The chosen above the others, and the fastest on top.
   rows.sort((a, b) => Number(a.isChosen) - Number(b.isChosen) || a.speed - b.speed);
   const faint = color("--quiet");
+  // Many lines are drawn thinner, or one could not be told from the other.
+  const weight = Math.min(1, Math.max(0.12, MOST_BOLD / rows.length));
   ctx.lineWidth = 1;
   for (const { row, isChosen: isMarked, speed, shift } of rows) {
-    ctx.globalAlpha = isMarked ? 0.25 + 0.5 * speed ** 2 : 0.05;
+    ctx.globalAlpha = weight * (isMarked ? 0.3 + 0.6 * speed ** 4 : 0.08);
     ctx.strokeStyle = isMarked ? speedColor(speed) : faint;
     ctx.beginPath();
     axes.forEach((at, index) => {

@@ -58,5 +58,5 @@ export function linearTicks(low: number, high: number, most = 8): number[] {
 
 /** A time beside a tick, without the zeros that three digits may end with. */
 export function tickSecs(value: number): string {
-  return secs(value).replace(/\.?0+ /, (zeros) => (zeros.startsWith(".") ? " " : zeros));
+  return secs(value).replace(/(\.\d*?)0+ /, (_, kept: string) => `${kept === "." ? "" : kept} `);
 }
