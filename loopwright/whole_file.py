@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 from typing import BinaryIO
 
 PARTIAL = ".partial-"
@@ -20,12 +19,12 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     Raises:
         OSError: If it cannot be written; `path` is as it was.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=PARTIAL)
+    partial = path.parent / f"{PARTIAL}{token_hex(8)}"
     try:
-        with os.fdopen(handle, "wb") as file:
+        with partial.open("xb") as file:
             yield file
-        os.replace(name, path)
+        partial.replace(path)
     except BaseException:
         with suppress(OSError):
-            os.unlink(name)
+            partial.unlink()
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -9,12 +10,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
+from uuid import UUID
 
 import psutil
 import pytest
 
 import loopwright as lw
-from loopwright.models import EventKind, JobState
+from loopwright.models import Event, EventKind, JobState
 from tests.acceptance.service.server import PATIENCE_SECS, serving
 
 pytestmark = pytest.mark.slow
@@ -90,13 +93,22 @@ def test_a_job_outlives_its_coordinator_and_goes_on_in_a_cluster(tmp_path: Path)
     assert (keys / "cluster.key").stat().st_mode & 0o077 == 0
 
 
+async def follow(url: str, job_id: UUID, seen: list[Event]) -> None:
+    async with lw.AsyncClient(url) as client:
+        async for event in client.job(job_id).events():
+            seen.append(event)
+
+
 def test_events_go_on_when_the_server_is_killed_and_started_again(tmp_path: Path) -> None:
-    """A client follows a job over the death of its server, on the same port."""
+    """Both clients follow a job over the death of its server, on the same port."""
     database = tmp_path / "loopwright.db"
     with serving(database) as server:
         port = str(server.http.base_url.port)
         client = lw.Client(f"http://127.0.0.1:{port}")
         handle = client.tune("matmul:64,64,64", target="cpu -num-cores=1", trials=40)
+        async_seen: list[Event] = []
+        follower = Thread(target=lambda: asyncio.run(follow(client.url, handle.id, async_seen)))
+        follower.start()
         events = handle.events()
         seen = [next(events)]
         while seen[-1].kind != EventKind.TRIALS:
@@ -105,7 +117,9 @@ def test_events_go_on_when_the_server_is_killed_and_started_again(tmp_path: Path
         psutil.wait_procs(below, timeout=PATIENCE_SECS)
     with serving(database, "--port", port):
         seen += events
+        follower.join(PATIENCE_SECS)
         assert handle.read().num_measured == 40
+    assert async_seen == seen
     ids = [event.id for event in seen]
     assert ids == sorted(set(ids))
     counts = [
