@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from loopwright.models import Problem
+from service.openapi_examples import add_examples
 from service.problems import responses
 
 _WHERE = "#/components/schemas/{model}"
@@ -27,6 +28,7 @@ def install(app: FastAPI) -> None:
             _correct(document["paths"])
             for name in _OF_FASTAPI:
                 schemas.pop(name, None)
+            add_examples(schemas)
         return document
 
     app.openapi = openapi  # type: ignore[method-assign]

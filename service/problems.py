@@ -27,6 +27,7 @@ MEDIA_TYPE = "application/problem+json"
 TYPE = "urn:loopwright:problem:"
 """What the types of problems begin with; the rest never changes its meaning."""
 _USUAL = {
+    400: "bad-request",
     401: "unauthorized",
     403: "forbidden",
     404: "not-found",

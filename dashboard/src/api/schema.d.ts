@@ -699,6 +699,26 @@ export interface components {
          *
          *     With `nearest` it is that of another shape, adapted: it replays on the workload and was not
          *     measured there, so that `run_secs` is null, and job, trial and provenance are the other shape's.
+         * @example {
+         *       "workload_key": "08fac7a0dbb50da1ad4ff18803e9911ff3e3ac31e93da130f348ba714ced5b36",
+         *       "target": "cpu -mcpu=znver3 -num-cores=1",
+         *       "run_secs": 0.00203,
+         *       "interval": [
+         *         0.00202,
+         *         0.00204
+         *       ],
+         *       "default_secs": 0.13739,
+         *       "trace": {
+         *         "format": 2,
+         *         "instructions": []
+         *       },
+         *       "job_id": "5f2b6c1e-8a52-4d3b-9f4e-2f1f6b7c9d10",
+         *       "trial_number": 137,
+         *       "provenance": {
+         *         "worker": "worker-0",
+         *         "toolchain": "loopwright 0.1, llvm 20"
+         *       }
+         *     }
          */
         BestRead: {
             /** Workload Key */
@@ -734,6 +754,26 @@ export interface components {
         /**
          * BestSummary
          * @description The best schedule of a task, as lists show it; `GET /schedules/best` has the schedule.
+         * @example {
+         *       "workload_key": "08fac7a0dbb50da1ad4ff18803e9911ff3e3ac31e93da130f348ba714ced5b36",
+         *       "workload_name": "matmul",
+         *       "shape": "512 x 512 x 512",
+         *       "dtype": "float32",
+         *       "target": "cpu -mcpu=znver3 -num-cores=1",
+         *       "run_secs": 0.00203,
+         *       "interval": [
+         *         0.00202,
+         *         0.00204
+         *       ],
+         *       "default_secs": 0.13739,
+         *       "flops": 268435456,
+         *       "peak_flops": 110000000000,
+         *       "job_id": "5f2b6c1e-8a52-4d3b-9f4e-2f1f6b7c9d10",
+         *       "trial_number": 137,
+         *       "toolchain": "loopwright 0.1, llvm 20",
+         *       "worker": "worker-0",
+         *       "created_at": "2026-11-21T17:32:31.270310Z"
+         *     }
          */
         BestSummary: {
             /** Workload Key */
@@ -807,6 +847,13 @@ export interface components {
         /**
          * CheckRequest
          * @description A workload and a target to look at; nothing is stored.
+         * @example {
+         *       "workload": {
+         *         "operator": "matmul:512,512,512:float32"
+         *       },
+         *       "target": "cpu",
+         *       "space": true
+         *     }
          */
         CheckRequest: {
             workload: components["schemas"]["Workload"];
@@ -828,6 +875,53 @@ export interface components {
          *     `sketch` and `outcome` are places in `sketches` and `outcomes`; an outcome is `ok` or the kind
          *     of an error. Of more trials than were asked for, those are kept that improved on all before, the
          *     first of each outcome, the first and the last, and an even choice of the rest.
+         * @example {
+         *       "number": [
+         *         0,
+         *         1,
+         *         2
+         *       ],
+         *       "secs": [
+         *         0.4,
+         *         0.5,
+         *         0.55
+         *       ],
+         *       "best_secs": [
+         *         0.13739,
+         *         0.0113,
+         *         null
+         *       ],
+         *       "predicted": [
+         *         null,
+         *         null,
+         *         0.7
+         *       ],
+         *       "round": [
+         *         0,
+         *         0,
+         *         0
+         *       ],
+         *       "sketch": [
+         *         0,
+         *         1,
+         *         1
+         *       ],
+         *       "outcome": [
+         *         0,
+         *         0,
+         *         1
+         *       ],
+         *       "sketches": [
+         *         "default",
+         *         "packed_whole"
+         *       ],
+         *       "outcomes": [
+         *         "ok",
+         *         "timeout"
+         *       ],
+         *       "num_trials": 3,
+         *       "is_thinned": false
+         *     }
          */
         Columns: {
             /** Number */
@@ -941,6 +1035,40 @@ export interface components {
          *
          *     `rows[i][j]` is what trial `number[i]` decided on `decisions[j]`. Of more than 2,000 trials, the
          *     500 fastest and an even choice of the rest are there; importance is of an even choice alone.
+         * @example {
+         *       "sketch": "packed_whole",
+         *       "sketches": [
+         *         "packed_whole"
+         *       ],
+         *       "decisions": [
+         *         {
+         *           "name": "i of C, part 3",
+         *           "values": [
+         *             4,
+         *             6
+         *           ],
+         *           "importance": 0.31
+         *         }
+         *       ],
+         *       "rows": [
+         *         [
+         *           6
+         *         ],
+         *         [
+         *           4
+         *         ]
+         *       ],
+         *       "number": [
+         *         1,
+         *         2
+         *       ],
+         *       "best_secs": [
+         *         0.0113,
+         *         null
+         *       ],
+         *       "num_trials": 2,
+         *       "is_sampled": false
+         *     }
          */
         Decisions: {
             /** Sketch */
@@ -977,6 +1105,9 @@ export interface components {
         /**
          * GroupChange
          * @description A new budget of trials for the jobs of a group, all together.
+         * @example {
+         *       "trials": 1000
+         *     }
          */
         GroupChange: {
             /** Trials */
@@ -985,6 +1116,24 @@ export interface components {
         /**
          * GroupCreate
          * @description A request to tune several workloads for one target, with one budget of trials for all.
+         * @example {
+         *       "target": "cpu",
+         *       "trials": 200,
+         *       "seed": 0,
+         *       "tasks": [
+         *         {
+         *           "workload": {
+         *             "operator": "matmul:512,512,512:float32"
+         *           },
+         *           "weight": 4
+         *         },
+         *         {
+         *           "workload": {
+         *             "operator": "softmax:512,1000"
+         *           }
+         *         }
+         *       ]
+         *     }
          */
         GroupCreate: {
             /**
@@ -1107,6 +1256,10 @@ export interface components {
          *
          *     On a running job they count from its next round on. A job that has ended goes on if its new
          *     budgets leave it something to do.
+         * @example {
+         *       "trials": 400,
+         *       "priority": 1
+         *     }
          */
         JobChange: {
             /** Trials */
@@ -1121,6 +1274,14 @@ export interface components {
         /**
          * JobCreate
          * @description A request to tune one workload for one target.
+         * @example {
+         *       "target": "cpu",
+         *       "trials": 200,
+         *       "seed": 0,
+         *       "workload": {
+         *         "operator": "matmul:512,512,512:float32"
+         *       }
+         *     }
          */
         JobCreate: {
             /**
@@ -1161,6 +1322,39 @@ export interface components {
          *
          *     `best_secs` is the shortest sample of the best trial, until the job's end measures the best
          *     again: then it is a median, with a `best_interval` of 95% around it.
+         * @example {
+         *       "id": "5f2b6c1e-8a52-4d3b-9f4e-2f1f6b7c9d10",
+         *       "state": "succeeded",
+         *       "workload_key": "08fac7a0dbb50da1ad4ff18803e9911ff3e3ac31e93da130f348ba714ced5b36",
+         *       "workload_name": "matmul",
+         *       "target": "cpu -mcpu=znver3 -num-cores=1",
+         *       "trials": 200,
+         *       "seed": 0,
+         *       "strategy": "evolutionary",
+         *       "num_measured": 200,
+         *       "best_secs": 0.00203,
+         *       "best_interval": [
+         *         0.00202,
+         *         0.00204
+         *       ],
+         *       "default_secs": 0.13739,
+         *       "created_at": "2026-11-21T17:32:31.270310Z",
+         *       "started_at": "2026-11-21T17:32:31.270310Z",
+         *       "finished_at": "2026-11-21T17:32:44.784815Z",
+         *       "shape": "512 x 512 x 512",
+         *       "dtype": "float32",
+         *       "flops": 268435456,
+         *       "peak_flops": 110000000000,
+         *       "trials_per_sec": 14.8,
+         *       "sparkline": [
+         *         0.13739,
+         *         0.0113,
+         *         0.0028,
+         *         0.00203
+         *       ],
+         *       "stop_reason": "budget",
+         *       "error": null
+         *     }
          */
         JobRead: {
             /**
@@ -1294,7 +1488,34 @@ export interface components {
             /** Basis */
             basis: string;
         };
-        /** Page[BestSummary] */
+        /**
+         * Page[BestSummary]
+         * @example {
+         *       "items": [
+         *         {
+         *           "workload_key": "08fac7a0dbb50da1ad4ff18803e9911ff3e3ac31e93da130f348ba714ced5b36",
+         *           "workload_name": "matmul",
+         *           "shape": "512 x 512 x 512",
+         *           "dtype": "float32",
+         *           "target": "cpu -mcpu=znver3 -num-cores=1",
+         *           "run_secs": 0.00203,
+         *           "interval": [
+         *             0.00202,
+         *             0.00204
+         *           ],
+         *           "default_secs": 0.13739,
+         *           "flops": 268435456,
+         *           "peak_flops": 110000000000,
+         *           "job_id": "5f2b6c1e-8a52-4d3b-9f4e-2f1f6b7c9d10",
+         *           "trial_number": 137,
+         *           "toolchain": "loopwright 0.1, llvm 20",
+         *           "worker": "worker-0",
+         *           "created_at": "2026-11-21T17:32:31.270310Z"
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
         Page_BestSummary_: {
             /** Items */
             items: components["schemas"]["BestSummary"][];
@@ -1308,14 +1529,67 @@ export interface components {
             /** Next Cursor */
             next_cursor?: string | null;
         };
-        /** Page[JobRead] */
+        /**
+         * Page[JobRead]
+         * @example {
+         *       "items": [
+         *         {
+         *           "id": "5f2b6c1e-8a52-4d3b-9f4e-2f1f6b7c9d10",
+         *           "state": "succeeded",
+         *           "workload_key": "08fac7a0dbb50da1ad4ff18803e9911ff3e3ac31e93da130f348ba714ced5b36",
+         *           "workload_name": "matmul",
+         *           "target": "cpu -mcpu=znver3 -num-cores=1",
+         *           "trials": 200,
+         *           "seed": 0,
+         *           "strategy": "evolutionary",
+         *           "num_measured": 200,
+         *           "best_secs": 0.00203,
+         *           "best_interval": [
+         *             0.00202,
+         *             0.00204
+         *           ],
+         *           "default_secs": 0.13739,
+         *           "created_at": "2026-11-21T17:32:31.270310Z",
+         *           "started_at": "2026-11-21T17:32:31.270310Z",
+         *           "finished_at": "2026-11-21T17:32:44.784815Z",
+         *           "shape": "512 x 512 x 512",
+         *           "dtype": "float32",
+         *           "flops": 268435456,
+         *           "peak_flops": 110000000000,
+         *           "trials_per_sec": 14.8,
+         *           "sparkline": [
+         *             0.13739,
+         *             0.0113,
+         *             0.0028,
+         *             0.00203
+         *           ],
+         *           "stop_reason": "budget",
+         *           "error": null
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
         Page_JobRead_: {
             /** Items */
             items: components["schemas"]["JobRead"][];
             /** Next Cursor */
             next_cursor?: string | null;
         };
-        /** Page[TargetRead] */
+        /**
+         * Page[TargetRead]
+         * @example {
+         *       "items": [
+         *         {
+         *           "name": "cpu -mcpu=znver3 -num-cores=1",
+         *           "label": "cpu/znver3",
+         *           "peak_flops": 110000000000,
+         *           "created_at": "2026-11-21T17:32:31.270310Z"
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
         Page_TargetRead_: {
             /** Items */
             items: components["schemas"]["TargetRead"][];
@@ -1329,7 +1603,35 @@ export interface components {
             /** Next Cursor */
             next_cursor?: string | null;
         };
-        /** Page[TrialRead] */
+        /**
+         * Page[TrialRead]
+         * @example {
+         *       "items": [
+         *         {
+         *           "number": 137,
+         *           "sketch": "packed_whole",
+         *           "trace": {
+         *             "format": 2,
+         *             "instructions": []
+         *           },
+         *           "error": null,
+         *           "message": "",
+         *           "run_secs": [
+         *             0.00203,
+         *             0.00204
+         *           ],
+         *           "max_error": 2.1e-7,
+         *           "build_secs": 0.02,
+         *           "check_secs": 0.006,
+         *           "time_secs": 0.03,
+         *           "worker": "worker-0",
+         *           "predicted": 1.3,
+         *           "created_at": "2026-11-21T17:32:31.270310Z"
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
         Page_TrialRead_: {
             /** Items */
             items: components["schemas"]["TrialRead"][];
@@ -1343,7 +1645,32 @@ export interface components {
             /** Next Cursor */
             next_cursor?: string | null;
         };
-        /** Page[WorkloadRead] */
+        /**
+         * Page[WorkloadRead]
+         * @example {
+         *       "items": [
+         *         {
+         *           "key": "08fac7a0dbb50da1ad4ff18803e9911ff3e3ac31e93da130f348ba714ced5b36",
+         *           "name": "matmul",
+         *           "flops": 268435456,
+         *           "dtype": "float32",
+         *           "operator_key": "5e132929ae856c9ea440f05da15870550121511eda338afc13e4e9a268316d06",
+         *           "shape": {
+         *             "blocks": [
+         *               [
+         *                 512,
+         *                 512,
+         *                 512
+         *               ]
+         *             ],
+         *             "factors": []
+         *           },
+         *           "created_at": "2026-11-21T17:32:31.270310Z"
+         *         }
+         *       ],
+         *       "next_cursor": null
+         *     }
+         */
         Page_WorkloadRead_: {
             /** Items */
             items: components["schemas"]["WorkloadRead"][];
@@ -1369,6 +1696,12 @@ export interface components {
         /**
          * ScheduleQuery
          * @description A request for what is best known of one workload on one target.
+         * @example {
+         *       "workload": {
+         *         "operator": "matmul:512,512,512:float32"
+         *       },
+         *       "target": "cpu"
+         *     }
          */
         ScheduleQuery: {
             workload: components["schemas"]["Workload"];
@@ -1424,6 +1757,39 @@ export interface components {
         /**
          * Summary
          * @description A job in figures: failures by kind, sketches, time, and the cost model's worth.
+         * @example {
+         *       "num_trials": 200,
+         *       "failures": [
+         *         {
+         *           "kind": "timeout",
+         *           "count": 3,
+         *           "first_number": 17,
+         *           "first_message": "the kernel did not end within 0.5 s"
+         *         }
+         *       ],
+         *       "sketches": [
+         *         {
+         *           "name": "packed_whole",
+         *           "count": 199,
+         *           "num_right": 196,
+         *           "best_secs": 0.00203
+         *         }
+         *       ],
+         *       "time": {
+         *         "propose": 0.6,
+         *         "build": 4.1,
+         *         "check": 1.2,
+         *         "time": 6,
+         *         "finish": 1.5,
+         *         "wait": 0.02
+         *       },
+         *       "model": {
+         *         "rank_correlation": 0.62,
+         *         "top_quarter": 0.51,
+         *         "num_trials": 168,
+         *         "num_rounds": 11
+         *       }
+         *     }
          */
         Summary: {
             /** Num Trials */
@@ -1438,6 +1804,12 @@ export interface components {
         /**
          * TargetRead
          * @description A target that jobs were submitted for.
+         * @example {
+         *       "name": "cpu -mcpu=znver3 -num-cores=1",
+         *       "label": "cpu/znver3",
+         *       "peak_flops": 110000000000,
+         *       "created_at": "2026-11-21T17:32:31.270310Z"
+         *     }
          */
         TargetRead: {
             /** Name */
@@ -1478,6 +1850,12 @@ export interface components {
         /**
          * TokenCreate
          * @description A request for a token; its name is shown as the owner of the jobs that it submits.
+         * @example {
+         *       "name": "ci",
+         *       "scopes": [
+         *         "submit"
+         *       ]
+         *     }
          */
         TokenCreate: {
             /** Name */
@@ -1565,6 +1943,27 @@ export interface components {
         /**
          * TrialRead
          * @description One trial of a job: its candidate and what a worker found.
+         * @example {
+         *       "number": 137,
+         *       "sketch": "packed_whole",
+         *       "trace": {
+         *         "format": 2,
+         *         "instructions": []
+         *       },
+         *       "error": null,
+         *       "message": "",
+         *       "run_secs": [
+         *         0.00203,
+         *         0.00204
+         *       ],
+         *       "max_error": 2.1e-7,
+         *       "build_secs": 0.02,
+         *       "check_secs": 0.006,
+         *       "time_secs": 0.03,
+         *       "worker": "worker-0",
+         *       "predicted": 1.3,
+         *       "created_at": "2026-11-21T17:32:31.270310Z"
+         *     }
          */
         TrialRead: {
             /** Number */
@@ -1697,6 +2096,36 @@ export interface components {
         /**
          * WorkloadCheck
          * @description What was read of a workload and a target, and what a search would have to choose from.
+         * @example {
+         *       "key": "08fac7a0dbb50da1ad4ff18803e9911ff3e3ac31e93da130f348ba714ced5b36",
+         *       "name": "matmul",
+         *       "operator_key": "5e132929ae856c9ea440f05da15870550121511eda338afc13e4e9a268316d06",
+         *       "dtype": "float32",
+         *       "target": "cpu -mcpu=znver3 -num-cores=1",
+         *       "flops": 268435456,
+         *       "bytes": 3145728,
+         *       "parameters": [
+         *         {
+         *           "name": "A",
+         *           "shape": [
+         *             512,
+         *             512
+         *           ],
+         *           "dtype": "float32",
+         *           "role": "input",
+         *           "bytes": 1048576
+         *         }
+         *       ],
+         *       "script": "@T.prim_func\ndef matmul(...): ...",
+         *       "space": {
+         *         "sketches": [
+         *           "packed_whole"
+         *         ],
+         *         "num_schedules": 267,
+         *         "is_exact": true
+         *       },
+         *       "is_tuned": true
+         *     }
          */
         WorkloadCheck: {
             /** Key */
@@ -1726,6 +2155,24 @@ export interface components {
          * @description A workload that is stored; `shape` has the extents of its blocks, which tell it from others.
          *
          *     Workloads with one `operator_key` are shapes of one operator.
+         * @example {
+         *       "key": "08fac7a0dbb50da1ad4ff18803e9911ff3e3ac31e93da130f348ba714ced5b36",
+         *       "name": "matmul",
+         *       "flops": 268435456,
+         *       "dtype": "float32",
+         *       "operator_key": "5e132929ae856c9ea440f05da15870550121511eda338afc13e4e9a268316d06",
+         *       "shape": {
+         *         "blocks": [
+         *           [
+         *             512,
+         *             512,
+         *             512
+         *           ]
+         *         ],
+         *         "factors": []
+         *       },
+         *       "created_at": "2026-11-21T17:32:31.270310Z"
+         *     }
          */
         WorkloadRead: {
             /** Key */
@@ -1801,6 +2248,19 @@ export interface components {
         /**
          * Problem
          * @description An error as RFC 9457 has it; `detail` is for people, and shows a script's place.
+         * @example {
+         *       "type": "urn:loopwright:problem:invalid-target",
+         *       "title": "Unprocessable Entity",
+         *       "status": 422,
+         *       "detail": "unknown CPU 'zen9' in target 'cpu -mcpu=zen9': did you mean 'znver3'?",
+         *       "instance": "/api/v1/jobs",
+         *       "errors": [
+         *         {
+         *           "detail": "unknown CPU 'zen9'",
+         *           "pointer": "/target"
+         *         }
+         *       ]
+         *     }
          */
         Problem: {
             /**
