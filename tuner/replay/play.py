@@ -15,16 +15,19 @@ Curve = npt.NDArray[np.float64]
 """By trial number: the best speed so far, as a share of the best in the set."""
 
 
-def play(recorded: RecordedSet, search: SearchStrategy, trials: int) -> Curve:
+def play(
+    recorded: RecordedSet, search: SearchStrategy, trials: int, *, until: float = 1.0
+) -> Curve:
     """Return how a search on the set's space gets on.
 
     As in a job, trial 0 is the default schedule, which no set holds, and from the second round on
-    proposals are made while the round before is measured. A search ends when it has found the best.
+    proposals are made while the round before is measured. A search ends when it has found the best,
+    or what is at least `until` times as fast.
     """
     speeds = np.zeros(trials)
     waiting: list[Trial] = []
     start = 1
-    while start < trials and speeds.max() < 1:
+    while start < trials and speeds.max() < until:
         proposals = search.ask(min(ROUND_SIZE - start % ROUND_SIZE, trials - start))
         if not proposals:
             break
