@@ -14,6 +14,8 @@ LOSER_RATIO = 1.6
 """A candidate this many times slower than the incumbent is timed briefly."""
 CONTENDER_RATIO = 1.15
 """One that is slower by this after two samples is given up: more would not make it a winner."""
+LONG_CONTENDER_RATIO = 1.05
+"""The same of a kernel that takes a millisecond: two samples of it are seldom both that far off."""
 
 # What goes beyond is better spent on other candidates: the default schedule alone may take 200 ms.
 _BUDGET_SECS = 0.25
@@ -54,9 +56,11 @@ def sample_secs(
     room = int((_BUDGET_SECS - first_secs) / max(samples[0] * calls, 1e-9))
     # Any of several threads may lose its core, and no clock tells.
     own = NUM_LONG_SAMPLES if is_long else NUM_SAMPLES
+    is_calm = is_long and num_threads == 1
+    contender_ratio = LONG_CONTENDER_RATIO if is_calm else CONTENDER_RATIO
     chances, wanted = (1, own) if num_threads == 1 else (_CHANCES, 2 * NUM_SAMPLES)
     while len(samples) < min(wanted, room):
-        ratio = LOSER_RATIO if len(samples) == chances else CONTENDER_RATIO
+        ratio = LOSER_RATIO if len(samples) == chances else contender_ratio
         if len(samples) >= chances and is_loser(min(samples), ratio):
             break
         samples.append(time_calls(run, num_threads, calls))

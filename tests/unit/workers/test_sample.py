@@ -64,8 +64,10 @@ def test_a_loser_is_not_run_again(kernel: Callable[[float], Kernel]) -> None:
 def test_what_may_not_win_is_sampled_twice(kernel: Callable[[float], Kernel]) -> None:
     made = kernel(6e-3)
     assert sample_secs(made.run, 1, 6e-3, 5e-3) == pytest.approx([6e-3] * 2)
-    near = kernel(5.5e-3)
+    near = kernel(5.2e-3)
     assert len(sample_secs(near.run, 1, 6e-3, 5e-3)) == NUM_LONG_SAMPLES
+    short = kernel(550e-6)
+    assert len(sample_secs(short.run, 1, 600e-6, 500e-6)) == NUM_SAMPLES
 
 
 def test_a_kernel_that_was_interrupted_once_gets_another_chance(
