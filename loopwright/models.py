@@ -355,7 +355,7 @@ class WorkerRead(Response):
     state: WorkerState
     last_seen_at: datetime
     task: WorkerTask | None = None
-    utilisation: float | None = None  # as of the newest sample
+    utilisation: float | None = None  # the share of the time since the newest sample with work
     jobs_lost: int = 0
     restarts: int = 0
     canary: Canary = Canary()

@@ -55,7 +55,8 @@ class Health:
         self._peak: Mapping[str, float] = {}
         self._task: dict[str, Any] | None = None
         self._since = time.monotonic()
-        self._busy_secs = 0.0
+        self._begun: float | None = None  # when the work in hand began
+        self._busy_secs = 0.0  # since the newest sample, without the work in hand
         self._sample = {
             "at": time.time(),
             "secs": first.run_secs * (1 + first.noise),
@@ -65,7 +66,12 @@ class Health:
 
     def told(self) -> dict[str, Any]:
         """Return what is known now, as JSON-able text and numbers."""
-        return {"task": self._task, "sample": self._sample, "peak_flops": dict(self._peak)}
+        return {
+            "task": self._task,
+            "sample": self._sample,
+            "utilisation": self._utilisation(time.monotonic()),
+            "peak_flops": dict(self._peak),
+        }
 
     def rest(self) -> None:
         """Take a sample if one is due, and learn the peak if it is not known: there is time."""
@@ -75,13 +81,14 @@ class Health:
     @contextmanager
     def working_on(self, request: MeasureRequest | CompareRequest) -> Iterator[None]:
         """Say so while the body works on a request; take a sample after it when one is due."""
-        start = time.monotonic()
+        self._begun = time.monotonic()
         self._task = _task(request)
         try:
             yield
         finally:
             self._task = None
-            self._busy_secs += time.monotonic() - start
+            self._busy_secs += time.monotonic() - self._begun
+            self._begun = None
             self.look()
 
     def look(self) -> None:
@@ -89,7 +96,7 @@ class Health:
         now = time.monotonic()
         if now - self._since < self._every_secs:
             return
-        utilisation = min(1.0, self._busy_secs / (now - self._since))
+        utilisation = self._utilisation(now)
         self._since, self._busy_secs = now, 0.0
         self._peak = self._peak or self._measure_peak()
         if samples := _canary(self._runner):
@@ -100,6 +107,11 @@ class Health:
                 "noise": middle / shortest - 1,
                 "utilisation": utilisation,
             }
+
+    def _utilisation(self, now: float) -> float:
+        begun = self._begun
+        busy_secs = self._busy_secs + (0.0 if begun is None else now - begun)
+        return min(1.0, busy_secs / max(now - self._since, 1e-9))
 
 
 def _canary(runner: Measures) -> tuple[float, ...]:

@@ -17,6 +17,7 @@ from service.store.jobs import JobRow
 from workers.engine import WorkerFacts
 
 LOST_AFTER_SECS = 60.0
+_TOLD_APART = frozenset({"task", "sample", "utilisation"})
 
 
 class WorkerRow(Base):
@@ -99,11 +100,11 @@ def _read(
         state=state,
         last_seen_at=row.last_seen_at,
         task=WorkerTask(**told, job_id=job_id) if told else None,
-        utilisation=canary.utilisation[-1] if canary.utilisation else None,
+        utilisation=row.facts.get("utilisation"),
         jobs_lost=row.jobs_lost,
         restarts=row.restarts,
         canary=canary,
-        facts={name: fact for name, fact in row.facts.items() if name not in {"task", "sample"}},
+        facts={name: fact for name, fact in row.facts.items() if name not in _TOLD_APART},
     )
 
 

@@ -29,7 +29,7 @@ def write(file: Path) -> None:
             # The process of five minutes ago went away while it worked.
             facts = WorkerFacts(
                 WORKER, "earlier", LABEL, 1 + (ago < 5), is_busy=True, last_seen=at,
-                facts={"sample": sample, "versions": {"python": "3.11.2"}},
+                facts={"sample": sample, "utilisation": 0.75, "versions": {"python": "3.11.2"}},
             )  # fmt: skip
             workers.heard_of(session, [facts])
         workers.rested(session, [WORKER])

@@ -60,6 +60,7 @@ def test_what_it_works_on_is_told_while_it_lasts() -> None:
     with fit.working_on(REQUEST):
         task = fit.told()["task"]
         assert (task["workload"], task["target"], task["candidates"]) == ("conv", "cpu", 2)
+        assert 0 < fit.told()["utilisation"] <= 1, "the work in hand counts"
     assert fit.told()["task"] is None
 
 
