@@ -235,11 +235,8 @@ def test_jobs_of_a_higher_priority_come_first(database: Database) -> None:
         assert read(database, job_id).state is SUCCEEDED
 
 
-@pytest.mark.parametrize("strategy", [Strategy.EVOLUTIONARY, Strategy.RANDOM])
-def test_a_resumed_job_goes_on_as_if_it_had_not_been_cancelled(
-    database: Database, strategy: Strategy
-) -> None:
-    resumed, undisturbed = (submit(database, strategy=strategy) for _ in range(2))
+def test_a_resumed_job_goes_on_as_if_it_had_not_been_cancelled(database: Database) -> None:
+    resumed, undisturbed = (submit(database) for _ in range(2))
     measurer = Interrupting(19, lambda: first.stop(0.0))
     first = Coordinator(database, measurer)
     first.run_one()
@@ -392,6 +389,7 @@ def test_a_budget_that_grows_in_the_finish_is_not_overlooked(database: Database)
     assert (read(database, job_id).state, read(database, job_id).num_measured) == (SUCCEEDED, 30)
 
 
+@pytest.mark.on_both_databases
 def test_events_of_a_job_that_went_on_end_with_its_last_end(database: Database) -> None:
     job_id = submit(database, trials=3)
     drive(database)
