@@ -17,7 +17,6 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    JsonValue,
     TypeAdapter,
     model_validator,
 )
@@ -124,7 +123,7 @@ class TrialLine(Line):
     candidate_key: Key
     round: Count
     sketch: Name
-    trace: dict[str, JsonValue]
+    trace: dict[str, Any]  # JSON, read and judged by `Trace.from_json`
     predicted: Known
     error: ErrorKind | None
     message: Text

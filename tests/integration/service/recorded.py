@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from io import BytesIO
-from typing import cast
 from uuid import UUID
-
-from pydantic import JsonValue
 
 from compiler.ir.printer import script
 from compiler.runtime.measurement import ErrorKind
@@ -125,7 +122,7 @@ class History:
             candidate_key=candidate.key,
             round=number // 2,
             sketch=candidate.sketch,
-            trace=cast("dict[str, JsonValue]", candidate.trace.to_json()),
+            trace=candidate.trace.to_json(),
             predicted=rng.choice([None, rng.random()]),
             error=error,
             message="" if error is None else "it said\nthis: \u00e4 \u2603",
