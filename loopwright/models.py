@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeAlias, TypeVar
 from uuid import UUID
 
 from pydantic import (
@@ -33,6 +33,7 @@ MAX_SEED = 2**31 - 1
 MAX_PRIORITY = 1000
 MAX_TASKS = 64
 
+RuleName: TypeAlias = Annotated[str, Field(max_length=255)]
 ItemT = TypeVar("ItemT")
 
 
@@ -115,7 +116,7 @@ class SearchOptions(Request):
     seed: int = Field(default=0, ge=0, le=MAX_SEED)
     strategy: Strategy = Strategy.EVOLUTIONARY
     # The names of the schedule rules that make the design space; all of them if there are none.
-    rules: tuple[str, ...] | None = Field(default=None, min_length=1, max_length=MAX_RULES)
+    rules: tuple[RuleName, ...] | None = Field(default=None, min_length=1, max_length=MAX_RULES)
     warm_start: bool = True  # begin with the cost model, and with schedules of other shapes
     # Of the jobs that wait, one of a higher priority comes first.
     priority: int = Field(default=0, ge=-MAX_PRIORITY, le=MAX_PRIORITY)

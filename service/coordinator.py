@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from compiler.target import Target
 from loopwright.models import JobState
-from service import training
+from service import request_ids, training
 from service.drive import Driven, Driver, Drives, Measuring
 from service.errors import LeaseLostError
 from service.heartbeat import PATIENCE_SECS, Heartbeat
@@ -103,6 +103,11 @@ class Coordinator:
             jobs = leases.claim(session, self.owner, lease_secs=self._lease_secs)
         if not jobs:
             return False
+        with request_ids.bound(jobs[0].request_id):  # those of a group came with one request
+            self._drive_claimed(jobs)
+        return True
+
+    def _drive_claimed(self, jobs: Sequence[JobRow]) -> None:
         for job in jobs:
             log = _log.bind(job=str(job.id), workload=job.workload_name, target=job.target)
             log.info("job claimed", num_measured=job.num_measured, trials=job.trials)
@@ -120,7 +125,6 @@ class Coordinator:
             is_ours = not isinstance(error, NoWorkerError)
             reason = f"internal error: {type(error).__name__}: {error}" if is_ours else str(error)
             self._give_up(open_ids, reason)
-        return True
 
     def _run(self) -> None:
         while not self._stopping.is_set():

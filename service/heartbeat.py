@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import copy_context
+from functools import partial
 from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Self
@@ -62,7 +64,9 @@ class Heartbeat:
         self._asked_at: dict[UUID, float] = {}
         self._lock = Lock()
         self._ended = Event()
-        self._thread = Thread(target=self._beat, name=f"heartbeat {job_ids[0]}", daemon=True)
+        # What it logs stands under the request that the jobs came with.
+        beat = partial(copy_context().run, self._beat)
+        self._thread = Thread(target=beat, name=f"heartbeat {job_ids[0]}", daemon=True)
 
     def __enter__(self) -> Self:
         self._look()

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from compiler.ir.printer import script
 from compiler.runtime.measurement import Measurement
+from service import request_ids
 from tuner.candidate import Candidate
 from tuner.task import Task
 from workers.compare import CompareRequest
@@ -48,6 +49,7 @@ class WorkerMeasurer:
             traces=tuple(c.trace.to_text() for c in candidates),
             incumbent_secs=incumbent_secs,
             limits=self._limits,
+            request_id=request_ids.current(),
         )
         yield from self._workers.measure(request)
 
@@ -64,5 +66,6 @@ class WorkerMeasurer:
             num_rounds=num_rounds,
             seed=seed,
             limits=self._limits,
+            request_id=request_ids.current(),
         )
         yield from self._workers.compare(request)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import cast
 from uuid import uuid4
 
@@ -26,6 +28,13 @@ _log = structlog.get_logger("service.requests")
 def current() -> str | None:
     """Return the id of the request that is being answered."""
     return cast("str | None", structlog.contextvars.get_contextvars().get(_KEY))
+
+
+@contextmanager
+def bound(request_id: str | None) -> Iterator[None]:
+    """Do something for a request of before: its id stands in what is logged meanwhile."""
+    with structlog.contextvars.bound_contextvars(**({_KEY: request_id} if request_id else {})):
+        yield
 
 
 class RequestIds:
@@ -52,7 +61,7 @@ class RequestIds:
                 _note(scope, message["status"], time.perf_counter() - start)
             await send(message)
 
-        with structlog.contextvars.bound_contextvars(**{_KEY: request_id}):
+        with bound(request_id):
             await self._app(scope, receive, echo)
 
 

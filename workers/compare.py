@@ -45,6 +45,7 @@ class CompareRequest:
         seed: What is drawn by lot in a round follows from it and the round's number.
         is_careful: Whether to announce each turn, which costs time, to see who crashes.
         limits: What each candidate may take; by default what the worker grants.
+        request_id: That of the request whose job this is for; it stands in the worker's log.
     """
 
     workload: str
@@ -55,6 +56,7 @@ class CompareRequest:
     first_round: int = 0
     is_careful: bool = False
     limits: Limits | None = None
+    request_id: str | None = None
     # No time is known that a finalist could be far from.
     incumbent_secs: None = None
 

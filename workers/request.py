@@ -42,6 +42,7 @@ class MeasureRequest:
         traces: One trace a candidate, as JSON text.
         incumbent_secs: The best time known; a candidate that is clearly slower is timed briefly.
         limits: What each candidate may take; by default what the worker grants.
+        request_id: That of the request whose job this is for; it stands in the worker's log.
     """
 
     workload: str
@@ -49,6 +50,7 @@ class MeasureRequest:
     traces: tuple[str, ...]
     incumbent_secs: float | None = None
     limits: Limits | None = None
+    request_id: str | None = None
 
     def __post_init__(self) -> None:
         """Take any sequence of traces."""

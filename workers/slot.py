@@ -8,6 +8,7 @@ text crosses between processes.
 from __future__ import annotations
 
 import json
+import logging
 import multiprocessing
 import os
 import platform
@@ -29,6 +30,8 @@ from workers.runner import ChildRunner, ChildStartError
 from workers.self_test import SelfTestError, self_test
 
 FACTS = "loopwright"
+
+_log = logging.getLogger(__name__)
 
 
 class Slot:
@@ -102,9 +105,14 @@ class Slot:
             raise SelfTestError(self.facts.get("refuses", "this worker was not set up"))
         if self._rest is not None:
             self._rest.cancel()
+        what = f"{len(request.traces)} candidates, request_id={request.request_id}"
+        _log.info("measuring %s", what)
         try:
             with self.health.working_on(request):
                 yield self.runner
+        except Exception:
+            _log.warning("not measured: %s", what, exc_info=True)
+            raise
         finally:
             self._rest_later()
 

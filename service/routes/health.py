@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
 
+import structlog
 from fastapi import APIRouter, Response
 from sqlalchemy.exc import SQLAlchemyError
 
 from loopwright.models import Health, JobState, WorkerState
 from service.parts import PartsOf
-from service.problems import problem_response
-from service.store import jobs, workers
+from service.problems import problem_response, responses
+from service.store import jobs, migrate, workers
+
+_log = structlog.get_logger()
 
 probes = APIRouter(tags=["health"])
 router = APIRouter(prefix="/health", tags=["health"])
@@ -21,14 +24,18 @@ async def livez() -> None:
     """Say that the process lives, also when all its threads are busy."""
 
 
-@probes.get("/readyz", status_code=204, response_class=Response)
+@probes.get("/readyz", status_code=204, response_class=Response, responses=responses(503))
 def readyz(parts: PartsOf) -> Response:
-    """Say whether requests can be answered: the database must be there."""
+    """Say whether requests can be answered: the database is there, with this version's tables."""
     try:
         with parts.database.read() as session:
-            jobs.count_by_state(session)
-    except SQLAlchemyError as error:
-        return problem_response(503, f"the database does not answer: {error}", instance="/readyz")
+            is_current = migrate.is_current(session.connection())
+    except SQLAlchemyError:
+        _log.warning("not ready: the database does not answer", exc_info=True)
+        return problem_response(503, "the database does not answer", instance="/readyz")
+    if not is_current:
+        detail = "another version of Loopwright changed the database; start this one anew"
+        return problem_response(503, detail, instance="/readyz")
     return Response(status_code=204)
 
 

@@ -14,7 +14,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from service.errors import ServeError
 
@@ -46,6 +46,12 @@ def is_known(revision: str) -> bool:
         return ScriptDirectory.from_config(_config()).get_revision(revision) is not None
     except CommandError:
         return False
+
+
+def is_current(connection: Connection) -> bool:
+    """Tell whether a database has exactly this version's schema."""
+    found = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalars().all()
+    return found == [head()]
 
 
 def refuse_newer(revisions: Iterable[str], where: str) -> None:

@@ -92,3 +92,38 @@ def test_every_route_refuses_too_small_a_scope(
         assert "403" in operation["responses"], path
         refused += 1
     assert refused >= 3
+
+
+def texts(schema: dict[str, Any], schemas: dict[str, Any], place: str) -> Iterator[tuple[str, Any]]:
+    """Yield each text that a schema takes, with its place."""
+    if (ref := schema.get("$ref")) is not None:
+        schema = schemas[ref.rpartition("/")[2]]
+    for choice in schema.get("anyOf", ()):
+        yield from texts(choice, schemas, place)
+    for name, each in schema.get("properties", {}).items():
+        yield from texts(each, schemas, f"{place}/{name}")
+    if isinstance(schema.get("items"), dict):
+        yield from texts(schema["items"], schemas, f"{place}/-")
+    if schema.get("type") == "string":
+        yield place, schema
+
+
+def test_every_text_that_is_taken_has_a_bound(client: TestClient) -> None:
+    document = client.app.openapi()  # type: ignore[attr-defined]
+    schemas = document["components"]["schemas"]
+    found: list[tuple[str, Any]] = []
+    for method, path, operation in operations(client.app):
+        for parameter in operation.get("parameters", ()):
+            place = f"{method} {path} {parameter['in']}/{parameter['name']}"
+            found += texts(parameter["schema"], schemas, place)
+        for kind, body in operation.get("requestBody", {}).get("content", {}).items():
+            if kind == "application/json":
+                found += texts(body["schema"], schemas, f"{method} {path} body")
+    boundless = [
+        place
+        for place, text in found
+        if not {"maxLength", "enum", "const", "format", "pattern"} & text.keys()
+    ]
+    # The server bounds all headers together, at 64 KiB.
+    assert [place for place in boundless if " header/" not in place] == []
+    assert len(found) > 20

@@ -9,7 +9,7 @@ import numpy as np
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import Measurement
 from compiler.target import Target
-from loopwright.models import JobCreate, Workload
+from loopwright.models import JobCreate, Strategy, Workload
 from service.jobs import submit_job
 from service.owner import Owner
 from service.store import leases
@@ -69,7 +69,7 @@ def claimed(
         target=target,
         trials=64,
         warm_start=warm_start,
-        strategy=strategy,
+        strategy=Strategy(strategy),
     )
     job_id = submit_job(database, request)[0].id
     with database.write() as session:
