@@ -161,10 +161,11 @@ function paint(
   rows.sort((a, b) => Number(a.isChosen) - Number(b.isChosen) || a.speed - b.speed);
   const faint = color("--quiet");
   // Many lines are drawn thinner, or one could not be told from the other.
-  const weight = Math.min(1, Math.max(0.12, MOST_BOLD / rows.length));
+  const numChosen = rows.filter((row) => row.isChosen).length;
+  const weight = Math.min(1, Math.max(0.12, MOST_BOLD / numChosen));
   ctx.lineWidth = 1;
   for (const { row, isChosen: isMarked, speed, shift } of rows) {
-    ctx.globalAlpha = weight * (isMarked ? 0.3 + 0.6 * speed ** 4 : 0.08);
+    ctx.globalAlpha = isMarked ? weight * (0.4 + 0.6 * speed ** 4) : 0.05;
     ctx.strokeStyle = isMarked ? speedColor(speed) : faint;
     ctx.beginPath();
     axes.forEach((at, index) => {
