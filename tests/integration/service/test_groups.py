@@ -110,6 +110,19 @@ def test_a_group_that_was_put_back_goes_on_as_if_it_had_not(
     assert {job.state for job in state(database, group).jobs} == {JobState.SUCCEEDED}
 
 
+def test_a_group_with_a_cost_model_goes_on_as_if_it_had_not_been_put_back(
+    database: Database,
+) -> None:
+    options = {"strategy": Strategy.EVOLUTIONARY, "trials": 5 * ROUND_SIZE}
+    resumed, whole = (submit(database, **options) for _ in range(2))
+    first = Coordinator(database, Interrupting(57, lambda: first.stop(0.0)))
+    first.run_one()
+    second = Coordinator(database, MemoryMeasurer(cost))
+    while second.run_one():
+        pass
+    assert keys(database, resumed) == keys(database, whole)
+
+
 def test_a_cancelled_job_leaves_its_share_to_the_others(
     database: Database, until_seen: Callable[[], None]
 ) -> None:

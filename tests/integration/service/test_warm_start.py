@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.user_cache import default_directory
-from loopwright.models import JobCreate, JobState, Workload
+from loopwright.models import JobCreate, JobState, Strategy, Workload
 from service.coordinator import Coordinator
 from service.errors import LeaseLostError
 from service.jobs import submit_job
@@ -125,7 +125,9 @@ def test_without_relatives_a_job_begins_with_the_base_model(database: Database) 
 
 
 def test_a_search_that_asks_no_model_needs_none(database: Database) -> None:
-    assert begin(database, OWNER, claimed(database, strategy="random"), task_of(SPEC)) == COLD
+    assert (
+        begin(database, OWNER, claimed(database, strategy=Strategy.RANDOM), task_of(SPEC)) == COLD
+    )
 
 
 def test_a_job_may_want_to_begin_with_nothing(

@@ -60,7 +60,11 @@ def tuned(database: Database, spec: str, *, best_secs: float = 0.25) -> tuple[UU
 
 
 def claimed(
-    database: Database, spec: str = SPEC, *, warm_start: bool = True, strategy: str = "evolutionary"
+    database: Database,
+    spec: str = SPEC,
+    *,
+    warm_start: bool = True,
+    strategy: Strategy = Strategy.EVOLUTIONARY,
 ) -> JobRow:
     """Return a new job that `OWNER` has claimed, like all before it."""
     target = task_of(spec).target.name
