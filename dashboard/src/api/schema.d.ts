@@ -658,7 +658,7 @@ export interface paths {
         };
         /**
          * Readyz
-         * @description Say whether requests can be answered: the database must be there.
+         * @description Say whether requests can be answered: the database is there, with this version's tables.
          */
         get: operations["readyz_readyz_get"];
         put?: never;
@@ -5480,6 +5480,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
             };
         };
     };
