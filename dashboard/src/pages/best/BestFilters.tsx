@@ -7,13 +7,13 @@ const SORTS = [
   ["run_secs", "Fastest first"],
 ] as const;
 
-/** Narrows the best schedules by operator, shape and target. */
+/** Narrows the best schedules by operator, name, key and target. */
 export function BestFilters() {
   const targets = useTargets().data?.items.map((target) => target.name);
   return (
     <search className="card filters">
       <AddressText name="operator" label="Operator" placeholder="matmul" />
-      <AddressText name="text" label="Name or shape" placeholder="512" />
+      <AddressText name="text" label="Text" placeholder="part of a name or key" />
       <AddressText name="target" label="Target" known={targets ?? []} />
       <AddressSelect name="sort" label="Sort" options={SORTS} />
     </search>
