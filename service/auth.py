@@ -32,7 +32,7 @@ REMEMBERED_SECS = 1.0
 """How long a process goes by what it knows of a token: so long a revoked one still works."""
 _MAX_REMEMBERED = 10_000
 _LEVELS = list(Scope)
-_WRITE_COST = 10
+_MORE_COST = 9
 BOOTSTRAP = "bootstrap"
 """The name of the token that the service was given when it started."""
 
@@ -157,14 +157,19 @@ async def _authenticate(
     Raises:
         HTTPException: 401 without a token that is known, 429 for too many requests.
     """
+    # It is asked for by each of the scopes that a route wants.
+    done: Caller | None = getattr(request.state, "caller", None)
+    if done is not None:
+        return done
     known: Tokens = request.app.state.tokens
     token = None if given is None else given.credentials
     # What is at hand is not worth a thread, and a look into the database may not hold up others.
     at_hand = known.is_at_hand(token)
     caller = known.identify(token) if at_hand else await run_in_threadpool(known.identify, token)
     if caller is not ANYBODY:
-        _count(request, caller)
+        _count(request, caller, 1)
     if caller is not None:
+        request.state.caller = caller
         return caller
     if given is None:
         detail, error = "this service wants a token: send it as `Authorization: Bearer TOKEN`", ""
@@ -174,10 +179,9 @@ async def _authenticate(
     raise HTTPException(401, detail, headers={"WWW-Authenticate": f"Bearer{error}"})
 
 
-def _count(request: Request, caller: Caller | None) -> None:
+def _count(request: Request, caller: Caller | None, cost: int) -> None:
     limit: RateLimit = request.app.state.rate_limit
     address = request.client.host if request.client else "?"
-    cost = 1 if request.method in {"GET", "HEAD"} else _WRITE_COST
     wait_secs = limit.take(f"address {address}" if caller is None else f"token {caller.name}", cost)
     if wait_secs > 0:
         detail = f"too many requests: this service takes {limit.per_sec:g} a second of a caller"
@@ -187,8 +191,8 @@ def _count(request: Request, caller: Caller | None) -> None:
 CallerOf = Annotated[Caller, Depends(_authenticate)]
 
 
-async def _check(wanted: SecurityScopes, caller: CallerOf) -> None:
-    """Refuse a caller whose scope is too small, with 403."""
+async def _check(request: Request, wanted: SecurityScopes, caller: CallerOf) -> None:
+    """Refuse a caller whose scope is too small, with 403; to do more than read counts more."""
     for scope in map(Scope, wanted.scopes):
         if not caller.may(scope):
             raise HTTPException(
@@ -199,6 +203,8 @@ async def _check(wanted: SecurityScopes, caller: CallerOf) -> None:
                     "WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scope.value}"'
                 },
             )
+        if scope is not Scope.READ and caller is not ANYBODY:
+            _count(request, caller, _MORE_COST)
 
 
 def _wants(scope: Scope) -> Any:

@@ -176,3 +176,11 @@ def test_whoever_asks_too_often_waits(database: Database) -> None:
         guesses = [client.get("/api/v1/jobs", headers=headers(f"{n}")) for n in range(11)]
         assert [guess.status_code for guess in guesses] == [401] * 10 + [429]
         assert client.get("/livez").status_code == 204
+
+
+def test_what_needs_more_than_to_read_counts_ten(database: Database) -> None:
+    admin = headers(make(database, "admin", Scope.ADMIN))
+    with TestClient(create_app(Parts(database))) as client:
+        client.app.state.rate_limit = RateLimit(1, clock=lambda: 0.0)  # type: ignore[attr-defined]
+        assert client.get("/api/v1/tokens", headers=admin).status_code == 200
+        problem(client.get("/api/v1/jobs", headers=admin), 429)
