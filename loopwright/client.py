@@ -27,16 +27,9 @@ from loopwright.job import AsyncJobHandle, JobHandle
 from loopwright.kernel import Kernel
 from loopwright.known import NO_TUNED_KERNEL, KnownBest, default_kernel
 from loopwright.methods import Awaiting, Blocking, request, stream
-from loopwright.models import (
-    Health,
-    ImportRead,
-    JobRead,
-    JobState,
-    Page,
-    TrialRead,
-    WorkerRead,
-)
+from loopwright.models import JobRead, JobState, Page, TrialRead
 from loopwright.pages import pages
+from loopwright.server_models import Health, ImportRead, WorkerRead
 from loopwright.steps import Call, Download, Plan, Stream, Upload, collect, send
 from loopwright.submit import OneT, SeveralT, Submitting
 from loopwright.workload import WorkloadLike

@@ -21,7 +21,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityS
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
-from loopwright.models import Scope
+from loopwright.server_models import Scope
 from service.rate_limit import RateLimit
 from service.store import tokens
 from service.store.database import Database

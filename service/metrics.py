@@ -11,7 +11,8 @@ from prometheus_client.registry import Collector
 from sqlalchemy import func, select
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from loopwright.models import JobState, WorkerState
+from loopwright.models import JobState
+from loopwright.server_models import WorkerState
 from service.store import jobs, workers
 from service.store.database import Database
 from service.store.jobs import JobRow

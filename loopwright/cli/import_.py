@@ -16,7 +16,7 @@ from loopwright.cli.failure import InputError
 from loopwright.cli.options import DbOption, JsonOption, TokenOption, UrlOption
 from loopwright.cli.output import console, print_json
 from loopwright.client import DEFAULT_URL, Client
-from loopwright.models import ImportRead
+from loopwright.server_models import ImportRead
 from service.records.check import lines_of
 from service.records.merge import import_records
 from service.store.database import open_database

@@ -14,7 +14,7 @@ from rich.table import Table
 from loopwright.cli.failure import InputError
 from loopwright.cli.options import JsonOption, ServedDbOption
 from loopwright.cli.output import console, err_console, moment, print_json, print_table
-from loopwright.models import TOKEN_NAME, Scope, TokenCreated
+from loopwright.server_models import TOKEN_NAME, Scope, TokenCreated
 from service.store import tokens
 from service.store.database import Database, open_database
 

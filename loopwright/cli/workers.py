@@ -7,7 +7,7 @@ from rich.table import Table
 from loopwright.cli.options import JsonOption, TokenOption, UrlOption
 from loopwright.cli.output import console, moment, print_json, print_table
 from loopwright.client import DEFAULT_URL, Client
-from loopwright.models import WorkerRead
+from loopwright.server_models import WorkerRead
 
 
 def workers(

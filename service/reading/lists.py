@@ -10,8 +10,9 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, String, cast, func, or_, select
 from sqlalchemy.orm import Session, defer
 
-from loopwright.models import CostModelRead, JobRead, Page, Response, WorkerRead
+from loopwright.models import CostModelRead, JobRead, Page, Response
 from loopwright.readings import TargetRead, WorkloadRead
+from loopwright.server_models import WorkerRead
 from service.paging import Found, Key, page, page_of_rows
 from service.reading.queries import (
     CostModelsQuery,

@@ -7,8 +7,9 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from loopwright.models import JobState, WorkerState
+from loopwright.models import JobState
 from loopwright.readings import TrialOutcome
+from loopwright.server_models import WorkerState
 from service.paging import DEFAULT_LIMIT, MAX_LIMIT, Asked
 
 MAX_NUMBER = 2**31 - 1

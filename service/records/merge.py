@@ -16,7 +16,8 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
 
 from compiler.target import Target
-from loopwright.models import ImportRead, JobState, Workload
+from loopwright.models import JobState, Workload
+from loopwright.server_models import ImportRead
 from service.intake import read_workload
 from service.records.best import settle
 from service.records.check import check_file, parsed, refusal

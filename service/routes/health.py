@@ -8,7 +8,8 @@ import structlog
 from fastapi import APIRouter, Response
 from sqlalchemy.exc import SQLAlchemyError
 
-from loopwright.models import Health, JobState, WorkerState
+from loopwright.models import JobState
+from loopwright.server_models import Health, WorkerState
 from service.parts import PartsOf
 from service.problems import problem_response, responses
 from service.store import jobs, migrate, workers

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from loopwright.models import ImportRead
+from loopwright.server_models import ImportRead
 from service.auth import ADMIN
 from service.parts import PartsOf
 from service.problems import responses

@@ -6,7 +6,8 @@ from uuid import UUID
 
 from fastapi import APIRouter, Request, Response, status
 
-from loopwright.models import Page, TokenCreate, TokenCreated, TokenRead
+from loopwright.models import Page
+from loopwright.server_models import TokenCreate, TokenCreated, TokenRead
 from service.auth import ADMIN
 from service.parts import PartsOf
 from service.problems import responses

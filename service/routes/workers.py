@@ -6,7 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from loopwright.models import Page, WorkerRead
+from loopwright.models import Page
+from loopwright.server_models import WorkerRead
 from service.parts import PartsOf
 from service.problems import responses
 from service.reading.lists import list_workers

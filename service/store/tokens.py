@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import JSON, Index, String, select, text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from loopwright.models import Scope, TokenRead
+from loopwright.server_models import Scope, TokenRead
 from service.errors import ConflictError, NotFoundError
 from service.store.base import Base, UtcDateTime, utc_now
 

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import String, delete, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from loopwright.models import Canary
+from loopwright.server_models import Canary
 from service.store.base import Base, UtcDateTime, utc_now
 
 KEPT = timedelta(days=7)

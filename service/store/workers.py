@@ -10,7 +10,8 @@ from uuid import UUID
 from sqlalchemy import JSON, Integer, String, delete, select, text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from loopwright.models import Canary, JobState, WorkerRead, WorkerState, WorkerTask
+from loopwright.models import JobState
+from loopwright.server_models import Canary, WorkerRead, WorkerState, WorkerTask
 from service.store import targets, worker_samples
 from service.store.base import Base, UtcDateTime, enum_column, utc_now
 from service.store.jobs import JobRow

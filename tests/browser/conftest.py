@@ -21,7 +21,8 @@ CHROMIUM = shutil.which("chromium")
 BUILT = Path(__file__).parents[2] / "service" / "dashboard" / "index.html"
 
 
-@pytest.fixture(scope="session")
+# Not for the session: while Playwright runs, `asyncio.run` refuses to, in all tests that follow.
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("there is no chromium on the PATH (Debian: apt install chromium)")

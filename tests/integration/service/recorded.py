@@ -13,7 +13,8 @@ from uuid import UUID
 from compiler.ir.printer import script
 from compiler.runtime.measurement import ErrorKind
 from compiler.target import Target
-from loopwright.models import ImportRead, JobState, Strategy
+from loopwright.models import JobState, Strategy
+from loopwright.server_models import ImportRead
 from service.records.check import lines_of
 from service.records.lines import (
     End,

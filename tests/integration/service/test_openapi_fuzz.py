@@ -22,7 +22,7 @@ from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.core.failures import FailureGroup
 from schemathesis.core.result import Ok
 
-from loopwright.models import Scope
+from loopwright.server_models import Scope
 from service.app import create_app
 from service.parts import Parts
 from service.store import tokens, workers

@@ -14,7 +14,8 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Connection, event, text
 
 from compiler.runtime.measurement import Measurement
-from loopwright.models import EventKind, JobState, Scope
+from loopwright.models import EventKind, JobState
+from loopwright.server_models import Scope
 from service.app import create_app
 from service.best_answers import BestAnswers
 from service.event_feed import MAX_WAITING, EventFeed

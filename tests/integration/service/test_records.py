@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 from sqlalchemy.orm import class_mapper
 
-from loopwright.models import ImportRead, JobState
+from loopwright.models import JobState
+from loopwright.server_models import ImportRead
 from service.app import create_app
 from service.errors import InvalidRequestError
 from service.owner import Owner

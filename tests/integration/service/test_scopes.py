@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from loopwright.models import Scope
+from loopwright.server_models import Scope
 from service.app import create_app
 from service.parts import Parts
 from service.store import tokens

@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import text
 
-from loopwright.models import Scope
+from loopwright.server_models import Scope
 from service.app import create_app
 from service.auth import BOOTSTRAP, REMEMBERED_SECS, Tokens
 from service.errors import ConflictError

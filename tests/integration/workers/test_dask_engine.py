@@ -50,6 +50,13 @@ def child_of(engine: DaskEngine) -> psutil.Process:
     return child
 
 
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def assert_all_right(found: dict[int, Measurement], num_candidates: int = NUM_CANDIDATES) -> None:
     assert sorted(found) == list(range(num_candidates))
     assert {measurement.message for measurement in found.values()} == {""}
@@ -74,6 +81,7 @@ def test_a_worker_that_is_lost_amid_a_round_costs_none(engine: DaskEngine) -> No
     killer.start()
     assert len(list(engine.compare(comparison(num_rounds=30)))) == 30
     killer.join()
+    wait_until(lambda: bool(engine.workers()))  # another one, for the tests that follow
 
 
 def test_rounds_for_a_target_that_no_worker_serves_are_refused(engine: DaskEngine) -> None:

@@ -185,11 +185,11 @@ def in_an_hour() -> str:
     return format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
 
 
-@pytest.mark.parametrize("told", ["3600", in_an_hour()])
+@pytest.mark.parametrize("told", ["3600", None])
 def test_a_server_that_asks_for_more_patience_than_there_is_is_believed(
-    fake: FakeServer, connection: connection.Connection, told: str
+    fake: FakeServer, connection: connection.Connection, told: str | None
 ) -> None:
-    fake.answers = [Answer(503, headers={"Retry-After": told})] * 2
+    fake.answers = [Answer(503, headers={"Retry-After": told or in_an_hour()})] * 2
     with pytest.raises(lw.ServerFailedError):
         connection.run(send(Call("GET", "/health")))
     assert len(fake.asked) == 1
@@ -197,10 +197,10 @@ def test_a_server_that_asks_for_more_patience_than_there_is_is_believed(
 
 @pytest.mark.parametrize(
     ("header", "least", "most"),
-    [("0", 0, 0), ("7", 7, 7), (in_an_hour(), 3500, 3600), ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0)],
+    [("0", 0, 0), ("7", 7, 7), (None, 3500, 3600), ("Wed, 21 Oct 2015 07:28:00 GMT", 0, 0)],
 )
-def test_retry_after_is_seconds_or_a_date(header: str, least: float, most: float) -> None:
-    secs = connection.retry_after(header)
+def test_retry_after_is_seconds_or_a_date(header: str | None, least: float, most: float) -> None:
+    secs = connection.retry_after(header or in_an_hour())
     assert secs is not None
     assert least <= secs <= most
 

@@ -16,7 +16,8 @@ from loopwright.errors import (
     ServerFailedError,
     ServerUnreachableError,
 )
-from loopwright.models import Health, Workload
+from loopwright.models import Workload
+from loopwright.server_models import Health
 from loopwright.steps import KEY, Call, send
 from tests.unit.loopwright.fake_server import Answer, FakeServer
 

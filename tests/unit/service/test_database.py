@@ -121,10 +121,15 @@ def test_a_url_that_names_no_file_is_refused(url: str) -> None:
         open_database(url)
 
 
+INSERT = text(
+    "INSERT INTO targets (name, label, created_at) VALUES (:name, 'l', '2026-01-01 00:00:00')"
+)
+
+
 def test_a_transaction_that_fails_leaves_nothing(database: Database) -> None:
     def insert_both(session: Session) -> None:
         for _ in range(2):
-            session.execute(text("INSERT INTO targets VALUES ('t', 'l', '2026-01-01 00:00:00')"))
+            session.execute(INSERT, {"name": "t"})
 
     with pytest.raises(IntegrityError), database.write() as session:
         insert_both(session)
@@ -139,9 +144,7 @@ def test_writers_wait_for_each_other_also_after_reading(database: Database) -> N
         for _ in range(20):
             with database.write() as session:
                 number = session.scalar(text("SELECT count(*) FROM targets"))
-                name = {"name": f"t{number}"}
-                moment = "2026-01-01 00:00:00"
-                session.execute(text(f"INSERT INTO targets VALUES (:name, 'l', '{moment}')"), name)
+                session.execute(INSERT, {"name": f"t{number}"})
 
     threads = [Thread(target=count_up) for _ in range(4)]
     for thread in threads:

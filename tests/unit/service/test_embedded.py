@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from compiler.runtime.measurement import Measurement
-from loopwright.models import WorkerRead, WorkerState
+from loopwright.server_models import WorkerRead, WorkerState
 from service.embedded import EmbeddedWorkers
 from service.store import workers
 from service.store.database import Database

@@ -5,7 +5,8 @@ from datetime import timedelta
 
 from sqlalchemy import select
 
-from loopwright.models import JobState, WorkerRead, WorkerState
+from loopwright.models import JobState
+from loopwright.server_models import WorkerRead, WorkerState
 from service.store import jobs, targets, workers
 from service.store.database import Database
 from service.store.targets import TargetRow
@@ -21,7 +22,9 @@ def sample(at: float, secs: float = 2e-5) -> dict[str, float]:
 
 def tell(database: Database, *, pid: int = 1, is_busy: bool = False, **facts: object) -> None:
     with database.write() as session:
-        workers.heard_of(session, [WorkerFacts("w", "here", "cpu/x", pid, is_busy, NOW, facts)])
+        workers.heard_of(
+            session, [WorkerFacts("w", "here", "cpu/x", pid, is_busy, time.time(), facts)]
+        )
 
 
 def known(database: Database) -> WorkerRead:
