@@ -8,7 +8,7 @@ TRIALS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test check format bench bench-check bench-parts bench-peers bench-search fuzz serve clean
+.PHONY: help setup dashboard demo test check format bench bench-check bench-parts bench-peers bench-race bench-search fuzz serve clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -38,6 +38,9 @@ format: $(VENV)/.dev ## format the code and mend what ruff can mend
 
 bench: $(VENV)/.dev ## time kernels beside other libraries (ARGS="--threads 2 --workloads seed")
 	$(BIN)/python -m benchmarks.kernels $(ARGS)
+
+bench-race: $(VENV)/.dev ## race TVM's MetaSchedule (ARGS="--metaschedule 256 --seeds 0,1")
+	$(BIN)/python -m benchmarks.kernels.race $(ARGS)
 
 bench-check: $(VENV)/.dev ## time the stored kernels again: is one slower than in the last run?
 	$(BIN)/python -m benchmarks.kernels --check $(ARGS)
