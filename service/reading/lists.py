@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, String, cast, func, or_, select
+from sqlalchemy import ColumnElement, String, cast, false, func, or_, select
 from sqlalchemy.orm import Session, defer
 
 from loopwright.models import CostModelRead, JobRead, Page, Response
@@ -29,6 +30,8 @@ from service.store.workloads import WorkloadRow
 
 ReadT = TypeVar("ReadT", bound=Response)
 
+_EXTENTS = re.compile(r"\s*[0-9]+(\s*[x\u00d7,\s]\s*[0-9]+)*\s*")
+
 
 def as_page(found: Found, read: Callable[..., ReadT]) -> Page[ReadT]:
     """Return rows as the API shows them."""
@@ -38,6 +41,15 @@ def as_page(found: Found, read: Callable[..., ReadT]) -> Page[ReadT]:
 def contains(text: str, *columns: Any) -> ColumnElement[bool]:
     """Tell whether one of the columns has a text in it, in any case."""
     return or_(*(column.icontains(text, autoescape=True) for column in columns))
+
+
+def has_shape(text: str, workload_key: Any) -> ColumnElement[bool]:
+    """Tell whether a workload has such extents beside each other, as in `512 x 512`."""
+    if _EXTENTS.fullmatch(text) is None:
+        return false()
+    extents = ", ".join(re.findall("[0-9]+", text))
+    shaped = select(WorkloadRow.key).where(cast(WorkloadRow.shape, String).contains(extents))
+    return workload_key.in_(shaped)
 
 
 def list_jobs(session: Session, query: JobsQuery) -> Page[JobRead]:
@@ -61,7 +73,7 @@ def list_jobs(session: Session, query: JobsQuery) -> Page[JobRead]:
         fields = (JobRow.workload_name, JobRow.target, JobRow.owner)
         key = query.text.replace("-", "")
         is_id = contains(key, func.replace(cast(JobRow.id, String), "-", "")) if key else None
-        named = contains(query.text, *fields)
+        named = or_(contains(query.text, *fields), has_shape(query.text, JobRow.workload_key))
         wanted = wanted.where(named if is_id is None else or_(named, is_id))
     by: dict[str, Key] = {
         "created_at": Key(JobRow.created_at, datetime),
@@ -86,7 +98,8 @@ def list_workloads(session: Session, query: WorkloadsQuery) -> Page[WorkloadRead
     if query.operator_key is not None:
         wanted = wanted.where(WorkloadRow.operator_key == query.operator_key)
     if query.text is not None:
-        wanted = wanted.where(contains(query.text, WorkloadRow.name, WorkloadRow.key))
+        named = contains(query.text, WorkloadRow.name, WorkloadRow.key)
+        wanted = wanted.where(named | has_shape(query.text, WorkloadRow.key))
     by: dict[str, Key] = {
         "created_at": Key(WorkloadRow.created_at, datetime),
         "name": Key(WorkloadRow.name, str),

@@ -46,7 +46,9 @@ class JobsQuery(ListQuery):
     operator: str | None = _text("the name of the workload, such as `matmul`")
     target: str | None = _text("any part of the target's text, such as `znver3`")
     owner: str | None = _text("the name of the token that submitted it")
-    text: str | None = _text("any part of the workload's name, the target, the owner or the id")
+    text: str | None = _text(
+        "any part of the workload's name, the target, the owner or the id; or `512 x 512`"
+    )
     group: UUID | None = Field(default=None, description="jobs that share a budget")
     sort: Literal[
         "-created_at",
@@ -77,7 +79,9 @@ class SchedulesQuery(ListQuery):
 
     operator: str | None = _text("the name of the workload, such as `matmul`")
     target: str | None = _text("any part of the target's text, such as `znver3`")
-    text: str | None = _text("any part of the workload's name, its key or the target")
+    text: str | None = _text(
+        "any part of the workload's name, its key or the target; or extents, as `512 x 512`"
+    )
     sort: Literal[
         "-created_at",
         "created_at",
@@ -97,7 +101,7 @@ class WorkloadsQuery(ListQuery):
 
     operator: str | None = _text("its name, such as `matmul`")
     operator_key: str | None = Field(default=None, min_length=1, max_length=64)
-    text: str | None = _text("any part of its name or key")
+    text: str | None = _text("any part of its name or key; or extents, as `512 x 512`")
     sort: Literal["-created_at", "created_at", "name", "-name", "flops", "-flops"] = "-created_at"
 
 

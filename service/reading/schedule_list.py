@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 from loopwright.models import Page
 from loopwright.readings import BestSummary
 from service.paging import Key, page
-from service.reading.lists import as_page, contains
+from service.reading.lists import as_page, contains, has_shape
 from service.reading.queries import SchedulesQuery
 from service.store.best_schedules import BestScheduleRow
 from service.store.jobs import JobRow
@@ -40,7 +40,8 @@ def list_schedules(session: Session, query: SchedulesQuery) -> Page[BestSummary]
         wanted = wanted.where(contains(query.target, BestScheduleRow.target))
     if query.text is not None:
         fields = (WorkloadRow.name, WorkloadRow.key, BestScheduleRow.target)
-        wanted = wanted.where(contains(query.text, *fields))
+        shaped = has_shape(query.text, BestScheduleRow.workload_key)
+        wanted = wanted.where(contains(query.text, *fields) | shaped)
     run_secs = BestScheduleRow.run_secs
     by: dict[str, Key] = {
         "created_at": Key(BestScheduleRow.updated_at, datetime),

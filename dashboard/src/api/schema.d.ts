@@ -2563,7 +2563,7 @@ export interface operations {
                 target?: string | null;
                 /** @description the name of the token that submitted it */
                 owner?: string | null;
-                /** @description any part of the workload's name, the target, the owner or the id */
+                /** @description any part of the workload's name, the target, the owner or the id; or `512 x 512` */
                 text?: string | null;
                 /** @description jobs that share a budget */
                 group?: string | null;
@@ -3884,7 +3884,7 @@ export interface operations {
                 operator?: string | null;
                 /** @description any part of the target's text, such as `znver3` */
                 target?: string | null;
-                /** @description any part of the workload's name, its key or the target */
+                /** @description any part of the workload's name, its key or the target; or extents, as `512 x 512` */
                 text?: string | null;
                 sort?: "-created_at" | "created_at" | "run_secs" | "-run_secs" | "workload_name" | "-workload_name" | "speedup" | "-speedup" | "flops_per_sec" | "-flops_per_sec";
             };
@@ -4860,7 +4860,7 @@ export interface operations {
                 /** @description its name, such as `matmul` */
                 operator?: string | null;
                 operator_key?: string | null;
-                /** @description any part of its name or key */
+                /** @description any part of its name or key; or extents, as `512 x 512` */
                 text?: string | null;
                 sort?: "-created_at" | "created_at" | "name" | "-name" | "flops" | "-flops";
             };

@@ -108,7 +108,8 @@ def filled(database: Database) -> UUID:
             job.best_secs = [None, 0.5, 0.25, None, 0.5][n]
             job.priority = n % 2
             session.add(TargetRow(name=f"t{n}", label="l", created_at=NOW))
-            values = {"name": "same", "script": "", "flops": 7 * (n % 3)}
+            shape = {"blocks": [[1, 512 + n], [512 + n, 384, 128]], "factors": []}
+            values = {"name": "same", "script": "", "flops": 7 * (n % 3), "shape": shape}
             session.add(WorkloadRow(key=f"k{n}", created_at=NOW, **values))
             session.flush()
             job.target, job.workload_key = f"t{n}", f"k{n}"
@@ -244,6 +245,10 @@ def test_filters_find_what_they_say(client: TestClient, database: Database) -> N
     assert count("/jobs", state=["queued", "failed"]) == 5
     assert count("/jobs", group=str(job_id)) == count("/jobs", owner="nobody") == 0
     assert count("/schedules", text="k3") == 1
+    for path in ("/jobs", "/schedules", "/workloads"):
+        assert count(path, text="514 x 384") == count(path, text="514\u00d7384,128") == 1
+        assert count(path, text="384 x 128") == 5
+        assert count(path, text="514 x 128") == count(path, text="514 or 384") == 0
     assert count("/workloads", operator="same") == 5
     assert count("/targets", text=TARGET) == 1
     assert count("/cost-models", of_store=True) == 5
