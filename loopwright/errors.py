@@ -20,7 +20,13 @@ Mistakes in a program itself have the compiler's errors: `ScriptError`, `Schedul
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from loopwright.models import Problem
+
+if TYPE_CHECKING:
+    from loopwright.tuning import TuneResult
 
 
 class LoopwrightError(Exception):
@@ -68,7 +74,15 @@ class ProtocolError(LoopwrightError):
 
 
 class JobFailedError(LoopwrightError):
-    """A tuning job ended without a kernel."""
+    """A tuning job ended without a kernel.
+
+    Attributes:
+        results: What `lw.tune` found of each of its workloads, also of those that have a kernel.
+    """
+
+    def __init__(self, message: str, results: Sequence[TuneResult] = ()) -> None:
+        super().__init__(message)
+        self.results = tuple(results)
 
 
 class WaitTimeoutError(LoopwrightError, TimeoutError):

@@ -210,7 +210,7 @@ def tune(
             do not fit the workloads.
         NothingMeasuredError: If `should_stop` said so before anything was measured.
         JobFailedError: If not one trial of a workload, the default schedule included, ran and was
-            right.
+            right; what was found of all workloads is in its `results`.
     """
     if trials not in range(1, MAX_TRIALS + 1):
         raise ValueError(f"trials is {trials!r}: expected a number from 1 to {MAX_TRIALS}")
@@ -247,7 +247,8 @@ def tune(
             for task, one in zip(tasks, found, strict=True)
         ]
     for result in results:
-        _check(result)
+        if not result.best.measurement.ok:
+            raise JobFailedError(_failure(result), results)
     return results if isinstance(workload, list | tuple) else results[0]
 
 
@@ -286,13 +287,12 @@ class _Seen:
         return sum(task.weight * secs[task.key] for task in self._tasks)
 
 
-def _check(result: TuneResult) -> None:
-    if not result.best.measurement.ok:
-        default = result.default.measurement
-        raise JobFailedError(
-            f"none of {len(result.trials)} trials of {result.func.name} ran and was right;"
-            f" the default schedule: {default.error}: {default.message}"
-        )
+def _failure(result: TuneResult) -> str:
+    default = result.default.measurement
+    return (
+        f"none of {len(result.trials)} trials of {result.func.name} ran and was right;"
+        f" the default schedule: {default.error}: {default.message}"
+    )
 
 
 def _begun(

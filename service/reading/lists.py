@@ -49,7 +49,8 @@ def has_shape(text: str, workload_key: Any) -> ColumnElement[bool]:
         return false()
     extents = ", ".join(re.findall("[0-9]+", text))
     shaped = select(WorkloadRow.key).where(cast(WorkloadRow.shape, String).contains(extents))
-    return workload_key.in_(shaped)
+    found: ColumnElement[bool] = workload_key.in_(shaped)
+    return found
 
 
 def list_jobs(session: Session, query: JobsQuery) -> Page[JobRead]:

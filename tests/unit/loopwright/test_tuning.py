@@ -119,6 +119,25 @@ def test_without_one_right_trial_tuning_fails_with_the_reason(
         lw.tune(OPERATOR, trials=3)
 
 
+def test_a_workload_without_a_right_trial_costs_no_other_its_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class HalfBroken(AnsweringRunner):
+        def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
+            if "(16, 16)" in request.workload:
+                yield from super().measure(request)
+            else:
+                crash = Measurement(error=ErrorKind.CRASH, message="signal 11")
+                yield from ((index, crash) for index in range(len(request.traces)))
+
+    monkeypatch.setattr(tuning, "ChildRunner", HalfBroken)
+    with pytest.raises(lw.JobFailedError, match="of matmul ran and was right") as caught:
+        lw.tune(["matmul:64,64,64", OPERATOR], trials=40)
+    broken, right = caught.value.results
+    assert not broken.best.measurement.ok
+    assert right.best.run_secs == 1.0
+
+
 @pytest.mark.parametrize(
     ("workload", "options", "kind"),
     [
