@@ -1,11 +1,17 @@
-"""New events for all streams of a process: one look at the database serves every listener."""
+"""New events for all streams of a process: looked for once, and written once, for every listener.
+
+An event goes over the wire as the same bytes to whoever listens, and what was found in one look
+goes as one piece: two hundred streams cost as many writes a look, and nothing else.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import TypeAlias
+from dataclasses import dataclass
+from functools import cached_property
 from uuid import UUID
 
 import structlog
@@ -20,10 +26,75 @@ from service.store.database import Database
 _log = structlog.get_logger()
 
 POLL_SECS = 0.25
+PING_SECS = 15.0
+PING = b": ping\n\n"
+"""A comment, after so long a silence: proxies end what seems dead."""
 MAX_WAITING = 256
 """A listener with more events before it is behind: it reads them from the database."""
 
-Queue: TypeAlias = "asyncio.Queue[Event]"
+
+@dataclass(frozen=True)
+class Batch:
+    """Events of one job, by their ids, and as they go over the wire."""
+
+    ids: tuple[int, ...]
+    written: tuple[bytes, ...]
+    is_end: bool  # the job is in a final state after one of them
+
+    @classmethod
+    def of(cls, found: Sequence[Event]) -> Batch:
+        """Write events, which come in order."""
+        written = tuple(map(_written, found))
+        return cls(tuple(event.id for event in found), written, any(map(_is_end, found)))
+
+    @cached_property
+    def _whole(self) -> bytes:
+        return b"".join(self.written)
+
+    def after(self, last_id: int) -> bytes:
+        """Return those whose id is greater than `last_id`."""
+        if self.ids[0] > last_id:
+            return self._whole
+        pairs = zip(self.ids, self.written, strict=True)
+        return b"".join(text for number, text in pairs if number > last_id)
+
+
+class Listener:
+    """What was found for one stream and not yet taken; belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self.is_behind = False
+        self.is_closed = False
+        self._waiting: list[Batch] = []
+        self._num_waiting = 0
+        self._has_news = asyncio.Event()
+
+    def put(self, batch: Batch) -> None:
+        """Hand it events, unless there are too many before it already."""
+        if self._num_waiting + len(batch.ids) > MAX_WAITING:
+            self.is_behind = True
+            self._waiting, self._num_waiting = [], 0
+        if not self.is_behind:
+            self._waiting.append(batch)
+            self._num_waiting += len(batch.ids)
+        self._has_news.set()
+
+    def close(self) -> None:
+        """Say that nothing will come any more."""
+        self.is_closed = True
+        self._has_news.set()
+
+    async def take(self) -> list[Batch]:
+        """Wait for something to happen, and return the events that came.
+
+        Raises:
+            TimeoutError: If nothing does for `PING_SECS`.
+        """
+        async with asyncio.timeout(PING_SECS):
+            await self._has_news.wait()
+        self._has_news.clear()
+        taken, self._waiting, self._num_waiting = self._waiting, [], 0
+        return taken
 
 
 class EventFeed:
@@ -37,103 +108,110 @@ class EventFeed:
         self._database = database
         self._is_stopping = is_stopping
         self._version = DataVersion(database)
-        self._listeners: dict[Queue, UUID] = {}
-        self._behind: set[Queue] = set()
+        self._listeners: defaultdict[UUID, set[Listener]] = defaultdict(set)
         self._task: asyncio.Task[None] | None = None
         self._started = asyncio.Event()
 
-    async def stream(self, job_id: UUID, last_id: int) -> AsyncIterator[Event]:
+    async def stream(self, job_id: UUID, last_id: int) -> AsyncIterator[bytes]:
         """Yield a job's events after `last_id`, until it ends for good or the service stops."""
-        async with self._listening(job_id) as queue:
-            while not self._is_stopping():
-                # Those that are there already; the queue may have some of them, too.
+        async with self._listening(job_id) as listener:
+            while not listener.is_closed:
+                # What comes from here on is handed over, or read in the next loop.
+                listener.is_behind = False
+                # Those that are there already; the listener may be handed some of them, too.
                 while found := await run_in_threadpool(self._after, job_id, last_id):
-                    for event in found:
-                        last_id = event.id
-                        yield event
+                    yield found.after(last_id)
+                    last_id = found.ids[-1]
                 # Asked again after its last event, a stream ends; a job that went on after an end
                 # has more than one.
                 if await run_in_threadpool(self._has_ended, job_id, last_id):
                     return
-                async for event in self._fresh(queue):
-                    if event.id > last_id:
-                        last_id = event.id
-                        yield event
+                async for batch in self._fresh(listener):
+                    if batch is None:
+                        yield PING
+                    elif batch.ids[-1] > last_id:
+                        yield batch.after(last_id)
+                        last_id = batch.ids[-1]
 
-    async def _fresh(self, queue: Queue) -> AsyncIterator[Event]:
-        """Yield what comes, until it is worth a look into the database."""
-        while queue not in self._behind and not self._is_stopping():
+    async def _fresh(self, listener: Listener) -> AsyncIterator[Batch | None]:
+        """Yield what comes, none in a long silence, until it is worth a look into the database."""
+        while not listener.is_behind and not listener.is_closed:
             try:
-                event = await asyncio.wait_for(queue.get(), 4 * POLL_SECS)
+                taken = await listener.take()
             except TimeoutError:
-                continue  # perhaps the service stops
-            yield event
-            if _is_end(event):
+                yield None
+                continue
+            for batch in taken:
+                yield batch
+            if any(batch.is_end for batch in taken):
                 return
-        self._behind.discard(queue)
 
     @asynccontextmanager
-    async def _listening(self, job_id: UUID) -> AsyncIterator[Queue]:
-        queue: Queue = asyncio.Queue(MAX_WAITING)
-        self._listeners[queue] = job_id
+    async def _listening(self, job_id: UUID) -> AsyncIterator[Listener]:
+        listener = Listener()
+        self._listeners[job_id].add(listener)
         try:
             if self._task is None or self._task.done():
                 self._started = asyncio.Event()
                 self._task = asyncio.create_task(self._poll(self._started))
-            # What is committed from now on comes through the queue.
+            # What is committed from now on is handed over.
             await self._started.wait()
-            yield queue
+            yield listener
         finally:
-            self._listeners.pop(queue, None)
-            self._behind.discard(queue)
+            self._listeners[job_id].discard(listener)
+            if not self._listeners[job_id]:
+                del self._listeners[job_id]
 
     async def _poll(self, started: asyncio.Event) -> None:
         """Look for new events while somebody listens."""
         last_id: int | None = None
         version: int | None = None
-        while self._listeners and not self._is_stopping():
-            now = self._version.read()
-            if last_id is None or now is None or now != version:
-                try:
-                    if last_id is None:
-                        last_id = await run_in_threadpool(self._newest)
-                        started.set()
-                    last_id = await self._deliver(last_id)
-                    version = now
-                except SQLAlchemyError:
-                    _log.warning("events cannot be read now", exc_info=True)
-            await asyncio.sleep(POLL_SECS)
-        started.set()
+        try:
+            while self._listeners and not self._is_stopping():
+                now = self._version.read()
+                if last_id is None or now is None or now != version:
+                    try:
+                        if last_id is None:
+                            last_id = await run_in_threadpool(self._newest)
+                            started.set()
+                        last_id = await self._deliver(last_id)
+                        version = now
+                    except SQLAlchemyError:
+                        _log.warning("events cannot be read now", exc_info=True)
+                await asyncio.sleep(POLL_SECS)
+        finally:
+            for listeners in self._listeners.values():
+                for listener in listeners:
+                    listener.close()
+            started.set()
 
     async def _deliver(self, last_id: int) -> int:
-        """Put the events after `last_id` on the queues of those who listen; return the last."""
+        """Hand the events after `last_id` to those who listen; return the last."""
         while found := await run_in_threadpool(self._of_all_after, last_id):
-            for job_id, event in found:
-                last_id = event.id
-                for queue, wanted in self._listeners.items():
-                    if wanted == job_id:
-                        self._put(queue, event)
+            last_id, batches = found
+            for job_id, batch in batches.items():
+                for listener in self._listeners.get(job_id, ()):
+                    listener.put(batch)
         return last_id
-
-    def _put(self, queue: Queue, event: Event) -> None:
-        try:
-            queue.put_nowait(event)
-        except asyncio.QueueFull:
-            self._behind.add(queue)
-            while not queue.empty():
-                queue.get_nowait()
 
     def _newest(self) -> int:
         with self._database.read() as session:
             return events.newest_id(session)
 
-    def _of_all_after(self, last_id: int) -> list[tuple[UUID, Event]]:
+    def _of_all_after(self, last_id: int) -> tuple[int, dict[UUID, Batch]] | None:
+        """Return the last of the events after that one, and what there is for each job."""
         with self._database.read() as session:
-            return events.of_all_after(session, last_id)
+            found = events.of_all_after(session, last_id)
+        of_jobs: defaultdict[UUID, list[Event]] = defaultdict(list)
+        for job_id, event in found:
+            of_jobs[job_id].append(event)
+        batches = {job_id: Batch.of(some) for job_id, some in of_jobs.items()}
+        return (found[-1][1].id, batches) if found else None
 
-    def _after(self, job_id: UUID, last_id: int) -> list[Event]:
+    def _after(self, job_id: UUID, last_id: int) -> Batch | None:
         with self._database.read() as session:
-            return events.after(session, job_id, last_id)
+            found = events.after(session, job_id, last_id)
+        return Batch.of(found) if found else None
 
     def _has_ended(self, job_id: UUID, last_id: int) -> bool:
         with self._database.read() as session:
@@ -143,3 +221,8 @@ class EventFeed:
 
 def _is_end(event: Event) -> bool:
     return event.kind == EventKind.STATE and JobState(str(event.payload["state"])).is_final
+
+
+def _written(event: Event) -> bytes:
+    text = f"event: {event.kind}\ndata: {event.model_dump_json()}\nid: {event.id}\n\n"
+    return text.encode()

@@ -14,8 +14,9 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Connection, event, text
 
 from compiler.runtime.measurement import Measurement
-from loopwright.models import EventKind, JobState
+from loopwright.models import Event, EventKind, JobState
 from loopwright.server_models import Scope
+from service import event_feed
 from service.app import create_app
 from service.best_answers import BestAnswers
 from service.event_feed import MAX_WAITING, EventFeed
@@ -200,8 +201,13 @@ def test_the_short_cut_wants_a_token_as_the_route_does(database: Database) -> No
             assert client.get("/schedules/best", params=params, headers=wrong).status_code == 401
 
 
+def ids_in(written: bytes) -> list[int]:
+    lines = written.decode().splitlines()
+    return [int(line.removeprefix("id: ")) for line in lines if line.startswith("id: ")]
+
+
 async def listened(feed: EventFeed, job_id: UUID, last_id: int = 0) -> list[int]:
-    return [event.id async for event in feed.stream(job_id, last_id)]
+    return [n async for written in feed.stream(job_id, last_id) for n in ids_in(written)]
 
 
 def tell(database: Database, job_id: UUID, number: int) -> None:
@@ -247,22 +253,47 @@ def test_a_listener_that_is_behind_misses_nothing(database: Database) -> None:
 
     async def main() -> list[int]:
         stream = feed.stream(job_id, 0)
-        first = (await anext(stream)).id
+        found = ids_in(await anext(stream))
         waiting = asyncio.ensure_future(anext(stream))
         while not waiting.done():
             await asyncio.to_thread(tell, database, job_id, 1)
-        second = waiting.result().id
+        found += ids_in(waiting.result())
         await asyncio.to_thread(tell, database, job_id, MAX_WAITING + 50)
         await asyncio.to_thread(end, database, job_id)
-        (queue,) = feed._listeners
-        while queue not in feed._behind:
+        (listener,) = feed._listeners[job_id]
+        while not listener.is_behind:
             await asyncio.sleep(0.01)
-        return [first, second, *[event.id async for event in stream]]
+        return found + [n async for written in stream for n in ids_in(written)]
 
     found = asyncio.run(main())
     with database.read() as session:
         every = [e.id for e in events.after(session, job_id, 0, limit=10_000)]
     assert found == every
+
+
+def test_an_event_is_written_once_for_all_streams(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id = add_job(database)
+    feed = EventFeed(database, lambda: False)
+    written: list[int] = []
+    write = event_feed._written
+
+    def noted(event: Event) -> bytes:
+        written.append(event.id)
+        return write(event)
+
+    async def main() -> list[list[int]]:
+        streams = [asyncio.create_task(listened(feed, job_id)) for _ in range(5)]
+        await asyncio.sleep(1.5)
+        monkeypatch.setattr(event_feed, "_written", noted)
+        await asyncio.to_thread(tell, database, job_id, 20)
+        await asyncio.to_thread(end, database, job_id)
+        return list(await asyncio.gather(*streams))
+
+    first, *others = asyncio.run(main())
+    assert all(seen == first for seen in others)
+    assert written == first[-21:]
 
 
 def test_streams_that_wait_ask_nothing_of_a_database_at_rest(database: Database) -> None:
