@@ -11,6 +11,7 @@ from service.auth import READ, Tokens
 from service.best_answers import BestAnswers
 from service.event_feed import EventFeed
 from service.guard import BodyLimit, KnownHosts
+from service.kept_answers import KeptAnswers
 from service.metrics import Metrics, Timed
 from service.pages import Pages
 from service.parts import Parts
@@ -35,6 +36,7 @@ from service.routes import (
 )
 from service.security_headers import SecurityHeaders
 from service.short_cut import ShortCut
+from service.store.data_version import DataVersion
 
 PREFIX = "/api/v1"
 
@@ -94,13 +96,9 @@ def create_app(
     app.router.default = Pages(PREFIX)
     problems.install(app)
     openapi.install(app)
-    app.add_middleware(
-        ShortCut,
-        prefix=PREFIX,
-        answers=app.state.best_answers,
-        tokens=app.state.tokens,
-        limit=app.state.rate_limit,
-    )
+    asked = {"prefix": PREFIX, "tokens": app.state.tokens, "limit": app.state.rate_limit}
+    app.add_middleware(KeptAnswers, version=DataVersion(parts.database), **asked)
+    app.add_middleware(ShortCut, answers=app.state.best_answers, **asked)
     app.add_middleware(BodyLimit)
     if hosts is not None:
         app.add_middleware(KnownHosts, names=hosts)

@@ -7,6 +7,7 @@ same in three times the time, and is the only one that refuses.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import TypeAlias
 from urllib.parse import parse_qsl
@@ -53,7 +54,8 @@ class ShortCut:
         if task is None:
             return None
         answer = self._answers.at_hand(*task)
-        return answer if answer is not None and self._may_ask(headers) else None
+        is_theirs = answer is not None and may_read(self._tokens, self._limit, headers)
+        return answer if is_theirs else None
 
     def _task(self, query: bytes) -> _Task | None:
         """Return what is asked for; none where that is not a workload's key and perhaps a target.
@@ -68,16 +70,17 @@ class ShortCut:
         self._read[query] = task
         return task
 
-    def _may_ask(self, headers: _Headers) -> bool:
-        """Tell whether the caller is known without a look, and has not asked too often."""
-        kind, _, text = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        token = text if kind.lower() == "bearer" else None
-        if not self._tokens.is_at_hand(token):
-            return False
-        caller: Caller | None = self._tokens.identify(token)
-        if caller is None or caller is ANYBODY:
-            return caller is not None
-        return self._limit.take(f"token {caller.name}", 1) <= 0
+
+def may_read(tokens: Tokens, limit: RateLimit, headers: Mapping[bytes, bytes]) -> bool:
+    """Tell whether a caller is known without a look, and has not asked too often; count it."""
+    kind, _, text = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+    token = text if kind.lower() == "bearer" else None
+    if not tokens.is_at_hand(token):
+        return False
+    caller: Caller | None = tokens.identify(token)
+    if caller is None or caller is ANYBODY:
+        return caller is not None
+    return limit.take(f"token {caller.name}", 1) <= 0
 
 
 def _task_in(query: bytes) -> _Task | None:

@@ -74,7 +74,7 @@ def test_plots_read_the_index_alone_and_once(client: TestClient, database: Datab
         for plot in ("curve", "columns"):
             assert client.get(f"/jobs/{job_id}/{plot}").status_code == 200
     assert plans(database, asked) == []
-    assert len(asked) == 2  # the job, each time
+    assert len(asked) == 1  # the job, for the columns: the curve was asked before
 
 
 @pytest.mark.parametrize("sort", ["number", "-number", "best_secs", "-best_secs"])
@@ -204,6 +204,38 @@ def test_the_short_cut_wants_a_token_as_the_route_does(database: Database) -> No
 def ids_in(written: bytes) -> list[int]:
     lines = written.decode().splitlines()
     return [int(line.removeprefix("id: ")) for line in lines if line.startswith("id: ")]
+
+
+def test_an_answer_about_jobs_is_sent_once_more_until_something_changes(
+    client: TestClient, database: Database
+) -> None:
+    job_id, _ = tuned(database, SPEC)
+    for path in ("/jobs?limit=20", f"/jobs/{job_id}", f"/jobs/{job_id}/curve"):
+        slow = client.get(path)
+        with statements(database) as asked:
+            fast = client.get(path)
+        assert asked == []
+        assert (fast.status_code, fast.content) == (slow.status_code, slow.content) != (200, b"")
+        for headers in (slow.headers, fast.headers):
+            headers.pop("x-request-id")
+        assert fast.headers == slow.headers
+    with database.write() as session:
+        jobs.get(session, job_id).priority = 7
+    assert client.get(f"/jobs/{job_id}").json()["priority"] == 7
+    assert client.get("/jobs?limit=20").json()["items"][0]["priority"] == 7
+
+
+def test_an_answer_that_was_kept_wants_a_token_as_the_route_does(database: Database) -> None:
+    path = f"/jobs/{tuned(database, SPEC)[0]}"
+    with database.write() as session:
+        _, token = tokens.create(session, "reader", (Scope.READ,))
+    with TestClient(create_app(Parts(database)), base_url="http://test/api/v1") as client:
+        for _ in range(3):
+            known = {"Authorization": f"Bearer {token}"}
+            assert client.get(path, headers=known).status_code == 200
+            assert client.get(path).status_code == 401
+            wrong = {"Authorization": "Bearer nobody"}
+            assert client.get(path, headers=wrong).status_code == 401
 
 
 async def listened(feed: EventFeed, job_id: UUID, last_id: int = 0) -> list[int]:
