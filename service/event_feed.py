@@ -119,12 +119,14 @@ class EventFeed:
                 # What comes from here on is handed over, or read in the next loop.
                 listener.is_behind = False
                 # Those that are there already; the listener may be handed some of them, too.
-                while found := await run_in_threadpool(self._after, job_id, last_id):
+                found, has_ended = await run_in_threadpool(self._after, job_id, last_id)
+                while found is not None:
                     yield found.after(last_id)
                     last_id = found.ids[-1]
+                    found, has_ended = await run_in_threadpool(self._after, job_id, last_id)
                 # Asked again after its last event, a stream ends; a job that went on after an end
                 # has more than one.
-                if await run_in_threadpool(self._has_ended, job_id, last_id):
+                if has_ended:
                     return
                 async for batch in self._fresh(listener):
                     if batch is None:
@@ -208,15 +210,13 @@ class EventFeed:
         batches = {job_id: Batch.of(some) for job_id, some in of_jobs.items()}
         return (found[-1][1].id, batches) if found else None
 
-    def _after(self, job_id: UUID, last_id: int) -> Batch | None:
+    def _after(self, job_id: UUID, last_id: int) -> tuple[Batch | None, bool]:
+        """Return a job's events after that one; if there is none, whether it has ended."""
         with self._database.read() as session:
             found = events.after(session, job_id, last_id)
-        return Batch.of(found) if found else None
-
-    def _has_ended(self, job_id: UUID, last_id: int) -> bool:
-        with self._database.read() as session:
-            is_final = jobs.get(session, job_id).state.is_final
-            return is_final and not events.after(session, job_id, last_id, limit=1)
+            if found:
+                return Batch.of(found), False
+            return None, jobs.get(session, job_id).state.is_final
 
 
 def _is_end(event: Event) -> bool:

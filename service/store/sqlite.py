@@ -31,7 +31,7 @@ def open_engine(url: URL, busy_timeout_secs: float) -> Engine:
         ServeError: If the file is not a database, is somebody else's, was written by a newer
             version, or cannot be written. It is then as it was.
     """
-    path = _path_of(url)
+    path = path_of(url)
     _refuse_foreign_file(path)
     engine = _engine(path, busy_timeout_secs)
     try:
@@ -45,7 +45,12 @@ def open_engine(url: URL, busy_timeout_secs: float) -> Engine:
     return engine
 
 
-def _path_of(url: URL) -> Path:
+def path_of(url: URL) -> Path:
+    """Return the file that a URL names.
+
+    Raises:
+        ServeError: If it names none.
+    """
     if not url.database or url.database == ":memory:" or url.query:
         raise ServeError(f"the database URL {str(url)!r} names no file: expected sqlite:///PATH")
     return Path(url.database).absolute()
@@ -90,8 +95,10 @@ def _engine(path: Path, busy_timeout_secs: float) -> Engine:
     engine = create_engine(
         URL.create("sqlite", database=str(path)),
         connect_args={"timeout": busy_timeout_secs},
-        pool_size=8,
-        max_overflow=64,
+        # One for each thread that answers requests: those beyond it would be opened each time.
+        pool_size=40,
+        max_overflow=32,
+        pool_use_lifo=True,
     )
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
