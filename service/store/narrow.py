@@ -16,7 +16,8 @@ from sqlalchemy.orm import Session
 from service.store.trials import TrialRow
 
 ValueT = TypeVar("ValueT")
-_ROWS = 2048
+_ROWS = 256
+"""Read at a time: with thousands of rows alive the garbage collector takes as long as the read."""
 
 _COLUMNS = (
     TrialRow.number,
