@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,9 +17,14 @@ PARTIAL = ".partial-"
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Open a file beside `path`, which takes its place if no error leaves the body.
 
+    A link stays one, and what it leads to is written.
+
     Raises:
-        OSError: If it cannot be written; `path` is as it was.
+        OSError: If it cannot be written, or is a device or pipe; `path` is as it was.
     """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
     partial = path.parent / f"{PARTIAL}{token_hex(8)}"
     try:
         with partial.open("xb") as file:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 from uuid import UUID
 
@@ -56,24 +59,30 @@ def export(
     where = None if target is None else Target(target).name
     is_piped = str(file) == "-"
     try:
-        if db is None:
-            path = Path("/dev/stdout") if is_piped else file
-            with Client(url, token) as client:
-                client.export_records(path, jobs=job or (), workload_key=key, target=where)
-        else:
-            _write(db, Selection(job or (), key, where), None if is_piped else file)
+        # A file appears in its place when it is whole, which the standard output cannot.
+        with TemporaryDirectory() as folder:
+            whole = Path(folder, "records.jsonl") if is_piped else file
+            if db is None:
+                with Client(url, token) as client:
+                    client.export_records(whole, jobs=job or (), workload_key=key, target=where)
+            else:
+                _write(db, Selection(job or (), key, where), whole)
+            if is_piped:
+                with whole.open("rb") as opened:
+                    shutil.copyfileobj(opened, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        # Whoever read has enough; Python would complain when it flushes at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         raise InputError(f"{file} cannot be written: {error.strerror}") from error
     if not is_piped:
         err_console.print(f"written: {file}", highlight=False, soft_wrap=True)
 
 
-def _write(db: str, selection: Selection, file: Path | None) -> None:
-    with closing(open_database(db)) as database:
+def _write(db: str, selection: Selection, file: Path) -> None:
+    with closing(open_database(db, must_exist=True)) as database:
         check_selection(database, selection)
         pieces = write_records(database, selection)
-        if file is None:
-            sys.stdout.writelines(pieces)
-            return
         with whole_file(file) as opened:
             opened.writelines(piece.encode() for piece in pieces)

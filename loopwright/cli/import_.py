@@ -44,7 +44,8 @@ def import_(
             with path.open("wb") as copy:
                 shutil.copyfileobj(sys.stdin.buffer, copy)
         elif not file.is_file():
-            raise InputError(f"the file {file} cannot be read: there is none")
+            reason = "it is no regular file" if file.exists() else "there is none"
+            raise InputError(f"the file {file} cannot be read: {reason}")
         added = _import(path, db, url, token)
     if as_json:
         print_json(added)

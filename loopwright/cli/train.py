@@ -35,7 +35,7 @@ def train(
     were not told of.
     """
     label = Target(target).label
-    with closing(open_database(db)) as database:
+    with closing(open_database(db, must_exist=True)) as database:
         with database.read() as session, err_console.status("") as status:
             try:
                 trained = training.train_on_store(

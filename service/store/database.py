@@ -50,21 +50,27 @@ class Database:
         self.engine.dispose()
 
 
-def open_database(url: str, *, busy_timeout_secs: float = BUSY_TIMEOUT_SECS) -> Database:
+def open_database(
+    url: str, *, busy_timeout_secs: float = BUSY_TIMEOUT_SECS, must_exist: bool = False
+) -> Database:
     """Open the database at `url`, and bring its schema up to date.
 
     A file that does not exist is created; a database of PostgreSQL is there, and may be empty.
 
     Args:
         busy_timeout_secs: How long a transaction waits for those of others.
+        must_exist: Whether to refuse a file that does not exist: who only reads has mistyped it.
 
     Raises:
         ServeError: If the URL cannot be used, or what it names is not a database, is somebody
             else's, was written by a newer version, or cannot be written. It is then as it was.
     """
     parsed = _parse(url)
-    backend = sqlite if parsed.get_backend_name() == "sqlite" else postgresql
-    return Database(backend.open_engine(parsed, busy_timeout_secs))
+    if parsed.get_backend_name() == "postgresql":
+        return Database(postgresql.open_engine(parsed, busy_timeout_secs))
+    if must_exist and not (path := sqlite.path_of(parsed)).exists():
+        raise ServeError(f"there is no database {path}")
+    return Database(sqlite.open_engine(parsed, busy_timeout_secs))
 
 
 def _parse(url: str) -> URL:

@@ -81,11 +81,36 @@ def test_records_go_from_a_server_to_a_database_and_back(
     assert json.loads(added.stdout)["trials"] == 4
     piped = run("export", "-", "--db", db, "--workload", OPERATOR, "--target", TARGET)
     assert piped.stdout_bytes.splitlines()[1:] == file.read_bytes().splitlines()[1:]
+    sent = run("export", "-", "--job", job, server=server)
+    assert sent.stdout_bytes.splitlines()[1:] == file.read_bytes().splitlines()[1:]
     again = run("import", "-", "--json", server=server, stdin=piped.stdout_bytes)
     assert again.exit_code == 0, again.stderr
     assert set(json.loads(again.stdout).values()) == {0}
     shown = run("import", str(file), server=server)
     assert "added 0 job(s), 0 trial(s)" in shown.stdout
+
+
+def test_an_export_replaces_no_device_or_link(server: Server, job: str, tmp_path: Path) -> None:
+    pipe, file, link = tmp_path / "pipe", tmp_path / "file", tmp_path / "link"
+    os.mkfifo(pipe)
+    refused = run("export", str(pipe), "--job", job, server=server)
+    assert refused.exit_code == 2
+    assert "it is no regular file" in refused.stderr
+    assert pipe.is_fifo()
+    link.symlink_to(file)
+    assert run("export", str(link), "--job", job, server=server).exit_code == 0
+    assert link.is_symlink()
+    assert file.read_bytes()
+
+
+def test_a_reader_that_has_enough_ends_an_export_in_silence(server: Server, job: str) -> None:
+    ran = subprocess.run(
+        f"{sys.executable} -m loopwright export - --job {job} --url {server.url} | head -c 10",
+        shell=True,
+        capture_output=True,
+        check=True,
+    )
+    assert (len(ran.stdout), ran.stderr) == (10, b"")
 
 
 NOBODY = f"http://127.0.0.1:{free_port()}"
@@ -100,6 +125,9 @@ NOBODY = f"http://127.0.0.1:{free_port()}"
         (("export", "records.jsonl", "--url", NOBODY), 3, "loopwright serve"),
         (("jobs", "--state", "asleep"), 2, "asleep"),
         (("import", "no/such/file"), 2, "there is none"),
+        (("import", "."), 2, "it is no regular file"),
+        (("export", "x.jsonl", "--db", "sqlite:///typo.db"), 1, "there is no database"),
+        (("train", "--db", "sqlite:///typo.db"), 1, "there is no database"),
         (("export", "no/such/folder/file", "--db", "sqlite://"), 1, "sqlite"),
         (("coordinator", "--db", "sqlite:///no/such/folder/x.db"), 1, "no/such/folder"),
         (("worker", "tls://127.0.0.1:1", "--certificates", "no/such"), 1, "loopwright scheduler"),
