@@ -18,7 +18,7 @@ def check(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            help="Script files, or folders of them.", metavar="DIR|FILE...", show_default=False
+            help="Script files, or folders of them.", metavar="DIR|FILE", show_default=False
         ),
     ],
     as_json: JsonOption = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from http.client import UNAUTHORIZED
 
 from compiler.driver import BuildError
 from compiler.ir.verify import VerifyError
@@ -69,6 +70,9 @@ _NO_RESULT = (
 
 def explain(error: Exception) -> Failure | None:
     """Return how to tell a user of an error, or None if it is a bug of ours."""
+    if isinstance(error, AccessDeniedError) and error.problem.status == UNAUTHORIZED:
+        hint = "give one with --token or in $LOOPWRIGHT_TOKEN; see: loopwright token --help"
+        return Failure(f"{error}\n{hint}", ExitCode.USAGE)
     if isinstance(error, _USAGE):
         return Failure(str(error), ExitCode.USAGE)
     if isinstance(error, ServerUnreachableError):

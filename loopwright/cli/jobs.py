@@ -161,7 +161,7 @@ def _table(found: list[JobRead]) -> Table:
         table.add_row(
             str(job.id),
             job.state.value,
-            job.workload_name,
+            f"{job.workload_name} {job.shape or ''}".rstrip(),
             f"{job.num_measured}/{job.trials}",
             secs(job.default_secs),
             secs(job.best_secs),

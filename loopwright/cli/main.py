@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import keyword
 from typing import Annotated, Any
 
@@ -54,7 +55,7 @@ class Commands(TyperGroup):
         alone = typer.Typer(
             add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
         )
-        alone.command(cmd_name)(found)
+        alone.command(cmd_name, help=_refilled(found.__doc__))(found)
         return typer.main.get_command(alone)
 
     def invoke(self, ctx: Any) -> Any:
@@ -68,6 +69,12 @@ class Commands(TyperGroup):
             err_console.print("[red bold]error:[/] ", end="")
             err_console.print(failure.message, markup=False, highlight=False, soft_wrap=True)
             raise typer.Exit(failure.exit_code) from error
+
+
+def _refilled(docstring: str) -> str:
+    """Return paragraphs of one line each, which a terminal of any width folds by itself."""
+    paragraphs = inspect.cleandoc(docstring).split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
 app = typer.Typer(

@@ -26,7 +26,7 @@ WorkloadsArgument: TypeAlias = Annotated[
     list[str],
     typer.Argument(
         help="A script file, or an operator such as matmul:512,512,512:float32; or several.",
-        metavar="WORKLOAD...",
+        metavar="WORKLOAD",
         show_default=False,
     ),
 ]
@@ -124,6 +124,8 @@ def read_workload(argument: str) -> str:
         InputError: If the file cannot be read.
     """
     path = Path(argument)
+    if not argument.strip():
+        raise InputError("a workload is missing: expected a script file or an operator")
     if not path.exists() and path.suffix == "" and "/" not in argument:
         to_func(argument)
         return argument

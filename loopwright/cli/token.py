@@ -30,7 +30,10 @@ token = typer.Typer(
 )
 
 NameArgument: TypeAlias = Annotated[
-    str, typer.Argument(help="Whose it is; jobs show it as their owner.", show_default=False)
+    str,
+    typer.Argument(
+        help="Whose it is; jobs show it as their owner.", metavar="NAME", show_default=False
+    ),
 ]
 
 
@@ -89,7 +92,7 @@ def list_tokens(db: ServedDbOption = _DATABASE, as_json: JsonOption = False) -> 
 
 @token.command()
 def revoke(
-    name: Annotated[str, typer.Argument(help="The name or the id of a token.")],
+    name: Annotated[str, typer.Argument(help="The name or the id of a token.", metavar="TOKEN")],
     db: ServedDbOption = _DATABASE,
 ) -> None:
     """End a token; services learn of it within a second."""

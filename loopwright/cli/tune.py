@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,7 @@ from loopwright.errors import JobFailedError
 from loopwright.models import MAX_SECONDS, MAX_SEED, MAX_TRIALS, Strategy
 from loopwright.workload import to_func
 from tuner.budget import StopReason
+from tuner.space.rule import BUILT_IN_RULES
 
 
 def tune(
@@ -81,7 +83,7 @@ def tune(
         "plateau": plateau,
         "seed": seed,
         "strategy": strategy.value,
-        "rules": rule or None,
+        "rules": _known_rules(rule or ()),
     }
     if len(texts) > 1:
         if output is not None:
@@ -107,6 +109,15 @@ def tune(
         _show(outcome, text)
     if outcome.was_interrupted:
         raise typer.Exit(INTERRUPTED)
+
+
+def _known_rules(names: Sequence[str]) -> Sequence[str] | None:
+    """Return the rules that were asked for; none are all of them."""
+    for name in names:
+        if name not in BUILT_IN_RULES:
+            known = ", ".join(BUILT_IN_RULES)
+            raise InputError(f"unknown schedule rule {name!r}: known: {known}")
+    return names or None
 
 
 def _tune_here(search: Search, *, is_cold: bool) -> Outcome:
@@ -166,9 +177,9 @@ def _tune_there(client: Client, search: Search, *, warm_start: bool) -> Outcome:
             soft_wrap=True,
         )
         raise typer.Exit(INTERRUPTED) from None
-    best = client.best(search.workload, target=job.target)
     if job.best_secs is None:
         raise JobFailedError(f"job {job.id} was {job.state} before anything ran")
+    best = client.best(search.workload, target=job.target)
     return Outcome(
         job.workload_name,
         job.target,

@@ -19,6 +19,7 @@ from loopwright.cli.output import err_console, print_json, print_table, secs, sp
 from loopwright.client import Client
 from loopwright.errors import JobFailedError
 from tuner.budget import StopReason
+from tuner.tune import NothingMeasuredError
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,18 @@ def tune_several(
 
 def _tune_here(asked: Several, *, is_cold: bool) -> list[Outcome]:
     with _ctrl_c() as stopped:
-        results = tuning.tune(
-            asked.workloads,
-            weights=asked.weights,
-            target=asked.target,
-            warm_start=None if is_cold else (),
-            should_stop=stopped.is_set,
-            **asked.options,
-        )
+        try:
+            results = tuning.tune(
+                asked.workloads,
+                weights=asked.weights,
+                target=asked.target,
+                warm_start=None if is_cold else (),
+                should_stop=stopped.is_set,
+                **asked.options,
+            )
+        except NothingMeasuredError as error:
+            err_console.print(f"interrupted: {error}", highlight=False, soft_wrap=True)
+            raise typer.Exit(INTERRUPTED) from None
     return [
         Outcome(
             result.func.name,

@@ -18,6 +18,8 @@ from compiler.runtime.measurement import Measurement
 from examples.serving import Server, free_port
 from loopwright import tuning
 from loopwright.cli.main import app
+from loopwright.models import JobState
+from tuner.tune import NothingMeasuredError
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "mm_relu.script"
 TARGET = "cpu -num-cores=1"
@@ -76,11 +78,13 @@ def test_a_script_file_is_tuned_on_a_server_and_found_there(server: Server) -> N
     ("args", "words"),
     [
         (("tune", "matmull:8,8,8"), "did you mean matmul"),
+        (("tune", ""), "a workload is missing"),
         (("tune", "no/such/file.py"), "the script no/such/file.py cannot be read"),
         (("tune", "matmul:8,8,8", "--target", "cpu -mcpu=nothing"), "nothing"),
         (("tune", "matmul:8,8,8", "--trials", "0"), "--trials"),
         (("tune", "matmul:8,8,8", "--trials", "1000000"), "--trials"),
         (("tune", "matmul:8,8,8", "--strategy", "luck"), "luck"),
+        (("tune", "matmul:8,8,8", "--rule", "of_thumb"), "unknown schedule rule 'of_thumb'"),
         (("tune", "matmul:8,8,8", "--url", "nowhere"), "looks like http://"),
         (("trials", "not-an-id"), "JOB"),
         (("jobs", "--state", "asleep"), "asleep"),
@@ -138,12 +142,37 @@ def test_tuning_that_is_interrupted_at_once_says_so(monkeypatch: pytest.MonkeyPa
     assert "interrupted after 0 of 9 trials: nothing was found yet" in ran.stderr
 
 
+def test_tuning_several_that_is_interrupted_at_once_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def tune(*_: object, **__: object) -> None:
+        raise NothingMeasuredError("tuning matmul was stopped before anything was measured")
+
+    monkeypatch.setattr(tuning, "tune", tune)
+    ran = CliRunner().invoke(app, ["tune", "matmul:8,8,8", "relu:8"])
+    assert ran.exit_code == 130
+    assert "interrupted: tuning matmul was stopped before anything was measured" in ran.stderr
+
+
+def test_a_job_that_others_cancelled_before_anything_ran_says_so(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with lw.Client(server.url) as client:
+        job = client.tune("relu:23", target=TARGET, trials=1).wait()
+    gone = job.model_copy(update={"state": JobState.CANCELLED, "best_secs": None})
+    monkeypatch.setattr(lw.JobHandle, "wait", lambda _: gone)
+    ran = CliRunner().invoke(app, ["tune", "relu:29", "--trials", "1", "--url", server.url])
+    assert ran.exit_code == 1
+    assert ran.stderr.endswith(f"error: job {job.id} was cancelled before anything ran\n")
+
+
 def test_a_narrow_terminal_cuts_no_job_id(server: Server) -> None:
     with lw.Client(server.url) as client:
         job = client.tune("matmul:8,8,8", target=TARGET, trials=1)
         job.wait()
     ran = CliRunner(env={"COLUMNS": "40"}).invoke(app, ["jobs", "--url", server.url])
-    assert str(job.id) in ran.stdout
+    [line] = [line for line in ran.stdout.splitlines() if str(job.id) in line]
+    assert "matmul 8 x 8 x 8" in line
 
 
 def test_a_server_that_is_not_there_is_exit_code_3() -> None:
@@ -187,3 +216,8 @@ def test_help_lists_the_commands_and_the_exit_codes() -> None:
     shown = loopwright("--help").stdout
     assert all(name in shown for name in ("serve", "tune", "best", "jobs", "trials", "Exit codes"))
     assert loopwright("--version").stdout.strip() == lw.__version__
+
+
+def test_a_paragraph_of_the_help_is_folded_at_the_width_of_the_terminal() -> None:
+    shown = CliRunner(env={"COLUMNS": "160"}).invoke(app, ["import", "--help"]).stdout
+    assert "Sends the file to a server, or with --db adds it to a database." in shown

@@ -9,7 +9,10 @@ import pytest
 from fastapi.testclient import TestClient
 from typer.testing import CliRunner, Result
 
+from loopwright.cli.failure import explain
 from loopwright.cli.main import app
+from loopwright.errors import AccessDeniedError
+from loopwright.models import Problem
 from service.app import create_app
 from service.parts import Parts
 from service.store.database import open_database
@@ -55,6 +58,13 @@ def test_a_token_is_revoked_by_its_id_too(url: str) -> None:
     assert made["scopes"] == ["submit"]
     assert run("revoke", made["id"], "--db", url).exit_code == 0
     assert status(url, made["token"]) == 401
+
+
+def test_who_has_no_token_is_told_how_to_give_one() -> None:
+    problem = Problem(status=401, title="unauthorized", detail="this service wants a token")
+    failure = explain(AccessDeniedError(problem))
+    assert failure is not None
+    assert failure.message.startswith("this service wants a token\ngive one with --token")
 
 
 def test_a_name_that_is_taken_or_unknown_is_told(url: str) -> None:
