@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from compiler.target import Target
 from loopwright.errors import InvalidRequestError
@@ -19,10 +20,17 @@ def checked(model: type[RequestT], **fields: Any) -> RequestT:
     try:
         return model(**fields)
     except ValidationError as error:
-        flaws = (f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        flaws = "; ".join(map(_flaw, error.errors(include_url=False)))
         raise InvalidRequestError(
-            Problem(status=422, title="invalid request", detail="; ".join(flaws))
+            Problem(status=422, title="invalid request", detail=flaws)
         ) from None
+
+
+def _flaw(details: ErrorDetails) -> str:
+    """Say what is wrong with a field, or with several that do not go together."""
+    place = ".".join(map(str, details["loc"]))
+    reason = details["msg"].removeprefix("Value error, ")
+    return f"{place}: {reason}" if place else reason
 
 
 def schedule_query(workload: WorkloadLike, target: Target | str, *, nearest: bool) -> ScheduleQuery:

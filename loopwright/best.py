@@ -13,7 +13,7 @@ from compiler.schedule.trace import Trace
 from loopwright.models import BestRead, NearestRead
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Best:
     """The fastest schedule known of one workload on one target.
 
@@ -23,6 +23,10 @@ class Best:
 
     record: BestRead
     fetched_at: datetime | None = None
+
+    def __repr__(self) -> str:
+        secs = "adapted" if self.run_secs is None else f"{self.run_secs:.4g} s"
+        return f"<Best of workload {self.record.workload_key[:12]} on {self.record.target}: {secs}>"
 
     @property
     def age_secs(self) -> float:

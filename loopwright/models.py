@@ -219,6 +219,16 @@ class JobRead(Response):
     group_id: UUID | None = None  # of the jobs that it shares a budget of trials with
     weight: float = 1.0  # how much its time matters among them
 
+    def __str__(self) -> str:
+        """Say in a line where the job stands; the `repr` has all fields."""
+        ended = f" (ended: {self.stop_reason})" if self.stop_reason else ""
+        best = "" if self.best_secs is None else f", best {self.best_secs:.4g} s"
+        default = "" if self.default_secs is None else f", default {self.default_secs:.4g} s"
+        return (
+            f"{self.workload_name} on {self.target}: {self.state.value}{ended},"
+            f" {self.num_measured} of {self.trials} trials{best}{default}"
+        )
+
 
 class GroupRead(Response):
     """Jobs that share a budget of trials.

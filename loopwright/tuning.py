@@ -35,7 +35,7 @@ from workers.request import Limits
 from workers.runner import ChildRunner
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Trial:
     """One measured candidate, as a user sees it.
 
@@ -48,6 +48,10 @@ class Trial:
     trace: Trace
     measurement: Measurement
     final: Finalist | None = None
+
+    def __repr__(self) -> str:
+        outcome = format_secs(self.run_secs) if self.measurement.ok else str(self.measurement.error)
+        return f"<Trial {self.number} of sketch {self.sketch}: {outcome}>"
 
     @property
     def run_secs(self) -> float:

@@ -91,7 +91,7 @@ def stop(session: Session, job_id: UUID) -> JobRow:
     if row.state is JobState.SUCCEEDED or row.stop_reason is StopReason.STOPPED:
         return row
     if row.state.is_final:
-        raise ConflictError(f"job {job_id} has {row.state} already: resume it before you stop it")
+        raise ConflictError(f"job {job_id} has ended ({row.state}): resume it before you stop it")
     _refuse_cancelled(row)
     if row.state is JobState.QUEUED and not row.num_measured:
         _end(session, row, StopReason.STOPPED)

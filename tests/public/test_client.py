@@ -140,6 +140,17 @@ def test_a_request_that_means_nothing_is_refused_with_a_reason(
     assert len(list(client.jobs(limit=1000))) == before
 
 
+def test_what_a_client_returns_prints_as_a_line(client: lw.Client) -> None:
+    job = client.tune("relu:37", target=TARGET, trials=1)
+    ended = job.wait()
+    assert str(ended).startswith(f"relu on {ended.target}: succeeded (ended: budget), 1 of 1 trial")
+    best = client.best("relu:37", target=TARGET)
+    assert repr(best).startswith(f"<Best of workload {ended.workload_key[:12]} on cpu -mcpu=")
+    assert "\n" not in str(ended) + repr(best)
+    with pytest.raises(lw.InvalidRequestError, match=r"^nothing to change: expected trials"):
+        job.extend()
+
+
 def test_a_job_that_does_not_exist_is_not_found(client: lw.Client) -> None:
     with pytest.raises(lw.NotFoundError):
         client.job("00000000-0000-0000-0000-000000000000").read()
