@@ -71,7 +71,7 @@ function Row({ best, isOpen, onToggle }: RowProps) {
       </td>
       <td className="number wide">{secs(best.default_secs)}</td>
       <td className="number">{speedup(best.default_secs, best.run_secs)}</td>
-      <td className="wide">{ago(best.created_at)}</td>
+      <td className="wide nowrap">{ago(best.created_at)}</td>
       <td className="wide small mono quiet">{best.toolchain}</td>
       <td>
         <button
