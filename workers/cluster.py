@@ -31,13 +31,19 @@ def run_scheduler(cluster: ClusterAddress, announce: Callable[[str], None]) -> N
         announce: Called with the address as soon as connections are taken.
 
     Raises:
-        OSError: If the port is taken.
+        OSError: If the port is taken, or the host is none of this one's.
         CertificateError: If others may read the key.
     """
     certificates.make(cluster.certificates)
     _quiet()
-    with dask.config.set(SETTINGS):
-        asyncio.run(_schedule(cluster, announce))
+    try:
+        with dask.config.set(SETTINGS):
+            asyncio.run(_schedule(cluster, announce))
+    except RuntimeError as error:
+        # Dask says no more than that it failed to start; its cause says why.
+        if isinstance(error.__cause__, OSError):
+            raise error.__cause__ from None
+        raise
 
 
 def run_workers(cluster: ClusterAddress, num_workers: int, announce: Callable[[str], None]) -> None:

@@ -13,6 +13,7 @@ from loopwright.cli.options import (
     ServedDbOption,
 )
 from service.run_coordinator import run_coordinator
+from workers.certificates import read as read_certificates
 from workers.engine import ClusterAddress
 
 
@@ -31,4 +32,6 @@ def coordinator(
     the others, with all that was measured.
     """
     cluster = None if scheduler is None else ClusterAddress(scheduler, certificates)
+    if cluster is not None:
+        read_certificates(cluster.certificates)  # told now, and not with the first job
     run_coordinator(db, workers, cluster=cluster)

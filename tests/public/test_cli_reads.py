@@ -131,6 +131,12 @@ NOBODY = f"http://127.0.0.1:{free_port()}"
         (("export", "no/such/folder/file", "--db", "sqlite://"), 1, "sqlite"),
         (("coordinator", "--db", "sqlite:///no/such/folder/x.db"), 1, "no/such/folder"),
         (("worker", "tls://127.0.0.1:1", "--certificates", "no/such"), 1, "loopwright scheduler"),
+        (
+            ("coordinator", "--scheduler", "tls://127.0.0.1:1", "--certificates", "no/such"),
+            1,
+            "loopwright scheduler",
+        ),
+        (("scheduler", "--host", "no.invalid", "--certificates", "c"), 2, "cannot listen on no."),
     ],
 )
 def test_exit_codes_say_what_kind_of_failure_it_was(
