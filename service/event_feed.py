@@ -32,6 +32,8 @@ PING = b": ping\n\n"
 MAX_WAITING = 256
 """A listener with more events before it is behind: it reads them from the database."""
 
+_LIMIT = 500
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -119,11 +121,14 @@ class EventFeed:
                 # What comes from here on is handed over, or read in the next loop.
                 listener.is_behind = False
                 # Those that are there already; the listener may be handed some of them, too.
-                found, has_ended = await run_in_threadpool(self._after, job_id, last_id)
-                while found is not None:
-                    yield found.after(last_id)
-                    last_id = found.ids[-1]
-                    found, has_ended = await run_in_threadpool(self._after, job_id, last_id)
+                # One look does: whoever looks until there is nothing new never catches up with a
+                # job that tells more before each look is done.
+                is_all = has_ended = False
+                while not is_all:
+                    found, is_all, has_ended = await run_in_threadpool(self._look, job_id, last_id)
+                    if found is not None:
+                        yield found.after(last_id)
+                        last_id = found.ids[-1]
                 # Asked again after its last event, a stream ends; a job that went on after an end
                 # has more than one.
                 if has_ended:
@@ -210,13 +215,12 @@ class EventFeed:
         batches = {job_id: Batch.of(some) for job_id, some in of_jobs.items()}
         return (found[-1][1].id, batches) if found else None
 
-    def _after(self, job_id: UUID, last_id: int) -> tuple[Batch | None, bool]:
-        """Return a job's events after that one; if there is none, whether it has ended."""
+    def _look(self, job_id: UUID, last_id: int) -> tuple[Batch | None, bool, bool]:
+        """Return a job's events after that one, whether those are all, whether it has ended."""
         with self._database.read() as session:
-            found = events.after(session, job_id, last_id)
-            if found:
-                return Batch.of(found), False
-            return None, jobs.get(session, job_id).state.is_final
+            found = events.after(session, job_id, last_id, limit=_LIMIT)
+            is_final = jobs.get(session, job_id).state.is_final
+        return Batch.of(found) if found else None, len(found) < _LIMIT, is_final
 
 
 def _is_end(event: Event) -> bool:
