@@ -3,6 +3,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
 import { color } from "../components/theme";
+import { clocks } from "./ticks";
 
 export interface Line {
   label: string;
@@ -71,17 +72,17 @@ function options(props: Props, width: number, height: number): uPlot.Options {
     legend: { show: false },
     scales: { x: { time: isTime }, y: { distr: isLog ? 3 : 1 } },
     axes: [
-      { ...axis, values: (_, ticks) => ticks.map(isTime ? clock : formatX) },
+      {
+        ...axis,
+        ...(isTime ? { space: 75 } : {}),
+        values: (_, ticks) => (isTime ? clocks(ticks) : ticks.map(formatX)),
+      },
       { ...axis, size: 68, values: words },
     ],
     series: [{}, ...lines.flatMap(seriesOf)],
     bands: bandsOf(lines),
     cursor: { drag: { x: true, y: false } },
   };
-}
-
-function clock(secs: number): string {
-  return new Date(secs * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
 }
 
 function seriesOf(line: Line): uPlot.Series[] {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
 import { labelled, positions, valuesBetween } from "./axes";
-import { extent, linearTicks, logTicks, tickSecs } from "./ticks";
+import { clocks, extent, linearTicks, logTicks, tickSecs } from "./ticks";
 
 describe("ticks", () => {
   test.each([
@@ -16,6 +16,11 @@ describe("ticks", () => {
     expect(ticks.length).toBeLessThanOrEqual(10);
     expect(ticks).toEqual(ticks.toSorted((a, b) => a - b));
     for (const tick of ticks) expect(tick >= low && tick <= high).toBe(true);
+  });
+
+  test.each([10, 30, 60, 600])("that are %d s apart have different times beside them", (step) => {
+    const times = clocks([0, step, 2 * step, 3 * step]);
+    expect(new Set(times).size).toBe(4);
   });
 
   test("on a linear axis have equal steps", () => {

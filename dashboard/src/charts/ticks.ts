@@ -56,6 +56,15 @@ export function linearTicks(low: number, high: number, most = 8): number[] {
   return found;
 }
 
+/** Times of day beside ticks, with seconds if several ticks are in one minute. */
+export function clocks(ticks: readonly number[]): string[] {
+  const [first = 0, second = Infinity] = ticks;
+  const style = second - first < 60 ? "medium" : "short";
+  return ticks.map((secs) =>
+    new Date(secs * 1000).toLocaleTimeString("en-GB", { timeStyle: style }),
+  );
+}
+
 /** A time beside a tick, without the zeros that three digits may end with. */
 export function tickSecs(value: number): string {
   return secs(value).replace(/(\.\d*?)0+ /, (_, kept: string) => `${kept === "." ? "" : kept} `);
