@@ -1,7 +1,7 @@
 """Trials without their traces: what plots and counts read, from one index and no row.
 
 A trace is kilobytes; all the rest of a trial that plots need is in the index `ix_trials_narrow`, so
-a hundred thousand trials are read in a tenth of a second.
+a hundred thousand trials are read in a quarter of a second.
 """
 
 from __future__ import annotations
