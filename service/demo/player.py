@@ -79,7 +79,7 @@ class Player:
         recorded = self._store.trials(str(source.id))
         played = {trial.number for trial in self._store.trials(str(job.id))}
         last = source.started_at
-        reason = StopReason.BUDGET
+        reason = source.stop_reason or StopReason.BUDGET
         for trial in sorted(recorded, key=lambda trial: (at[trial.number], trial.number)):
             if trial.number in played:
                 continue
@@ -119,7 +119,7 @@ def _again(source: JobRow) -> NewJob:
         workload_key=source.workload_key,
         workload_name=source.workload_name,
         target=source.target,
-        trials=source.num_measured,
+        trials=source.trials,
         seed=source.seed,
         strategy=source.strategy,
         rules=source.rules,

@@ -24,6 +24,7 @@ from tests.integration.service.coordinating import cost
 from tuner.measurer.memory import MemoryMeasurer
 
 _WAIT_SECS = 120.0
+PLAYED = ("workload_key", "num_measured", "stop_reason", "best_secs", "best_interval")
 
 
 @contextmanager
@@ -67,7 +68,7 @@ def test_recorded_jobs_run_once_more(tmp_path: Path) -> None:
             if (other.workload_key, other.seed) == (job.workload_key, job.seed)
         ]
         assert job.state is JobState.RUNNING
-        assert job.trials == source.num_measured
+        assert job.trials == source.trials
         again, before = (
             {trial.number: trial for trial in client.job(of.id).trials()} for of in (job, source)
         )
@@ -100,7 +101,13 @@ def test_what_is_played_is_what_was_recorded(
     with database.read() as session:
         for source, again in zip(recorded, (jobs.get(session, q.id) for q in queued), strict=True):
             assert again.state is JobState.SUCCEEDED
-            for name in ("workload_key", "num_measured", "best_secs", "best_interval"):
+            for name in (
+                "workload_key",
+                "num_measured",
+                "stop_reason",
+                "best_secs",
+                "best_interval",
+            ):
                 assert getattr(again, name) == getattr(source, name)
 
 
