@@ -22,7 +22,7 @@ BUILT = Path(__file__).parents[2] / "service" / "dashboard" / "index.html"
 
 
 # Not for the session: while Playwright runs, `asyncio.run` refuses to, in all tests that follow.
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("there is no chromium on the PATH (Debian: apt install chromium)")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from loopwright import models, readings
+from loopwright import models, readings, server_models
 from service.app import create_app
 from service.openapi_examples import EXAMPLES
 from service.parts import Parts
@@ -12,7 +12,8 @@ from service.store.database import Database
 
 
 def model(name: str) -> Any:
-    return getattr(models, name, None) or getattr(readings, name)
+    places = (models, readings, server_models)
+    return next(getattr(place, name) for place in places if hasattr(place, name))
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
