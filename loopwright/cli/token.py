@@ -38,8 +38,8 @@ NameArgument: TypeAlias = Annotated[
 
 
 @contextmanager
-def _opened(url: str) -> Iterator[Database]:
-    with closing(open_database(url)) as database:
+def _opened(url: str, *, must_exist: bool = True) -> Iterator[Database]:
+    with closing(open_database(url, must_exist=must_exist)) as database:
         yield database
 
 
@@ -59,7 +59,7 @@ def create(
             f"a token cannot be called {name!r}: expected up to 64 letters, digits and . _ @ -, "
             "and a letter or a digit first"
         )
-    with _opened(db) as database, database.write() as session:
+    with _opened(db, must_exist=False) as database, database.write() as session:
         row, made = tokens.create(session, name, [scope])
         shown = TokenCreated(**tokens.read(row).model_dump(), token=made)
     if as_json:

@@ -77,3 +77,13 @@ def test_a_name_that_is_taken_or_unknown_is_told(url: str) -> None:
         assert unknown.exit_code == code
         assert "there is no token" in unknown.stderr
     assert run("create", "not a name", "--db", url).exit_code == 2
+
+
+@pytest.mark.parametrize("arguments", [("list",), ("revoke", "ann")])
+def test_who_looks_for_tokens_makes_no_database(
+    url: str, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    result = run(*arguments, "--db", url)
+    assert result.exit_code == 1
+    assert "there is no database" in " ".join(result.stderr.split())
+    assert list(tmp_path.iterdir()) == []
