@@ -16,6 +16,7 @@ from compiler.codegen.stores import MAX_EXPANDED_STORES, STREAMS, StoreEmitter
 from compiler.codegen.types import memory_type
 from compiler.ir.bounds import bounds
 from compiler.ir.dtypes import bits, is_integer, size_bytes
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     Allocate,
     BinOp,
@@ -35,7 +36,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
     static_shape,
 )
 from compiler.ir.simplify import simplify

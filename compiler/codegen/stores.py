@@ -16,7 +16,8 @@ from compiler.codegen.types import (
     vector,
 )
 from compiler.ir.dtypes import bits
-from compiler.ir.nodes import Buffer, For, Load, Stmt, Store, dtype_of
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import Buffer, For, Load, Stmt, Store
 from compiler.ir.visit import walk
 
 MAX_EXPANDED_STORES = 8192

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from compiler.ir.dtypes import DType
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.frozen import frozen
-from compiler.ir.nodes import BinOp, Expr, IntImm, dtype_of
+from compiler.ir.nodes import BinOp, Expr, IntImm
 
 
 @frozen

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from compiler.ir.affine import Affine
 from compiler.ir.dtypes import is_integer
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.facts import Facts
 from compiler.ir.nodes import (
     BinOp,
@@ -26,7 +27,6 @@ from compiler.ir.nodes import (
     Not,
     Select,
     Var,
-    dtype_of,
 )
 from compiler.ir.visit import walk
 

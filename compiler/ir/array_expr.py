@@ -7,7 +7,8 @@ those of the kernels it judges.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import itertools
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from compiler.ir.affine import affine
 from compiler.ir.dtypes import DType, is_float
+from compiler.ir.expr_types import dtype_of, lanes_of
 from compiler.ir.intrinsics import INTRINSICS
 from compiler.ir.llvm_calls import LLVM_CALL, llvm_function
 from compiler.ir.nodes import (
@@ -36,8 +38,6 @@ from compiler.ir.nodes import (
     Select,
     StringImm,
     Var,
-    dtype_of,
-    lanes_of,
 )
 
 Array: TypeAlias = NDArray[Any]
@@ -118,6 +118,20 @@ class Box:
             for wanted in (False, True)
         )
         return outside, inside
+
+    def cut(self, most: int) -> Iterator[Box]:
+        """Yield boxes of at most `most` points that cover this one, in order."""
+        sizes: dict[Var, int] = {}
+        for var in reversed(list(self.extents)):
+            sizes[var] = max(1, min(self.extents[var], most))
+            most //= sizes[var]
+        starts = (range(0, extent, sizes[var]) for var, extent in self.extents.items())
+        for point in itertools.product(*starts):
+            first = dict(zip(self.extents, point, strict=True))
+            yield Box(
+                {v: self.starts[v] + n for v, n in first.items()},
+                {v: min(sizes[v], n - first[v]) for v, n in self.extents.items()},
+            )
 
     def axis(self, var: Var) -> int:
         """Return the number of an iterator's axis."""

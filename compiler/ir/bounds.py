@@ -7,18 +7,8 @@ from typing import TypeAlias
 
 from compiler.ir.affine import Affine, affine
 from compiler.ir.dtypes import DType, bits, is_integer, is_signed, wrapped
-from compiler.ir.nodes import (
-    BinOp,
-    Broadcast,
-    Cast,
-    Conditional,
-    Expr,
-    IntImm,
-    Ramp,
-    Select,
-    Var,
-    dtype_of,
-)
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import BinOp, Broadcast, Cast, Conditional, Expr, IntImm, Ramp, Select, Var
 
 Interval: TypeAlias = tuple[int, int]
 """Both ends included."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from compiler.ir.dtypes import bits, is_float, is_integer, wrapped
+from compiler.ir.expr_types import dtype_of, lanes_of
 from compiler.ir.intrinsics import result_dtype
 from compiler.ir.llvm_calls import LLVM_CALL, LlvmCallProblem, llvm_result, spelled
 from compiler.ir.nodes import (
@@ -25,8 +26,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     StringImm,
-    dtype_of,
-    lanes_of,
 )
 from compiler.ir.opaque import OPAQUE, Opaque
 from compiler.ir.print_expr import show_expr

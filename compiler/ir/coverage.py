@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from compiler.ir.array_expr import LANE, Array, ArrayEvaluator, Box
+from compiler.ir.expr_types import lanes_of
 from compiler.ir.nodes import (
     Allocate,
     BlockRealize,
@@ -26,7 +27,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    lanes_of,
     static_shape,
 )
 from compiler.ir.program import PrimFunc

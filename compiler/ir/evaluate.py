@@ -29,6 +29,7 @@ from compiler.ir.evaluate_expr import (
     unlike_any,
 )
 from compiler.ir.evaluate_threads import Kernel, find_kernels, is_block_axis
+from compiler.ir.expr_types import lanes_of
 from compiler.ir.nodes import (
     Allocate,
     Block,
@@ -46,7 +47,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    lanes_of,
     static_shape,
 )
 from compiler.ir.opaque import OPAQUE

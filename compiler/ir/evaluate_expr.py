@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from compiler.ir.checked_indices import is_loaded
 from compiler.ir.dtypes import DType, bits, is_float, is_integer
+from compiler.ir.expr_types import dtype_of, lanes_of
 from compiler.ir.intrinsics import INTRINSICS
 from compiler.ir.llvm_calls import LLVM_CALL, llvm_function
 from compiler.ir.nodes import (
@@ -33,8 +34,6 @@ from compiler.ir.nodes import (
     Select,
     StringImm,
     Var,
-    dtype_of,
-    lanes_of,
     static_shape,
 )
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from compiler.ir.affine import Affine
 from compiler.ir.bounds import Interval, affine_bounds, reach
 from compiler.ir.dtypes import is_integer
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     BinOp,
     Compare,
@@ -21,7 +22,6 @@ from compiler.ir.nodes import (
     Not,
     Select,
     Var,
-    dtype_of,
 )
 from compiler.ir.overflow import may_wrap
 from compiler.ir.simplify import normal, recombine

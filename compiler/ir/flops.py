@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from compiler.ir.dtypes import is_float
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     Allocate,
     BinOp,
@@ -19,7 +20,6 @@ from compiler.ir.nodes import (
     Seq,
     Stmt,
     Store,
-    dtype_of,
     static_int,
 )
 from compiler.ir.program import PrimFunc

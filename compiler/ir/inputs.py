@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from compiler.ir.coverage import written_whole
 from compiler.ir.dtypes import bits, is_float, is_integer, is_signed
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     Allocate,
     BinOp,
@@ -25,7 +26,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
     static_shape,
 )
 from compiler.ir.program import PrimFunc

@@ -10,11 +10,8 @@ workload.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
@@ -51,6 +48,7 @@ from compiler.ir.nodes import (
     Var,
     static_shape,
 )
+from compiler.ir.oracle_frame import Frame, Names, aligned, all_zero
 from compiler.ir.oracle_plan import Plan
 from compiler.ir.program import PrimFunc
 from compiler.ir.scalar_code import Action, ScalarCode
@@ -67,8 +65,6 @@ __all__ = [
     "random_inputs",
     "tolerance",
 ]
-
-Names: TypeAlias = Mapping[Var, Array]
 
 # Elements that are evaluated at once; about what a cache holds, so that temporaries stay there.
 _CHUNK = 1 << 18
@@ -111,36 +107,6 @@ def interpret(
     return run.outputs()
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
-    """Where a statement runs: the lanes it runs for, the values of variables, and a mask.
-
-    Only lanes where the mask holds take part; None stands for all.
-    """
-
-    box: Box
-    names: Names
-    mask: Array | None = None
-
-    def named(self, names: Names) -> _Frame:
-        """Return the frame where more variables have values."""
-        return _Frame(self.box, {**self.names, **names}, self.mask)
-
-    def across(self, box: Box) -> _Frame:
-        """Return the frame with more lanes."""
-        return _Frame(self.box.joined(box), self.names, self.mask)
-
-    def where(self, condition: Array) -> _Frame | None:
-        """Return the frame of the lanes for which a condition holds; None if there are none."""
-        if condition.all():
-            return self
-        if not condition.any():
-            return None
-        ndim = max(condition.ndim, 0 if self.mask is None else self.mask.ndim)
-        mask = condition if self.mask is None else _aligned(self.mask, ndim) & condition
-        return _Frame(self.box, self.names, mask) if mask.any() else None
-
-
 class _Run:
     """One run: the buffers, in wide types."""
 
@@ -168,7 +134,7 @@ class _Run:
     def program(self, body: Stmt) -> None:
         """Run the whole program, one nest of loops after another."""
         for nest in body.stmts if isinstance(body, Seq) else (body,):
-            self._stmt(nest, _Frame(Box({}, {}), {}))
+            self._stmt(nest, Frame(Box({}, {}), {}))
             for buffer, array in self._wide.items():
                 array[...] = rounded(array, buffer.dtype)
             self._wide.clear()
@@ -181,12 +147,12 @@ class _Run:
             if buffer.name in self._roles.outputs
         }
 
-    def _value(self, expr: Expr, frame: _Frame) -> Array:
+    def _value(self, expr: Expr, frame: Frame) -> Array:
         return ArrayEvaluator(self._memory, frame.box, frame.names).value(expr)
 
     # Statements
 
-    def _stmt(self, stmt: Stmt, frame: _Frame) -> None:  # noqa: C901 - one case a node
+    def _stmt(self, stmt: Stmt, frame: Frame) -> None:  # noqa: C901 - one case a node
         match stmt:
             case Store():
                 self._store(stmt, frame)
@@ -216,7 +182,7 @@ class _Run:
             name = value.name if isinstance(value, Call) else "an expression"
             raise OracleError(f"the oracle does not know what {name} does")
 
-    def _loop(self, loop: For, frame: _Frame) -> None:
+    def _loop(self, loop: For, frame: Frame) -> None:
         is_outermost = not frame.box.extents
         if is_outermost:
             if self._plan.is_scalar(loop):
@@ -228,7 +194,7 @@ class _Run:
         extent = self._value(loop.extent, frame).item()
         if self._plan.has_lanes(loop, is_outermost=is_outermost):
             room = max(1, _CHUNK // math.prod(frame.box.extents.values()))
-            for box in _boxes(Box({loop.var: 0}, {loop.var: extent}), room):
+            for box in Box({loop.var: 0}, {loop.var: extent}).cut(room):
                 self._stmt(loop.body, frame.across(box))
         else:
             for index in range(extent):
@@ -246,7 +212,7 @@ class _Run:
         action({var: value.item() for var, value in names.items()})
         self._wide.update(kept)
 
-    def _realize(self, realize: BlockRealize, frame: _Frame) -> None:
+    def _realize(self, realize: BlockRealize, frame: Frame) -> None:
         reached = frame.where(self._value(realize.predicate, frame))
         if reached is None:
             return
@@ -260,12 +226,12 @@ class _Run:
             inside = inside.named(self._view(match, inside))
         if block.init is not None:
             reduced = [values[it.var] for it in block.iter_vars if it.kind == "reduce"]
-            first = inside.where(np.asarray(True) if not reduced else _all_zero(reduced))
+            first = inside.where(np.asarray(True) if not reduced else all_zero(reduced))
             if first is not None:
                 self._stmt(block.init, first)
         self._stmt(block.body, inside)
 
-    def _view(self, match: MatchBuffer, frame: _Frame) -> Names:
+    def _view(self, match: MatchBuffer, frame: Frame) -> Names:
         """Give a view the memory that it views; return the variables that it binds."""
         source, view = match.source.buffer, match.buffer
         corner = [self._value(r.minimum, frame).item() for r in match.source.region]
@@ -283,7 +249,7 @@ class _Run:
             bound[view.elem_offset] = (start - base) // array.itemsize
         return {v: np.asarray(value) for v, value in bound.items() if isinstance(v, Var)}
 
-    def _store(self, store: Store, frame: _Frame) -> None:
+    def _store(self, store: Store, frame: Frame) -> None:
         box = frame.box
         lanes = max((n.lanes for n in walk(store) if isinstance(n, Ramp | Broadcast)), default=0)
         if lanes:
@@ -314,22 +280,22 @@ class _Run:
         places = at.places(array, store.indices)
         if mask is not None:
             shape = tuple(at.box.extents.values())
-            chosen = np.broadcast_to(_aligned(mask, len(shape)), shape)
+            chosen = np.broadcast_to(aligned(mask, len(shape)), shape)
             places = tuple(np.broadcast_to(place, shape)[chosen] for place in places)
             value = np.broadcast_to(value, shape)[chosen]
         array[places] = value
 
     # Nests
 
-    def _nest(self, nest: Nest, frame: _Frame) -> bool:
+    def _nest(self, nest: Nest, frame: Frame) -> bool:
         """Run a nest over its iterators; False if it can't be done so."""
         domain = nest.domain(self._memory, frame.names)
         if domain is None:
             return False
         lanes, steps = domain
         order = None if steps is not None and nest.reduction else self._order(nest, frame)
-        for box in _boxes(lanes, _CHUNK):
-            inside = _Frame(box, frame.names)
+        for box in lanes.cut(_CHUNK):
+            inside = Frame(box, frame.names)
             if order is None and steps is not None and self._reduce(nest, inside, steps):
                 continue
             order = order or self._order(nest, frame)
@@ -337,19 +303,19 @@ class _Run:
                 self._point(nest, inside.named(values))
         return True
 
-    def _order(self, nest: Nest, frame: _Frame) -> list[dict[Var, Array]]:
+    def _order(self, nest: Nest, frame: Frame) -> list[dict[Var, Array]]:
         order = nest.steps(self._memory, frame.names)
         if order is None:
             raise OracleError("a loop has too many steps for the oracle")
         return order
 
-    def _point(self, nest: Nest, frame: _Frame) -> None:
+    def _point(self, nest: Nest, frame: Frame) -> None:
         """Run the block of a nest for one value of the iterators that are stepped through."""
         if nest.init is not None and not any(frame.names[v].item() for v in nest.reduced):
             self._stmt(nest.init, frame)
         self._stmt(nest.body, frame)
 
-    def _reduce(self, nest: Nest, frame: _Frame, steps: Box) -> bool:
+    def _reduce(self, nest: Nest, frame: Frame, steps: Box) -> bool:
         """Run a nest that combines its output with terms; False if it can't be done so."""
         reduction = nest.reduction
         assert reduction is not None
@@ -367,55 +333,27 @@ class _Run:
         self._accumulate(update, at, total)
         return True
 
-    def _partials(self, reduction: Reduction, frame: _Frame, steps: Box) -> Iterator[Array]:
+    def _partials(self, reduction: Reduction, frame: Frame, steps: Box) -> Iterator[Array]:
         """Yield what the output is combined with, for parts of the reduction that cover it."""
         moving = {**frame.box.extents, **steps.extents}
         product = factors(reduction.term) if reduction.op == "+" else None
         held = stepped(product, steps.extents, moving) if product and len(product) > 1 else None
         if product and held is not None:
             whole, one_by_one = steps.parted(held)
-            for point in _boxes(one_by_one, chunk=1):
+            for point in one_by_one.cut(1):
                 box = frame.box.joined(point).joined(whole)
                 at = ArrayEvaluator(self._memory, box, frame.names)
                 yield contract(product, at, steps.extents)
             return
         size = math.prod(frame.box.extents.values())
         rank = len(frame.box.extents)
-        for tile in _boxes(steps, max(1, _CHUNK // size)):
+        for tile in steps.cut(max(1, _CHUNK // size)):
             at = ArrayEvaluator(self._memory, frame.box.joined(tile), frame.names)
             terms = at.value(reduction.term)
             shape = (*terms.shape[:rank], *tile.extents.values())
             axes = tuple(range(rank, len(shape)))
             combine = _REDUCTIONS[reduction.op]
             yield combine.reduce(np.broadcast_to(terms, shape), axis=axes, keepdims=True)
-
-
-def _all_zero(values: list[Array]) -> Array:
-    ndim = max(value.ndim for value in values)
-    holds = np.asarray(True)
-    for value in values:
-        holds = holds & (_aligned(value, ndim) == 0)
-    return holds
-
-
-def _aligned(array: Array, ndim: int) -> Array:
-    """Return an array with axes of length one after its own."""
-    return array.reshape(array.shape + (1,) * (ndim - array.ndim))
-
-
-def _boxes(whole: Box, chunk: int) -> Iterator[Box]:
-    """Cut a box into boxes of at most `chunk` points, in order."""
-    sizes: dict[Var, int] = {}
-    for var in reversed(list(whole.extents)):
-        sizes[var] = max(1, min(whole.extents[var], chunk))
-        chunk //= sizes[var]
-    starts = (range(0, extent, sizes[var]) for var, extent in whole.extents.items())
-    for point in itertools.product(*starts):
-        first = dict(zip(whole.extents, point, strict=True))
-        yield Box(
-            {v: whole.starts[v] + n for v, n in first.items()},
-            {v: min(sizes[v], n - first[v]) for v, n in whole.extents.items()},
-        )
 
 
 def _given(buffer: Buffer, inputs: Mapping[str, Array]) -> Array:

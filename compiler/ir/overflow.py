@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from compiler.ir.bounds import Interval
 from compiler.ir.dtypes import is_float
-from compiler.ir.nodes import BinOp, Cast, Conditional, Expr, IntImm, Load, Select, Var, dtype_of
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import BinOp, Cast, Conditional, Expr, IntImm, Load, Select, Var
 from compiler.ir.visit import children
 
 _LIMITS = {"int32": 2**31, "int64": 2**63}

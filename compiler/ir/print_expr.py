@@ -7,6 +7,7 @@ import math
 from typing import assert_never
 
 from compiler.ir.dtypes import is_float
+from compiler.ir.expr_types import dtype_of, lanes_of
 from compiler.ir.llvm_calls import spelled
 from compiler.ir.names import Names
 from compiler.ir.nodes import (
@@ -31,8 +32,6 @@ from compiler.ir.nodes import (
     Select,
     StringImm,
     Var,
-    dtype_of,
-    lanes_of,
 )
 from compiler.ir.opaque import OPAQUE
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TypeGuard
 
 from compiler.ir.dtypes import DType, bits, is_float, is_integer, is_signed, wrapped
-from compiler.ir.nodes import Call, Cast, Expr, FloatImm, IntImm, dtype_of
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import Call, Cast, Expr, FloatImm, IntImm
 from compiler.ir.opaque import OPAQUE
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from compiler.ir.array_expr import Array, rounded
 from compiler.ir.dtypes import DType, is_float, smallest_and_largest
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.intrinsics import INTRINSICS
 from compiler.ir.nodes import (
     Allocate,
@@ -42,7 +43,6 @@ from compiler.ir.nodes import (
     Store,
     StringImm,
     Var,
-    dtype_of,
 )
 from compiler.ir.visit import walk
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from compiler.ir.affine import Affine, affine, from_terms
 from compiler.ir.bounds import Ranges, affine_bounds
 from compiler.ir.dtypes import is_integer, wrapped
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     FALSE,
     TRUE,
@@ -23,7 +24,6 @@ from compiler.ir.nodes import (
     Not,
     Select,
     Var,
-    dtype_of,
 )
 from compiler.ir.overflow import may_wrap
 from compiler.ir.visit import map_expr

@@ -15,15 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.ir.dtypes import DType, epsilon, is_float
-from compiler.ir.nodes import (
-    BinOp,
-    Block,
-    Buffer,
-    Call,
-    Store,
-    dtype_of,
-    static_int,
-)
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import BinOp, Block, Buffer, Call, Store, static_int
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk
 

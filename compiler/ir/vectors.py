@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler.ir.nodes import BinOp, Broadcast, Cast, Expr, IntImm, Ramp, Var, dtype_of, lanes_of
+from compiler.ir.expr_types import dtype_of, lanes_of
+from compiler.ir.nodes import BinOp, Broadcast, Cast, Expr, IntImm, Ramp, Var
 
 
 def as_ramp(index: Expr) -> Ramp | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from compiler.ir.all_points import MAX_POINTS, is_never_negative, points_of
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.facts import Facts
-from compiler.ir.nodes import BinOp, BufferRegion, Expr, IntImm, IterVar, dtype_of
+from compiler.ir.nodes import BinOp, BufferRegion, Expr, IntImm, IterVar
 from compiler.ir.vectors import ends
 
 _ALL_POINTS = 1 << 21

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.facts import Facts
-from compiler.ir.nodes import (
-    BinOp,
-    Buffer,
-    Expr,
-    IntImm,
-    MatchBuffer,
-    Var,
-    dtype_of,
-    static_shape,
-)
+from compiler.ir.nodes import BinOp, Buffer, Expr, IntImm, MatchBuffer, Var, static_shape
 from compiler.ir.print_expr import show_expr
 from compiler.ir.vectors import shifted
 from compiler.ir.verify_error import VerifyError

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from compiler.ir.affine import Affine, affine
 from compiler.ir.bounds import bounds
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     TRUE,
     Buffer,
@@ -22,7 +23,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
     static_shape,
 )
 from compiler.ir.visit import statements_in, walk

@@ -11,6 +11,7 @@ from collections.abc import Container, Mapping
 
 from compiler.ir.bounds import reach
 from compiler.ir.checked_indices import is_loaded, loaded_names
+from compiler.ir.expr_types import dtype_of, lanes_of
 from compiler.ir.nodes import (
     BinOp,
     BlockRealize,
@@ -26,8 +27,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
-    lanes_of,
     static_shape,
 )
 from compiler.ir.visit import map_expr, map_stmt, walk

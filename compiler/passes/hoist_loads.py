@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     Allocate,
     Broadcast,
@@ -28,7 +29,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
 )
 from compiler.ir.visit import children, map_expr, map_stmt, walk
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     AnnotationValue,
     Block,
@@ -22,7 +23,6 @@ from compiler.ir.nodes import (
     Seq,
     Stmt,
     Var,
-    dtype_of,
 )
 from compiler.ir.visit import map_stmt, walk, walk_stmts
 from compiler.passes.error import LoweringError

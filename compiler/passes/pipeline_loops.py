@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     Allocate,
     BinOp,
@@ -30,7 +31,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
 )
 from compiler.ir.simplify import simplify
 from compiler.ir.visit import map_expr, map_stmt, substitute, walk

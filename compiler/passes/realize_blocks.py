@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from compiler.ir.dtypes import is_integer
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     TRUE,
     Allocate,
@@ -32,7 +33,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
     seq,
 )
 from compiler.ir.simplify import simplify

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     BinOp,
     Block,
@@ -26,7 +27,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
 )
 from compiler.ir.simplify import simplify
 from compiler.ir.vectors import shifted

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     Allocate,
     Buffer,
@@ -27,7 +28,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
     seq,
     static_int,
 )

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from compiler.ir.expr_types import dtype_of, lanes_of
 from compiler.ir.nodes import (
     Allocate,
     AnnotationValue,
@@ -25,8 +26,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
-    lanes_of,
     static_shape,
 )
 from compiler.ir.visit import map_expr, map_stmt, replace_buffers, walk, walk_stmts

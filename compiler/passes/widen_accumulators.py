@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     Allocate,
     BinOp,
@@ -25,7 +26,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
 )
 from compiler.ir.visit import map_expr, map_stmt, walk_stmts
 from compiler.passes.promote_accumulators import register_buffers

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from compiler.ir.dtypes import is_integer
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.facts import Facts
-from compiler.ir.nodes import BinOp, Compare, Expr, For, If, IntImm, Logic, dtype_of
+from compiler.ir.nodes import BinOp, Compare, Expr, For, If, IntImm, Logic
 from compiler.ir.visit import walk
 from compiler.passes.accesses import Access, Span, loop_extents
 from compiler.passes.thread_loops import is_thread

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from compiler.ir.affine import affine
 from compiler.ir.dtypes import is_integer
+from compiler.ir.expr_types import dtype_of, lanes_of
 from compiler.ir.frozen import frozen
 from compiler.ir.nodes import (
     TRUE,
@@ -37,8 +38,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
-    lanes_of,
 )
 from compiler.ir.visit import children, substitute, walk
 from compiler.schedule.block_cache import by_identity

@@ -9,6 +9,7 @@ import numpy as np
 
 from compiler.ir.dtypes import DType, is_float
 from compiler.ir.evaluate import Array, EvaluationError, evaluate
+from compiler.ir.expr_types import lanes_of
 from compiler.ir.llvm_calls import LlvmCallProblem
 from compiler.ir.nodes import (
     TRUE,
@@ -22,7 +23,6 @@ from compiler.ir.nodes import (
     Range,
     Stmt,
     Store,
-    lanes_of,
     make_buffer,
     static_shape,
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from compiler.ir.affine import Affine
 from compiler.ir.bounds import affine_bounds
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     TRUE,
     BinOp,
@@ -23,7 +24,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
 )
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import substitute, walk

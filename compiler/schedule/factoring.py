@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     Block,
     BlockRealize,
@@ -21,7 +22,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
     seq,
 )
 from compiler.ir.simplify import prove

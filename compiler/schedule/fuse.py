@@ -4,14 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.ir.nodes import (
-    BinOp,
-    Expr,
-    For,
-    IntImm,
-    Var,
-    dtype_of,
-)
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import BinOp, Expr, For, IntImm, Var
 from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import simplify
 from compiler.schedule.digits import extent_or_unknown, variables

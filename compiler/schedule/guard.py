@@ -8,7 +8,8 @@ from collections.abc import Set as AbstractSet
 from compiler.ir.affine import Affine
 from compiler.ir.bounds import affine_bounds
 from compiler.ir.dtypes import is_integer
-from compiler.ir.nodes import TRUE, BinOp, Compare, Expr, For, IntImm, Logic, Var, dtype_of
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import TRUE, BinOp, Compare, Expr, For, IntImm, Logic, Var
 from compiler.ir.simplify import equal, normal
 from compiler.ir.visit import walk
 from compiler.schedule.access import Access

@@ -13,8 +13,9 @@ from typing import TypeAlias
 
 from compiler.ir.bounds import bounds
 from compiler.ir.dtypes import DType, is_integer
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.names import Names
-from compiler.ir.nodes import BinOp, Expr, IntImm, Var, dtype_of
+from compiler.ir.nodes import BinOp, Expr, IntImm, Var
 from compiler.ir.print_expr import print_expr
 from compiler.ir.simplify import simplify
 from compiler.ir.visit import map_expr, substitute, transform_expr

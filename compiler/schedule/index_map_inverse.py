@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from compiler.ir.affine import Affine, affine
-from compiler.ir.nodes import FALSE, BinOp, Compare, Expr, IntImm, Logic, LogicOp, Var, dtype_of
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import FALSE, BinOp, Compare, Expr, IntImm, Logic, LogicOp, Var
 from compiler.ir.simplify import normal, simplify
 from compiler.ir.visit import walk
 from compiler.schedule.digits import determined, extent_or_unknown

@@ -5,17 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from compiler.ir.nodes import (
-    Annotations,
-    Block,
-    BlockRealize,
-    Expr,
-    For,
-    IntImm,
-    Stmt,
-    Var,
-    dtype_of,
-)
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import Annotations, Block, BlockRealize, Expr, For, IntImm, Stmt, Var
 from compiler.ir.regions import access_regions
 from compiler.ir.simplify import prove
 from compiler.ir.visit import map_region, substitute, walk

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler.ir.affine import Affine, affine
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.frozen import frozen
-from compiler.ir.nodes import BinOp, Expr, IntImm, Var, dtype_of
+from compiler.ir.nodes import BinOp, Expr, IntImm, Var
 from compiler.ir.simplify import normal
 from compiler.schedule.digits import Extents, Guards, variables
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.names import unique
 from compiler.ir.nodes import (
     TRUE,
@@ -18,7 +19,6 @@ from compiler.ir.nodes import (
     Range,
     Stmt,
     Var,
-    dtype_of,
     seq,
 )
 from compiler.ir.program import PrimFunc

@@ -13,6 +13,7 @@ from typing import NoReturn, TypeVar
 
 from compiler.ir.affine import Affine
 from compiler.ir.dtypes import is_integer
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     BinOp,
     Block,
@@ -31,7 +32,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
 )
 from compiler.ir.print_expr import show_expr
 from compiler.ir.simplify import normal

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.ir.nodes import (
-    Buffer,
-    Expr,
-    For,
-    Seq,
-    Stmt,
-    Var,
-    dtype_of,
-    seq,
-)
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import Buffer, Expr, For, Seq, Stmt, Var, seq
 from compiler.ir.print_expr import show_expr
 from compiler.ir.program import PrimFunc
 from compiler.schedule.digits import extent_or_unknown

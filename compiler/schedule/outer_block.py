@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     TRUE,
     BinOp,
@@ -18,7 +19,6 @@ from compiler.ir.nodes import (
     Range,
     Stmt,
     Var,
-    dtype_of,
 )
 from compiler.ir.regions import relaxed
 from compiler.ir.simplify import simplify

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from compiler.ir.dtypes import is_float
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     TRUE,
     BinOp,
@@ -27,7 +28,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
     seq,
 )
 from compiler.ir.program import PrimFunc

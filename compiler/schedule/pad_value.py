@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from compiler.ir.dtypes import DType, is_float, wrapped
-from compiler.ir.nodes import Expr, FloatImm, IntImm, Var, dtype_of
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import Expr, FloatImm, IntImm, Var
 from compiler.ir.visit import substitute
 from compiler.schedule.index_map import IndexMap, IndexMapError, parameters_of, show
 from compiler.schedule.lambda_text import LambdaError, read_lambda

@@ -6,18 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.ir.affine import Affine
-from compiler.ir.nodes import (
-    Block,
-    BlockRealize,
-    Expr,
-    For,
-    IntImm,
-    IterVar,
-    Seq,
-    Stmt,
-    Var,
-    dtype_of,
-)
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import Block, BlockRealize, Expr, For, IntImm, IterVar, Seq, Stmt, Var
 from compiler.ir.program import PrimFunc
 from compiler.schedule.digits import (
     UNKNOWN,

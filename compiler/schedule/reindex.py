@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from compiler.ir.bounds import bounds
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     Block,
     BlockRealize,
@@ -19,7 +20,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
 )
 from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import simplify

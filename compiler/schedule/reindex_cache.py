@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     TRUE,
     Block,
@@ -19,7 +20,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
 )
 from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import normal, simplify

@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from compiler.ir.nodes import (
-    Buffer,
-    Expr,
-    IntImm,
-    Var,
-    dtype_of,
-)
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import Buffer, Expr, IntImm, Var
 from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import normal, recombine
 from compiler.ir.visit import substitute

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import (
-    For,
-    If,
-    IntImm,
-    Let,
-    Var,
-    dtype_of,
-    seq,
-)
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import For, If, IntImm, Let, Var, seq
 from compiler.ir.program import PrimFunc
 from compiler.schedule.digits import variables
 from compiler.schedule.error import Refuse, refusal

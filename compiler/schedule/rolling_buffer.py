@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from compiler.ir.affine import Affine
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     BinOp,
     Block,
@@ -23,7 +24,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
 )
 from compiler.ir.program import PrimFunc
 from compiler.ir.regions import access_regions

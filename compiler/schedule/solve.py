@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler.ir.affine import Affine
-from compiler.ir.nodes import Block, Expr, IntImm, Var, dtype_of
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import Block, Expr, IntImm, Var
 from compiler.ir.simplify import normal
 from compiler.ir.visit import substitute
 from compiler.schedule.digits import Extents, digit_of, extent_or_unknown

@@ -5,16 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from compiler.ir.nodes import (
-    BinOp,
-    Compare,
-    Expr,
-    For,
-    IntImm,
-    Stmt,
-    Var,
-    dtype_of,
-)
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import BinOp, Compare, Expr, For, IntImm, Stmt, Var
 from compiler.ir.print_expr import show_expr
 from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import prove, simplify

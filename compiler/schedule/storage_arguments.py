@@ -6,13 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from compiler.ir.nodes import (
-    BlockRealize,
-    Buffer,
-    BufferRegion,
-    Var,
-    dtype_of,
-)
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import BlockRealize, Buffer, BufferRegion, Var
 from compiler.ir.program import PrimFunc
 from compiler.schedule.cache import region_buffer
 from compiler.schedule.error import refusal

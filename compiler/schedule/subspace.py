@@ -14,7 +14,8 @@ from typing import TypeAlias
 
 from compiler.ir.affine import Affine
 from compiler.ir.dtypes import DType, is_integer
-from compiler.ir.nodes import TRUE, BinOp, Compare, Expr, IntImm, Var, dtype_of
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import TRUE, BinOp, Compare, Expr, IntImm, Var
 from compiler.ir.simplify import normal, prove, simplify
 from compiler.ir.visit import substitute
 from compiler.schedule.digits import (

@@ -17,8 +17,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
-from typing import TypeGuard
 
 from compiler.schedule.error import TraceError
 from compiler.schedule.instruction import (
@@ -31,7 +29,6 @@ from compiler.schedule.instruction import (
     Term,
     TermOp,
 )
-from compiler.schedule.lambda_text import LambdaError, read_lambda
 from compiler.schedule.specs import (
     OLD_NAMES,
     SPECS,
@@ -40,15 +37,25 @@ from compiler.schedule.specs import (
     ParameterKind,
     Spec,
 )
+from compiler.schedule.trace_values import (
+    MAX_INT,
+    MAX_ITEMS,
+    as_int,
+    as_lambda,
+    as_list,
+    as_object,
+    as_pair,
+    as_probability,
+    as_scalar,
+    as_text,
+    is_int,
+    shown,
+)
 
 FORMAT = 2
 OLD_FORMATS = (1,)
 MAX_INSTRUCTIONS = 10_000
-MAX_ITEMS = 256
-MAX_TEXT = 1_000
 MAX_DEPTH = 16
-MAX_INT = 2**53
-"""The greatest integer that every JSON reader keeps."""
 
 _OPS: dict[str, TermOp] = {"+": "+", "-": "-", "*": "*", "//": "//", "%": "%"}
 _NAME = re.compile(r"[blv](0|[1-9][0-9]{0,8})")
@@ -103,13 +110,13 @@ def read_trace(obj: object) -> tuple[Instruction, ...]:
     Raises:
         TraceError: If it is no trace.
     """
-    top = _object(obj, "trace", {"format", "instructions"})
+    top = as_object(obj, "trace", {"format", "instructions"})
     version = top["format"]
-    if version not in (FORMAT, *OLD_FORMATS) or not _is_int(version):
-        raise TraceError("format", f"expected version 1 to {FORMAT}, got {_shown(version)}")
+    if version not in (FORMAT, *OLD_FORMATS) or not is_int(version):
+        raise TraceError("format", f"expected version 1 to {FORMAT}, got {shown(version)}")
     entries = top["instructions"]
     if not isinstance(entries, list):
-        raise TraceError("instructions", f"expected a list, got {_shown(entries)}")
+        raise TraceError("instructions", f"expected a list, got {shown(entries)}")
     if len(entries) > MAX_INSTRUCTIONS:
         reason = f"{len(entries)} instructions are more than {MAX_INSTRUCTIONS}"
         raise TraceError("instructions", reason)
@@ -129,21 +136,21 @@ def check_decision(instruction: Instruction, decision: object, where: str) -> De
     if instruction.name == "sample_categorical":
         candidates = arguments["candidates"]
         assert isinstance(candidates, tuple), "the candidates were read"
-        if not _is_int(decision) or not 0 <= decision < len(candidates):
-            reason = f"expected an index of {len(candidates)} candidates, got {_shown(decision)}"
+        if not is_int(decision) or not 0 <= decision < len(candidates):
+            reason = f"expected an index of {len(candidates)} candidates, got {shown(decision)}"
             raise TraceError(where, reason)
         return decision
     if instruction.name == "sample_compute_location":
-        if not _is_int(decision) or not -2 <= decision <= MAX_INT:
-            reason = f"expected -2, -1 or the number of a loop, got {_shown(decision)}"
+        if not is_int(decision) or not -2 <= decision <= MAX_INT:
+            reason = f"expected -2, -1 or the number of a loop, got {shown(decision)}"
             raise TraceError(where, reason)
         return decision
     n = arguments["n"]
     items = decision if isinstance(decision, list | tuple) else ()
     # The outermost factor is -1 where none is known.
     known = items[1:] if items[:1] in ([-1], (-1,)) else items
-    if len(items) != n or not all(_is_int(item) and 1 <= item <= MAX_INT for item in known):
-        raise TraceError(where, f"expected {n} positive integers, got {_shown(decision)}")
+    if len(items) != n or not all(is_int(item) and 1 <= item <= MAX_INT for item in known):
+        raise TraceError(where, f"expected {n} positive integers, got {shown(decision)}")
     return tuple(items)
 
 
@@ -155,11 +162,11 @@ class _Reader:
         self._defined = defined
 
     def instruction(self, entry: object) -> Instruction:
-        fields = _object(entry, self._where, {"name", "arguments"}, {"outputs", "decision"})
+        fields = as_object(entry, self._where, {"name", "arguments"}, {"outputs", "decision"})
         name = fields["name"]
         spec = SPECS.get(OLD_NAMES.get(name, name)) if isinstance(name, str) else None
         if spec is None:
-            raise TraceError(f"{self._where}.name", f"{_shown(name)} is no instruction")
+            raise TraceError(f"{self._where}.name", f"{shown(name)} is no instruction")
         arguments = self._arguments(spec, fields["arguments"])
         outputs = self._outputs(spec, dict(arguments), fields.get("outputs", []))
         instruction = Instruction(spec.name, arguments, outputs)
@@ -169,12 +176,12 @@ class _Reader:
             decided = check_decision(instruction, decision, where)
             return Instruction(spec.name, arguments, outputs, decided)
         if decision is not None:
-            raise TraceError(where, f"{spec.name} decides nothing, got {_shown(decision)}")
+            raise TraceError(where, f"{spec.name} decides nothing, got {shown(decision)}")
         return instruction
 
     def _arguments(self, spec: Spec, obj: object) -> tuple[tuple[str, Argument], ...]:
         where = f"{self._where}.arguments"
-        fields = _object(obj, where, spec.required, spec.optional)
+        fields = as_object(obj, where, spec.required, spec.optional)
         found = tuple(
             (p.name, self._argument(p, fields[p.name], f"{where}.{p.name}"))
             for p in spec.parameters
@@ -193,7 +200,7 @@ class _Reader:
         match parameter.kind:
             case "blocks" | "loops" | "factors" | "ints" | "probabilities":
                 least = 0 if parameter.kind == "blocks" else 1
-                items = _list(value, where, least)
+                items = as_list(value, where, least)
                 read = tuple(
                     self._scalar(parameter.kind, item, f"{where}[{n}]")
                     for n, item in enumerate(items)
@@ -203,12 +210,12 @@ class _Reader:
             case "note":
                 return self._note(value, where, 0)
             case "buffer":
-                mode, number = _pair(value, where)
+                mode, number = as_pair(value, where)
                 if mode not in ("read", "write"):
-                    raise TraceError(where, f"expected read or write, got {_shown(mode)}")
-                return (_text(mode, where), _integer(number, where))
+                    raise TraceError(where, f"expected read or write, got {shown(mode)}")
+                return (as_text(mode, where), as_int(number, where))
             case "loop_or_blocks" if isinstance(value, list):
-                items = _list(value, where, 1)
+                items = as_list(value, where, 1)
                 return tuple(
                     self._scalar("blocks", item, f"{where}[{n}]") for n, item in enumerate(items)
                 )
@@ -223,24 +230,24 @@ class _Reader:
             case "factors":
                 return None if value is None else self._operand(value, where, 0)
             case "int" | "ints":
-                return _integer(value, where)
+                return as_int(value, where)
             case "count":
-                return _integer(value, where, 1)
+                return as_int(value, where, 1)
             case "bool":
                 if not isinstance(value, bool):
-                    raise TraceError(where, f"expected true or false, got {_shown(value)}")
+                    raise TraceError(where, f"expected true or false, got {shown(value)}")
                 return value
             case "str":
-                return _text(value, where)
+                return as_text(value, where)
             case "optional_str":
-                return None if value is None else _text(value, where)
+                return None if value is None else as_text(value, where)
             case "probabilities":
-                return _probability(value, where)
+                return as_probability(value, where)
             case "index_map":
-                return _lambda(value, where)
+                return as_lambda(value, where)
             case "pad_value":
                 is_number = isinstance(value, int | float) and math.isfinite(value)
-                return value if value is None or is_number else _lambda(value, where)  # type: ignore[return-value]
+                return value if value is None or is_number else as_lambda(value, where)  # type: ignore[return-value]
             case "note" | "buffer":
                 raise AssertionError("notes and buffers are read whole")
 
@@ -248,42 +255,42 @@ class _Reader:
         if depth > MAX_DEPTH:
             raise TraceError(where, f"is nested deeper than {MAX_DEPTH} levels")
         if isinstance(value, list):
-            items = _list(value, where, 0)
+            items = as_list(value, where, 0)
             return tuple(self._note(v, f"{where}[{n}]", depth + 1) for n, v in enumerate(items))
         if not isinstance(value, dict):
-            return _note(value, where)
+            return as_scalar(value, where)
         if "dict" not in value:
-            name = _object(value, where, {"rv"})["rv"]
+            name = as_object(value, where, {"rv"})["rv"]
             return self._ref(name, "v", f"{where}.rv", "the name of a value handle")
-        entries = _object(value, where, {"dict"})["dict"]
+        entries = as_object(value, where, {"dict"})["dict"]
         if not isinstance(entries, dict) or len(entries) > MAX_ITEMS:
             raise TraceError(where, f"expected an object of at most {MAX_ITEMS} entries")
         return NoteDict(
             tuple(
-                (_text(key, where), self._note(item, f"{where}.{_shown(key)}", depth + 1))
+                (as_text(key, where), self._note(item, f"{where}.{shown(key)}", depth + 1))
                 for key, item in entries.items()
             )
         )
 
     def _operand(self, value: object, where: str, depth: int) -> Ref | Term | int:
         """Read an integer, a value, or what is computed of them."""
-        if _is_int(value):
-            return _integer(value, where)
+        if is_int(value):
+            return as_int(value, where)
         if not isinstance(value, dict):
             return self._ref(value, "v", where, "an integer, null or a value handle")
         if depth > MAX_DEPTH:
             raise TraceError(where, f"is nested deeper than {MAX_DEPTH} levels")
-        fields = _object(value, where, {"op", "of"})
+        fields = as_object(value, where, {"op", "of"})
         op = fields["op"]
         if not isinstance(op, str) or op not in _OPS:
-            raise TraceError(f"{where}.op", f"{_shown(op)} is no operation")
-        sides = enumerate(_pair(fields["of"], f"{where}.of"))
+            raise TraceError(f"{where}.op", f"{shown(op)} is no operation")
+        sides = enumerate(as_pair(fields["of"], f"{where}.of"))
         lhs, rhs = (self._operand(x, f"{where}.of[{n}]", depth + 1) for n, x in sides)
         return Term(_OPS[op], lhs, rhs)
 
     def _ref(self, value: object, letters: str, where: str, expected: str) -> Ref:
         if not isinstance(value, str) or not _NAME.fullmatch(value) or value[0] not in letters:
-            raise TraceError(where, f"expected {expected}, got {_shown(value)}")
+            raise TraceError(where, f"expected {expected}, got {shown(value)}")
         if value not in self._defined:
             raise TraceError(where, f"no instruction before this one gives {value}")
         return Ref(value)
@@ -292,7 +299,7 @@ class _Reader:
         self, spec: Spec, arguments: Mapping[str, Argument], obj: object
     ) -> tuple[str, ...]:
         where = f"{self._where}.outputs"
-        names = _list(obj, where, 0)
+        names = as_list(obj, where, 0)
         expected = _num_outputs(spec, arguments)
         if expected is not None and len(names) != expected:
             raise TraceError(where, f"{spec.name} gives {expected} handles, got {len(names)}")
@@ -304,7 +311,7 @@ class _Reader:
         if name == "_":
             return "_"
         if not isinstance(name, str) or not _NAME.fullmatch(name) or name[0] != kind:
-            raise TraceError(where, f"expected a name such as {kind}0, got {_shown(name)}")
+            raise TraceError(where, f"expected a name such as {kind}0, got {shown(name)}")
         if name in self._defined:
             raise TraceError(where, f"{name} is given twice")
         self._defined.add(name)
@@ -324,82 +331,3 @@ def _num_outputs(spec: Spec, arguments: Mapping[str, Argument]) -> int | None:
 def _check_items(kind: ParameterKind, items: tuple[Scalar, ...], where: str) -> None:
     if kind == "probabilities" and not any(isinstance(p, float) and p > 0 for p in items):
         raise TraceError(where, "expected a probability above zero")
-
-
-def _object(
-    value: object, where: str, required: AbstractSet[str], optional: AbstractSet[str] = frozenset()
-) -> dict[str, object]:
-    if not isinstance(value, dict):
-        raise TraceError(where, f"expected an object, got {_shown(value)}")
-    if value.keys() == required:
-        return value
-    missing, extra = required - value.keys(), value.keys() - required - optional
-    if missing:
-        raise TraceError(where, f"lacks {', '.join(sorted(missing))}")
-    if extra:
-        raise TraceError(where, f"has unknown fields: {', '.join(sorted(map(_shown, extra)))}")
-    return value
-
-
-def _list(value: object, where: str, least: int) -> list[object]:
-    if not isinstance(value, list):
-        raise TraceError(where, f"expected a list, got {_shown(value)}")
-    if not least <= len(value) <= MAX_ITEMS:
-        raise TraceError(where, f"expected {least} to {MAX_ITEMS} items, got {len(value)}")
-    return value
-
-
-def _is_int(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _integer(value: object, where: str, least: int = -MAX_INT) -> int:
-    if not _is_int(value) or not least <= value <= MAX_INT:
-        kind = "a positive integer" if least == 1 else "an integer"
-        raise TraceError(where, f"expected {kind}, got {_shown(value)}")
-    return value
-
-
-def _text(value: object, where: str) -> str:
-    if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise TraceError(where, f"expected a string, got {_shown(value)}")
-    return value
-
-
-def _pair(value: object, where: str) -> tuple[object, object]:
-    items = _list(value, where, 2)
-    if len(items) != 2:
-        raise TraceError(where, f"expected 2 items, got {len(items)}")
-    return items[0], items[1]
-
-
-def _lambda(value: object, where: str) -> str:
-    text = _text(value, where)
-    try:
-        read_lambda(text, 0)
-    except LambdaError as error:
-        raise TraceError(where, str(error)) from None
-    return text
-
-
-def _probability(value: object, where: str) -> float:
-    if _is_int(value) or isinstance(value, float):
-        number = float(value) if abs(value) <= MAX_INT else math.inf
-        if math.isfinite(number) and number >= 0:
-            return number
-    raise TraceError(where, f"expected a probability, got {_shown(value)}")
-
-
-def _note(value: object, where: str) -> bool | int | float | str:
-    if isinstance(value, bool):
-        return value
-    if _is_int(value):
-        return _integer(value, where)
-    if isinstance(value, float) and math.isfinite(value):
-        return value
-    return _text(value, where)
-
-
-def _shown(value: object) -> str:
-    text = repr(value) if isinstance(value, str | int | float | None) else type(value).__name__
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     TRUE,
     Block,
@@ -17,7 +18,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
 )
 from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import simplify

@@ -7,16 +7,9 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from compiler.ir.dtypes import DType, size_bytes
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.limits import MAX_BUFFER_BYTES, MAX_RANK
-from compiler.ir.nodes import (
-    Block,
-    BlockRealize,
-    Buffer,
-    BufferRegion,
-    IntImm,
-    Range,
-    dtype_of,
-)
+from compiler.ir.nodes import Block, BlockRealize, Buffer, BufferRegion, IntImm, Range
 from compiler.ir.print_expr import show_expr
 from compiler.ir.program import PrimFunc
 from compiler.ir.regions import access_regions

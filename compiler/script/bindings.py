@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from compiler.ir.dtypes import DType
-from compiler.ir.nodes import Allocate, For, Let, Stmt, Var, dtype_of
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import Allocate, For, Let, Stmt, Var
 from compiler.script.arguments import DTYPE_NAMED, bind, string
 from compiler.script.blocks import Body
 from compiler.script.buffers import FLAT_ALLOCATIONS, flat_allocation

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     TRUE,
     Annotations,
@@ -22,7 +23,6 @@ from compiler.ir.nodes import (
     MatchBuffer,
     Stmt,
     Var,
-    dtype_of,
 )
 from compiler.ir.promotion import converted
 from compiler.ir.regions import with_regions

@@ -7,17 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from compiler.ir.dtypes import DType
-from compiler.ir.nodes import (
-    BinOp,
-    Buffer,
-    BufferRegion,
-    Expr,
-    IntImm,
-    MatchBuffer,
-    Range,
-    Var,
-    dtype_of,
-)
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import BinOp, Buffer, BufferRegion, Expr, IntImm, MatchBuffer, Range, Var
 from compiler.ir.simplify import simplify
 from compiler.script.arguments import DTYPE_NAMED, Arguments, bind, dtype, string
 from compiler.script.context import Context, Value, call_name, dialect_name

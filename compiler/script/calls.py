@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from compiler.ir.dtypes import DType, is_float
+from compiler.ir.expr_types import dtype_of, lanes_of
 from compiler.ir.intrinsics import INTRINSICS, result_dtype
 from compiler.ir.nodes import (
     ArithOp,
@@ -25,8 +26,6 @@ from compiler.ir.nodes import (
     Not,
     Ramp,
     Select,
-    dtype_of,
-    lanes_of,
 )
 from compiler.ir.opaque import OPAQUE
 from compiler.ir.promotion import converted, is_anything

@@ -11,7 +11,8 @@ from typing import TypeAlias, TypeVar
 
 from compiler.ir.bounds import Interval
 from compiler.ir.dtypes import DType
-from compiler.ir.nodes import BinOp, Buffer, Expr, IntImm, Var, dtype_of
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import BinOp, Buffer, Expr, IntImm, Var
 from compiler.ir.visit import walk
 from compiler.script.error import ScriptError, near
 from compiler.script.source import Source

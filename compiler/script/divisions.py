@@ -6,7 +6,8 @@ import ast
 
 from compiler.ir.bounds import bounds
 from compiler.ir.dtypes import is_float, is_integer, is_signed
-from compiler.ir.nodes import BinOp, Call, Compare, Expr, IntImm, Logic, Select, dtype_of
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import BinOp, Call, Compare, Expr, IntImm, Logic, Select
 from compiler.script.arguments import bind
 from compiler.script.context import Context
 from compiler.script.expressions import arithmetic, pair

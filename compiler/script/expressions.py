@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from compiler.ir.dtypes import bits, is_float, is_integer, is_signed
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     ArithOp,
     BinOp,
@@ -21,7 +22,6 @@ from compiler.ir.nodes import (
     Not,
     Ramp,
     Select,
-    dtype_of,
 )
 from compiler.ir.promotion import promoted
 from compiler.ir.simplify import simplify

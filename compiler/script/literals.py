@@ -12,7 +12,8 @@ from typing import TypeAlias
 import numpy as np
 
 from compiler.ir.dtypes import DType, bits, is_float, wrapped
-from compiler.ir.nodes import Broadcast, Expr, FloatImm, IntImm, dtype_of, lanes_of
+from compiler.ir.expr_types import dtype_of, lanes_of
+from compiler.ir.nodes import Broadcast, Expr, FloatImm, IntImm
 from compiler.ir.promotion import common_type, converted, promoted
 from compiler.script.context import Context
 

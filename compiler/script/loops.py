@@ -6,18 +6,9 @@ import ast
 from dataclasses import replace
 from typing import TypeAlias
 
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.names import Names
-from compiler.ir.nodes import (
-    Annotations,
-    BinOp,
-    Expr,
-    For,
-    IntImm,
-    LoopKind,
-    Stmt,
-    Var,
-    dtype_of,
-)
+from compiler.ir.nodes import Annotations, BinOp, Expr, For, IntImm, LoopKind, Stmt, Var
 from compiler.ir.print_expr import show_expr
 from compiler.ir.promotion import converted
 from compiler.ir.simplify import simplify

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast, overload
 
 from compiler.ir.dtypes import DType, is_integer
-from compiler.ir.nodes import AnnotationValue, Buffer, Expr, IntImm, Var, dtype_of
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import AnnotationValue, Buffer, Expr, IntImm, Var
 from compiler.ir.simplify import simplify
 from compiler.te.tensor import Compute, Extent, Reduction, Tensor
 from compiler.te.value import ReduceAxis, Value, ValueLike, Variable, as_value, require_dtype

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     TRUE,
     BinOp,
@@ -21,7 +22,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
     seq,
 )
 from compiler.ir.program import PrimFunc

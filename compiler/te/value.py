@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from compiler.ir.dtypes import DTYPES, DType, bits, is_float, is_integer, is_signed
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.limits import MAX_DEPTH
 from compiler.ir.nodes import (
     ArithOp,
@@ -22,7 +23,6 @@ from compiler.ir.nodes import (
     Logic,
     Not,
     Var,
-    dtype_of,
 )
 from compiler.ir.promotion import promoted
 

@@ -10,18 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.ir.dtypes import is_float
-from compiler.ir.nodes import (
-    BinOp,
-    BlockRealize,
-    Call,
-    Expr,
-    For,
-    IntImm,
-    Let,
-    Stmt,
-    Var,
-    dtype_of,
-)
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import BinOp, BlockRealize, Call, Expr, For, IntImm, Let, Stmt, Var
 from compiler.ir.oracle import random_inputs
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import substitute, transform, walk

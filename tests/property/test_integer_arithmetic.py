@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from compiler.ir.affine import affine
 from compiler.ir.bounds import bounds
 from compiler.ir.dtypes import DType, is_integer
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     ArithOp,
     BinOp,
@@ -26,7 +27,6 @@ from compiler.ir.nodes import (
     Not,
     Select,
     Var,
-    dtype_of,
     make_buffer,
 )
 from compiler.ir.simplify import equal, prove, simplify

@@ -10,6 +10,7 @@ from math import prod
 
 from compiler.ir.affine import affine
 from compiler.ir.dtypes import is_float, size_bytes
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     BinOp,
     Block,
@@ -26,7 +27,6 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
     Var,
-    dtype_of,
     static_shape,
 )
 from compiler.ir.program import PrimFunc

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from compiler.ir.dtypes import is_float
+from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     BinOp,
     Call,
@@ -18,7 +19,6 @@ from compiler.ir.nodes import (
     Logic,
     Not,
     Select,
-    dtype_of,
 )
 from compiler.ir.visit import children
 

@@ -15,7 +15,8 @@ import pytest
 
 from compiler import ops
 from compiler.ir.dtypes import is_float
-from compiler.ir.nodes import BinOp, Call, Store, dtype_of
+from compiler.ir.expr_types import dtype_of
+from compiler.ir.nodes import BinOp, Call, Store
 from compiler.ir.visit import walk
 from compiler.target import Target
 from tests.unit.tuner.exact_features import Walk
