@@ -20,13 +20,14 @@ from sqlalchemy import insert
 import loopwright as lw
 from compiler.runtime.measurement import ErrorKind
 from loopwright.models import EventKind, JobState, Strategy, Workload
-from service.intake import read_target, read_workload
+from service.intake import parse_target, read_workload
 from service.store import events, jobs, targets, workloads
 from service.store.base import utc_now
 from service.store.database import Database, open_database
 from service.store.jobs import JobRow, NewJob
 from service.store.trials import TrialRow
 from tuner.budget import StopReason
+from tuner.progress import Point, add_point
 from tuner.space.generate import design_space
 from tuner.task import Task
 
@@ -44,7 +45,7 @@ _CHUNK = 5000
 
 def add_large_job(database: Database, num_trials: int, seed: int = 0) -> UUID:
     """Add a job of `num_trials` trials that has ended, and return its id."""
-    workload, target = read_workload(Workload(operator=OPERATOR)), read_target(TARGET)
+    workload, target = read_workload(Workload(operator=OPERATOR)), parse_target(TARGET)
     with database.write() as session:
         workloads.ensure(session, workload)
         targets.ensure(session, target.name, target.label)
@@ -58,30 +59,37 @@ def add_large_job(database: Database, num_trials: int, seed: int = 0) -> UUID:
         )
         job_id = jobs.submit(session, asked).id
     started = utc_now() - timedelta(seconds=num_trials / TRIALS_PER_SEC)
-    best = default = None
+    default = None
+    points: list[Point] = []
     for chunk in _chunks(num_trials, job_id, started, seed):
-        right = [row["best_secs"] for row in chunk if row["best_secs"] is not None]
-        best = min(right if best is None else [best, *right])
+        for row in chunk:
+            if row["best_secs"] is not None:
+                points = add_point(points, row["number"] + 1, row["best_secs"])
         default = chunk[0]["best_secs"] if default is None else default
         with database.write() as session:
             session.execute(insert(TrialRow), chunk)
             payload = {
                 "num_measured": chunk[-1]["number"] + 1,
-                "best_secs": best,
+                "best_secs": points[-1][1],
                 "default_secs": default,
             }
             events.append(session, job_id, EventKind.TRIALS, payload)
     with database.write() as session:
-        _finish(jobs.get(session, job_id), num_trials, started, best, default)
+        _finish(jobs.get(session, job_id), num_trials, started, points, default)
         jobs.record_state(session, jobs.get(session, job_id))
     return job_id
 
 
 def _finish(
-    row: JobRow, num_trials: int, started: datetime, best: float | None, default: float | None
+    row: JobRow,
+    num_trials: int,
+    started: datetime,
+    points: list[Point],
+    default: float | None,
 ) -> None:
     row.state, row.stop_reason = JobState.SUCCEEDED, StopReason.BUDGET
-    row.num_measured, row.best_secs, row.default_secs = num_trials, best, default
+    row.num_measured, row.best_secs, row.default_secs = num_trials, points[-1][1], default
+    row.progress = [list(point) for point in points]
     row.created_at = row.started_at = started
     row.finished_at = utc_now()
     row.active_secs = num_trials / TRIALS_PER_SEC

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response, status
+from pydantic import Field
 from starlette.responses import StreamingResponse
 
 from loopwright.models import (
@@ -22,7 +24,7 @@ from service.problems import responses
 from service.reading.lists import list_jobs
 from service.reading.queries import JobsQuery, TrialsQuery
 from service.reading.trial_list import list_trials
-from service.store import jobs
+from service.store import events, jobs
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
 
@@ -73,10 +75,32 @@ def get_trials(
         return list_trials(session, job_id, query)
 
 
-def _existing(parts: PartsOf, job_id: UUID) -> UUID:
-    """Refuse an unknown job before a stream begins, while there is still a status to send."""
+_AFTER = Header(
+    description="the id of the last event that came, to get those after it; `now` for those that "
+    "come after the answer has begun"
+)
+_EventId = Annotated[int, Field(ge=0, le=2**63 - 1)]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a stream begins."""
+
+    job_id: UUID
+    last_id: int
+
+
+def _place(
+    parts: PartsOf,
+    job_id: UUID,
+    last_event_id: Annotated[_EventId | Literal["now"], _AFTER] = 0,
+) -> _Place:
+    """Look before a stream begins, while there is still a status to refuse an unknown job with."""
     with parts.database.read() as session:
-        return jobs.get(session, job_id).id
+        jobs.get(session, job_id)
+        # Events become visible in the order of their ids.
+        last_id = events.newest_id(session) if last_event_id == "now" else last_event_id
+    return _Place(job_id, last_id)
 
 
 _STREAM: dict[int | str, dict[str, Any]] = {
@@ -102,9 +126,7 @@ _STREAM: dict[int | str, dict[str, Any]] = {
     "/{job_id}/events", response_class=Response, responses={**_STREAM, **responses(404, 422)}
 )
 async def get_events(
-    request: Request,
-    job_id: Annotated[UUID, Depends(_existing)],
-    last_event_id: Annotated[int, Header(ge=0, le=2**63 - 1)] = 0,
+    request: Request, place: Annotated[_Place, Depends(_place)]
 ) -> StreamingResponse:
     """Stream a job's events until it ends, those after `Last-Event-ID` if that is given.
 
@@ -114,7 +136,7 @@ async def get_events(
     feed: EventFeed = request.app.state.feed
     return StreamingResponse(
         # Written already: FastAPI would write each event anew for each stream.
-        feed.stream(job_id, last_event_id),
+        feed.stream(place.job_id, place.last_id),
         media_type="text/event-stream",
         headers={
             "Cache-Control": "no-cache",

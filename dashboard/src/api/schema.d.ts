@@ -3038,7 +3038,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                "last-event-id"?: number;
+                /** @description the id of the last event that came, to get those after it; `now` for those that come after the answer has begun */
+                "last-event-id"?: number | "now";
             };
             path: {
                 job_id: string;

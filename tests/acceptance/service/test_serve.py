@@ -136,6 +136,21 @@ def test_a_stream_is_taken_up_where_it_broke(server: Server) -> None:
     assert len(seen) == 2 + 16 + 2  # queued, running, each trial, the finish, succeeded
 
 
+def test_a_stream_from_now_on_tells_nothing_that_was_before(server: Server) -> None:
+    job_id = server.submit("matmul:72,72,72", trials=5000)
+    server.wait(job_id, measured=3)
+    headers = {"Last-Event-ID": "now"}
+    with server.http.stream("GET", f"/jobs/{job_id}/events", headers=headers) as stream:
+        known = server.http.get(f"/jobs/{job_id}").json()["num_measured"]
+        server.http.post(f"/jobs/{job_id}/cancel").raise_for_status()
+        told = [line for line in stream.iter_lines() if line.startswith("data: ")]
+    whole = server.http.get(f"/jobs/{job_id}/events").text.splitlines()
+    assert told == [line for line in whole if line.startswith("data: ")][-len(told) :]
+    assert '"cancelled"' in told[-1]
+    # All that is not told was in the job when it was read.
+    assert len(whole) // 4 - len(told) <= 2 + known
+
+
 def test_a_listener_does_not_keep_the_server_from_stopping(tmp_path: Path) -> None:
     with serving(tmp_path / "loopwright.db") as server:
         job_id = server.submit("matmul:96,96,96", trials=5000)

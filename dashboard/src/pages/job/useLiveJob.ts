@@ -1,5 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useState } from "react";
 
 import type { Job } from "../../api/client";
 import { followEvents } from "../../api/events";
@@ -9,12 +9,10 @@ const RENEW_MS = 400;
 /** Read a job again at its events, a few times a second at most; tells if the service is away. */
 export function useLiveJob(id: string, job: Job | undefined): boolean {
   const [isLost, setLost] = useState(false);
-  const seen = useRef({ id, last: 0 });
   const client = useQueryClient();
   const isWatched = job !== undefined && !isOver(job);
   useEffect(() => {
     if (!isWatched) return;
-    if (seen.current.id !== id) seen.current = { id, last: 0 };
     const stop = new AbortController();
     const renew = () => client.invalidateQueries({ queryKey: ["job", id] });
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -24,15 +22,7 @@ export function useLiveJob(id: string, job: Job | undefined): boolean {
         void renew();
       }, RENEW_MS);
     };
-    const note = (event: number) => {
-      seen.current.last = event;
-      soon();
-    };
-    const lost = (isAway: boolean) => {
-      setLost(isAway);
-      if (!isAway) soon();
-    };
-    followEvents(id, seen.current.last, note, lost, stop.signal)
+    followEvents(id, soon, setLost, stop.signal)
       .catch(() => undefined)
       .finally(() => void renew());
     return () => {
