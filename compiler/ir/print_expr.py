@@ -138,12 +138,6 @@ def print_region(region: BufferRegion, names: Names) -> str:
     return f"{names[region.buffer.data]}[{ranges or '()'}]"
 
 
-def print_tuple(exprs: tuple[Expr, ...], names: Names) -> str:
-    """Print a tuple as Python does, with the comma that makes one of a single element."""
-    inner = ", ".join(print_expr(e, names) for e in exprs)
-    return f"({inner},)" if len(exprs) == 1 else f"({inner})"
-
-
 def print_annotation(value: AnnotationValue) -> str:
     """Print the value of an annotation: a literal, or a list of literals."""
     match value:

@@ -10,8 +10,38 @@ from compiler.ir.nodes import Annotations, AnnotationValue, Block, BlockRealize,
 from compiler.ir.spelling import Dialect
 
 
+class _Printed:
+    """What functions and modules have in common: they are shown as scripts."""
+
+    __slots__ = ()
+
+    def script(self: PrimFunc | IRModule, dialect: Dialect = "new") -> str:
+        """Return the text, which `parse` reads, or `parse_module` if it is a module's.
+
+        Args:
+            dialect: A spelling: "new" is today's TVM, "middle" and "old" are those before.
+        """
+        from compiler.ir import printer  # noqa: PLC0415 (the printer imports the nodes)
+
+        return printer.script(self, dialect=dialect)
+
+    def show(self: PrimFunc | IRModule, dialect: Dialect = "new") -> None:
+        """Print the script: in colour where a terminal or a notebook takes it."""
+        from compiler.ir import highlight  # noqa: PLC0415 (few programs are shown)
+
+        highlight.show(self.script(dialect))
+
+    def _repr_html_(self: PrimFunc | IRModule) -> str:
+        from compiler.ir import highlight  # noqa: PLC0415
+
+        return highlight.html(self.script())
+
+    def __str__(self: PrimFunc | IRModule) -> str:
+        return self.script()
+
+
 @dataclass(frozen=True, slots=True)
-class PrimFunc:
+class PrimFunc(_Printed):
     """A function over buffers; its body is the realisation of a block called "root".
 
     Variables in the shapes of its buffers, and parameters that are no buffers, are symbolic:
@@ -76,33 +106,9 @@ class PrimFunc:
             raise ValueError(f"global_symbol is {name!r}: expected the name of a function")
         return replace(self, name=name, attrs=tuple(attrs.items()))
 
-    def script(self, dialect: Dialect = "new") -> str:
-        """Return the program as text, which `parse` reads.
-
-        Args:
-            dialect: A spelling: "new" is today's TVM, "middle" and "old" are those before.
-        """
-        from compiler.ir import printer  # noqa: PLC0415 (the printer imports the nodes)
-
-        return printer.script(self, dialect=dialect)
-
-    def show(self, dialect: Dialect = "new") -> None:
-        """Print the program: in colour where a terminal or a notebook takes it."""
-        from compiler.ir import highlight  # noqa: PLC0415 (few programs are shown)
-
-        highlight.show(self.script(dialect))
-
-    def _repr_html_(self) -> str:
-        from compiler.ir import highlight  # noqa: PLC0415
-
-        return highlight.html(self.script())
-
-    def __str__(self) -> str:
-        return self.script()
-
 
 @dataclass(frozen=True, slots=True)
-class IRModule:
+class IRModule(_Printed):
     """Several functions, told apart by their names: a tuple, or a mapping that gives the names."""
 
     functions: tuple[PrimFunc, ...]
@@ -123,27 +129,3 @@ class IRModule:
                 return func
         known = ", ".join(func.name for func in self.functions) or "none"
         raise KeyError(f"there is no function {name!r}; the functions are: {known}")
-
-    def script(self, dialect: Dialect = "new") -> str:
-        """Return the module as text, which `parse_module` reads.
-
-        Args:
-            dialect: A spelling: "new" is today's TVM, "middle" and "old" are those before.
-        """
-        from compiler.ir import printer  # noqa: PLC0415 (the printer imports the nodes)
-
-        return printer.script(self, dialect=dialect)
-
-    def show(self, dialect: Dialect = "new") -> None:
-        """Print the module: in colour where a terminal or a notebook takes it."""
-        from compiler.ir import highlight  # noqa: PLC0415 (few programs are shown)
-
-        highlight.show(self.script(dialect))
-
-    def _repr_html_(self) -> str:
-        from compiler.ir import highlight  # noqa: PLC0415
-
-        return highlight.html(self.script())
-
-    def __str__(self) -> str:
-        return self.script()
