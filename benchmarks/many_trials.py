@@ -12,7 +12,7 @@ import numpy as np
 from sqlalchemy import insert
 
 from loopwright.models import JobState, Strategy, Workload
-from service.intake import read_target, read_workload
+from service.intake import parse_target, read_workload
 from service.store import best_schedules, jobs, targets, trials, workloads
 from service.store.base import utc_now
 from service.store.database import Database
@@ -29,7 +29,7 @@ def add_many_trials(
     Returns:
         The tasks by workload and target, and the id of the job that waits.
     """
-    target = read_target("cpu -num-cores=1")
+    target = parse_target("cpu -num-cores=1")
     with database.write() as session:
         targets.ensure(session, target.name, target.label)
     tasks, rng = [], np.random.default_rng(0)

@@ -85,5 +85,6 @@ class Background:
             _log.exception("the coordinator cannot start: jobs stay queued")
             return
         if not self._stopping.is_set():
+            self._workers.begin()
             coordinator.start()
             self._coordinator = coordinator

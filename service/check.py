@@ -32,9 +32,10 @@ def check(database: Database, request: CheckRequest) -> WorkloadCheck:
     Raises:
         InvalidRequestError: If one of them cannot be meant; says where.
     """
-    workload, target = read_workload(request.workload), read_target(request.target)
+    workload = read_workload(request.workload)
     func = parse(workload.script)
     with database.read() as session:
+        target = read_target(session, request.target)
         is_tuned = session.get(BestScheduleRow, (workload.key, target.name)) is not None
     parameters = _parameters(func)
     return WorkloadCheck(

@@ -6,7 +6,7 @@ trials in the store.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from threading import Event, Thread
 from uuid import UUID
@@ -22,7 +22,7 @@ from service.errors import LeaseLostError
 from service.heartbeat import PATIENCE_SECS, Heartbeat
 from service.owner import Owner
 from service.retrain import Retrainer
-from service.store import controls, finals, leases, trials
+from service.store import controls, finals, leases, trials, workers
 from service.store.database import Database
 from service.store.jobs import JobRow
 from tuner.budget import StopReason
@@ -47,6 +47,8 @@ class Coordinator:
         interrupt: Makes it give up what is under way, by an error of its own.
         lease_secs: How long a job stays ours without a heartbeat.
         retrainer: Told of the kind of target of each job that was driven.
+        serves: Says for which kinds of target there are workers here. Jobs for others are left to
+            the coordinators that have such workers, if there are any.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Coordinator:
         lease_secs: float = leases.LEASE_SECS,
         patience_secs: float = PATIENCE_SECS,
         retrainer: Retrainer | None = None,
+        serves: Callable[[], Collection[str]] | None = None,
     ) -> None:
         self.owner = Owner.here()
         self._database = database
@@ -65,6 +68,7 @@ class Coordinator:
         self._lease_secs = lease_secs
         self._patience_secs = patience_secs
         self._retrainer = retrainer
+        self._serves = serves
         self.driver: Drives = Driver(database, measuring, self.owner)
         self._stopping = Event()
         self._work = Event()
@@ -100,12 +104,19 @@ class Coordinator:
     def run_one(self) -> bool:
         """Claim a job, or a group, and drive it as far as it goes; tell whether there was one."""
         with self._database.write() as session:
-            jobs = leases.claim(session, self.owner, lease_secs=self._lease_secs)
+            jobs = leases.claim(
+                session, self.owner, lease_secs=self._lease_secs, leave=self._for_others(session)
+            )
         if not jobs:
             return False
         with request_ids.bound(jobs[0].request_id):  # those of a group came with one request
             self._drive_claimed(jobs)
         return True
+
+    def _for_others(self, session: Session) -> Collection[str]:
+        if self._serves is None:
+            return ()
+        return workers.served(session, now=True).keys() - set(self._serves())
 
     def _drive_claimed(self, jobs: Sequence[JobRow]) -> None:
         for job in jobs:

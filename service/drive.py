@@ -147,7 +147,8 @@ class Driver:
             on_trials=lambda measured: self._store.add(job_id, task, measured),
             interrupted=interrupted,
             # Where kernels are timed on all cores, what runs beside them would be timed too.
-            overlap=task.target.num_cores < available_cores(),
+            overlap=task.target.num_cores < available_cores()
+            or task.target.label != Target("cpu").label,
         )
         return _Search(job, task, rounds, measuring, kept_before)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from threading import Event, Lock, Thread
 from time import monotonic
@@ -28,6 +28,11 @@ class EmbeddedWorkers:
     The engine costs some hundred megabytes, so it is there only while there is work: it starts
     with the first request, and ends when none has come for a while. One that breaks is dropped,
     and the next request starts another.
+
+    Args:
+        labels: The kinds of target that its workers serve, there or not; others are heard of.
+        stays: Once `begin` was called the engine is there, work or not, and started anew when it
+            is gone: its workers are not of this process, and are known before the first job.
     """
 
     def __init__(
@@ -35,11 +40,17 @@ class EmbeddedWorkers:
         database: Database,
         start_engine: Callable[[], Engine],
         *,
+        labels: Collection[str] = (),
+        stays: bool = False,
         rest_after_secs: float = 60.0,
         report_secs: float = 10.0,
     ) -> None:
         self._database = database
         self._start_engine = start_engine
+        self._own_labels = frozenset(labels)
+        self._labels = self._own_labels
+        self._stays = stays
+        self._is_missed = False  # an engine that stays does not start: said once
         self._rest_after_secs = rest_after_secs
         self._report_secs = report_secs
         self._engine: Engine | None = None
@@ -48,6 +59,15 @@ class EmbeddedWorkers:
         self._lock = Lock()
         self._closed = Event()
         self._reporter = Thread(target=self._report, name="worker reports", daemon=True)
+
+    def begin(self) -> None:
+        """Have an engine that stays be there from now on; else do nothing."""
+        if self._stays:
+            self._reporter.start()
+
+    def labels(self) -> Collection[str]:
+        """Return the kinds of target that the workers serve, as last heard of."""
+        return self._labels
 
     def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
         """Yield the index of each of the request's traces with its measurement."""
@@ -81,6 +101,9 @@ class EmbeddedWorkers:
         if engine is not None:
             self._drop(engine)
 
+    def _has_engine(self) -> bool:
+        return self._engine is not None
+
     def _running(self) -> Engine:
         """Return the engine, started if need be, and count a request on it."""
         with self._lock:
@@ -111,26 +134,59 @@ class EmbeddedWorkers:
         engine.close()
 
     def _report(self) -> None:
+        self._attend()
         while not self._closed.wait(self._report_secs):
+            self._attend()
             with self._lock:
                 engine = self._engine
                 idle_secs = monotonic() - self._used_at
                 has_work = self._num_requests > 0 or idle_secs < self._rest_after_secs
+                has_work |= self._stays
                 if not has_work:
                     self._engine = None
             if engine is None:
                 continue
             if has_work:
-                self._tell(engine)
+                if not self._tell(engine) and self._stays and not self._num_requests:
+                    self._drop(engine)
             else:
                 _log.info("workers ended: there is no work")
                 self._end(engine)
 
-    def _tell(self, engine: Engine) -> None:
+    def _attend(self) -> None:
+        """Start an engine that stays and is not there."""
+        if not self._stays or self._has_engine():
+            return
+        try:
+            engine = self._start_engine()  # not under the lock: it may wait for a network
+        except Exception as error:
+            if not self._is_missed:
+                _log.warning("no workers yet, and tried again and again", reason=str(error))
+            self._is_missed = True
+            return
+        self._is_missed = False
+        with self._lock:
+            is_first = not (self._has_engine() or self._closed.is_set())
+            if is_first:
+                self._engine = engine
+        if not is_first:
+            engine.close()
+            return
+        _log.info("workers started")
+        self._tell(engine)
+
+    def _tell(self, engine: Engine) -> bool:
+        """Report the workers; tell whether the engine knows them."""
         try:
             seen = engine.workers()
+        except Exception:
+            # Who the workers are is told again in a moment; measuring does not wait for it.
+            _log.warning("the engine does not say who its workers are", exc_info=True)
+            return False
+        self._labels = self._own_labels.union(w.label for w in seen if "refuses" not in w.facts)
+        try:
             with self._database.write() as session:
                 workers.heard_of(session, seen)
         except Exception:
-            # Who the workers are is told again in a moment; measuring does not wait for it.
             _log.warning("cannot report the workers", exc_info=True)
+        return True

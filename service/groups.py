@@ -39,14 +39,14 @@ def submit_group(
     """
     key = Key.of(request, idempotency_key)
     tasks = _read_tasks(request)
-    queue = Queue(request, owner)
     with database.write() as session:
         if (known := key.recall(session)) is not None:
             assert known.group_id is not None, "the key stands for this very request"
             return read(session, known.group_id), False
+        queue = Queue(session, request, owner)
         group = groups.create(session, request.trials)
         rows = [
-            queue.add(session, workload, group_id=group.id, weight=task.weight)
+            queue.add(workload, group_id=group.id, weight=task.weight)
             for task, workload in zip(request.tasks, tasks, strict=True)
         ]
         key.remember(session, rows[0])

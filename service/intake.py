@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
+from sqlalchemy.orm import Session
+
 from compiler.cores import available_cores
 from compiler.ir.flops import flops
 from compiler.ir.printer import script
@@ -18,6 +20,7 @@ from compiler.script.parser import parse
 from compiler.target import Target, TargetError
 from loopwright.models import Workload
 from service.errors import Flaw, InvalidRequestError
+from service.store import workers
 from service.store.workloads import NewWorkload
 from tuner.relatives.shape import common_dtype, shape_of
 from tuner.space.rule import BUILT_IN_RULES
@@ -54,23 +57,31 @@ def parse_target(text: str) -> Target:
         raise _refused(str(error), "/target") from error
 
 
-def read_target(text: str) -> Target:
-    """Turn the text of a target into one that the workers of this service can measure for.
+def read_target(session: Session, text: str) -> Target:
+    """Turn the text of a target into one that jobs can be measured for.
+
+    That is this host's kind, and any that a worker serves or has served.
 
     Raises:
-        InvalidRequestError: If the text means nothing, or no worker here is such a machine.
+        InvalidRequestError: If the text means nothing, or no worker is known for such a machine.
     """
     target = parse_target(text)
-    here = Target("cpu")
-    if target.label != here.label:
+    cores = {
+        **workers.served(session, now=False),
+        Target("cpu").label: available_cores(),
+        **workers.served(session, now=True),
+    }
+    if target.label not in cores:
         raise _refused(
-            f"target {target.name!r}: no worker of this service is a {target.label}; "
-            f"it has workers for {here.label}",
+            f"target {target.name!r}: no worker of this service is a {target.label}, or was one; "
+            f"it has workers for {', '.join(sorted(cores))}: start `loopwright worker` on such a "
+            "host, for a scheduler whose coordinator uses this database, and submit again",
             "/target",
         )
-    if target.num_cores > available_cores():
+    if target.num_cores > (most := cores[target.label]):
         raise _refused(
-            f"target {target.name!r}: the workers of this service have {available_cores()} cores",
+            f"target {target.name!r}: the workers of this service for {target.label} have {most} "
+            f"cores: ask for -num-cores={most} or fewer",
             "/target",
         )
     return target

@@ -38,11 +38,10 @@ def submit_job(
     """
     key = Key.of(request, idempotency_key)
     workload = read_workload(request.workload)
-    queue = Queue(request, owner)
     with database.write() as session:
         if (known := key.recall(session)) is not None:
             return jobs.read(known), False
-        row = queue.add(session, workload)
+        row = Queue(session, request, owner).add(workload)
         key.remember(session, row)
         return jobs.read(row), True
 
@@ -91,22 +90,18 @@ class Queue:
         InvalidRequestError: If the target or a rule cannot be meant.
     """
 
-    def __init__(self, request: SearchOptions, owner: str | None) -> None:
+    def __init__(self, session: Session, request: SearchOptions, owner: str | None) -> None:
+        self._session = session
         self._request = request
         self._owner = owner
-        self._target = read_target(request.target)
+        self._target = read_target(session, request.target)
         self._rules = read_rules(request.rules)
 
     def add(
-        self,
-        session: Session,
-        workload: NewWorkload,
-        *,
-        group_id: UUID | None = None,
-        weight: float = 1.0,
+        self, workload: NewWorkload, *, group_id: UUID | None = None, weight: float = 1.0
     ) -> JobRow:
         """Queue a job for a workload."""
-        request = self._request
+        session, request = self._session, self._request
         workloads.ensure(session, workload)
         targets.ensure(session, self._target.name, self._target.label)
         row = jobs.submit(

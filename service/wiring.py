@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
+from compiler.target import Target
 from service.coordinator import Coordinator
 from service.demo.player import Player
 from service.embedded import EmbeddedWorkers
@@ -29,15 +29,17 @@ def coordinate(
         plays: Queue each job of the store once more, and play it instead of measuring it.
     """
     if cluster is None:
-        workers = EmbeddedWorkers(database, lambda: DaskEngine.embedded(num_workers=num_workers))
+        embed = partial(DaskEngine.embedded, num_workers=num_workers)
+        workers = EmbeddedWorkers(database, embed, labels=[Target("cpu").label])
     else:
         connect = partial(DaskEngine.connected, cluster)
-        workers = EmbeddedWorkers(database, connect, rest_after_secs=math.inf)
+        workers = EmbeddedWorkers(database, connect, stays=True)
     coordinator = Coordinator(
         database,
         WorkerMeasurer(workers),
         interrupt=workers.interrupt,
         retrainer=Retrainer(database),
+        serves=workers.labels,
     )
     if plays:
         player = Player(database, coordinator.owner, coordinator.driver)

@@ -21,6 +21,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
+from compiler.cores import available_cores
 from compiler.runtime.measurement import Measurement
 from workers.compare import BATCH_SECS, CompareRequest
 from workers.health import Health
@@ -53,6 +54,7 @@ class Slot:
         self.facts = {
             "host": socket.gethostname(),
             "pid": os.getpid(),
+            "num_cores": available_cores(),
             "versions": {
                 "distributed": version("distributed"),
                 "python": platform.python_version(),
@@ -86,9 +88,9 @@ class Slot:
         rounds: list[list[Measurement]] = []
         end = time.monotonic() + BATCH_SECS
         with self._working(request) as runner:
-            for measured in runner.compare(request):
-                rounds.append(measured)
-                if time.monotonic() > end:
+            for batch in runner.compare_in_batches(request):
+                rounds += batch
+                if rounds and time.monotonic() > end:
                     break
         return rounds
 

@@ -7,6 +7,7 @@ was thought dead and comes back cannot write into a job that another has taken o
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 from uuid import UUID
 
@@ -19,13 +20,20 @@ from service.owner import Owner
 from service.store import groups, jobs
 from service.store.base import utc_now
 from service.store.jobs import JobRow
+from service.store.targets import TargetRow
 from tuner.budget import StopReason
 
 LEASE_SECS = 30.0
 MAX_FRUITLESS_CLAIMS = 5
 
 
-def claim(session: Session, owner: Owner, *, lease_secs: float = LEASE_SECS) -> list[JobRow]:
+def claim(
+    session: Session,
+    owner: Owner,
+    *,
+    lease_secs: float = LEASE_SECS,
+    leave: Collection[str] = (),
+) -> list[JobRow]:
     """Take the first job that nobody drives, with those of its group; none if there is none.
 
     Jobs that are to be stopped come first, which takes seconds, then those of a higher priority,
@@ -36,6 +44,9 @@ def claim(session: Session, owner: Owner, *, lease_secs: float = LEASE_SECS) -> 
     this host that is gone. A job that was claimed again and again and never got as far as one
     trial brings its coordinators down: it fails instead of being claimed once more. One that
     somebody wants cancelled ends here.
+
+    Args:
+        leave: The kinds of target whose jobs are for others.
     """
     query = (
         select(JobRow)
@@ -45,6 +56,9 @@ def claim(session: Session, owner: Owner, *, lease_secs: float = LEASE_SECS) -> 
         )
         .with_for_update(skip_locked=True)
     )
+    if leave:
+        others = select(TargetRow.name).where(TargetRow.label.in_(leave))
+        query = query.where(JobRow.target.not_in(others))
     for row in session.scalars(query):
         together = [row] if row.group_id is None else _open_members(session, row.group_id)
         if not all(map(_is_free, together)):

@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import JSON, Integer, String, delete, select, text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from compiler.cores import available_cores
 from loopwright.models import JobState
 from loopwright.server_models import Canary, WorkerRead, WorkerState, WorkerTask
 from service.store import targets, worker_samples
@@ -86,6 +87,24 @@ def states(session: Session) -> list[WorkerState]:
     """Return the state of each worker."""
     rows = session.execute(select(WorkerRow.state, WorkerRow.last_seen_at))
     return [_state(state, last_seen_at) for state, last_seen_at in rows]
+
+
+def served(session: Session, *, now: bool) -> dict[str, int]:
+    """Return each kind of target that workers serve, and the cores of the smallest such host.
+
+    Any of them may get a job for its kind. One that refuses work serves nothing.
+
+    Args:
+        now: Leave out those that are gone, or rest.
+    """
+    found: dict[str, int] = {}
+    for row in session.scalars(select(WorkerRow)):
+        is_there = _state(row.state, row.last_seen_at) in {WorkerState.BUSY, WorkerState.IDLE}
+        if "refuses" not in row.facts and (is_there or not now):
+            # Versions that did not tell were asked for what their own host has.
+            cores = int(row.facts.get("num_cores", available_cores()))
+            found[row.label] = min(cores, found.get(row.label, cores))
+    return found
 
 
 def _read(

@@ -112,3 +112,33 @@ def serving(database: Path, *options: str, part: str = "serve") -> Iterator[Serv
         for orphan in alive:
             orphan.kill()
     assert not alive, f"outlived the server: {alive}"
+
+
+@contextmanager
+def running(folder: Path, part: str, *options: str, **env: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a part of the service while the body runs."""
+    with (folder / f"{part}.{time.monotonic_ns()}.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "loopwright", part, *options],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **env},
+        )
+    assert process.stdout is not None
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait(PATIENCE_SECS)
+        process.stdout.close()
+
+
+@contextmanager
+def coordinating(database: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a coordinator on `database` while the body runs."""
+    db = f"sqlite:///{database}"
+    with running(database.parent, "coordinator", "--db", db, *options) as process:
+        assert process.stdout is not None
+        assert "drives jobs" in process.stdout.readline()
+        yield process

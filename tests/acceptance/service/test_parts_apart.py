@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 from uuid import UUID
@@ -18,39 +12,9 @@ import pytest
 
 import loopwright as lw
 from loopwright.models import Event, EventKind, JobState
-from tests.acceptance.service.server import PATIENCE_SECS, serving
+from tests.acceptance.service.server import PATIENCE_SECS, coordinating, running, serving
 
 pytestmark = pytest.mark.slow
-
-
-@contextmanager
-def running(folder: Path, part: str, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a part of the service while the body runs."""
-    with (folder / f"{part}.{time.monotonic_ns()}.log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "loopwright", part, *options],
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )
-    assert process.stdout is not None
-    try:
-        yield process
-    finally:
-        process.terminate()
-        process.wait(PATIENCE_SECS)
-        process.stdout.close()
-
-
-@contextmanager
-def coordinating(database: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a coordinator on `database` while the body runs."""
-    db = f"sqlite:///{database}"
-    with running(database.parent, "coordinator", "--db", db, *options) as process:
-        assert process.stdout is not None
-        assert "drives jobs" in process.stdout.readline()
-        yield process
 
 
 def test_a_job_outlives_its_coordinator_and_goes_on_in_a_cluster(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,10 +14,13 @@ from uuid import uuid4
 import pytest
 from fastapi.testclient import TestClient
 
+from compiler.target import Target
 from service.app import create_app
 from service.parts import Parts
+from service.store import workers
 from service.store.database import Database, open_database
 from tests.service_fixtures import problem
+from workers.engine import WorkerFacts
 
 SCRIPT = """
 @T.prim_func
@@ -155,6 +159,34 @@ def test_a_request_out_of_range_is_refused_with_its_place(
     refused = problem(client.post("/jobs", json={**JOB, **change}), 422)
     assert refused["errors"][0]["pointer"] == pointer
     assert expected in refused["detail"]
+
+
+def test_a_target_of_a_worker_that_is_or_was_there_is_taken(
+    client: TestClient, database: Database
+) -> None:
+    """The kinds are refused, looked at and taken alike, alone and in groups."""
+    target, wide = "cpu -mcpu=cortex-a72 -num-cores=4", "cpu -mcpu=cortex-a72 -num-cores=8"
+    bodies: dict[str, dict[str, Any]] = {
+        "/jobs": JOB,
+        "/groups": {"tasks": [{"workload": JOB["workload"]}], "trials": 64},
+        "/workloads/check": {"workload": JOB["workload"]},
+    }
+
+    def ask(target: str) -> list[Any]:
+        return [client.post(at, json={**body, "target": target}) for at, body in bodies.items()]
+
+    for answer in ask(target):
+        refused = problem(answer, 422)
+        assert refused["errors"][0]["pointer"] == "/target"
+        assert "start `loopwright worker`" in refused["detail"]
+        assert Target("cpu").label in refused["detail"]
+    with database.write() as session:
+        long_ago, facts = time.time() - 600, {"num_cores": 4}
+        arm = WorkerFacts("b/b-0", "b", "cpu/cortex-a72", 1, False, long_ago, facts)
+        workers.heard_of(session, [arm])
+    assert [answer.status_code for answer in ask(target)] == [201, 201, 200]
+    for answer in ask(wide):
+        assert "cpu/cortex-a72 have 4 cores" in problem(answer, 422)["detail"]
 
 
 @pytest.mark.parametrize("body", ["", "{", "[]", '"text"', "\x00", "{" * 100_000])

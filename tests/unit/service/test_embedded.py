@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -21,7 +21,7 @@ class MemoryEngine:
     """An engine of one worker that answers at once, or breaks."""
 
     def __init__(self, name: str = "w", *, is_broken: bool = False) -> None:
-        self.is_closed = False
+        self.is_closed = self.is_gone = False
         self._name = name
         self._is_broken = is_broken
 
@@ -38,6 +38,8 @@ class MemoryEngine:
             yield [measurement for _, measurement in self.measure(request)]
 
     def workers(self) -> list[WorkerFacts]:
+        if self.is_gone:
+            raise ConnectionError("the scheduler is gone")
         return [
             WorkerFacts(self._name, "here", "cpu/znver3", 1, False, time.time(), {"noise": 0.1})
         ]
@@ -149,6 +151,48 @@ def test_closing_before_any_request_starts_nothing(database: Database) -> None:
         raise AssertionError("started")
 
     EmbeddedWorkers(database, start).close()
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_an_engine_that_stays_is_there_before_any_request_and_comes_back(
+    database: Database,
+) -> None:
+    """It is tried again until its scheduler answers; one that knows its workers no more ends."""
+    engines: list[MemoryEngine] = []
+    fails = iter([True, True, False, False])
+
+    def start() -> MemoryEngine:
+        if next(fails):
+            raise ConnectionError("no scheduler answers")
+        engines.append(MemoryEngine(f"w{len(engines)}"))
+        return engines[-1]
+
+    embedded = EmbeddedWorkers(database, start, stays=True, rest_after_secs=0.0, report_secs=0.02)
+    assert set(embedded.labels()) == set()
+    embedded.begin()
+    wait_until(lambda: [worker.name for worker in known(database)] == ["w0"])
+    assert set(embedded.labels()) == {"cpu/znver3"}
+    engines[0].is_gone = True
+    wait_until(lambda: [worker.name for worker in known(database)] == ["w0", "w1"])
+    assert engines[0].is_closed
+    assert len(list(embedded.measure(REQUEST))) == 2
+    embedded.close()
+    assert engines[1].is_closed
+    assert len(engines) == 2
+
+
+def test_workers_of_this_process_are_known_before_they_start(database: Database) -> None:
+    embedded = EmbeddedWorkers(database, MemoryEngine, labels=["cpu/x"])
+    embedded.begin()
+    assert set(embedded.labels()) == {"cpu/x"}
+    assert known(database) == []
+    embedded.close()
 
 
 def test_a_worker_not_heard_of_is_lost(database: Database) -> None:

@@ -51,6 +51,13 @@ def test_jobs_are_claimed_in_the_order_they_came(database: Database) -> None:
     assert claim(database, ME) is None
 
 
+def test_jobs_for_a_kind_of_target_may_be_left_to_others(database: Database) -> None:
+    job_id = add_job(database)
+    with database.write() as session:
+        assert leases.claim(session, ME, leave=["cpu/znver3", "cpu/z"]) == []
+        assert [row.id for row in leases.claim(session, ME, leave=["cpu/z"])] == [job_id]
+
+
 def test_a_claimed_job_runs(database: Database) -> None:
     job_id = add_job(database)
     row = claim(database, ME)

@@ -85,6 +85,30 @@ def test_what_a_worker_does_names_the_job_if_there_is_but_one(database: Database
         assert (doing.candidates, doing.job_id) == (8, expected)
 
 
+def test_a_kind_of_target_has_the_cores_of_its_smallest_host_that_is_there(
+    database: Database,
+) -> None:
+    def served(*, now: bool) -> dict[str, int]:
+        with database.read() as session:
+            return workers.served(session, now=now)
+
+    def seen(name: str, cores: int, *, ago: float = 0.0, **more: object) -> WorkerFacts:
+        facts = {"num_cores": cores, **more}
+        return WorkerFacts(name, name, f"cpu/{name[0]}", 1, False, time.time() - ago, facts)
+
+    with database.write() as session:
+        told = [
+            *(seen("a1", 8), seen("a2", 4), seen("a3", 2, ago=2 * workers.LOST_AFTER_SECS)),
+            *(seen("b1", 16, ago=2 * workers.LOST_AFTER_SECS), seen("c1", 8, refuses="no child")),
+        ]
+        workers.heard_of(session, told)
+    assert served(now=True) == {"cpu/a": 4}
+    assert served(now=False) == {"cpu/a": 2, "cpu/b": 16}
+    with database.write() as session:
+        workers.rested(session, ["a2"])
+    assert served(now=True) == {"cpu/a": 8}
+
+
 def test_targets_learn_their_peak_from_a_worker_of_their_label(database: Database) -> None:
     names = {1: "cpu -mcpu=znver3 -num-cores=1", 2: "cpu -mcpu=znver3 -num-cores=2"}
     with database.write() as session:
