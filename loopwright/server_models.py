@@ -73,6 +73,13 @@ class Scope(StrEnum):
     ADMIN = "admin"  # make and revoke tokens, import records
 
 
+class CallerRead(Response):
+    """Who asks; a service that wants no token knows no name, and lets everybody do everything."""
+
+    name: str | None
+    scope: Scope
+
+
 class TokenCreate(Request):
     """A request for a token; its name is shown as the owner of the jobs that it submits."""
 
@@ -101,6 +108,7 @@ class ImportRead(Response):
     """What an import added to a store; what was there already does not count."""
 
     workloads: int
+    groups: int = 0
     jobs: int
     trials: int
     finals: int

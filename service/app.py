@@ -19,6 +19,7 @@ from service.rate_limit import DEFAULT_PER_SEC, RateLimit
 from service.request_ids import RequestIds
 from service.routes import (
     artifacts,
+    caller,
     controls,
     cost_models,
     groups,
@@ -74,6 +75,7 @@ def create_app(
     api = APIRouter(prefix=PREFIX, dependencies=[READ], responses=refusals)
     modules = (
         tokens,
+        caller,
         jobs,
         controls,
         groups,

@@ -1,8 +1,10 @@
 import { lazy, Suspense } from "react";
 import { Link, Route, Routes } from "react-router";
 
+import { useSession } from "./api/session";
 import { Empty } from "./components/Empty";
 import { Header } from "./components/Header";
+import { SignIn } from "./components/SignIn";
 import { BestPage } from "./pages/BestPage";
 import { JobsPage } from "./pages/JobsPage";
 import { SubmitPage } from "./pages/SubmitPage";
@@ -14,6 +16,7 @@ const TrialPage = lazy(() => import("./pages/TrialPage"));
 const WorkersPage = lazy(() => import("./pages/WorkersPage"));
 
 export function App() {
+  const { wants } = useSession();
   return (
     <>
       <a className="skip" href="#content">
@@ -21,19 +24,23 @@ export function App() {
       </a>
       <Header />
       <main id="content">
-        <Suspense fallback={<p className="quiet">Loading…</p>}>
-          <Routes>
-            <Route path="/" element={<JobsPage />} />
-            <Route path="/jobs/:id" element={<JobPage />} />
-            <Route path="/jobs/:id/trials/:number" element={<TrialPage />} />
-            <Route path="/compare" element={<ComparePage />} />
-            <Route path="/best" element={<BestPage />} />
-            <Route path="/models" element={<ModelsPage />} />
-            <Route path="/workers" element={<WorkersPage />} />
-            <Route path="/submit" element={<SubmitPage />} />
-            <Route path="*" element={<Nowhere />} />
-          </Routes>
-        </Suspense>
+        {wants && <SignIn isAnew={wants === "another"} />}
+        {/* Kept beneath, with what was written there. */}
+        <div hidden={wants !== null}>
+          <Suspense fallback={<p className="quiet">Loading…</p>}>
+            <Routes>
+              <Route path="/" element={<JobsPage />} />
+              <Route path="/jobs/:id" element={<JobPage />} />
+              <Route path="/jobs/:id/trials/:number" element={<TrialPage />} />
+              <Route path="/compare" element={<ComparePage />} />
+              <Route path="/best" element={<BestPage />} />
+              <Route path="/models" element={<ModelsPage />} />
+              <Route path="/workers" element={<WorkersPage />} />
+              <Route path="/submit" element={<SubmitPage />} />
+              <Route path="*" element={<Nowhere />} />
+            </Routes>
+          </Suspense>
+        </div>
       </main>
     </>
   );

@@ -70,3 +70,8 @@ export function large(value: number, unit: string): string {
   const text = power === 0 ? String(Math.round(value)) : digits(scaled);
   return `${text} ${PREFIXES[power]}${unit}`.trim();
 }
+
+/** A count, its thousands set apart. */
+export function count(value: number): string {
+  return value.toLocaleString("en");
+}

@@ -1,6 +1,7 @@
 /** Calls of the REST API. An answer that is not 2xx becomes an `ApiError` with its problem document. */
 
 import type { components } from "./schema";
+import { refused, session, signedIn } from "./session";
 
 export type Job = components["schemas"]["JobRead"];
 export type Trial = components["schemas"]["TrialRead"];
@@ -17,7 +18,12 @@ export interface Page<Item> {
 }
 
 const PREFIX = "/api/v1";
-const TOKEN_KEY = "loopwright.token";
+
+const UNKNOWN: Problem = {
+  type: "urn:loopwright:problem:unauthorized",
+  title: "Unauthorized",
+  status: 401,
+};
 
 export class ApiError extends Error {
   readonly problem: Problem;
@@ -28,26 +34,29 @@ export class ApiError extends Error {
   }
 }
 
-export function token(): string | null {
-  return sessionStorage.getItem(TOKEN_KEY);
+/** Keep a token that the service takes; one that it does not is an error. */
+export async function signIn(token: string): Promise<void> {
+  // What no header can carry is no token.
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new ApiError(UNKNOWN);
+  const response = await ask("/caller", {}, token);
+  if (!response.ok) throw new ApiError(await problemOf(response));
+  signedIn(token);
 }
 
-export function keepToken(value: string): void {
-  if (value) sessionStorage.setItem(TOKEN_KEY, value);
-  else sessionStorage.removeItem(TOKEN_KEY);
-}
-
-function headers(more: Record<string, string> = {}): Record<string, string> {
-  const known = token();
-  return known ? { ...more, Authorization: `Bearer ${known}` } : more;
-}
-
-/** Send a request; the caller reads the body. */
+/** Send a request; the caller reads the body. While the service wants a token, none is sent. */
 export async function send(path: string, init: RequestInit = {}): Promise<Response> {
-  const given = init.headers as Record<string, string> | undefined;
-  const response = await fetch(PREFIX + path, { ...init, headers: headers(given) });
+  const { token, wants } = session();
+  if (wants) throw new ApiError(UNKNOWN);
+  const response = await ask(path, init, token);
+  if (response.status === UNKNOWN.status) refused(token);
   if (!response.ok) throw new ApiError(await problemOf(response));
   return response;
+}
+
+function ask(path: string, init: RequestInit, token: string | null): Promise<Response> {
+  const given = init.headers as Record<string, string> | undefined;
+  const headers = token ? { ...given, Authorization: `Bearer ${token}` } : given;
+  return fetch(PREFIX + path, { ...init, ...(headers ? { headers } : {}) });
 }
 
 async function problemOf(response: Response): Promise<Problem> {

@@ -11,6 +11,8 @@ import {
   type TrialCode,
   type Worker,
 } from "./client";
+import type { components } from "./schema";
+import { useSession } from "./session";
 
 const REFRESH_MS = 3000;
 const PAGE_LIMIT = 500;
@@ -86,4 +88,19 @@ export function useModels() {
     queryFn: ({ signal }) => get<Page<CostModel>>("/cost-models", {}, signal),
     refetchInterval: 10 * REFRESH_MS,
   });
+}
+
+type CallerRead = components["schemas"]["CallerRead"];
+
+/** Whose token this tab keeps, and what it may do; without one a service that answers lets all. */
+export function useCaller() {
+  const { token } = useSession();
+  const { data } = useQuery({
+    queryKey: ["caller", token],
+    queryFn: ({ signal }) => get<CallerRead>("/caller", {}, signal),
+    enabled: token !== null,
+    staleTime: Infinity,
+  });
+  const { name = null, scope } = data ?? {};
+  return { name, scope, maySubmit: scope !== "read" };
 }

@@ -1,7 +1,7 @@
 import type { UseQueryResult } from "@tanstack/react-query";
-import { useState, type ReactNode } from "react";
+import type { ReactNode } from "react";
 
-import { ApiError, keepToken } from "../api/client";
+import { ApiError } from "../api/client";
 
 interface AnswerProps<Data> {
   query: UseQueryResult<Data>;
@@ -31,41 +31,12 @@ export function Trouble({ error }: { error: Error }) {
       </div>
     );
   }
-  if (error.problem.status === 401) return <TokenForm detail={error.problem.detail ?? ""} />;
+  // The page for signing in says it, and stands above this one.
+  if (error.problem.status === 401) return null;
   return (
     <div className="notice wrong" role="alert">
       <strong>{error.problem.title}</strong>
       {error.problem.detail && <pre>{error.problem.detail}</pre>}
     </div>
-  );
-}
-
-function TokenForm({ detail }: { detail: string }) {
-  const [value, setValue] = useState("");
-  return (
-    <form
-      className="notice wrong"
-      onSubmit={(event) => {
-        event.preventDefault();
-        keepToken(value.trim());
-        location.reload();
-      }}
-    >
-      <p role="alert">{detail}</p>
-      <div className="row">
-        <label>
-          Token
-          <input
-            type="password"
-            autoComplete="off"
-            value={value}
-            onChange={(event) => {
-              setValue(event.target.value);
-            }}
-          />
-        </label>
-        <button className="main">Use it</button>
-      </div>
-    </form>
   );
 }

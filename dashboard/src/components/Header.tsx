@@ -1,6 +1,7 @@
 import { Link, NavLink } from "react-router";
 
-import { keepToken, token } from "../api/client";
+import { useCaller } from "../api/queries";
+import { signOut, useSession } from "../api/session";
 import { ThemeSwitch } from "./ThemeSwitch";
 
 const PLACES = [
@@ -35,18 +36,21 @@ export function Header() {
   );
 }
 
-/** Forgets the token that this browser keeps, if it has one. */
+/** Who is signed in, and the way out; nothing where no token is kept. */
 function SignOut() {
-  if (!token()) return null;
+  const { token } = useSession();
+  const { name, scope } = useCaller();
+  if (!token) return null;
   return (
-    <button
-      type="button"
-      onClick={() => {
-        keepToken("");
-        location.reload();
-      }}
-    >
-      Sign out
-    </button>
+    <>
+      {name && (
+        <span className="quiet small wide">
+          {name} ({scope})
+        </span>
+      )}
+      <button type="button" onClick={signOut}>
+        Sign out
+      </button>
+    </>
   );
 }

@@ -4,7 +4,9 @@ import { useNavigate } from "react-router";
 
 import { post, type Job } from "../api/client";
 import type { Group } from "../api/lists";
+import { useCaller } from "../api/queries";
 import { Trouble } from "../components/Answer";
+import { NotAllowed } from "../components/NotAllowed";
 import { newTask, NO_OPTIONS, workloadOf, type Options, type TaskDraft } from "./submit/draft";
 import { OptionFields } from "./submit/OptionFields";
 import { TaskEditor } from "./submit/TaskEditor";
@@ -15,6 +17,7 @@ export function SubmitPage() {
   const [options, setOptions] = useState(NO_OPTIONS);
   const nextId = useRef(1);
   const submission = useSubmission();
+  const { maySubmit } = useCaller();
   function change(changed: TaskDraft) {
     setTasks(tasks.map((task) => (task.id === changed.id ? changed : task)));
   }
@@ -48,7 +51,12 @@ export function SubmitPage() {
       </p>
       <OptionFields options={options} onChange={setOptions} />
       {submission.error && <Trouble error={submission.error} />}
-      <button className="main" disabled={submission.isPending}>
+      <NotAllowed id="not-allowed" to="start jobs" />
+      <button
+        className="main"
+        disabled={submission.isPending || !maySubmit}
+        aria-describedby={maySubmit ? undefined : "not-allowed"}
+      >
         {tasks.length > 1 ? `Start ${tasks.length} jobs` : "Start tuning"}
       </button>
     </form>

@@ -127,3 +127,13 @@ def test_every_text_that_is_taken_has_a_bound(client: TestClient) -> None:
     # The server bounds all headers together, at 64 KiB.
     assert [place for place in boundless if " header/" not in place] == []
     assert len(found) > 20
+
+
+def test_a_caller_is_told_who_it_is(client: TestClient, database: Database) -> None:
+    with database.write() as session:
+        _, token = tokens.create(session, "small", [Scope.READ])
+    told = ask(client, "GET", "/api/v1/caller", token).json()
+    assert told == {"name": "small", "scope": "read"}
+    with TestClient(create_app(Parts(database), token="other")) as other:
+        told = ask(other, "GET", "/api/v1/caller", "other").json()
+    assert told == {"name": "bootstrap", "scope": "admin"}

@@ -2,9 +2,10 @@ import { Link } from "react-router";
 
 import type { Job } from "../../api/client";
 import type { Compared } from "../../api/lists";
+import { CardRow, CardTable, Cell, type Column } from "../../components/CardTable";
 import { colorOf } from "../../components/colors";
 import { Speed, TaskName } from "../../components/Figures";
-import { digits, duration, interval, secs, speedup } from "../../format";
+import { count, digits, duration, interval, secs, speedup } from "../../format";
 import { bySeed, fastest, median, ratioTo, type Group } from "./series";
 
 interface Props {
@@ -13,34 +14,28 @@ interface Props {
   onDrop: (id: string) => void;
 }
 
+const HEAD: readonly Column[] = [["Job"], ["Search"], ["Best", "number"]];
+const RATIO: Column = ["Over the fastest", "number"];
+const TAIL: readonly Column[] = [
+  ["Speed-up", "number"],
+  ["Speed", "number"],
+  ["Trials", "number"],
+  ["Time", "number"],
+  ["Shown", "quiet"],
+];
+
 /** What each job ended with, the seeds of a group together. */
 export function FinalTable({ compared, isOneTask, onDrop }: Props) {
   const base = isOneTask ? fastest(compared.map(({ job }) => job)) : undefined;
   return (
-    <div className="card flush scroll" tabIndex={0} role="region" aria-label="Final results">
-      <table>
-        <thead>
-          <tr>
-            <th>Job</th>
-            <th>Search</th>
-            <th className="number">Best</th>
-            {base && <th className="number">Over the fastest</th>}
-            <th className="number">Speed-up</th>
-            <th className="number">Speed</th>
-            <th className="number">Trials</th>
-            <th className="number">Time</th>
-            <th>
-              <span className="quiet">Shown</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {bySeed(compared).map((group, place) => (
-            <GroupRows key={group.key} {...{ group, place, base, onDrop }} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <CardTable
+      label="Final results"
+      columns={base ? [...HEAD, RATIO, ...TAIL] : [...HEAD, ...TAIL]}
+    >
+      {bySeed(compared).map((group, place) => (
+        <GroupRows key={group.key} {...{ group, place, base, onDrop }} />
+      ))}
+    </CardTable>
   );
 }
 
@@ -72,8 +67,8 @@ function JobRow({
   const ratio = base && ratioTo(job, base);
   const spent = curve.secs.at(-1);
   return (
-    <tr>
-      <td>
+    <CardRow>
+      <Cell className="whole">
         <span className="row" style={{ flexWrap: "nowrap" }}>
           <span className="swatch" style={{ background: colorOf(place) }} />
           <span>
@@ -82,41 +77,45 @@ function JobRow({
             </TaskName>
           </span>
         </span>
-      </td>
-      <td>
+      </Cell>
+      <Cell of="Search">
         {job.strategy}
         <span className="under">seed {job.seed}</span>
-      </td>
-      <td className="number">
+      </Cell>
+      <Cell of="Best" className="number">
         <strong>{secs(job.best_secs)}</strong>
         <span className="under">{interval(job.best_interval)}</span>
-      </td>
+      </Cell>
       {base && (
-        <td className="number">
+        <Cell of="Over the fastest" className="number">
           {ratio ? `${ratio.ratio.toFixed(3)}×` : "–"}
           <span className="under">
             {ratio?.interval && ratio.interval.map((end) => end.toFixed(3)).join(" to ")}
           </span>
-        </td>
+        </Cell>
       )}
-      <td className="number">
+      <Cell of="Speed-up" className="number">
         {speedup(job.default_secs, job.best_secs)}
         <span className="under">from {secs(job.default_secs)}</span>
-      </td>
-      <td className="number">
+      </Cell>
+      <Cell of="Speed" className="number">
         <Speed flops={job.flops} peak={job.peak_flops} secs={job.best_secs} />
-      </td>
-      <td className="number">{job.num_measured}</td>
-      <td className="number">{spent === undefined ? "–" : duration(spent)}</td>
-      <td>
+      </Cell>
+      <Cell of="Trials" className="number">
+        {count(job.num_measured)}
+      </Cell>
+      <Cell of="Time" className="number">
+        {spent === undefined ? "–" : duration(spent)}
+      </Cell>
+      <Cell className="whole">
         <button
           aria-label={`Leave out seed ${job.seed} of ${job.workload_name}`}
           onClick={() => onDrop(job.id)}
         >
           Leave out
         </button>
-      </td>
-    </tr>
+      </Cell>
+    </CardRow>
   );
 }
 
@@ -127,21 +126,21 @@ function SeedsRow({ group, hasRatio }: { group: Group; hasRatio: boolean }) {
     .sort((a, b) => a - b);
   const [least, greatest] = [times[0], times.at(-1)];
   return (
-    <tr>
-      <th scope="row" colSpan={2}>
+    <CardRow>
+      <Cell isHeader className="whole" colSpan={2}>
         Median of {group.members.length} seeds
-      </th>
-      <td className="number">
+      </Cell>
+      <Cell className="number whole">
         <strong>{secs(median(times))}</strong>
         <span className="under">
           {secs(least)} to {secs(greatest)}
         </span>
-      </td>
-      <td colSpan={hasRatio ? 6 : 5} className="quiet small">
+      </Cell>
+      <Cell colSpan={hasRatio ? 6 : 5} className="quiet small">
         {least &&
           greatest &&
           `the slowest seed takes ${digits(greatest / least)}× the fastest's time`}
-      </td>
-    </tr>
+      </Cell>
+    </CardRow>
   );
 }

@@ -3,7 +3,9 @@ import { useState } from "react";
 
 import { ApiError, get, patch, post, type Job } from "../../api/client";
 import type { WorkloadText } from "../../api/lists";
+import { useCaller } from "../../api/queries";
 import { CopyButton } from "../../components/CopyButton";
+import { NotAllowed } from "../../components/NotAllowed";
 import { snippet } from "../../components/snippet";
 import { isOver } from "./useLiveJob";
 
@@ -18,6 +20,8 @@ export function JobActions({ job }: { job: Job }) {
   });
   const [asked, setAsked] = useState<"stop" | "cancel">();
   const isEnded = isOver(job);
+  const { maySubmit } = useCaller();
+  const isBusy = act.isPending || !maySubmit;
   const path = `/jobs/${job.id}`;
   const end = (how: "stop" | "cancel") => {
     setAsked(how);
@@ -29,7 +33,7 @@ export function JobActions({ job }: { job: Job }) {
         <>
           <button
             className="main"
-            disabled={act.isPending || asked !== undefined}
+            disabled={isBusy || asked !== undefined}
             title="End the search now; the best trials are measured again and the best is kept"
             onClick={() => {
               end("stop");
@@ -38,7 +42,7 @@ export function JobActions({ job }: { job: Job }) {
             {asked === "stop" ? "Stopping…" : "Stop, keep the best"}
           </button>
           <button
-            disabled={act.isPending || asked === "cancel"}
+            disabled={isBusy || asked === "cancel"}
             title="End at once, without measuring the best again; trials are kept"
             onClick={() => {
               end("cancel");
@@ -51,7 +55,7 @@ export function JobActions({ job }: { job: Job }) {
       {canResume(job) && (
         <button
           className="main"
-          disabled={act.isPending}
+          disabled={isBusy}
           title="Go on where it was; nothing is measured twice"
           onClick={() => {
             setAsked(undefined);
@@ -63,13 +67,14 @@ export function JobActions({ job }: { job: Job }) {
       )}
       <MoreTrials
         job={job}
-        isBusy={act.isPending}
+        isBusy={isBusy}
         onGive={(trials) => {
           setAsked(undefined);
           act.mutate(() => patch<Job>(path, { trials }));
         }}
       />
       <CopyButton label="Copy client snippet" text={() => snippetOf(job)} />
+      <NotAllowed to="stop, resume or extend jobs" />
       {act.error && (
         <span className="bad" role="alert">
           {act.error instanceof ApiError ? act.error.message : "The service does not answer."}

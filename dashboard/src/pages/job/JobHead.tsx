@@ -2,7 +2,7 @@ import type { Job } from "../../api/client";
 import { Meter } from "../../components/Figures";
 import { Numbers } from "../../components/Numbers";
 import { State } from "../../components/State";
-import { duration, interval, percent, rate, secs, speedup } from "../../format";
+import { count, duration, interval, percent, rate, secs, speedup } from "../../format";
 import { JobActions } from "./JobActions";
 import { isOver } from "./useLiveJob";
 
@@ -50,10 +50,6 @@ function figures(job: Job) {
     ...(job.owner ? ([["Owner", job.owner]] as const) : []),
     ...(job.stop_reason ? ([["Ended by", job.stop_reason.replaceAll("_", " ")]] as const) : []),
   ] as const;
-}
-
-function count(value: number): string {
-  return value.toLocaleString("en");
 }
 
 /** The best time, with its interval of 95% once the finish has measured it again. */

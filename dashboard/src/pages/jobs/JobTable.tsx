@@ -1,10 +1,11 @@
 import { Link } from "react-router";
 
 import type { Job } from "../../api/client";
+import { CardRow, CardTable, Cell, type Column } from "../../components/CardTable";
 import { Meter, Speed, TaskName } from "../../components/Figures";
 import { Sparkline } from "../../components/Sparkline";
 import { State } from "../../components/State";
-import { ago, digits, secs, speedup } from "../../format";
+import { ago, count, digits, secs, speedup } from "../../format";
 
 interface Props {
   jobs: Job[];
@@ -12,38 +13,31 @@ interface Props {
   onSelect: (id: string) => void;
 }
 
+const COLUMNS: readonly Column[] = [
+  ["Compare"],
+  ["Workload"],
+  ["State"],
+  ["Best", "number"],
+  ["Speed-up", "number"],
+  ["Speed", "number"],
+  ["Trials", "number"],
+  ["Progress"],
+  ["Submitted"],
+];
+
 /** Jobs, a row each; those that are ticked can be compared. */
 export function JobTable({ jobs, selected, onSelect }: Props) {
   return (
-    <div className="card flush scroll" tabIndex={0} role="region" aria-label="Jobs">
-      <table>
-        <thead>
-          <tr>
-            <th>
-              <span className="wide">Compare</span>
-            </th>
-            <th>Workload</th>
-            <th className="wide">State</th>
-            <th className="number">Best</th>
-            <th className="number wide">Speed</th>
-            <th className="number">Speed-up</th>
-            <th className="number wide">Trials</th>
-            <th className="wide">Progress</th>
-            <th className="wide">Submitted</th>
-          </tr>
-        </thead>
-        <tbody>
-          {jobs.map((job) => (
-            <Row
-              key={job.id}
-              job={job}
-              isSelected={selected.has(job.id)}
-              onSelect={() => onSelect(job.id)}
-            />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <CardTable label="Jobs" columns={COLUMNS}>
+      {jobs.map((job) => (
+        <Row
+          key={job.id}
+          job={job}
+          isSelected={selected.has(job.id)}
+          onSelect={() => onSelect(job.id)}
+        />
+      ))}
+    </CardTable>
   );
 }
 
@@ -55,52 +49,51 @@ interface RowProps {
 
 function Row({ job, isSelected, onSelect }: RowProps) {
   return (
-    <tr className={isSelected ? "selected" : ""}>
-      <td>
+    <CardRow className={isSelected ? "selected" : ""}>
+      <Cell className="corner">
         <input
           type="checkbox"
           aria-label={`Compare ${job.workload_name}, seed ${job.seed}, ${ago(job.created_at)}`}
           checked={isSelected}
           onChange={onSelect}
         />
-      </td>
-      <td>
+      </Cell>
+      <Cell className="whole">
         <TaskName shape={job.shape} target={job.target}>
           <Link to={`/jobs/${job.id}`}>{job.workload_name}</Link>
         </TaskName>
-        <span className="narrow">
-          <State of={job.state} />
-        </span>
-      </td>
-      <td className="wide">
+      </Cell>
+      <Cell of="State">
         <State of={job.state} />
         <span className="under">{job.stop_reason?.replaceAll("_", " ")}</span>
-      </td>
-      <td className="number">
+      </Cell>
+      <Cell of="Best" className="number">
         <strong>{secs(job.best_secs)}</strong>
-        {job.default_secs && <span className="under wide">from {secs(job.default_secs)}</span>}
-      </td>
-      <td className="number wide">
+        {job.default_secs && <span className="under">from {secs(job.default_secs)}</span>}
+      </Cell>
+      <Cell of="Speed-up" className="number">
+        {speedup(job.default_secs, job.best_secs)}
+      </Cell>
+      <Cell of="Speed" className="number">
         <Speed flops={job.flops} peak={job.peak_flops} secs={job.best_secs} />
-      </td>
-      <td className="number">{speedup(job.default_secs, job.best_secs)}</td>
-      <td className="number wide">
-        {job.num_measured} / {job.trials}
+      </Cell>
+      <Cell of="Trials" className="number">
+        {count(job.num_measured)} / {count(job.trials)}
         <span className="under">
           {job.trials_per_sec ? `${digits(job.trials_per_sec)} per s` : " "}
           <Meter share={job.num_measured / job.trials} />
         </span>
-      </td>
-      <td className="wide">
+      </Cell>
+      <Cell className="spark">
         <Sparkline values={job.sparkline ?? []} />
-      </td>
-      <td className="wide">
+      </Cell>
+      <Cell of="Submitted">
         {ago(job.created_at)}
         <span className="under">
           {job.owner && `by ${job.owner}`}
           {job.priority !== 0 && ` priority ${job.priority}`}
         </span>
-      </td>
-    </tr>
+      </Cell>
+    </CardRow>
   );
 }
