@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
 from threading import Event
 from typing import Any
 from uuid import UUID
@@ -12,37 +11,31 @@ import pytest
 from fastapi.testclient import TestClient
 
 from compiler.runtime.measurement import ErrorKind, Measurement
-from loopwright.models import JobState, Strategy
+from loopwright.models import JobState
 from service.app import create_app
 from service.coordinator import Coordinator
 from service.errors import ConflictError
 from service.parts import Parts
-from service.store import controls, cost_models, events, finals, jobs
-from service.store.controls import Wishes
+from service.store import events, finals, jobs
 from service.store.database import Database
-from tests.integration.service.test_coordinator import (
+from tests.integration.service.driving import (
     TRIALS,
     Interrupting,
+    Stuck,
+    act,
     cost,
+    drive,
+    keys,
     read,
-    rows,
     submit,
+    wait_for_end,
 )
 from tuner.budget import StopReason
 from tuner.candidate import Candidate
 from tuner.measurer.memory import MemoryMeasurer
-from tuner.task import Task
 
 QUEUED, RUNNING = JobState.QUEUED, JobState.RUNNING
 SUCCEEDED, FAILED, CANCELLED = JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED
-
-
-def act(database: Database, name: str, job_id: UUID, **changes: Any) -> JobState:
-    """Do to a job what a user does; return the state that it has then."""
-    with database.write() as session:
-        if name == "change":
-            return controls.change(session, job_id, changes).state
-        return getattr(controls, name)(session, job_id).state  # type: ignore[no-any-return]
 
 
 def put(database: Database, job_id: UUID, **columns: Any) -> None:
@@ -50,14 +43,6 @@ def put(database: Database, job_id: UUID, **columns: Any) -> None:
         row = jobs.get(session, job_id)
         for name, value in columns.items():
             setattr(row, name, value)
-
-
-def drive(database: Database, measurer: Any = None) -> None:
-    assert Coordinator(database, measurer or MemoryMeasurer(cost)).run_one()
-
-
-def keys(database: Database, job_id: UUID) -> list[str]:
-    return [row.candidate_key for row in rows(database, job_id)]
 
 
 def ended(reason: StopReason, **more: Any) -> dict[str, Any]:
@@ -161,34 +146,9 @@ def test_a_stopped_job_ends_with_the_best_of_what_it_measured(database: Database
         assert finals.of_job(session, job_id)
 
 
-def wait_for_end(database: Database, job_id: UUID) -> Any:
-    deadline = time.monotonic() + 120
-    while not read(database, job_id).state.is_final:
-        assert time.monotonic() < deadline, "the job does not end"
-        time.sleep(0.02)
-    return read(database, job_id)
-
-
-class Stuck(MemoryMeasurer):
-    """Its fourth result never comes; `interrupt` makes it an error. It compares as ever."""
-
-    def __init__(self) -> None:
-        super().__init__(cost)
-        self.begun, self.interrupted = Event(), Event()
-
-    def measure(
-        self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
-    ) -> Iterator[tuple[int, Measurement]]:
-        for index in range(3):
-            yield index, Measurement((cost(candidates[index]),))
-        self.begun.set()
-        assert self.interrupted.wait(60)
-        raise ConnectionError("the workers were ended")
-
-
 def test_a_stop_does_not_wait_for_a_candidate_that_takes_long(database: Database) -> None:
     job_id = submit(database)
-    stuck = Stuck()
+    stuck = Stuck(3)
     coordinator = Coordinator(database, stuck, interrupt=stuck.interrupted.set, patience_secs=0.2)
     coordinator.start()
     assert stuck.begun.wait(60)
@@ -248,145 +208,6 @@ def test_a_resumed_job_goes_on_as_if_it_had_not_been_cancelled(database: Databas
     drive(database)
     assert keys(database, resumed) == keys(database, undisturbed)
     assert read(database, resumed).state is SUCCEEDED
-
-
-@pytest.mark.parametrize("strategy", [Strategy.EVOLUTIONARY, Strategy.RANDOM])
-def test_more_trials_are_those_of_a_job_that_had_them_from_the_start(
-    database: Database, strategy: Strategy
-) -> None:
-    extended, whole = (submit(database, strategy=strategy, trials=n) for n in (TRIALS, 48))
-    for _ in range(2):
-        drive(database)
-    kept = read(database, extended)
-    act(database, "change", extended, trials=48)
-    again = MemoryMeasurer(cost)
-    drive(database, again)
-    assert len(again.asked) == 48 - TRIALS
-    assert keys(database, extended) == keys(database, whole)
-    job = read(database, extended)
-    assert (job.state, job.stop_reason, job.num_measured) == (SUCCEEDED, "budget", 48)
-    assert kept.best_secs is not None
-    assert job.best_secs is not None
-    assert job.best_secs <= kept.best_secs
-    with database.read() as session:
-        finalists = finals.of_job(session, extended)
-        of_each = [model.job_id for model in cost_models.newest_first(session, limit=9)]
-    assert {row.finish for row in finalists} == {2}
-    assert len(set(of_each)) == len(of_each), "what it learned first gives way"
-
-
-class Sober(MemoryMeasurer):
-    """In the finish, all that a search finds later is slower than it seemed."""
-
-    def __init__(self, kept: set[str]) -> None:
-        super().__init__(cost)
-        self.kept = kept
-
-    def compare(
-        self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int
-    ) -> Iterator[Sequence[Measurement]]:
-        for measured in super().compare(task, candidates, num_rounds, seed):
-            yield [
-                Measurement((0.01 if c.key in self.kept else m.best_secs,))
-                for c, m in zip(candidates, measured, strict=True)
-            ]
-
-
-def test_what_a_finish_kept_is_compared_in_the_next_one(database: Database) -> None:
-    """Else a job that goes on could end with a slower kernel than it had."""
-    job_id = submit(database, trials=3)
-    drive(database)
-    with database.read() as session:
-        kept = next(row for row in finals.of_job(session, job_id) if row.outcome == "kept")
-    act(database, "change", job_id, trials=96)
-    drive(database, Sober({keys(database, job_id)[kept.number]}))
-    with database.read() as session:
-        last = next(row for row in finals.of_job(session, job_id) if row.outcome == "kept")
-    assert (last.number, read(database, job_id).best_secs) == (kept.number, 0.01)
-
-
-def test_a_job_on_a_plateau_that_is_given_more_trials_goes_on(database: Database) -> None:
-    job_id = submit(database, trials=64, plateau=1)
-    drive(database, MemoryMeasurer(lambda _: 0.5))
-    assert (read(database, job_id).stop_reason, read(database, job_id).num_measured) == (
-        "plateau",
-        16,
-    )
-    act(database, "change", job_id, trials=65)
-    drive(database, MemoryMeasurer(lambda _: 0.5))
-    assert read(database, job_id).num_measured == 32, "a round, and the plateau again"
-    act(database, "change", job_id, plateau=None)
-    drive(database, MemoryMeasurer(lambda _: 0.5))
-    assert (read(database, job_id).stop_reason, read(database, job_id).num_measured) == (
-        "budget",
-        65,
-    )
-
-
-@pytest.fixture
-def until_seen(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Return what waits until a coordinator has looked at what users want."""
-    looks = 0
-    look = controls.wishes
-
-    def counted(*args: Any) -> dict[UUID, Wishes]:
-        nonlocal looks
-        found = look(*args)
-        looks += 1
-        return found
-
-    def wait() -> None:
-        seen, deadline = looks, time.monotonic() + 60
-        # The look that is under way may be older than the change.
-        while looks < seen + 2:
-            assert time.monotonic() < deadline, "nobody looks"
-            time.sleep(0.01)
-
-    monkeypatch.setattr(controls, "wishes", counted)
-    monkeypatch.setattr("service.heartbeat._LOOK_SECS", 0.02)
-    return wait
-
-
-@pytest.mark.parametrize(
-    ("changes", "num_measured", "reason"),
-    [
-        ({"trials": 40}, 40, "budget"),
-        ({"trials": 5}, 32, "budget"),
-        ({"plateau": 1}, 48, "plateau"),
-        ({"seconds": 1e-3}, 17, "time_budget"),
-    ],
-)
-def test_a_running_job_heeds_its_new_budget(
-    database: Database,
-    until_seen: Callable[[], None],
-    changes: dict[str, Any],
-    num_measured: int,
-    reason: str,
-) -> None:
-    job_id = submit(database, trials=64)
-
-    def change() -> None:
-        act(database, "change", job_id, **changes)
-        until_seen()
-
-    measurer = Interrupting(17, change)
-    measurer.memory = MemoryMeasurer(lambda _: 0.5)
-    Coordinator(database, measurer).run_one()
-    job = read(database, job_id)
-    assert (job.state, job.stop_reason) == (SUCCEEDED, reason)
-    assert job.num_measured == num_measured
-
-
-def test_a_budget_that_grows_in_the_finish_is_not_overlooked(database: Database) -> None:
-    job_id = submit(database)
-    measurer = Interrupting(TRIALS + 3, lambda: act(database, "change", job_id, trials=30))
-    coordinator = Coordinator(database, measurer)
-    coordinator.run_one()
-    assert read(database, job_id).state is QUEUED
-    with database.read() as session:
-        assert finals.of_job(session, job_id), "what was compared is kept"
-    coordinator.run_one()
-    assert (read(database, job_id).state, read(database, job_id).num_measured) == (SUCCEEDED, 30)
 
 
 @pytest.mark.on_both_databases

@@ -20,9 +20,7 @@ from service.groups import read, submit_group
 from service.parts import Parts
 from service.store import controls, finals
 from service.store.database import Database
-from tests.integration.service.test_controls import act
-from tests.integration.service.test_controls import until_seen as until_seen
-from tests.integration.service.test_coordinator import Interrupting, cost, rows
+from tests.integration.service.driving import Interrupting, act, cost, rows
 from tuner.candidate import DEFAULT_SKETCH, Candidate
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.rounds import ROUND_SIZE

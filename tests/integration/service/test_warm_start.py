@@ -25,7 +25,7 @@ from service.store.jobs import JobRow
 from service.store.relatives import best_trials
 from service.store.sql_store import SqlStore
 from service.warm_start import begin
-from tests.integration.service.test_coordinator import Interrupting, cost
+from tests.integration.service.driving import Interrupting, cost
 from tests.integration.service.tuned import OWNER, SPEC, claimed, some_candidates, task_of, tuned
 from tuner.candidate import default_candidate
 from tuner.cost_model.training import Measured, MeasuredTask
