@@ -13,7 +13,7 @@ import builtins
 import difflib
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,6 +110,20 @@ class Spec:
         found.apply_defaults()
         return found.arguments
 
+    def shortened(self) -> Spec:
+        """Return the same without options that have their default."""
+        known = inspect.signature(OPERATORS[self.name]).parameters
+        options = {k: v for k, v in self.options.items() if v != known[k].default}
+        return Spec(self.name, self.args, options)
+
+    def __str__(self) -> str:
+        """Write it as `parse_spec` reads it."""
+        options = dict(self.options)
+        dtype = options.pop("dtype", None)
+        words = [_written(arg) for arg in self.args]
+        words += [f"{key}={_written(value)}" for key, value in options.items()]
+        return ":".join(filter(None, (self.name, ",".join(words), dtype)))
+
 
 def from_spec(spec: str) -> PrimFunc:
     """Build an operator from a line of text.
@@ -200,6 +214,12 @@ def _value(name: str, key: str, text: str) -> Any:
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
         return text
     raise OperatorError(f"{name}: {key}={text!r} is no number and no word")
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "x".join(map(str, value))
+    return str(value)
 
 
 def _check_count(name: str, count: int, options: dict[str, Any]) -> None:

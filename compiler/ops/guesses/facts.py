@@ -1,0 +1,79 @@
+"""What is seen of a program at a glance, and lists of arguments that would look the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from compiler.ir.nodes import Block, Call, FloatImm, IntImm, Load, static_int
+from compiler.ir.program import PrimFunc
+from compiler.ir.visit import walk
+from compiler.ops.spec import Spec
+
+Shape = tuple[int, ...]
+
+
+class Facts:
+    """The shapes of a program's parameters, its blocks, its calls and its numbers.
+
+    Args:
+        func: A program of one type, without symbolic extents.
+        shapes: Of its parameters; the last one is the output.
+    """
+
+    def __init__(self, func: PrimFunc, shapes: Sequence[Shape]) -> None:
+        *inputs, self.output = shapes
+        self.inputs: list[Shape] = list(inputs)
+        self.dtype = func.buffers[0].dtype
+        self._func = func
+        self._nodes = list(walk(func.body))
+
+    @cached_property
+    def blocks(self) -> list[Block]:
+        """The blocks, but for the one that holds all."""
+        found = [node for node in self._nodes if isinstance(node, Block)]
+        return [block for block in found if block is not self._func.root]
+
+    @cached_property
+    def calls(self) -> set[str]:
+        """The functions that are called."""
+        return {node.name for node in self._nodes if isinstance(node, Call)}
+
+    @cached_property
+    def floats(self) -> list[float]:
+        """The numbers that are no integers of the program."""
+        return sorted({float(node.value) for node in self._nodes if isinstance(node, FloatImm)})
+
+    @cached_property
+    def reduction(self) -> Block | None:
+        """The first block that reduces."""
+        return next((b for b in self.blocks if self.steps(b)), None)
+
+    def steps_of_reduction(self) -> Shape:
+        """Return the extents that the first reduction runs over; none if there is none."""
+        return () if self.reduction is None else self.steps(self.reduction)
+
+    def steps(self, block: Block) -> Shape:
+        """Return the extents of the iterators that a block reduces over."""
+        kinds = (iterator for iterator in block.iter_vars if iterator.kind == "reduce")
+        return tuple(static_int(iterator.extent) for iterator in kinds)
+
+    def integers(self, block: Block) -> set[int]:
+        """Return the integers that stand in a block."""
+        return {node.value for node in walk(block.body) if isinstance(node, IntImm)}
+
+    def source(self, block: Block) -> Load | None:
+        """Return the load of an image by a block that slides windows over it.
+
+        That is the first one of a buffer that the block does not write, in the order of the text.
+        """
+        written = {region.buffer.data for region in block.writes}
+        loads = (node for node in walk(block.body) if isinstance(node, Load))
+        return next((load for load in loads if load.buffer.data not in written), None)
+
+    def spec(self, name: str, *args: Any, **options: Any) -> Spec:
+        """Return an operator with arguments, those left out that have their default."""
+        if self.dtype != "float32":
+            options["dtype"] = self.dtype
+        return Spec(name, args, options).shortened()

@@ -1,0 +1,54 @@
+"""Matrix products, with a bias and an activation or without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from compiler.ops.guesses.facts import Facts
+from compiler.ops.spec import Spec
+
+# By the function that each calls; those that call none are the others.
+_BY_CALL = {
+    "erf": ("gelu",),
+    "sigmoid": ("silu", "sigmoid"),
+    "tanh": ("tanh", "gelu_tanh"),
+}
+_CALLING_NONE = ("relu", "leaky_relu")
+
+
+def products(facts: Facts) -> Iterator[Spec]:
+    """Yield the products that have such operands."""
+    if len(facts.inputs) not in {2, 3} or not facts.steps_of_reduction():
+        return
+    a, b, *bias = facts.inputs
+    if not 2 <= len(facts.output) == len(a) == len(b):
+        return
+    *batch, m, n = facts.output
+    (k, *more) = facts.steps_of_reduction()
+    if more or a[:-2] != tuple(batch) or b[:-2] != tuple(batch) or bias not in ([], [(n,)]):
+        return
+    ways = product((False, True), (False, True), activations(facts, 1 + len(bias)))
+    for transpose_a, transpose_b, activation in ways:
+        shapes = (k, m) if transpose_a else (m, k), (n, k) if transpose_b else (k, n)
+        if (a[-2:], b[-2:]) == shapes:
+            yield facts.spec(
+                "matmul",
+                *(m, n, k),
+                batch=tuple(batch),
+                transpose_a=transpose_a,
+                transpose_b=transpose_b,
+                bias=bool(bias),
+                activation=activation,
+            )
+
+
+def activations(facts: Facts, num_blocks: int) -> tuple[str | None, ...]:
+    """Return what may follow so many blocks."""
+    left = len(facts.blocks) - num_blocks
+    if left == 0:
+        return (None,)
+    if left > 1:
+        return ()
+    called = [_BY_CALL[name] for name in facts.calls if name in _BY_CALL]
+    return called[0] if called else _CALLING_NONE

@@ -1,0 +1,121 @@
+"""Operators on rows, on axes and on elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import combinations, permutations
+
+from compiler.ops.guesses.facts import Facts, Shape
+from compiler.ops.spec import Spec
+
+_UNARY_BY_CALL = {"sigmoid": ("sigmoid", "silu"), "erf": ("erf", "gelu")}
+_BINARY = ("add", "multiply", "subtract", "divide", "maximum", "minimum")
+_MAX_ORDERS = 8
+
+
+def attentions(facts: Facts) -> Iterator[Spec]:
+    """Yield attention over such queries, keys and values."""
+    if len(facts.inputs) != 3 or len(facts.output) != 4 or "exp" not in facts.calls:
+        return
+    q, k, v = facts.inputs
+    batch, heads, m, d = q
+    n = k[-2]
+    if k != v or k != (batch, heads, n, d) or facts.output != q:
+        return
+    usual = 1 / math.sqrt(d)
+    others = [scale for scale in facts.floats if scale > 0 and not _is_close(scale, usual)]
+    for scale in (None, *others):
+        for causal in (False, True):
+            yield facts.spec("attention", batch, heads, m, n, d, causal=causal, scale=scale)
+
+
+def normalizations(facts: Facts) -> Iterator[Spec]:
+    """Yield what brings such a tensor to a common scale."""
+    shape, *others = facts.inputs
+    if shape != facts.output or facts.reduction is None:
+        return
+    axes = range(len(shape))
+    if not others and "exp" in facts.calls:
+        along = "log_softmax" if "log" in facts.calls else "softmax"
+        yield from (facts.spec(along, *shape, axis=axis) for axis in reversed(axes))
+    if "rsqrt" not in facts.calls or not others:
+        return
+    if len(others) > 2 or any(other != shape[len(shape) - len(other) :] for other in others):
+        return
+    name = "rms_norm" if len(others) == 1 else "layer_norm"
+    axis = len(shape) - len(others[0])
+    for epsilon in _epsilons(facts):
+        yield facts.spec(name, *shape, axis=axis, epsilon=epsilon)
+
+
+def reductions(facts: Facts) -> Iterator[Spec]:
+    """Yield the reductions that leave such a shape."""
+    if len(facts.inputs) != 1 or facts.reduction is None or len(facts.blocks) > 2:
+        return
+    (shape,) = facts.inputs
+    steps = facts.steps(facts.reduction)
+    names = ("mean",) if len(facts.blocks) == 2 else ("sum", "max", "min", "prod")
+    for axes in combinations(range(len(shape)), len(steps)):
+        for keepdims in (False, True):
+            if facts.output == _reduced(shape, axes, keepdims=keepdims):
+                axis = axes[0] if len(axes) == 1 else axes
+                yield from (
+                    facts.spec(name, *shape, axis=axis, keepdims=keepdims) for name in names
+                )
+
+
+def transposes(facts: Facts) -> Iterator[Spec]:
+    """Yield the orders of axes that make such a shape."""
+    if len(facts.inputs) != 1 or len(facts.blocks) != 1 or facts.calls or facts.floats:
+        return
+    (shape,) = facts.inputs
+    if len(shape) < 2 or sorted(shape) != sorted(facts.output):
+        return
+    orders = permutations(reversed(range(len(shape))))
+    found = (order for order in orders if tuple(shape[d] for d in order) == facts.output)
+    for _, order in zip(range(_MAX_ORDERS), found, strict=False):
+        yield facts.spec("transpose", *shape, axes=order)
+
+
+def elementwise(facts: Facts) -> Iterator[Spec]:
+    """Yield operators on each element."""
+    if len(facts.blocks) != 1 or facts.reduction is not None:
+        return
+    shape, *others = facts.inputs
+    if not others and shape == facts.output:
+        yield from _unary(facts, shape)
+    if len(others) == 1:
+        names = ("power",) if facts.calls else _BINARY
+        yield from (facts.spec(name, *shape, other=others[0]) for name in names)
+
+
+def _unary(facts: Facts, shape: Shape) -> Iterator[Spec]:
+    for call in sorted(facts.calls):
+        yield from (facts.spec(name, *shape) for name in _UNARY_BY_CALL.get(call, (call,)))
+    if "tanh" in facts.calls:
+        yield facts.spec("gelu", *shape, approximate="tanh")
+    if facts.calls or not facts.floats:
+        return
+    yield facts.spec("relu", *shape)
+    yield facts.spec("negative", *shape)
+    slopes = (slope for slope in facts.floats if slope != 0)
+    yield from (facts.spec("leaky_relu", *shape, negative_slope=slope) for slope in slopes)
+    low, high = facts.floats[0], facts.floats[-1]
+    yield facts.spec("clip", *shape, a_min=low, a_max=high)
+
+
+def _epsilons(facts: Facts) -> list[float]:
+    """Return what may be the epsilon: the usual one first, as it is written."""
+    found = [number for number in facts.floats if number > 0]
+    return [1e-5 if _is_close(number, 1e-5) else number for number in found]
+
+
+def _is_close(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=1e-6)
+
+
+def _reduced(shape: Shape, axes: tuple[int, ...], *, keepdims: bool) -> Shape:
+    if keepdims:
+        return tuple(1 if axis in axes else n for axis, n in enumerate(shape))
+    return tuple(n for axis, n in enumerate(shape) if axis not in axes)

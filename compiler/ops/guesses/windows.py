@@ -1,0 +1,168 @@
+"""Convolutions and pools: strides, dilations and paddings from the extents that they leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from typing import Any
+
+from compiler.ir.nodes import BinOp, Block, IntImm, static_shape
+from compiler.ir.visit import walk
+from compiler.ops.guesses.facts import Facts, Shape
+from compiler.ops.guesses.linear import activations
+from compiler.ops.spec import Spec
+from compiler.ops.windows import LAYOUTS
+
+_MAX_WAYS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Images:
+    """An image, what it is padded to, and the result, in one layout: channels, then space."""
+
+    layout: str
+    n: int
+    channels: int
+    space: Shape
+    padded: Shape
+    out_channels: int
+    out_space: Shape
+
+    @property
+    def is_first(self) -> bool:
+        """Whether channels come before space."""
+        return self.layout.startswith("NC")
+
+
+def convolutions(facts: Facts) -> Iterator[Spec]:
+    """Yield the convolutions that have such an image, such weights and such a result."""
+    if len(facts.inputs) not in {2, 3}:
+        return
+    weights, *bias = facts.inputs[1:]
+    for block, images in _images(facts):
+        space = len(images.space)
+        if bias not in ([], [(images.out_channels,)]) or len(weights) != space + 2:
+            continue
+        is_padded = images.padded != images.space
+        kernel = weights[2:] if images.is_first else weights[:space]
+        more = {"layout": images.layout, "bias": bool(bias)}
+        num_blocks = 1 + is_padded + len(bias)
+        for windows in islice(_windows(facts, block, images, kernel), _MAX_WAYS):
+            for activation in activations(facts, num_blocks):
+                options = {**more, **windows, "activation": activation}
+                if len(facts.steps(block)) == space:
+                    yield from _depthwise(facts, images, weights, kernel, options)
+                else:
+                    yield from _dense(facts, images, weights, kernel, options)
+
+
+def pools(facts: Facts) -> Iterator[Spec]:
+    """Yield the pools that have such an image and such a result."""
+    if len(facts.inputs) != 1:
+        return
+    for block, images in _images(facts):
+        kernel = facts.steps(block)
+        if len(kernel) != 2 or images.channels != images.out_channels:
+            continue
+        args = (images.n, images.channels, *images.space, kernel)
+        ways = list(islice(_windows(facts, block, images, kernel), _MAX_WAYS))
+        for windows, ceil_mode in product(ways, (False, True)):
+            options = {**windows, "ceil_mode": ceil_mode, "layout": images.layout}
+            if ceil_mode:
+                # The end of the padding is lost in what the last window reaches.
+                before = windows["padding"][:2]
+                options["padding"] = before + before
+            is_mean = len(facts.blocks) - (images.padded != images.space) == 2
+            if not is_mean:
+                yield facts.spec("max_pool2d", *args, **options)
+            elif options.pop("dilation") == (1, 1):
+                yield facts.spec("avg_pool2d", *args, **options)
+                yield facts.spec("avg_pool2d", *args, **options, count_include_pad=False)
+
+
+def _images(facts: Facts) -> Iterator[tuple[Block, _Images]]:
+    """Yield how the first reduction may read its image."""
+    block, image = facts.reduction, facts.inputs[0]
+    ndim = len(image) - 2
+    if block is None or len(facts.output) != len(image) or ndim not in LAYOUTS:
+        return
+    source = facts.source(block)
+    if source is None or len(source.buffer.shape) != len(image):
+        return
+    read = static_shape(source.buffer)
+    for layout in LAYOUTS[ndim]:
+        axis = layout.index("C")
+        space = [d for d in range(len(image)) if d not in {0, axis}]
+        if (read[0], read[axis], facts.output[0]) == (image[0], image[axis], image[0]):
+            found = _Images(
+                layout=layout,
+                n=image[0],
+                channels=image[axis],
+                space=tuple(image[d] for d in space),
+                padded=tuple(read[d] for d in space),
+                out_channels=facts.output[axis],
+                out_space=tuple(facts.output[d] for d in space),
+            )
+            yield block, found
+
+
+def _windows(
+    facts: Facts, block: Block, images: _Images, kernel: Sequence[int]
+) -> Iterator[dict[str, Any]]:
+    """Yield strides and dilations, with the paddings that may be: those first that are even."""
+    strides, dilations = (_factors(facts, block, images, kind) for kind in ("spatial", "reduce"))
+    margins = sorted({0}.union(*(facts.integers(other) for other in facts.blocks)))
+    extents = zip(images.space, images.padded, images.out_space, strict=True)
+    sides = zip(kernel, strides, dilations, strict=True)
+    ways = []
+    for (size, padded, count), (extent, stride, dilation) in zip(extents, sides, strict=True):
+        if (padded - dilation * (extent - 1) - 1) // stride + 1 != count:
+            return
+        total = padded - size
+        ways.append([(m, total - m) for m in margins if m <= total])
+    for way in sorted(product(*ways), key=lambda way: sum(abs(b - a) for b, a in way)):
+        befores, afters = zip(*way, strict=True)
+        yield {"stride": strides, "dilation": dilations, "padding": befores + afters}
+
+
+def _factors(facts: Facts, block: Block, images: _Images, kind: str) -> Shape:
+    """Return what the iterators of a kind are multiplied by in each index of space."""
+    source = facts.source(block)
+    assert source is not None, "there are images"
+    mine = {iterator.var for iterator in block.iter_vars if iterator.kind == kind}
+    space = source.indices[2:] if images.is_first else source.indices[1:-1]
+    return tuple(
+        next(
+            (
+                node.rhs.value
+                for node in walk(index)
+                if isinstance(node, BinOp)
+                and node.op == "*"
+                and node.lhs in mine
+                and isinstance(node.rhs, IntImm)
+            ),
+            1,
+        )
+        for index in space
+    )
+
+
+def _dense(
+    facts: Facts, images: _Images, weights: Shape, kernel: Shape, options: dict[str, Any]
+) -> Iterator[Spec]:
+    co, inner = weights[:2] if images.is_first else (weights[-1], weights[-2])
+    if co != images.out_channels or images.channels % inner:
+        return
+    args = (images.n, images.channels, *images.space, co, kernel)
+    groups = images.channels // inner
+    yield facts.spec(f"conv{len(kernel)}d", *args, groups=groups, **options)
+
+
+def _depthwise(
+    facts: Facts, images: _Images, weights: Shape, kernel: Shape, options: dict[str, Any]
+) -> Iterator[Spec]:
+    channels, multiplier = weights[:2] if images.is_first else weights[-2:]
+    if len(kernel) == 2 and channels == images.channels:
+        args = (images.n, channels, *images.space, kernel)
+        yield facts.spec("depthwise_conv2d", *args, multiplier=multiplier, **options)
