@@ -32,6 +32,7 @@ MAX_RULES = 64
 MAX_SEED = 2**31 - 1
 MAX_PRIORITY = 1000
 MAX_TASKS = 64
+MAX_WEIGHT = 1e9
 
 RuleName: TypeAlias = Annotated[str, Field(max_length=255)]
 ItemT = TypeVar("ItemT")
@@ -123,7 +124,7 @@ class GroupTask(Request):
     """A workload among several, and how much its time matters: how often a model runs it."""
 
     workload: Workload
-    weight: float = Field(default=1.0, gt=0, le=1e9)
+    weight: float = Field(default=1.0, gt=0, le=MAX_WEIGHT)
 
 
 class GroupCreate(SearchOptions):
@@ -181,6 +182,17 @@ class ScheduleQuery(Request):
     nearest: bool = False  # whether that of the nearest shape, adapted, will do
 
 
+class BaselineRead(Response):
+    """A library that computes the same, timed beside the best kernel: in turns, on one worker."""
+
+    library: str = Field(examples=["numpy"])
+    version: str = Field(examples=["NumPy 2.4.6, OpenBLAS 0.3.31"])
+    run_secs: float  # of the library, a median of rounds
+    kernel_secs: float  # of the kernel in the same rounds
+    speedup: float  # how many times longer the library takes
+    interval: tuple[float, float] | None = None  # of `speedup`, 95%; null after too few rounds
+
+
 class JobRead(Response):
     """A tuning job as the service shows it.
 
@@ -218,6 +230,7 @@ class JobRead(Response):
     priority: int = 0
     group_id: UUID | None = None  # of the jobs that it shares a budget of trials with
     weight: float = 1.0  # how much its time matters among them
+    baseline: BaselineRead | None = None  # the fastest library that computes the same
 
     def __str__(self) -> str:
         """Say in a line where the job stands; the `repr` has all fields."""
@@ -320,6 +333,7 @@ class BestRead(Response):
     trial_number: int
     provenance: Mapping[str, JsonValue]
     nearest: NearestRead | None = None
+    baseline: BaselineRead | None = None  # the fastest library that computes the same
 
 
 class CostModelRead(Response):

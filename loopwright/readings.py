@@ -12,7 +12,7 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from loopwright.models import Request, Response, Workload
+from loopwright.models import BaselineRead, Request, Response, Workload
 
 
 class TrialOutcome(StrEnum):
@@ -180,6 +180,7 @@ class BestSummary(Response):
     toolchain: str
     worker: str
     created_at: datetime  # when it became the best
+    baseline: BaselineRead | None = None  # the fastest library that computes the same
 
 
 class WorkloadRead(Response):

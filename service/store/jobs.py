@@ -31,13 +31,14 @@ from sqlalchemy import (
     select,
     text,
 )
-from sqlalchemy.orm import Mapped, Session, column_property, mapped_column
+from sqlalchemy.orm import Mapped, Session, column_property, mapped_column, relationship
 
-from loopwright.models import EventKind, JobRead, JobState, Strategy
+from loopwright.models import BaselineRead, EventKind, JobRead, JobState, Strategy
 from service import request_ids
 from service.errors import NotFoundError
-from service.store import events, targets, workloads
+from service.store import baselines, events, targets, workloads
 from service.store.base import Base, UtcDateTime, enum_column, utc_now
+from service.store.baselines import BaselineRow
 from service.store.targets import TargetRow
 from service.store.workloads import WorkloadRow
 from tuner.budget import Budget, StopReason
@@ -108,6 +109,12 @@ class JobRow(Base):
         WorkloadRow.shape, WorkloadRow.key, workload_key
     )
     float32_peak: Mapped[float | None] = _read_with(TargetRow.peak_flops, TargetRow.name, target)
+    baselines: Mapped[list[BaselineRow]] = relationship(viewonly=True, lazy="selectin")
+
+    @property
+    def baseline(self) -> BaselineRead | None:
+        """The fastest library that computes the same, timed beside the trial that was kept."""
+        return baselines.fastest(self.baselines)
 
     @property
     def shape(self) -> str | None:

@@ -6,6 +6,7 @@ from sqlalchemy import MetaData
 
 from service.store import (
     artifacts,
+    baselines,
     best_schedules,
     cost_models,
     events,
@@ -13,6 +14,7 @@ from service.store import (
     groups,
     idempotency,
     jobs,
+    packed,
     targets,
     tokens,
     trials,
@@ -29,8 +31,10 @@ ROWS = (
     jobs.JobRow,
     groups.GroupRow,
     trials.TrialRow,
+    packed.PackedTrialsRow,
     best_schedules.BestScheduleRow,
     finals.FinalRow,
+    baselines.BaselineRow,
     events.EventRow,
     cost_models.CostModelRow,
     warm_starts.WarmStartRow,

@@ -37,14 +37,17 @@ def shift_interval(differences: Sequence[float], error_rate: float) -> tuple[flo
     The interval that belongs to the test: bounded by ordered means of pairs (J. L. Hodges and
     E. L. Lehmann, 1963). Without enough differences it has no end.
     """
-    values = np.asarray(differences, np.float64)
-    firsts, seconds = np.triu_indices(len(values))
-    means = np.sort((values[firsts] + values[seconds]) / 2)
-    chances = np.cumsum(_chances_of_sums(np.arange(1, len(values) + 1)))
+    means = np.sort(_means_of_pairs(differences))
+    chances = np.cumsum(_chances_of_sums(np.arange(1, len(differences) + 1)))
     beyond = int(np.searchsorted(chances, error_rate / 2, side="right"))
     if beyond == 0:
         return -math.inf, math.inf
     return float(means[beyond - 1]), float(means[-beyond])
+
+
+def shift(differences: Sequence[float]) -> float:
+    """Return the centre of the differences, which `shift_interval` is around."""
+    return float(np.median(_means_of_pairs(differences)))
 
 
 def median_interval(values: Sequence[float], error_rate: float = 0.05) -> tuple[float, float]:
@@ -61,6 +64,14 @@ def median_interval(values: Sequence[float], error_rate: float = 0.05) -> tuple[
         chance += math.comb(num, beyond) * 0.5**num
     low = max(beyond - 1, 0)
     return ordered[low], ordered[num - 1 - low]
+
+
+def _means_of_pairs(values: Sequence[float]) -> Floats:
+    """Return the means of all pairs, each value with itself among them."""
+    numbers = np.asarray(values, np.float64)
+    firsts, seconds = np.triu_indices(len(numbers))
+    means: Floats = (numbers[firsts] + numbers[seconds]) / 2
+    return means
 
 
 def _doubled_ranks(sizes: Floats) -> NDArray[np.int64]:
