@@ -16,6 +16,7 @@ from compiler.driver import toolchain
 from compiler.target import Target
 from workers.compare import Build, CompareRequest
 from workers.frames import FrameDecoder, Message, encode
+from workers.libraries.load import Load, load_library
 from workers.measure import Bench, build_candidate
 from workers.parent_death import die_with_parent
 from workers.phase import Phase
@@ -25,17 +26,18 @@ _READ_BYTES = 1 << 16
 _GC_THRESHOLD = 50_000  # new objects between two collections: those of a few candidates
 
 
-def main(build: Build = build_candidate) -> None:
+def main(build: Build = build_candidate, load: Load = load_library) -> None:
     """Answer requests until the pipe closes.
 
     Args:
         build: Makes the artifact of a candidate; tests put kernels with faults in its place.
+        load: Loads a library by its name; tests put those with faults in its place.
     """
     parent, requests, results, *slots = (int(text) for text in sys.argv[1:])
     die_with_parent(parent)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     own_bytes, resident_bytes = _memory_bytes()
-    bench = Bench(build, slots)
+    bench = Bench(build, slots, load)
     # What is loaded by now stays; what a candidate makes has few cycles, and many small objects.
     gc.freeze()
     gc.set_threshold(_GC_THRESHOLD)

@@ -1,40 +1,46 @@
 """Time candidates side by side in this process, round by round, so that their times compare.
 
-What a round draws by lot (who comes first, where arrays lie) does not depend on what the candidates
-are: of two that are the same, each is the faster in a round with equal chance.
+Libraries that compute the same may take part.
+
+What a round draws by lot (who comes first, where arrays lie) does not depend on what the
+contestants are: of two that are the same, each is the faster in a round with equal chance.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from compiler.ir.program import PrimFunc
 from compiler.runtime.artifact import Artifact
-from compiler.runtime.module import Module
-from compiler.runtime.timing import calls_per_sample, time_calls
 from compiler.target import Target
+from workers.libraries.load import Load, load_library
 from workers.phase import Phase
 from workers.prepared import Prepared
 from workers.request import Limits
+from workers.timed_run import Run, run_of_kernel, run_of_library
 
 BATCH_SECS = 2.0
 """After so long a child has measured rounds enough; whoever asked may want no more."""
-MIN_SAMPLE_SECS = 200e-6
+_SETTLE_SECS = 0.03  # OpenBLAS's threads wait for work for 2^26 cycles
 # How many turns each has in a round, by what the longest run takes: long ones are calm.
 _TURNS = ((200e-3, 1), (20e-3, 2), (1e-3, 3), (0.0, 5))
 
 Announce: TypeAlias = Callable[[Phase, int | None], None]
-"""Told of each phase as it begins, and which candidate is in it; None for all in turns."""
+"""Told of each phase as it begins, and who is in it; None for all in turns."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompareRequest:
-    """Candidates of one workload to time side by side.
+    """Candidates of one workload to time side by side, and libraries that compute the same.
+
+    The contestants are known by their places: the candidates, then the libraries. With libraries
+    there may be fewer rounds than were asked for: as many as `BATCH_SECS` allow.
 
     Attributes:
         workload: The script text of the program.
@@ -46,6 +52,9 @@ class CompareRequest:
         is_careful: Whether to announce each turn, which costs time, to see who crashes.
         limits: What each candidate may take; by default what the worker grants.
         request_id: That of the request whose job this is for; it stands in the worker's log.
+        libraries: The names of libraries to time in the same rounds; see `workers.libraries`.
+        operator: What the program computes, in the words of `compiler.ops.spec`, for the libraries.
+        incumbent_secs: The best time known; what takes far longer is given up.
     """
 
     workload: str
@@ -57,17 +66,38 @@ class CompareRequest:
     is_careful: bool = False
     limits: Limits | None = None
     request_id: str | None = None
-    # No time is known that a finalist could be far from.
-    incumbent_secs: None = None
+    libraries: tuple[str, ...] = ()
+    operator: str = ""
+    incumbent_secs: float | None = None
 
     def __post_init__(self) -> None:
-        """Take any sequence of traces."""
+        """Take any sequences of traces and libraries."""
         object.__setattr__(self, "traces", tuple(self.traces))
+        object.__setattr__(self, "libraries", tuple(self.libraries))
+
+    @property
+    def num_contestants(self) -> int:
+        """How many candidates and libraries there are."""
+        return len(self.traces) + len(self.libraries)
+
+    def is_contest(self, places: Collection[int]) -> bool:
+        """Tell whether there is something to time if those in some places are left.
+
+        A library is of interest beside a candidate, and the other way round.
+        """
+        num_candidates = sum(place < len(self.traces) for place in places)
+        return num_candidates > 0 and (not self.libraries or len(places) > num_candidates)
 
     def rest(self, places: Sequence[int], first_round: int, *, is_careful: bool) -> CompareRequest:
-        """Return the request for some of the candidates, from a later round on."""
-        traces = tuple(self.traces[place] for place in places)
-        return replace(self, traces=traces, first_round=first_round, is_careful=is_careful)
+        """Return the request for some of the contestants, from a later round on."""
+        num = len(self.traces)
+        return replace(
+            self,
+            traces=tuple(self.traces[place] for place in places if place < num),
+            libraries=tuple(self.libraries[place - num] for place in places if place >= num),
+            first_round=first_round,
+            is_careful=is_careful,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-able object that `from_json` reads."""
@@ -95,29 +125,44 @@ Build: TypeAlias = Callable[[PrimFunc, str, Target], Artifact]
 
 
 class FaultError(Exception):
-    """A candidate went wrong; the cause says how."""
+    """A contestant went wrong; the cause says how."""
 
     def __init__(self, place: int) -> None:
         super().__init__(place)
         self.place = place
 
 
-def compare(
-    request: CompareRequest, prepared: Prepared, build: Build, announce: Announce
-) -> Iterator[dict[int, Sequence[float]] | FaultError]:
-    """Yield the samples of each candidate round by round; a fault instead where one drops out.
+@dataclass(frozen=True, slots=True)
+class Round:
+    """The samples of a round by place, in seconds a run, and the versions of libraries."""
 
-    After a fault its round begins again without the candidate. Nothing comes any more when all
-    have dropped out, nor after `BATCH_SECS`: there is at least one round then.
+    samples: Mapping[int, Sequence[float]]
+    versions: Mapping[int, str]
+
+
+def compare(
+    request: CompareRequest,
+    prepared: Prepared,
+    build: Build,
+    announce: Announce,
+    load: Load = load_library,
+) -> Iterator[Round | FaultError]:
+    """Yield what each round measured; a fault instead where a contestant drops out.
+
+    After a fault its round begins again without the contestant. Nothing comes any more when too
+    few are left, nor after `BATCH_SECS`: there is at least one round then.
     """
     side_by_side = SideBySide(request, prepared, announce)
-    for place in range(len(request.traces)):
+    for place in range(request.num_contestants):
         try:
-            side_by_side.build(place, build)
+            if place < len(request.traces):
+                side_by_side.build(place, build)
+            else:
+                side_by_side.load(place, load)
         except FaultError as fault:
             yield fault
     number, end = request.first_round, time.monotonic() + BATCH_SECS
-    while number < request.num_rounds and side_by_side.num_candidates:
+    while number < request.num_rounds and request.is_contest(side_by_side.places):
         try:
             yield side_by_side.round(number)
         except FaultError as fault:
@@ -130,7 +175,7 @@ def compare(
 
 
 class SideBySide:
-    """Times artifacts in rounds; one that goes wrong is left out.
+    """Times contestants in rounds; one that goes wrong is left out.
 
     Args:
         prepared: The workload with its expected result.
@@ -141,13 +186,15 @@ class SideBySide:
         self._request = request
         self._arrays = prepared
         self._announce = announce
-        self._artifacts: dict[int, Artifact] = {}
+        self._target = Target(request.target)
+        self._open_in: dict[int, Callable[[Prepared], Run]] = {}
+        self._versions: dict[int, str] = {}
         self._checked: set[int] = set()
 
     @property
-    def num_candidates(self) -> int:
-        """How many are in."""
-        return len(self._artifacts)
+    def places(self) -> Collection[int]:
+        """Who is in."""
+        return self._open_in
 
     def build(self, place: int, build: Build) -> None:
         """Build a candidate.
@@ -156,66 +203,72 @@ class SideBySide:
             FaultError: If it can't be built.
         """
         self._announce(Phase.BUILD, place)
-        target = Target(self._request.target)
         try:
-            self._artifacts[place] = build(self._arrays.func, self._request.traces[place], target)
+            trace = self._request.traces[place]
+            artifact = build(self._arrays.func, trace, self._target)
         except Exception as error:
             raise FaultError(place) from error
+        self._open_in[place] = partial(run_of_kernel, artifact)
 
-    def drop(self, place: int) -> None:
-        """Leave a candidate out."""
-        del self._artifacts[place]
-
-    def round(self, number: int) -> dict[int, Sequence[float]]:
-        """Time those who are in; return the samples of each.
+    def load(self, place: int, load: Load) -> None:
+        """Load a library.
 
         Raises:
-            FaultError: If a candidate goes wrong; the round does not count then.
+            FaultError: If it is not there, or does not compute this.
+        """
+        self._announce(Phase.BUILD, place)
+        try:
+            library = load(self._request.libraries[place - len(self._request.traces)])
+            self._versions[place] = library.start(self._target.num_cores)
+        except Exception as error:
+            raise FaultError(place) from error
+        self._open_in[place] = partial(
+            run_of_library, library, self._request.operator, self._target.num_cores
+        )
+
+    def drop(self, place: int) -> None:
+        """Leave a contestant out."""
+        del self._open_in[place]
+
+    def round(self, number: int) -> Round:
+        """Time those who are in.
+
+        Raises:
+            FaultError: If one goes wrong; the round does not count then.
         """
         rng = np.random.default_rng((self._request.seed, number))
-        order = rng.permutation(list(self._artifacts)).tolist()
+        order = rng.permutation(list(self._open_in)).tolist()
         # The arrays of the round before are still there, so these lie elsewhere.
         self._arrays = self._arrays.again()
-        return self._take_turns({place: self._open(place) for place in order})
+        samples = self._take_turns({place: self._open(place) for place in order})
+        return Round(samples, self._versions)
 
-    def _open(self, place: int) -> _Run:
-        """Load a candidate and run it once, which warms it up; the first time, check its result."""
+    def _open(self, place: int) -> Run:
+        """Load a contestant and run it once, which warms it up; at first, check its result."""
         self._announce(Phase.CHECK, place)
         try:
-            run = _Run(Module(self._artifacts[place]), self._arrays)
+            run = self._open_in[place](self._arrays)
             if place not in self._checked:
-                self._arrays.check()
+                run.check()
                 self._checked.add(place)
         except Exception as error:
             raise FaultError(place) from error
         return run
 
-    def _take_turns(self, runs: Mapping[int, _Run]) -> dict[int, Sequence[float]]:
+    def _take_turns(self, runs: Mapping[int, Run]) -> dict[int, Sequence[float]]:
         self._announce(Phase.TIME, None)
         longest = max(run.first_secs for run in runs.values())
         num_turns = next(turns for secs, turns in _TURNS if longest >= secs)
+        # The threads of a library look for more work for a while, on the cores of who comes next.
+        must_settle = bool(self._versions) and self._target.num_cores > 1
         samples: dict[int, list[float]] = {place: [] for place in runs}
         order = list(runs)
-        for _ in range(num_turns):
+        for _ in range(min(num_turns, 2) if must_settle else num_turns):
             for place in order:
                 if self._request.is_careful:
                     self._announce(Phase.TIME, place)
-                samples[place].append(runs[place].sample())
+                if must_settle:
+                    time.sleep(_SETTLE_SECS)
+                samples[place].append(runs[place].sample(is_cold=must_settle))
             order.reverse()
         return dict(samples)
-
-
-class _Run:
-    """A loaded candidate, bound to arrays."""
-
-    def __init__(self, module: Module, arrays: Prepared) -> None:
-        self._num_threads = module.num_threads
-        self._run = module.bind(*arrays.fresh_arrays())
-        self.first_secs = time_calls(self._run, self._num_threads, 1)
-        self._calls = 0
-
-    def sample(self) -> float:
-        """Return the mean seconds a call over one turn."""
-        if not self._calls:
-            self._calls = calls_per_sample(self._run, self._num_threads, MIN_SAMPLE_SECS)
-        return time_calls(self._run, self._num_threads, self._calls)

@@ -150,7 +150,7 @@ class DaskEngine:
             run.abandon()
 
     def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
-        """Yield rounds, each measured by one worker: a measurement of each trace.
+        """Yield rounds, each measured by one worker: a measurement of each contestant.
 
         Raises:
             NoWorkerError: If no worker serves the target, or all that tried were lost.
@@ -167,6 +167,8 @@ class DaskEngine:
                     raise NoWorkerError(f"workers were lost {num_losses} times: {error}") from error
                 continue
             yield from rounds
+            if request.libraries:
+                return
             request = replace(request, first_round=request.first_round + len(rounds))
 
     def workers(self) -> list[WorkerFacts]:

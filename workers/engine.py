@@ -68,9 +68,10 @@ class Engine(Protocol):
         ...
 
     def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
-        """Yield rounds in which the candidates are timed side by side: one measurement a trace.
+        """Yield rounds in which all are timed side by side: one measurement a contestant.
 
-        Each round is measured by one worker, in a child; a candidate that goes wrong is an error.
+        Each round is measured by one worker, in a child; a contestant that goes wrong is an error.
+        With libraries there may be fewer rounds than asked for, and at least one.
 
         Raises:
             NoWorkerError: If no worker serves the target, or all that tried were lost.

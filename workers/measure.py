@@ -25,6 +25,8 @@ from compiler.script.error import ScriptError
 from compiler.target import Target, TargetError
 from workers.compare import Announce, Build, CompareRequest, FaultError, compare
 from workers.frames import Message
+from workers.libraries.library import LibraryError
+from workers.libraries.load import Load, load_library
 from workers.phase import Phase
 from workers.prepared import Prepared, PreparedWorkloads, WrongResultError
 from workers.request import MeasureRequest
@@ -33,7 +35,9 @@ from workers.sample import sample_secs
 _BEGINNINGS = Beginnings()
 _MESSAGE_CHARS = 4000
 # What a build may raise by design; anything else is a bug of ours, and says so.
-_REFUSALS = (BuildError, OracleError, ScheduleError, ScriptError, TargetError, TraceError)
+_REFUSALS = (
+    *(BuildError, LibraryError, OracleError, ScheduleError, ScriptError, TargetError, TraceError),
+)
 
 
 def build_candidate(func: PrimFunc, trace: str, target: Target) -> Artifact:
@@ -57,10 +61,17 @@ class Bench:
     Args:
         build: Makes the artifact of a candidate.
         slots: The memory files of a `workers.shelf.Shelf`, for what should outlive this process.
+        load: Loads a library by its name.
     """
 
-    def __init__(self, build: Build = build_candidate, slots: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        build: Build = build_candidate,
+        slots: Sequence[int] = (),
+        load: Load = load_library,
+    ) -> None:
         self._build = build
+        self._load = load
         self._prepared = PreparedWorkloads(slots)
 
     def measure(
@@ -88,26 +99,29 @@ class Bench:
                 module.close()
 
     def compare(self, request: CompareRequest, announce: Announce) -> Iterator[Message]:
-        """Time the candidates of a request side by side; yield what there is to tell.
+        """Time the contestants of a request side by side; yield what there is to tell.
 
-        That is `{"samples": ...}`, by candidate, for a round, and `{"fault": ..., "place": ...}`
-        for a candidate that dropped out.
+        That is `{"samples": ..., "versions": ...}`, by place, for a round, and
+        `{"fault": ..., "place": ...}` for a contestant that dropped out.
 
         Args:
-            announce: Called as each phase begins, with the candidate that is in it.
+            announce: Called as each phase begins, with the contestant that is in it.
         """
         try:
             prepared = self._prepare(request.workload, lambda phase: announce(phase, None))
         except Exception as error:
-            for place in range(len(request.traces)):
+            for place in range(request.num_contestants):
                 yield {"fault": _failure(error).to_json(), "place": place}
             return
-        for found in compare(request, prepared, self._build, announce):
+        for found in compare(request, prepared, self._build, announce, self._load):
             if isinstance(found, FaultError):
                 assert isinstance(found.__cause__, Exception), found
                 yield {"fault": _failure(found.__cause__).to_json(), "place": found.place}
             else:
-                yield {"samples": {str(place): secs for place, secs in found.items()}}
+                yield {
+                    "samples": {str(place): secs for place, secs in found.samples.items()},
+                    "versions": {str(place): text for place, text in found.versions.items()},
+                }
 
     def _prepare(self, workload: str, announce: Callable[[Phase], None]) -> Prepared:
         prepared = self._prepared.find(workload)

@@ -77,6 +77,19 @@ class Prepared:
         except Mismatch as error:
             raise WrongResultError(str(error)) from error
 
+    def check_result(self, result: Array) -> None:
+        """Compare what a library returned as the one output with the oracle's.
+
+        Raises:
+            WrongResultError: If it is another array, or the library wrote to an input.
+        """
+        output = next(reversed(self._arrays.values()))
+        if (result.shape, result.dtype) != (output.shape, output.dtype):
+            what = f"an array {result.shape} of {result.dtype}"
+            raise WrongResultError(f"{what} instead of {output.shape} of {output.dtype}")
+        np.copyto(output, result)
+        self.check()
+
     def check_again(self) -> None:
         """Compare the outputs once more after many runs.
 

@@ -100,9 +100,19 @@ class ChildRunner:
             yield index, replace(measurement, worker=self.worker)
 
     def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
-        """Yield rounds in which the candidates are timed side by side: one measurement a trace.
+        """Yield rounds in which all are timed side by side: one measurement a contestant.
 
-        A candidate that went wrong is an error in each round from then on.
+        One that went wrong is an error in each round from then on.
+
+        Raises:
+            ChildStartError: If no child can be started.
+            RunnerClosedError: If the runner was closed.
+        """
+        for rounds in self.compare_in_batches(request):
+            yield from rounds
+
+    def compare_in_batches(self, request: CompareRequest) -> Iterator[list[list[Measurement]]]:
+        """Do the same; yield together what a child measured in a moment, which may be nothing.
 
         Raises:
             ChildStartError: If no child can be started.
@@ -115,8 +125,11 @@ class ChildRunner:
             rounds: list[list[Measurement]] = []
             with self._turn:
                 is_last = not self._add_rounds(request, comparison, rounds, is_last=is_last)
-            yield from map(self._stamped, rounds)
-        yield from map(self._stamped, comparison.given_up())
+                if request.libraries:
+                    # They leave threads and memory behind, which no candidate is to meet.
+                    self._bury()
+            yield [self._stamped(measured) for measured in rounds]
+        yield [self._stamped(measured) for measured in comparison.given_up()]
 
     def host(self) -> Host:
         """Return what the child says of this host; a child is started if there is none.
@@ -236,6 +249,7 @@ class ChildRunner:
                     comparison.take_fault(message)
                 else:
                     rounds.append(comparison.take_round(message))
+            comparison.end_batch()
             self._peak_bytes = int(message["peak_bytes"])
         except _FAULTS as error:
             failure = self._failure(attempt, error, is_last=is_last)
@@ -250,7 +264,7 @@ class ChildRunner:
     def _stamped(self, measured: list[Measurement]) -> list[Measurement]:
         assert self._host is not None
         made_by = self._host.toolchain
-        return [replace(m, worker=self.worker, toolchain=made_by) for m in measured]
+        return [replace(m, worker=self.worker, toolchain=m.toolchain or made_by) for m in measured]
 
     def _failure(self, attempt: Attempt, error: Exception, *, is_last: bool) -> Measurement | None:
         """End the child, and say what its candidate did.

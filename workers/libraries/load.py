@@ -1,0 +1,31 @@
+"""The libraries that are known, each loaded when it is asked for: a worker may have none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TypeAlias, cast
+
+from workers.libraries.library import Library, LibraryError
+
+_MODULES = {"numpy": "workers.libraries.numpy", "torch": "workers.libraries.torch"}
+LIBRARIES = tuple(_MODULES)
+"""The names of the libraries, those first that are always there."""
+
+Load: TypeAlias = Callable[[str], Library]
+"""Loads a library by its name."""
+
+
+def load_library(name: str) -> Library:
+    """Load a library.
+
+    Raises:
+        LibraryError: If it is unknown, or not installed here.
+    """
+    if name not in _MODULES:
+        raise LibraryError(f"unknown library {name!r}: known are {', '.join(LIBRARIES)}")
+    try:
+        module = import_module(_MODULES[name])
+    except ImportError as error:
+        raise LibraryError(f"{name} is not installed on this worker: {error}") from None
+    return cast(Library, module)

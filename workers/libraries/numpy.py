@@ -1,0 +1,42 @@
+"""NumPy as a user would write it, on the BLAS that it came with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from compiler.ops.reference import REFERENCES
+from compiler.ops.spec import parse_spec
+from workers.libraries.library import Array, Call, LibraryError
+
+_NAMES = {"blis": "BLIS", "mkl": "MKL", "openblas": "OpenBLAS"}
+_TYPES = ("float32", "float64")
+
+
+def start(num_threads: int) -> str:
+    """Have BLAS use so many threads; return the versions of both."""
+    np.seterr(all="ignore")  # as a kernel does
+    controller = ThreadpoolController().select(user_api="blas")
+    controller.limit(limits=num_threads)
+    blas = [f"{_NAMES.get(i['internal_api'], '?')} {i['version']}" for i in controller.info()]
+    return ", ".join([f"NumPy {np.__version__}", *blas[:1]])
+
+
+def prepare(operator: str, inputs: Sequence[Array]) -> Call:
+    """Return the call of an operator; its result lies as an array usually does.
+
+    Raises:
+        LibraryError: If NumPy has no code of its own for it.
+    """
+    spec = parse_spec(operator)
+    bound = spec.bound()
+    if bound["dtype"] not in _TYPES:
+        raise LibraryError(f"NumPy computes with {bound['dtype']} only in steps of other types")
+    is_exact = spec.name == "gelu" and bound["approximate"] == "none"
+    if spec.name == "erf" or is_exact or bound.get("activation") == "gelu":
+        raise LibraryError("NumPy has no error function")
+    options, function = SimpleNamespace(**bound), REFERENCES[spec.name]
+    return Call(lambda: np.ascontiguousarray(function(options, *inputs)), lambda found: found)
