@@ -6,7 +6,6 @@ import shutil
 import sys
 import tempfile
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -65,4 +64,4 @@ def _import(path: Path, db: str | None, url: str, token: str | None) -> ImportRe
         with Client(url, token) as client:
             return client.import_records(path)
     with closing(open_database(db)) as database, path.open("rb") as opened:
-        return import_records(database, partial(lines_of, opened))
+        return import_records(database, lines_of(opened))

@@ -13,4 +13,4 @@ def import_recorded(database: Database) -> None:
     """Put the jobs that come with the service into an empty store."""
     packed = resources.files("service.demo").joinpath("records.jsonl.xz").read_bytes()
     lines = lzma.decompress(packed).splitlines()
-    import_records(database, lambda: iter(lines))
+    import_records(database, lines)

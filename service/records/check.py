@@ -9,7 +9,6 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from compiler.schedule.error import TraceError
-from compiler.schedule.trace import Trace
 from compiler.target import Target, TargetError
 from loopwright.models import Workload
 from service.errors import Flaw, InvalidRequestError
@@ -19,12 +18,15 @@ from service.records.lines import (
     AnyLine,
     End,
     FinalLine,
+    GroupLine,
     Header,
     JobLine,
+    TargetLine,
     TrialLine,
     WorkloadLine,
     parse_line,
 )
+from service.records.traces import TraceChecker
 
 MAX_LINE_BYTES = 16 << 20
 _MAX_FLAWS = 20
@@ -48,8 +50,10 @@ def lines_of(file: IO[bytes]) -> Iterator[bytes]:
         yield line
 
 
-def check_file(lines: Iterable[bytes]) -> None:
-    """Read a whole file.
+def checked(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes, AnyLine]]:
+    """Yield the lines of a file with their numbers and texts, as long as none is wrong.
+
+    What was yielded counts when the last one was asked for without an error.
 
     Raises:
         InvalidRequestError: If a line is wrong; names up to twenty of them by their numbers.
@@ -59,22 +63,20 @@ def check_file(lines: Iterable[bytes]) -> None:
     number = 0
     for number, text in enumerate(lines, start=1):
         try:
-            checker.see(number, _parsed(text))
+            line = _parsed(text)
+            checker.see(number, line)
         except _LineError as error:
             flaws.append((number, str(error)))
             if number == 1 or len(flaws) == _MAX_FLAWS:  # without a header it is another file
                 raise refusal(flaws) from None
+        else:
+            if not flaws:
+                yield number, text, line
     if not checker.has_ended and not flaws:
         what = "the file is empty" if number == 0 else "the file ends before its end line: cut off?"
         flaws.append((number + 1, what))
     if flaws:
         raise refusal(flaws)
-
-
-def parsed(lines: Iterable[bytes]) -> Iterator[tuple[int, AnyLine]]:
-    """Yield the lines of a file that was checked, with their numbers."""
-    for number, text in enumerate(lines, start=1):
-        yield number, parse_line(text)
 
 
 def _parsed(text: bytes) -> AnyLine:
@@ -96,11 +98,14 @@ class _Checker:
         self.has_ended = False
         self._has_header = False
         self._workloads: set[str] = set()
+        self._targets: set[str] = set()
+        self._groups: set[UUID] = set()
         self._jobs: set[UUID] = set()
         self._job: UUID | None = None
         self._numbers: set[int] = set()
         self._candidates: set[str] = set()
         self._finals: set[tuple[int, int]] = set()
+        self._traces = TraceChecker()
 
     def see(self, number: int, line: AnyLine) -> None:
         if self.has_ended:
@@ -110,14 +115,6 @@ class _Checker:
         match line:
             case Header():
                 self._header(line)
-            case WorkloadLine():
-                self._workload(line)
-            case JobLine():
-                self._begin(line)
-            case TrialLine():
-                self._trial(line)
-            case FinalLine():
-                self._final(line)
             case End():
                 self.has_ended = True
                 if line.num_lines != number - 2:
@@ -125,6 +122,25 @@ class _Checker:
                         f"there should be {line.num_lines} lines between header and end,"
                         f" and there are {number - 2}"
                     )
+            case _:
+                self._see_content(line)
+
+    def _see_content(
+        self, line: WorkloadLine | TargetLine | GroupLine | JobLine | TrialLine | FinalLine
+    ) -> None:
+        match line:
+            case WorkloadLine():
+                self._workload(line)
+            case TargetLine():
+                self._target(line)
+            case GroupLine():
+                self._group(line)
+            case JobLine():
+                self._begin(line)
+            case TrialLine():
+                self._trial(line)
+            case FinalLine():
+                self._final(line)
 
     def _header(self, line: Header) -> None:
         if line.version > VERSION:
@@ -145,6 +161,17 @@ class _Checker:
             raise _LineError(f"key: workload {key} was there before")
         self._workloads.add(key)
 
+    def _target(self, line: TargetLine) -> None:
+        _check_target(line.name, "name")
+        if line.name in self._targets:
+            raise _LineError(f"name: target {line.name!r} was there before")
+        self._targets.add(line.name)
+
+    def _group(self, line: GroupLine) -> None:
+        if line.id in self._groups:
+            raise _LineError(f"id: group {line.id} was there before")
+        self._groups.add(line.id)
+
     def _begin(self, line: JobLine) -> None:
         # Lines below a job that is wrong are not wrong for that reason too.
         self._job, self._numbers, self._candidates, self._finals = line.id, set(), set(), set()
@@ -153,17 +180,14 @@ class _Checker:
         self._jobs.add(line.id)
         if line.workload_key not in self._workloads:
             raise _LineError(f"workload_key: no line above has workload {line.workload_key}")
-        try:
-            name = Target(line.target).name
-        except TargetError as error:
-            raise _LineError(f"target: {error}") from None
-        if name != line.target:
-            raise _LineError(f"target: {line.target!r} is written {name!r}")
+        _check_target(line.target, "target")
+        if line.group_id is not None and line.group_id not in self._groups:
+            raise _LineError(f"group_id: no line above has group {line.group_id}")
 
     def _trial(self, line: TrialLine) -> None:
         self._belongs(line.job_id)
         try:
-            Trace.from_json(line.trace)
+            self._traces.check(line.trace)
         except TraceError as error:
             raise _LineError(f"trace: {error}") from None
         # The key is as the version wrote it that measured; traces are written otherwise today.
@@ -183,3 +207,12 @@ class _Checker:
     def _belongs(self, job_id: UUID) -> None:
         if job_id != self._job:
             raise _LineError(f"job_id: the job above is {self._job}, not {job_id}")
+
+
+def _check_target(text: str, field: str) -> None:
+    try:
+        name = Target(text).name
+    except TargetError as error:
+        raise _LineError(f"{field}: {error}") from None
+    if name != text:
+        raise _LineError(f"{field}: {text!r} is written {name!r}")

@@ -1,7 +1,8 @@
 """The lines of a file of records, one model a kind; `docs/records.md` describes them.
 
-A header comes first, an end last. Workloads stand before the jobs that refer to them, and each job
-before its own trials and finals, so that a file is written and read without holding it in memory.
+A header comes first, an end last. Workloads, targets and groups stand before the jobs that refer to
+them, and each job before its own trials and finals, so that a file is written and read without
+holding it in memory. Files of version 1 have neither targets nor groups.
 """
 
 from __future__ import annotations
@@ -22,11 +23,18 @@ from pydantic import (
 )
 
 from compiler.runtime.measurement import ErrorKind
-from loopwright.models import MAX_SCRIPT_CHARS, MAX_SECONDS, MAX_TRIALS, JobState, Strategy
+from loopwright.models import (
+    MAX_SCRIPT_CHARS,
+    MAX_SECONDS,
+    MAX_TRIALS,
+    MAX_WEIGHT,
+    JobState,
+    Strategy,
+)
 from tuner.budget import StopReason
 from tuner.finish.finish import Outcome
 
-VERSION = 1
+VERSION = 2
 
 
 def _without_zero(text: str) -> str:
@@ -50,6 +58,7 @@ def _known(value: float | None) -> float | None:
 Text = Annotated[str, AfterValidator(_without_zero)]
 Name = Annotated[Text, Field(max_length=255)]
 Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]
+TargetName = Annotated[Text, Field(min_length=1, max_length=1000)]
 Key = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Known = Annotated[float | None, AfterValidator(_known)]
 Secs = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -84,13 +93,30 @@ class WorkloadLine(Line):
     created_at: Moment
 
 
+class TargetLine(Line):
+    """What a target can reach at most, as a worker measured it."""
+
+    kind: Literal["target"] = "target"
+    name: TargetName
+    peak_flops: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None
+
+
+class GroupLine(Line):
+    """A budget of trials that several jobs share."""
+
+    kind: Literal["group"] = "group"
+    id: UUID
+    trials: Annotated[int, Field(ge=1, le=MAX_TRIALS)]
+    created_at: Moment
+
+
 class JobLine(Line):
     """A job: what was asked for, and how it ended. Its numbers are as `GET /jobs/{id}` has them."""
 
     kind: Literal["job"] = "job"
     id: UUID
     workload_key: Key
-    target: Annotated[Text, Field(min_length=1, max_length=1000)]
+    target: TargetName
     state: JobState
     trials: Annotated[int, Field(ge=1, le=MAX_TRIALS)]
     seconds: Annotated[float, Field(gt=0, le=MAX_SECONDS)] | None
@@ -112,6 +138,8 @@ class JobLine(Line):
     finished_at: Moment | None
     stop_reason: StopReason | None
     error: Text | None
+    group_id: UUID | None = None
+    weight: Annotated[float, Field(gt=0, le=MAX_WEIGHT)] = 1.0
 
 
 class TrialLine(Line):
@@ -148,6 +176,9 @@ class TrialLine(Line):
         return min(self.run_secs, default=None)
 
 
+TRIAL_COLUMNS = tuple(name for name in TrialLine.model_fields if name != "kind")
+
+
 class FinalLine(Line):
     """A trial of the job above it that was measured again in one of the job's finishes."""
 
@@ -174,7 +205,9 @@ class End(Line):
     num_lines: Annotated[int, Field(ge=0)]
 
 
-AnyLine: TypeAlias = Header | WorkloadLine | JobLine | TrialLine | FinalLine | End
+AnyLine: TypeAlias = (
+    Header | WorkloadLine | TargetLine | GroupLine | JobLine | TrialLine | FinalLine | End
+)
 _ADAPTER: TypeAdapter[AnyLine] = TypeAdapter(Annotated[AnyLine, Field(discriminator="kind")])
 
 
@@ -207,4 +240,6 @@ def is_later(a: tuple[int, JobLine], b: tuple[int, JobLine]) -> bool:
 
 
 def _rank(num_trials: int, job: JobLine) -> tuple[int, datetime, str]:
-    return num_trials, job.finished_at or job.created_at, written(job)
+    # Which group a job is of is no part of its history, and files of version 1 do not tell.
+    text = job.model_dump_json(exclude={"group_id", "weight"})
+    return num_trials, job.finished_at or job.created_at, text

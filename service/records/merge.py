@@ -6,10 +6,9 @@ versions of a job the later one counts, and the best schedules are found again f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import insert, select
@@ -20,59 +19,61 @@ from loopwright.models import JobState, Workload
 from loopwright.server_models import ImportRead
 from service.intake import read_workload
 from service.records.best import settle
-from service.records.check import check_file, parsed, refusal
+from service.records.check import refusal
 from service.records.lines import (
     FinalLine,
+    GroupLine,
     JobLine,
-    Line,
-    TrialLine,
+    TargetLine,
     WorkloadLine,
     is_later,
     values,
     written,
 )
-from service.store import jobs, targets, workloads
+from service.records.staging import StagedLine, Staging
+from service.store import groups, jobs, targets, workloads
 from service.store.database import Database
 from service.store.finals import FinalRow
+from service.store.groups import GroupRow
 from service.store.jobs import JobRow
+from service.store.targets import TargetRow
 from service.store.trials import TrialRow
 from service.store.workloads import WorkloadRow
 from tuner.budget import StopReason
 from tuner.progress import add_point
 
-_ROWS = 500
-
-LineT = TypeVar("LineT", TrialLine, FinalLine)
+_MEMBERSHIP = ("group_id", "weight")
 
 
-def import_records(database: Database, lines: Callable[[], Iterable[bytes]]) -> ImportRead:
+def import_records(database: Database, lines: Iterable[bytes]) -> ImportRead:
     """Add the records of a file to a store, all of them or none.
 
-    Args:
-        lines: Gives the lines of the file, each time from the first.
+    Others write to the store until the whole file was read and found right.
 
     Raises:
         InvalidRequestError: If a line is wrong, or says otherwise than the store of the same trial.
     """
-    check_file(lines())
-    with database.write() as session:
-        merge = _Merge(session)
-        for number, line in parsed(lines()):
-            merge.see(number, line)
-        return merge.end()
+    with database.aside() as connection:
+        with connection.begin():
+            staging = Staging(connection)
+            staging.fill(lines)
+        with connection.begin():
+            staging.drop_known()
+        with database.write(connection) as session:
+            merge = _Merge(session, staging)
+            for staged in staging.lines():
+                merge.see(staged)
+            return merge.end()
 
 
 @dataclass
 class _Job:
     """The job whose lines are being read."""
 
+    staged: StagedLine
     line: JobLine
-    number: int
     row: JobRow | None  # as the store had it
-    num_trials: int = 0
     num_new: int = 0
-    last_at: datetime | None = None
-    trials: list[tuple[int, TrialLine]] = field(default_factory=list)
     finals: list[tuple[int, FinalLine]] = field(default_factory=list)
 
     @property
@@ -84,7 +85,7 @@ class _Job:
             update={
                 "state": JobState.CANCELLED,
                 "stop_reason": StopReason.CANCELLED,
-                "finished_at": self.last_at or self.line.created_at,
+                "finished_at": self.staged.last_at or self.line.created_at,
                 "error": f"it was {self.line.state} where these records are from; resume it here,"
                 " or import what came of it there",
             }
@@ -99,30 +100,28 @@ class _Job:
 class _Merge:
     """Takes the lines of one file, in one transaction."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, staging: Staging) -> None:
         self._session = session
+        self._staging = staging
         self._job: _Job | None = None
+        self._budgets: dict[UUID, tuple[int, int]] = {}  # of groups: in the file, in the store
         self._tasks: set[tuple[str, str]] = set()
         self._num = dict.fromkeys(ImportRead.model_fields, 0)
 
-    def see(self, number: int, line: Line) -> None:
+    def see(self, staged: StagedLine) -> None:
         """Take a line."""
-        match line:
-            case WorkloadLine():
+        match staged.line:
+            case WorkloadLine() as line:
                 self._workload(line)
-            case JobLine():
+            case TargetLine() as line:
+                self._target(line)
+            case GroupLine() as line:
+                self._group(line)
+            case JobLine() as line:
                 self._end_job()
-                row = self._session.get(JobRow, line.id, with_for_update=True)
-                self._job = _Job(line, number, row)
-                self._begin_job(self._job)
-            case TrialLine() if self._job is not None and not self._job.is_skipped:
-                self._job.num_trials += 1
-                self._job.last_at = max(self._job.last_at or line.created_at, line.created_at)
-                self._job.trials.append((number, line))
-                if len(self._job.trials) == _ROWS:
-                    self._add_trials(self._job)
-            case FinalLine() if self._job is not None and not self._job.is_skipped:
-                self._job.finals.append((number, line))
+                self._begin_job(staged, line)
+            case FinalLine() as line if self._job is not None and not self._job.is_skipped:
+                self._job.finals.append((staged.number, line))
 
     def end(self) -> ImportRead:
         """Bring what follows from the rows up to date, and say what was added."""
@@ -138,19 +137,52 @@ class _Merge:
             self._session.get_one(WorkloadRow, line.key).created_at = line.created_at
             self._num["workloads"] += 1
 
-    def _begin_job(self, job: _Job) -> None:
-        if job.row is None:
-            targets.ensure(self._session, job.line.target, Target(job.line.target).label)
-            name = self._session.get_one(WorkloadRow, job.line.workload_key).name
-            row = JobRow(**_columns(job.ended), workload_name=name, num_measured=0)
+    def _target(self, line: TargetLine) -> None:
+        """Keep a target; of two peaks the higher one is nearer to what can be reached."""
+        targets.ensure(self._session, line.name, Target(line.name).label)
+        if line.peak_flops is not None:
+            row = self._session.get_one(TargetRow, line.name)
+            row.peak_flops = max(row.peak_flops or 0.0, line.peak_flops)
+
+    def _group(self, line: GroupLine) -> None:
+        """Keep a group; of two budgets the larger one counts, unless jobs go on with theirs."""
+        row = self._session.get(GroupRow, line.id, with_for_update=True)
+        if row is None:
+            row = GroupRow(**values(line))
             self._session.add(row)
+            self._num["groups"] += 1
+        elif row.trials < line.trials:
+            members = groups.members(self._session, line.id)
+            if all(member.state.is_final for member in members):
+                groups.set_budget(row, members, line.trials)
+        self._budgets[line.id] = (line.trials, row.trials)
+
+    def _begin_job(self, staged: StagedLine, line: JobLine) -> None:
+        row = self._session.get(JobRow, line.id, with_for_update=True)
+        in_file, in_store = self._budgets[line.group_id] if line.group_id else (0, 0)
+        if line.trials == in_file:  # it has no budget of its own
+            line = line.model_copy(update={"trials": in_store})
+        job = self._job = _Job(staged, line, row)
+        if row is None:
+            targets.ensure(self._session, line.target, Target(line.target).label)
+            name = self._session.get_one(WorkloadRow, line.workload_key).name
+            self._session.add(JobRow(**_columns(job.ended), workload_name=name, num_measured=0))
             self._session.flush()
             self._num["jobs"] += 1
-        elif (job.row.workload_key, job.row.target) != (job.line.workload_key, job.line.target):
-            detail = f"job {job.line.id} is there already, and is for another task"
-            raise refusal([(job.number, detail)])
-        elif job.is_skipped:
-            self._num["skipped_jobs"] += 1
+        else:
+            self._refuse_another(job, row)
+            self._num["skipped_jobs"] += job.is_skipped
+
+    def _refuse_another(self, job: _Job, row: JobRow) -> None:
+        line = job.line
+        if (row.workload_key, row.target) != (line.workload_key, line.target):
+            detail = f"job {line.id} is there already, and is for another task"
+            raise refusal([(job.staged.number, detail)])
+        if None in (row.group_id, line.group_id):  # files of version 1 do not tell
+            return
+        if (row.group_id, row.weight) != (line.group_id, line.weight):
+            detail = f"job {line.id} is there already, and has another group or weight"
+            raise refusal([(job.staged.number, detail)])
 
     def _end_job(self) -> None:
         job, self._job = self._job, None
@@ -160,14 +192,17 @@ class _Merge:
         self._add_finals(job)
         row = job.row or self._session.get_one(JobRow, job.line.id)
         is_changed = job.row is None or job.num_new > 0
+        new: dict[str, Any] = {}
         there = JobLine.model_validate(row)
-        if is_later((job.num_trials, job.ended), (row.num_measured, there)):
-            for name, value in _columns(job.ended).items():
-                setattr(row, name, value)
-            is_changed = True
+        if is_later((job.staged.num_trials, job.ended), (row.num_measured, there)):
+            new = values(job.ended, *_MEMBERSHIP) | {"rules": _rules(job.line)}
+        if row.group_id is None and job.line.group_id is not None:
+            new |= {name: getattr(job.line, name) for name in _MEMBERSHIP}
+        for name, value in new.items():
+            setattr(row, name, value)
         if job.num_new:
             self._count(row)
-        if is_changed:
+        if is_changed or new:
             self._tasks.add((row.workload_key, row.target))
             self._num["updated_jobs"] += job.row is not None
             jobs.record_state(self._session, row, imported=True)
@@ -189,58 +224,34 @@ class _Merge:
         row.progress = [list(point) for point in points] or None
 
     def _add_trials(self, job: _Job) -> None:
-        new = self._unknown(TrialRow, job.trials)
-        if new:
-            self._refuse_other_numbers(job.line.id, new)
-            rows = [values(line) | {"best_secs": line.best_secs} for _, line in new]
-            self._session.execute(insert(TrialRow), rows)
-        job.num_new += len(new)
-        self._num["trials"] += len(new)
-        job.trials = []
+        if job.row is not None:
+            self._staging.drop_known(job.line.id)
+            self._staging.refuse_other_numbers(job.line.id)
+        num_trials = self._staging.move_trials(job.line.id)
+        job.num_new += num_trials
+        self._num["trials"] += num_trials
 
     def _add_finals(self, job: _Job) -> None:
-        new = self._unknown(FinalRow, job.finals)
+        """Add the finals that the store does not have, and refuse those that it has otherwise."""
+        rows = self._session.scalars(select(FinalRow).where(FinalRow.job_id == job.line.id))
+        there = {(row.finish, row.number): written(FinalLine.model_validate(row)) for row in rows}
+        new = []
+        for number, line in job.finals:
+            known = there.get((line.finish, line.number))
+            if known is None:
+                new.append(values(line))
+            elif known != written(line):
+                detail = f"the store has another final {line.number} of job {line.job_id}"
+                raise refusal([(number, detail)])
         if new:
-            self._session.execute(insert(FinalRow), [values(line) for _, line in new])
+            self._session.execute(insert(FinalRow), new)
         job.num_new += len(new)
         self._num["finals"] += len(new)
 
-    def _unknown(
-        self, table: type[TrialRow | FinalRow], lines: list[tuple[int, LineT]]
-    ) -> list[tuple[int, LineT]]:
-        """Return the lines that the store does not have, and refuse those that it has otherwise."""
-        if not lines:
-            return []
-        first = lines[0][1]
-        rows = self._session.scalars(
-            select(table).where(
-                table.job_id == first.job_id, table.number.in_([line.number for _, line in lines])
-            )
-        )
-        there = {_place(row): written(type(first).model_validate(row)) for row in rows}
-        for number, line in lines:
-            if there.get(_place(line), written(line)) != written(line):
-                detail = f"the store has another {line.kind} {line.number} of job {line.job_id}"
-                raise refusal([(number, detail)])
-        return [(number, line) for number, line in lines if _place(line) not in there]
-
-    def _refuse_other_numbers(self, job_id: UUID, new: list[tuple[int, TrialLine]]) -> None:
-        """Name a candidate that the store has under another number; a key would refuse it too."""
-        of_key = {line.candidate_key: number for number, line in new}
-        found = self._session.execute(
-            select(TrialRow.number, TrialRow.candidate_key).where(
-                TrialRow.job_id == job_id, TrialRow.candidate_key.in_(list(of_key))
-            )
-        ).first()
-        if found is not None:
-            detail = f"the store has its candidate as trial {found[0]} of job {job_id}"
-            raise refusal([(of_key[found[1]], detail)])
-
-
-def _place(it: Any) -> tuple[int, int]:
-    """Return what tells trials of one job apart, and finals."""
-    return getattr(it, "finish", 0), it.number
-
 
 def _columns(line: JobLine) -> dict[str, Any]:
-    return values(line) | {"rules": None if line.rules is None else list(line.rules)}
+    return values(line) | {"rules": _rules(line)}
+
+
+def _rules(line: JobLine) -> list[str] | None:
+    return None if line.rules is None else list(line.rules)

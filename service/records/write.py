@@ -12,11 +12,14 @@ from sqlalchemy.orm import Session
 
 from service.errors import NotFoundError
 from service.records.lines import (
+    TRIAL_COLUMNS,
     End,
     FinalLine,
+    GroupLine,
     Header,
     JobLine,
     Line,
+    TargetLine,
     TrialLine,
     WorkloadLine,
     written,
@@ -24,7 +27,9 @@ from service.records.lines import (
 from service.store.base import utc_now
 from service.store.database import Database
 from service.store.finals import FinalRow
+from service.store.groups import GroupRow
 from service.store.jobs import JobRow
+from service.store.targets import TargetRow
 from service.store.trials import TrialRow
 from service.store.workloads import WorkloadRow
 
@@ -92,13 +97,21 @@ def _content(session: Session, selection: Selection) -> Iterator[Line]:
     ).all()
     for key in sorted({job.workload_key for job in jobs}):
         yield WorkloadLine.model_validate(session.get_one(WorkloadRow, key))
+    for name in sorted({job.target for job in jobs}):
+        yield TargetLine.model_validate(session.get_one(TargetRow, name))
+    for group_id in sorted({job.group_id for job in jobs if job.group_id is not None}):
+        yield GroupLine.model_validate(session.get_one(GroupRow, group_id))
     for job in jobs:
         yield JobLine.model_validate(job)
-        trials = select(TrialRow).where(TrialRow.job_id == job.id).order_by(TrialRow.number)
-        # Rows are let go of as they are written: a store does not fit into memory.
-        for trial in session.scalars(trials.execution_options(yield_per=_ROWS)):
-            yield TrialLine.model_validate(trial)
-            session.expunge(trial)
+        yield from _trials(session, job)
         finals = select(FinalRow).where(FinalRow.job_id == job.id)
         for final in session.scalars(finals.order_by(FinalRow.finish, FinalRow.number)):
             yield FinalLine.model_validate(final)
+
+
+def _trials(session: Session, job: JobRow) -> Iterator[TrialLine]:
+    """Yield the trials of a job; a store does not fit into memory."""
+    columns = (getattr(TrialRow, name) for name in TRIAL_COLUMNS)
+    query = select(*columns).where(TrialRow.job_id == job.id).order_by(TrialRow.number)
+    for row in session.execute(query.execution_options(yield_per=_ROWS)):
+        yield TrialLine.model_validate(row)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from functools import partial
 from typing import Annotated
 from uuid import UUID
 
@@ -72,4 +71,4 @@ async def post_import(parts: PartsOf, request: Request) -> ImportRead:
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES) as file:
         async for chunk in request.stream():
             file.write(chunk)
-        return await run_in_threadpool(import_records, parts.database, partial(lines_of, file))
+        return await run_in_threadpool(import_records, parts.database, lines_of(file))

@@ -157,10 +157,7 @@ def change_group(session: Session, group_id: UUID, trials: int) -> None:
     """
     group = groups.get(session, group_id, lock=True)
     rows = groups.members(session, group_id, lock=True)
-    for row in rows:
-        if row.trials == group.trials:  # it has no budget of its own
-            row.trials = trials
-    group.trials = trials
+    groups.set_budget(group, rows, trials)
     session.flush()
     for row in rows:
         if row.stop_reason is StopReason.BUDGET and why_over(session, row) is None:

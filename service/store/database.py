@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import URL, Engine, make_url
+from sqlalchemy import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import Session
 
@@ -40,10 +40,27 @@ class Database:
             yield session
 
     @contextmanager
-    def write(self) -> Iterator[Session]:
-        """Run a transaction that may write: all of it is kept, or nothing if an error leaves it."""
-        with Session(self._writer, expire_on_commit=False) as session, session.begin():
+    def write(self, aside: Connection | None = None) -> Iterator[Session]:
+        """Run a transaction that may write: all of it is kept, or nothing if an error leaves it.
+
+        Args:
+            aside: A connection of `aside`, for a transaction that sees its temporary tables.
+        """
+        writer = self._writer if aside is None else aside.execution_options(writes=True)
+        with Session(writer, expire_on_commit=False) as session, session.begin():
+            if aside is not None:
+                session.connection()  # begins: what uses `aside` itself is of this transaction
             yield session
+
+    @contextmanager
+    def aside(self) -> Iterator[Connection]:
+        """Give a connection for transactions that write to temporary tables, and nowhere else.
+
+        They wait for no other, and the tables go when the body is left.
+        """
+        with self.engine.connect() as connection:
+            connection.detach()  # what goes back to the pool would keep its tables
+            yield connection.execution_options(is_aside=True)
 
     def close(self) -> None:
         """Close all connections."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID, uuid4
 
@@ -48,6 +49,14 @@ def members(session: Session, group_id: UUID, *, lock: bool = False) -> list[Job
     """Return the jobs of a group in the order in which they were given."""
     query = select(JobRow).where(JobRow.group_id == group_id).order_by(JobRow.created_at, JobRow.id)
     return list(session.scalars(query.with_for_update() if lock else query))
+
+
+def set_budget(row: GroupRow, jobs_of_it: Sequence[JobRow], trials: int) -> None:
+    """Change the trials that jobs share; those with a budget of their own keep it."""
+    for job in jobs_of_it:
+        if job.trials == row.trials:
+            job.trials = trials
+    row.trials = trials
 
 
 def has_waiting(session: Session, group_id: UUID) -> bool:

@@ -64,9 +64,10 @@ def _engine(url: URL, busy_timeout_secs: float) -> Engine:
 
 
 def _begin(connection: Connection) -> None:
-    if connection.get_execution_options().get("writes", False):
+    options = connection.get_execution_options()
+    if options.get("writes", False):
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _WRITE_LOCK})
-    else:
+    elif not options.get("is_aside", False):  # which no transaction that only reads may be
         connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
 
 

@@ -13,7 +13,7 @@ export interface paths {
         };
         /**
          * Get Tokens
-         * @description List the tokens, newest first, also those that were revoked.
+         * @description List the tokens, also those that were revoked; the newest first, if not told otherwise.
          */
         get: operations["get_tokens_api_v1_tokens_get"];
         put?: never;
@@ -714,6 +714,33 @@ export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * BaselineRead
+         * @description A library that computes the same, timed beside the best kernel: in turns, on one worker.
+         */
+        BaselineRead: {
+            /**
+             * Library
+             * @example numpy
+             */
+            library: string;
+            /**
+             * Version
+             * @example NumPy 2.4.6, OpenBLAS 0.3.31
+             */
+            version: string;
+            /** Run Secs */
+            run_secs: number;
+            /** Kernel Secs */
+            kernel_secs: number;
+            /** Speedup */
+            speedup: number;
+            /** Interval */
+            interval?: [
+                number,
+                number
+            ] | null;
+        };
+        /**
          * BestRead
          * @description The fastest schedule known of one workload on one target, and where it comes from.
          *
@@ -770,6 +797,7 @@ export interface components {
                 [key: string]: components["schemas"]["JsonValue"];
             };
             nearest?: components["schemas"]["NearestRead"] | null;
+            baseline?: components["schemas"]["BaselineRead"] | null;
         };
         /**
          * BestSummary
@@ -835,6 +863,7 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+            baseline?: components["schemas"]["BaselineRead"] | null;
         };
         /**
          * CallerRead
@@ -1467,6 +1496,7 @@ export interface components {
              * @default 1
              */
             weight?: number;
+            baseline?: components["schemas"]["BaselineRead"] | null;
         };
         /**
          * JobState
@@ -2333,7 +2363,16 @@ export type $defs = Record<string, never>;
 export interface operations {
     get_tokens_api_v1_tokens_get: {
         parameters: {
-            query?: never;
+            query?: {
+                limit?: number;
+                /** @description `next_cursor` of the page before; the order and the filters stay as they were */
+                cursor?: string | null;
+                /** @description any part of its name */
+                text?: string | null;
+                /** @description whether it was revoked */
+                revoked?: boolean | null;
+                sort?: "-created_at" | "created_at" | "name" | "-name";
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -2369,6 +2408,15 @@ export interface operations {
             };
             /** @description Misdirected Request */
             421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3986,7 +4034,7 @@ export interface operations {
                 target?: string | null;
                 /** @description any part of the workload's name, its key or the target; or extents, as `512 x 512` */
                 text?: string | null;
-                sort?: "-created_at" | "created_at" | "run_secs" | "-run_secs" | "workload_name" | "-workload_name" | "speedup" | "-speedup" | "flops_per_sec" | "-flops_per_sec";
+                sort?: "-created_at" | "created_at" | "run_secs" | "-run_secs" | "workload_name" | "-workload_name" | "speedup" | "-speedup" | "flops_per_sec" | "-flops_per_sec" | "baseline" | "-baseline";
             };
             header?: never;
             path?: never;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,9 +20,11 @@ from service.records.check import lines_of
 from service.records.lines import (
     End,
     FinalLine,
+    GroupLine,
     Header,
     JobLine,
     Line,
+    TargetLine,
     TrialLine,
     WorkloadLine,
     written,
@@ -62,16 +65,18 @@ class History:
     spec: str
     target: str
     seed: int
+    group_id: UUID | None = None
+    weight: float = 1.0
 
-    def lines(self, num_trials: int, *, is_ended: bool) -> list[Line]:
-        """Return the job after so many trials."""
+    def lines(self, num_trials: int, *, is_ended: bool, shared: int) -> list[Line]:
+        """Return the job after so many trials, `shared` ones being those of its group."""
         rng = random.Random(self.seed)
         trials = [self._trial(number, rng) for number in range(NUM_TRIALS)]
         right = [trial for trial in trials if trial.error is None]
         has_finish = is_ended and num_trials == NUM_TRIALS and bool(right) and rng.random() < 0.7
         finals = [self._final(trial, rng, place) for place, trial in enumerate(right[:3])]
         return [
-            self._job(trials[:num_trials], is_ended=is_ended, num_finishes=int(has_finish)),
+            self._job(trials[:num_trials], is_ended, int(has_finish), shared),
             *trials[:num_trials],
             *(finals if has_finish else ()),
         ]
@@ -83,7 +88,9 @@ class History:
     def _at(self, minutes: int) -> datetime:
         return START + timedelta(hours=self.seed % 7, minutes=minutes)
 
-    def _job(self, trials: Sequence[TrialLine], *, is_ended: bool, num_finishes: int) -> JobLine:
+    def _job(
+        self, trials: Sequence[TrialLine], is_ended: bool, num_finishes: int, shared: int
+    ) -> JobLine:
         where = task(self.spec, self.target)
         times = [trial.best_secs for trial in trials if trial.best_secs is not None]
         state = JobState.RUNNING
@@ -94,7 +101,7 @@ class History:
             workload_key=where.workload_key,
             target=where.target.name,
             state=state,
-            trials=NUM_TRIALS,
+            trials=NUM_TRIALS if self.group_id is None else shared,
             seconds=None,
             plateau=None,
             seed=self.seed,
@@ -112,6 +119,8 @@ class History:
             finished_at=self._at(30) if is_ended else None,
             stop_reason=StopReason.BUDGET if is_ended else None,
             error=None,
+            group_id=self.group_id,
+            weight=self.weight,
         )
 
     def _trial(self, number: int, rng: random.Random) -> TrialLine:
@@ -156,20 +165,46 @@ class History:
         )
 
 
-def file_of(versions: Sequence[tuple[History, int, bool]]) -> bytes:
-    """Return a file with jobs, each after so many trials and perhaps at its end."""
-    workloads = {history.spec: history.workload() for history, _, _ in versions}
-    content: list[Line] = list(workloads.values())
+def file_of(
+    versions: Sequence[tuple[History, int, bool]],
+    shared: int = 3 * NUM_TRIALS,
+    peak_flops: float | None = 1e11,
+) -> bytes:
+    """Return a file with jobs, each after so many trials and perhaps at its end.
+
+    Args:
+        shared: The budget of each group.
+        peak_flops: What each target reaches.
+    """
+    histories = [history for history, _, _ in versions]
+    workloads = {h.workload().key: h.workload() for h in histories}
+    content: list[Line] = [workloads[key] for key in sorted(workloads)]
+    targets = {task(h.spec, h.target).target.name for h in histories}
+    content += [TargetLine(name=name, peak_flops=peak_flops) for name in sorted(targets)]
+    for group_id in sorted({h.group_id for h in histories if h.group_id is not None}):
+        content.append(GroupLine(id=group_id, trials=shared, created_at=START))
     for history, num_trials, is_ended in versions:
-        content += history.lines(num_trials, is_ended=is_ended)
+        content += history.lines(num_trials, is_ended=is_ended, shared=shared)
     header = Header(loopwright="0", exported_at=START)
     return "".join(map(written, [header, *content, End(num_lines=len(content))])).encode()
+
+
+def of_version_1(file: bytes) -> bytes:
+    """Return a file as the first version wrote it, which knew neither groups nor peaks."""
+    lines = [json.loads(line) for line in file.splitlines()]
+    lines = [line for line in lines if line["kind"] not in {"target", "group"}]
+    for line in lines:
+        line.pop("group_id", None)
+        line.pop("weight", None)
+    lines[0]["version"] = 1
+    lines[-1]["num_lines"] = len(lines) - 2
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
 def put(database: Database, content: bytes) -> ImportRead:
     """Import a file."""
     file = BytesIO(content)
-    return import_records(database, lambda: lines_of(file))
+    return import_records(database, lines_of(file))
 
 
 def get(database: Database, selection: Selection | None = None) -> bytes:

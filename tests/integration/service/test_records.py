@@ -15,7 +15,7 @@ import pytest
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import select
+from sqlalchemy import select, text
 from sqlalchemy.orm import class_mapper
 
 from loopwright.models import JobState
@@ -39,17 +39,25 @@ from tests.integration.service.recorded import (
     content_of,
     file_of,
     get,
+    of_version_1,
     put,
 )
 
 NOTHING = ImportRead(**dict.fromkeys(ImportRead.model_fields, 0))
+GROUP = UUID(int=7)
 HISTORIES = [
-    History(UUID(int=100 + n), SPECS[n % 2], TARGETS[n // 2 % 2], seed=n) for n in range(6)
+    *(History(UUID(int=100 + n), SPECS[n % 2], TARGETS[n // 2 % 2], seed=n) for n in range(4)),
+    *(History(UUID(int=104 + n), SPECS[n], TARGETS[0], 4 + n, GROUP, n + 0.5) for n in range(2)),
 ]
 WHOLE = file_of([(history, NUM_TRIALS, True) for history in HISTORIES])
 
 versions = st.tuples(st.sampled_from(HISTORIES), st.integers(0, NUM_TRIALS), st.booleans())
-files = st.lists(versions, max_size=4, unique_by=lambda version: version[0].job_id)
+files = st.builds(
+    file_of,
+    st.lists(versions, max_size=4, unique_by=lambda version: version[0].job_id),
+    st.sampled_from([2 * NUM_TRIALS, 3 * NUM_TRIALS]),
+    st.sampled_from([None, 1e11, 2e11]),
+)
 
 
 @pytest.fixture
@@ -92,11 +100,11 @@ def rows_of(database: Database) -> dict[str, list[dict[str, Any]]]:
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-@given(drawn=st.lists(files, min_size=2, max_size=3))
+@given(some=st.lists(files, min_size=2, max_size=3))
 def test_merging_depends_on_neither_order_nor_repetition(
-    store: Callable[[], Database], drawn: list[list[tuple[History, int, bool]]]
+    store: Callable[[], Database], some: list[bytes]
 ) -> None:
-    some, seen = list(map(file_of, drawn)), []
+    seen: list[dict[str, list[dict[str, Any]]]] = []
     for order in list(permutations(some))[:3]:
         database = store()
         for file in order:
@@ -106,6 +114,26 @@ def test_merging_depends_on_neither_order_nor_repetition(
             assert put(database, file) == NOTHING
         assert rows_of(database) == seen[-1]
     assert all(rows == seen[0] for rows in seen)
+
+
+@settings(
+    max_examples=6,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(some=st.lists(files, min_size=2, max_size=2))
+def test_stores_that_are_merged_into_each_other_have_the_same_content(
+    store: Callable[[], Database], some: list[bytes]
+) -> None:
+    a, b, c = store(), store(), store()
+    for database, file in zip((a, b), some, strict=True):
+        put(database, file)
+    from_a, from_b = get(a), get(b)
+    for database, file in ((a, from_b), (b, from_a), (c, from_b), (c, from_a)):
+        put(database, file)
+    assert content_of(get(a)) == content_of(get(b)) == content_of(get(c))
+    for database in (a, b, c):
+        assert put(database, get(a)) == NOTHING
 
 
 def test_a_store_goes_into_another_and_back_and_nothing_changes(
@@ -197,12 +225,12 @@ LINE_OF_JOB_1 = 1 + next(
     for place, line in enumerate(WHOLE.splitlines())
     if f'"job","id":"{HISTORIES[1].job_id}'.encode() in line
 )
-# Lines 1 to 5: header, two workloads, a job, its trial 0.
+# Lines 1 to 8: header, two workloads, two targets, a group, a job, its trial 0.
 WRONG: dict[str, tuple[bytes, int, str]] = {
     "nothing": (b"", 1, "the file is empty"),
     "another file": (b'{"a": 1}\n', 1, "kind"),
     "no JSON": (b"hello\n", 1, "JSON"),
-    "a newer format": (changed(1, version=2), 1, "upgrade"),
+    "a newer format": (changed(1, version=3), 1, "upgrade"),
     "no header": (b"\n".join(WHOLE.splitlines()[1:]), 1, "header"),
     "cut off": (b"\n".join(WHOLE.splitlines()[:-1]), len(WHOLE.splitlines()), "cut off"),
     "cut amid a line": (WHOLE[: len(WHOLE) // 2], WHOLE[: len(WHOLE) // 2].count(b"\n") + 1, "EOF"),
@@ -213,20 +241,24 @@ WRONG: dict[str, tuple[bytes, int, str]] = {
     ),
     "a wrong script": (changed(2, script="@T.prim_func\ndef f(:"), 2, "script"),
     "a script of another key": (changed(2, key="0" * 64), 2, "key"),
-    "an unknown workload": (changed(4, workload_key="0" * 64), 4, "no line above"),
-    "an unknown target": (changed(4, target="cpu -mcpu=nothing"), 4, "target"),
-    "an unknown state": (changed(4, state="asleep"), 4, "state"),
-    "an unknown field": (changed(4, colour="red"), 4, "colour"),
-    "no time zone": (changed(4, created_at="2026-01-01T00:00:00"), 4, "created_at"),
-    "a job twice": (changed(4, id=str(HISTORIES[1].job_id)), LINE_OF_JOB_1, "was there before"),
-    "a trial of another job": (changed(5, job_id=str(UUID(int=1))), 5, "the job above"),
-    "a wrong trace": (changed(5, trace={"format": 1}), 5, "trace"),
-    "a key that is none": (changed(5, candidate_key="0"), 5, "candidate_key"),
-    "times and an error": (changed(5, run_secs=[1.0], error="crash"), 5, "either"),
-    "a time that is none": (changed(5, run_secs=[0.0], error=None), 5, "run_secs"),
-    "a zero character": (changed(5, worker="a\0b"), 5, "zero"),
-    "a trial twice": (changed(6, number=0), 6, "was there before"),
-    "bytes that are no text": (WHOLE.replace(b"host/0", b"host/\xff", 1), 5, "invalid unicode"),
+    "an unknown workload": (changed(7, workload_key="0" * 64), 7, "no line above"),
+    "an unknown group": (changed(7, group_id=str(UUID(int=1))), 7, "no line above has group"),
+    "a group without trials": (changed(6, trials=0), 6, "trials"),
+    "a target twice": (changed(5, name=TARGETS[1]), 5, "was there before"),
+    "another target": (changed(4, name="cpu -mcpu=nothing"), 4, "name"),
+    "an unknown target": (changed(7, target="cpu -mcpu=nothing"), 7, "target"),
+    "an unknown state": (changed(7, state="asleep"), 7, "state"),
+    "an unknown field": (changed(7, colour="red"), 7, "colour"),
+    "no time zone": (changed(7, created_at="2026-01-01T00:00:00"), 7, "created_at"),
+    "a job twice": (changed(7, id=str(HISTORIES[1].job_id)), LINE_OF_JOB_1, "was there before"),
+    "a trial of another job": (changed(8, job_id=str(UUID(int=1))), 8, "the job above"),
+    "a wrong trace": (changed(8, trace={"format": 1}), 8, "trace"),
+    "a key that is none": (changed(8, candidate_key="0"), 8, "candidate_key"),
+    "times and an error": (changed(8, run_secs=[1.0], error="crash"), 8, "either"),
+    "a time that is none": (changed(8, run_secs=[0.0], error=None), 8, "run_secs"),
+    "a zero character": (changed(8, worker="a\0b"), 8, "zero"),
+    "a trial twice": (changed(9, number=0), 9, "was there before"),
+    "bytes that are no text": (WHOLE.replace(b"host/0", b"host/\xff", 1), 8, "invalid unicode"),
 }
 
 
@@ -248,21 +280,70 @@ def test_what_contradicts_the_store_is_refused_and_nothing_is_imported(
     database = store()
     put(database, file_of([(HISTORIES[0], NUM_TRIALS, True)]))
     before = rows_of(database)
-    other = changed(5, worker="another host")
-    with pytest.raises(InvalidRequestError, match="line 5: the store has another trial 0"):
+    other = changed(8, worker="another host")
+    with pytest.raises(InvalidRequestError, match="line 8: the store has another trial 0"):
         put(database, other)
     swapped = candidates(SPECS[0])[1]
     lines = file_of([(HISTORIES[0], 1, False)]).replace(
         candidates(SPECS[0])[0].key.encode(), swapped.key.encode()
     )
-    record = json.loads(lines.splitlines()[3])
+    record = json.loads(lines.splitlines()[4])
     record |= {"trace": swapped.trace.to_json(), "number": NUM_TRIALS}
     lines = b"\n".join(
-        [*lines.splitlines()[:3], json.dumps(record).encode(), *lines.splitlines()[4:]]
+        [*lines.splitlines()[:4], json.dumps(record).encode(), *lines.splitlines()[5:]]
     )
-    with pytest.raises(InvalidRequestError, match="line 4: the store has its candidate as trial 1"):
+    with pytest.raises(InvalidRequestError, match="line 5: the store has its candidate as trial 1"):
         put(database, lines)
     assert rows_of(database) == before
+
+
+@pytest.mark.on_both_databases
+def test_a_store_of_either_kind_takes_a_file_once_and_in_parts(database: Database) -> None:
+    parts = [(history, 2, False) for history in HISTORIES]
+    put(database, file_of(parts))
+    added = put(database, WHOLE)
+    assert (added.jobs, added.updated_jobs) == (0, len(HISTORIES))
+    assert put(database, WHOLE) == put(database, file_of(parts)) == NOTHING
+    with pytest.raises(InvalidRequestError, match="line 8: the store has another trial 0"):
+        put(database, changed(8, trace=candidates(SPECS[0])[1].trace.to_json()))
+    assert content_of(get(database)) == content_of(WHOLE)
+
+
+def test_a_job_is_of_one_group(store: Callable[[], Database]) -> None:
+    database = store()
+    put(database, WHOLE)
+    for other in (
+        WHOLE.replace(str(GROUP).encode(), str(UUID(int=8)).encode()),
+        WHOLE.replace(b'"weight":1.5', b'"weight":2.5'),
+    ):
+        with pytest.raises(InvalidRequestError, match="has another group or weight"):
+            put(database, other)
+
+
+def test_a_file_of_version_1_is_read_and_its_jobs_join_their_group_later(
+    store: Callable[[], Database],
+) -> None:
+    old, new = store(), store()
+    put(new, WHOLE)
+    added = put(old, of_version_1(WHOLE))
+    assert (added.groups, added.jobs) == (0, len(HISTORIES))
+    with old.read() as session:
+        assert session.get_one(JobRow, HISTORIES[-1].job_id).group_id is None
+    assert put(new, of_version_1(WHOLE)) == NOTHING
+    added = put(old, WHOLE)
+    assert (added.groups, added.jobs, added.updated_jobs, added.trials) == (1, 0, 2, 0)
+    assert content_of(get(old)) == content_of(get(new)) == content_of(WHOLE)
+
+
+def test_others_write_until_a_file_was_found_right(store: Callable[[], Database]) -> None:
+    """What is wrong is refused while another transaction writes; SQLite has one at a time."""
+    database = store()
+    put(database, WHOLE)
+    with database.write() as session:
+        session.execute(text("DELETE FROM tokens"))
+        for wrong in (changed(8, trace={"format": 1}), changed(8, worker="another host")):
+            with pytest.raises(InvalidRequestError):
+                put(database, wrong)
 
 
 def test_the_routes_write_and_read_files(store: Callable[[], Database]) -> None:

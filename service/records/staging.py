@@ -1,0 +1,228 @@
+"""A file of records on its way into a store: in temporary tables of one connection.
+
+What takes time is done here, while others go on writing to the store: reading, checking, and
+comparing with what the store has, which never changes of a trial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import (
+    JSON,
+    Column,
+    ColumnElement,
+    Connection,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    and_,
+    cast,
+    delete,
+    exists,
+    func,
+    insert,
+    or_,
+    select,
+)
+
+from loopwright.models import JobState
+from service.records.check import checked, refusal
+from service.records.lines import (
+    TRIAL_COLUMNS,
+    AnyLine,
+    End,
+    Header,
+    JobLine,
+    TrialLine,
+    parse_line,
+    written,
+)
+from service.store.base import UtcDateTime
+from service.store.jobs import JobRow
+from service.store.trials import TrialRow
+
+ENDED = tuple(state for state in JobState if state.is_final)
+_ROWS = 50
+"""At a time: with thousands of objects alive the garbage collector takes as long as the rest."""
+
+_STAGED = MetaData()
+_LINES = Table(
+    "import_lines",  # all but trials
+    _STAGED,
+    Column("line", Integer, primary_key=True, autoincrement=False),
+    Column("text", Text, nullable=False),
+    Column("num_trials", Integer, nullable=False),  # of a job
+    Column("last_at", UtcDateTime),  # when the last of them was measured
+    prefixes=["TEMPORARY"],
+)
+_STORED = TrialRow.__table__.columns
+_TRIALS = Table(
+    "import_trials",
+    _STAGED,
+    *(Column(c.name, c.type, primary_key=c.primary_key, autoincrement=False) for c in _STORED),
+    Column("line", Integer, nullable=False),
+    prefixes=["TEMPORARY"],
+)
+_NAMES = [column.name for column in _STORED]
+_VALUES = [_TRIALS.columns[name] for name in _NAMES]
+_IS_SAME = and_(
+    *(_TRIALS.columns[column.name] == column for column in _STORED if column.primary_key)
+)
+
+
+@dataclass(frozen=True)
+class StagedLine:
+    """A line that is no trial; of a job, with how many trials it has below it, and when the last.
+
+    A line that began no job has none.
+    """
+
+    number: int
+    line: AnyLine
+    num_trials: int
+    last_at: datetime | None
+
+
+class Staging:
+    """The temporary tables; they go when `connection` is closed."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        _STAGED.create_all(connection, checkfirst=False)
+
+    def fill(self, lines: Iterable[bytes]) -> None:
+        """Take in a file.
+
+        Raises:
+            InvalidRequestError: If a line of it is wrong.
+        """
+        others = _Rows(self._connection, _LINES)
+        trials = _Rows(self._connection, _TRIALS)
+        job: dict[str, Any] = {}
+        for number, text, line in checked(lines):
+            match line:
+                case TrialLine():
+                    trials.add(_row(number, line))
+                    job["num_trials"] += 1
+                    job["last_at"] = max(job["last_at"] or line.created_at, line.created_at)
+                case Header():
+                    pass
+                case JobLine() | End():
+                    if job:
+                        others.add(job)
+                    job = _other(number, text)
+                case _:
+                    others.add(_other(number, text))
+        trials.flush()
+        others.flush()
+
+    def lines(self) -> Iterator[StagedLine]:
+        """Yield what is no trial, in the order of the file."""
+        last = 0
+        query = select(_LINES).order_by(_LINES.c.line).limit(_ROWS)
+        while rows := self._connection.execute(query.where(_LINES.c.line > last)).all():
+            for number, text, num_trials, last_at in rows:
+                yield StagedLine(number, parse_line(text), num_trials, last_at)
+            last = rows[-1].line
+
+    def drop_known(self, job_id: UUID | None = None) -> None:
+        """Forget the trials that the store has, of one job or of all that have ended there.
+
+        Raises:
+            InvalidRequestError: If the store has another trial of the same number.
+        """
+        wanted = [JobRow.id == TrialRow.job_id, JobRow.state.in_(ENDED)]
+        if job_id is not None:
+            wanted += [TrialRow.job_id == job_id, _TRIALS.c.job_id == job_id]
+        known = and_(_IS_SAME, *wanted)
+        query = select(_TRIALS.c.line, _TRIALS.c.job_id, _TRIALS.c.number)
+        others = query.where(known, or_(*map(_differs, _NAMES))).order_by(_TRIALS.c.line)
+        for number, job, trial in self._connection.execute(others).all():
+            self._refuse_another(number, job, trial)
+        self._connection.execute(delete(_TRIALS).where(exists().where(known)))
+
+    def refuse_other_numbers(self, job_id: UUID) -> None:
+        """Refuse a candidate that the store has under another number of a job.
+
+        Raises:
+            InvalidRequestError: If there is one; a key of the table would refuse it too.
+        """
+        found = self._connection.execute(
+            select(_TRIALS.c.line, TrialRow.number)
+            .where(
+                _TRIALS.c.job_id == job_id,
+                TrialRow.job_id == job_id,
+                TrialRow.candidate_key == _TRIALS.c.candidate_key,
+            )
+            .order_by(_TRIALS.c.line)
+        ).first()
+        if found is not None:
+            detail = f"the store has its candidate as trial {found[1]} of job {job_id}"
+            raise refusal([(found[0], detail)])
+
+    def move_trials(self, job_id: UUID) -> int:
+        """Add the trials of a job to the store, and return how many."""
+        is_of_job = _TRIALS.c.job_id == job_id
+        query = select(*_VALUES).where(is_of_job).order_by(_TRIALS.c.number)
+        self._connection.execute(insert(TrialRow).from_select(_NAMES, query))
+        count = select(func.count()).select_from(_TRIALS).where(is_of_job)
+        return self._connection.execute(count).scalar_one()
+
+    def _refuse_another(self, number: int, job_id: UUID, trial: int) -> None:
+        """Compare a trial with the store's; what differs as a text may say the same."""
+        of_both = [
+            select(*(table[name] for name in TRIAL_COLUMNS)).where(
+                table.job_id == job_id, table.number == trial
+            )
+            for table in (_STORED, _TRIALS.columns)
+        ]
+        there, here = (
+            written(TrialLine.model_validate(self._connection.execute(query).mappings().one()))
+            for query in of_both
+        )
+        if there != here:
+            detail = f"the store has another trial {trial} of job {job_id}"
+            raise refusal([(number, detail)])
+
+
+class _Rows:
+    """Rows of a table, added many at a time."""
+
+    def __init__(self, connection: Connection, table: Table) -> None:
+        self._connection = connection
+        self._insert = insert(table)
+        self._rows: list[dict[str, Any]] = []
+
+    def add(self, row: dict[str, Any]) -> None:
+        self._rows.append(row)
+        if len(self._rows) == _ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._rows:
+            self._connection.execute(self._insert, self._rows)
+            self._rows = []
+
+
+def _other(number: int, text: bytes) -> dict[str, Any]:
+    return {"line": number, "text": text.decode(), "num_trials": 0, "last_at": None}
+
+
+def _row(number: int, line: TrialLine) -> dict[str, Any]:
+    row = {**vars(line), "line": number, "best_secs": line.best_secs}
+    del row["kind"]
+    return row
+
+
+def _differs(name: str) -> ColumnElement[bool]:
+    here: ColumnElement[Any] = _TRIALS.columns[name]
+    there: ColumnElement[Any] = _STORED[name]
+    if isinstance(there.type, JSON):  # texts can be compared on any database
+        here, there = cast(here, Text), cast(there, Text)
+    return here.is_distinct_from(there)

@@ -1,0 +1,69 @@
+"""Check the traces of many trials: those of a search are alike but for their decisions."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any, TypeAlias
+
+from pydantic_core import PydanticSerializationError, to_json
+
+from compiler.schedule.error import TraceError
+from compiler.schedule.instruction import Instruction
+from compiler.schedule.trace_json import check_decision, read_trace
+
+_MAX_FORMS = 256
+_MAX_FORM_BYTES = 1 << 16
+
+_Form: TypeAlias = tuple[Instruction | None, ...]
+"""The instructions of traces that are alike, those that decide nothing left out."""
+
+
+class TraceChecker:
+    """Refuses what is no trace, as `Trace.from_json` does, and remembers what it read.
+
+    A trace is read in full once; of others that say the same but for their decisions, only these
+    are looked at.
+    """
+
+    def __init__(self) -> None:
+        self._forms: dict[bytes, _Form] = {}
+
+    def check(self, trace: dict[str, Any]) -> None:
+        """Check a trace as it came in.
+
+        Raises:
+            TraceError: If it is none; says where and what.
+        """
+        text, decisions = _split(trace)
+        digest = sha256(text).digest()
+        form = self._forms.get(digest)
+        if form is not None and _fit(form, decisions):
+            return
+        instructions = read_trace(trace)
+        if 0 < len(text) <= _MAX_FORM_BYTES:
+            if len(self._forms) == _MAX_FORMS:
+                self._forms.clear()
+            self._forms[digest] = tuple(i if i.spec.decides else None for i in instructions)
+
+
+def _split(trace: dict[str, Any]) -> tuple[bytes, list[Any]]:
+    """Return what a trace says besides its decisions, and these; nothing of what is no trace."""
+    try:
+        entries = trace["instructions"]
+        decisions = [entry.get("decision") for entry in entries]
+        others = [{k: v for k, v in entry.items() if k != "decision"} for entry in entries]
+        return to_json({**trace, "instructions": others}), decisions
+    except (AttributeError, KeyError, TypeError, PydanticSerializationError):
+        return b"", []
+
+
+def _fit(form: _Form, decisions: list[Any]) -> bool:
+    try:
+        for instruction, decision in zip(form, decisions, strict=True):
+            if instruction is not None:
+                check_decision(instruction, decision, "decision")
+            elif decision is not None:
+                return False
+    except TraceError:
+        return False
+    return True
