@@ -1,8 +1,10 @@
-"""Which blocks may take up the output of another tile by tile."""
+"""What takes up the output of a block tile by tile."""
 
 from __future__ import annotations
 
+from compiler.schedule.handle import BlockRV
 from tuner.space.block_facts import BlockFacts
+from tuner.space.draft import Draft
 
 
 def is_epilogue(block: BlockFacts, consumer: BlockFacts) -> bool:
@@ -21,3 +23,20 @@ def is_epilogue(block: BlockFacts, consumer: BlockFacts) -> bool:
         and all(r.coefficients == identity for r in reads)
         and consumer.write.coefficients == identity
     )
+
+
+def epilogue_of(draft: Draft, facts: BlockFacts, memory_scope: str) -> BlockRV:
+    """Return what takes up finished tiles: the only consumer, or a copy; it counts as scheduled.
+
+    Args:
+        memory_scope: Where the tiles live if they are copied.
+    """
+    schedule, name = draft.schedule, facts.name
+    consumers = draft.consumers(name)
+    found = draft.block_facts().get(consumers[0]) if len(consumers) == 1 else None
+    if found is not None and draft.is_intermediate(name) and is_epilogue(facts, found):
+        block = schedule.get_block(found.name)
+    else:
+        block = schedule.cache_write(schedule.get_block(name), 0, memory_scope)
+    draft.scheduled.add(draft.block_name(block))
+    return block

@@ -11,7 +11,7 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.handle import BlockRV, LoopRV
 from tuner.space.block_facts import Access, BlockFacts
 from tuner.space.draft import Draft, Tiling
-from tuner.space.epilogue import is_epilogue
+from tuner.space.epilogue import epilogue_of
 from tuner.space.nest import NUM_LEVELS, Nest
 
 MAX_ROWS = 8
@@ -135,7 +135,7 @@ def _schedule(draft: Draft, facts: BlockFacts, product: _Product) -> None:
     panels = _Layout(product.image.shape, product.dims, product.step_dim, product.tile)
     schedule.transform_layout(copy, ("write", 0), panels)
     schedule.transform_block_layout(copy, panels)
-    epilogue = _epilogue(draft, facts)
+    epilogue = epilogue_of(draft, facts, "local")
     # The output in tiles: its dimensions are those that the columns and other axes index.
     dims = [_dimension(facts, facts.write, axis) for axis in product.columns]
     known = tuple(dim for dim in dims if dim is not None)
@@ -187,18 +187,6 @@ class _Layout:
         middle = [] if self.before is None else [i[self.before]]
         inner = [place // self.tile, *middle, place % self.tile]
         return (*rest[:first], *inner, *rest[first:])
-
-
-def _epilogue(draft: Draft, facts: BlockFacts) -> BlockRV:
-    """Return the block that takes up finished tiles: the only consumer, or a copy."""
-    schedule = draft.schedule
-    consumers = draft.consumers(facts.name)
-    found = draft.block_facts().get(consumers[0]) if len(consumers) == 1 else None
-    if found is not None and draft.is_intermediate(facts.name) and is_epilogue(facts, found):
-        block = schedule.get_block(found.name)
-    else:
-        block = schedule.cache_write(schedule.get_block(facts.name), 0, "local")
-    return block
 
 
 def _tile(
@@ -271,4 +259,4 @@ def _place(draft: Draft, blocks: _Blocks, levels: dict[int, list[LoopRV]]) -> No
         for loop in loops[:-1]:
             schedule.unroll(loop)
         schedule.vectorize(loops[-1])
-    draft.scheduled |= {draft.block_name(b) for b in (blocks.copy, blocks.epilogue)}
+    draft.scheduled.add(draft.block_name(blocks.copy))

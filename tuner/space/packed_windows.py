@@ -10,7 +10,7 @@ from compiler.schedule.handle import BlockRV, LoopRV
 from tuner.space.block_facts import Access, BlockFacts
 from tuner.space.copy_tiles import schedule_copy
 from tuner.space.draft import Draft, Tiling
-from tuner.space.epilogue import is_epilogue
+from tuner.space.epilogue import epilogue_of
 from tuner.space.nest import NUM_LEVELS, Nest
 from tuner.space.operand_roles import Roles, dimension, find_roles
 
@@ -72,7 +72,7 @@ def _pack(draft: Draft, name: str, roles: Roles) -> None:
     block = schedule.get_block(name)
     weights = _packed(draft, name, roles.weights, _blocked(roles.weights, roles, facts))
     image = _packed(draft, name, roles.image, _blocked(roles.image, roles, facts))
-    epilogue = _epilogue(draft, name, facts)
+    epilogue = epilogue_of(draft, facts, "global")
     output = dimension(facts.write, roles.vector)
     assert output is not None, "the vector axis is a dimension of the output"
     layout = _split_last(output, roles.vector_tile)
@@ -183,19 +183,6 @@ def _iterators(facts: BlockFacts, roles: Roles) -> Layout:
         return (*places, channel // roles.channel_tile, *steps, channel % roles.channel_tile)
 
     return layout
-
-
-def _epilogue(draft: Draft, name: str, facts: BlockFacts) -> BlockRV:
-    """Return the block that takes up finished tiles: the only consumer, or a copy."""
-    schedule = draft.schedule
-    consumers = draft.consumers(name)
-    found = draft.block_facts().get(consumers[0]) if len(consumers) == 1 else None
-    if found is not None and draft.is_intermediate(name) and is_epilogue(facts, found):
-        block = schedule.get_block(found.name)
-    else:
-        block = schedule.cache_write(schedule.get_block(name), 0, "global")
-    draft.scheduled.add(draft.block_name(block))
-    return block
 
 
 def _tile(

@@ -10,7 +10,7 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.handle import BlockRV, LoopRV
 from tuner.space.block_facts import Access, BlockFacts
 from tuner.space.draft import Draft, Tiling
-from tuner.space.epilogue import is_epilogue
+from tuner.space.epilogue import epilogue_of
 from tuner.space.nest import NUM_LEVELS, Nest
 
 MAX_STEPS = 64
@@ -86,7 +86,7 @@ def _slide(draft: Draft, facts: BlockFacts, window: _Window) -> None:
     maker = _maker(draft, facts.name, window)
     if maker is not None and window.stride > 1 and window.image.shape[-1] % window.stride == 0:
         _take_apart(draft, maker, window)
-    epilogue = _epilogue(draft, facts)
+    epilogue = epilogue_of(draft, facts, "local")
     outer, middle = _tile(draft, facts, window, block, epilogue)
     if maker is not None:
         handle = schedule.get_block(maker)
@@ -129,19 +129,6 @@ def _take_apart(draft: Draft, maker: str, window: _Window) -> None:
     lanes = draft.target.vector_bits // (8 * window.image.item_bytes)
     if lanes > 1:
         schedule.storage_align(block, 0, last, lanes, 0)
-
-
-def _epilogue(draft: Draft, facts: BlockFacts) -> BlockRV:
-    """Return the block that takes up finished tiles: the only consumer, or a copy."""
-    schedule = draft.schedule
-    consumers = draft.consumers(facts.name)
-    found = draft.block_facts().get(consumers[0]) if len(consumers) == 1 else None
-    if found is not None and draft.is_intermediate(facts.name) and is_epilogue(facts, found):
-        block = schedule.get_block(found.name)
-    else:
-        block = schedule.cache_write(schedule.get_block(facts.name), 0, "local")
-    draft.scheduled.add(draft.block_name(block))
-    return block
 
 
 def _tile(

@@ -4,18 +4,16 @@ import numpy as np
 import pytest
 
 from compiler import ops, te
-from compiler.driver import build
 from compiler.ir.nodes import (
     IntImm,
     Load,
     Store,
-    static_shape,
 )
-from compiler.ir.oracle import compare, interpret, random_inputs
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk
 from compiler.script.parser import parse
 from compiler.target import Target
+from tests.unit.tuner.candidates import check_candidates
 from tuner.candidate import default_candidate
 from tuner.space.block_facts import sites
 from tuner.space.design_space import DesignSpace, Point, distinct
@@ -61,18 +59,7 @@ def test_every_candidate_builds_and_is_right(spec: str, target: Target) -> None:
     func = ops.from_spec(spec)
     space = space_of(func, target)
     assert space.sketches, "a rule applies to each of these"
-    inputs = random_inputs(func, 0)
-    expected = interpret(func, inputs)
-    rng = np.random.default_rng(0)
-    for index, sketch in enumerate(space.sketches):
-        for choices in space.draw(index, 2, rng):
-            trace = sketch.candidate(choices).trace
-            arrays = {p.name: np.full(static_shape(p), np.nan, p.dtype) for p in func.buffers}
-            arrays |= {name: value.copy() for name, value in inputs.items()}
-            module = build(trace.apply_to(func), target)
-            module(*arrays.values())
-            module.close()
-            compare(func, {name: arrays[name] for name in expected}, expected)
+    check_candidates(func, space, each=2)
 
 
 PACKED = ["packed", "packed_right", "packed_whole", "packed_right_whole"]

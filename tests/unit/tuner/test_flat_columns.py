@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from compiler import ops
-from compiler.driver import build, emit_llvm
-from compiler.ir.nodes import static_shape
-from compiler.ir.oracle import compare, interpret, random_inputs
+from compiler.driver import emit_llvm
 from compiler.target import Target
+from tests.unit.tuner.candidates import check_candidates
 from tuner.space.auto_inline import AutoInline
 from tuner.space.draft import Draft
 from tuner.space.flat_columns import FlatColumns
@@ -48,18 +46,8 @@ def test_every_candidate_is_right(spec: str, num_cores: int) -> None:
     func = ops.from_spec(spec)
     target = Target(f"cpu -num-cores={num_cores}")
     space = design_space(Task(func, target))
-    inputs = random_inputs(func, 0)
-    expected = interpret(func, inputs)
-    for index, sketch in enumerate(space.sketches):
-        if not sketch.name.startswith("flat"):
-            continue
-        for choices in space.draw(index, 4, np.random.default_rng(0)):
-            arrays = {p.name: np.full(static_shape(p), np.nan, p.dtype) for p in func.buffers}
-            arrays |= {name: value.copy() for name, value in inputs.items()}
-            module = build(sketch.candidate(choices).trace.apply_to(func), target)
-            module(*arrays.values())
-            module.close()
-            compare(func, {name: arrays[name] for name in expected}, expected)
+    flat = [i for i, sketch in enumerate(space.sketches) if sketch.name.startswith("flat")]
+    check_candidates(func, space, flat, each=4)
 
 
 @pytest.mark.parametrize("spec", FLAT)

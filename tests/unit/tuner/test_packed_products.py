@@ -6,17 +6,14 @@ import numpy as np
 import pytest
 
 from compiler import ops, te
-from compiler.driver import build
 from compiler.ir.nodes import (
     For,
     static_int,
-    static_shape,
 )
-from compiler.ir.oracle import compare, interpret, random_inputs
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
-from compiler.schedule.trace import Trace
 from compiler.target import Target
+from tests.unit.tuner.candidates import check_candidates, computed
 from tuner.space.block_facts import block_facts, sites
 from tuner.space.generate import design_space
 from tuner.space.product_roles import Product, find_product
@@ -78,19 +75,8 @@ def test_other_sums_are_no_products(spec: str) -> None:
 def check(func: PrimFunc, target: Target, *, each: int) -> int:
     """Build and run some candidates of every packed sketch; return how many sketches there are."""
     space = design_space(Task(func, target))
-    inputs = random_inputs(func, 0)
-    expected = interpret(func, inputs)
     packed = [i for i, sketch in enumerate(space.sketches) if "packed_right" in sketch.tags]
-    for index in packed:
-        for choices in space.draw(index, each, np.random.default_rng(0)):
-            candidate = space.sketches[index].candidate(choices)
-            trace = Trace.from_json(candidate.trace.to_json())
-            arrays = {p.name: np.full(static_shape(p), np.nan, p.dtype) for p in func.buffers}
-            arrays |= {name: value.copy() for name, value in inputs.items()}
-            module = build(trace.apply_to(func), target)
-            module(*arrays.values())
-            module.close()
-            compare(func, {name: arrays[name] for name in expected}, expected)
+    check_candidates(func, space, packed, each=each)
     return len(packed)
 
 
@@ -135,11 +121,8 @@ def test_nan_and_infinity_stay_where_they_belong() -> None:
     space = design_space(Task(func, ONE_CORE))
     for index, sketch in enumerate(space.sketches):
         for choices in space.draw(index, 4, np.random.default_rng(1)):
-            output = np.zeros((7, 9), np.float32)
-            module = build(sketch.candidate(choices).trace.apply_to(func), ONE_CORE)
-            module(a, b, output)
-            module.close()
-            np.testing.assert_array_equal(output, expected)
+            found = computed(func, sketch.candidate(choices), ONE_CORE, {"A": a, "B": b})
+            np.testing.assert_array_equal(found["C"], expected)
 
 
 @pytest.mark.parametrize(("rows", "columns", "shared"), [(64, 64, "j_0"), (65, 64, "i_0")])

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from compiler import ops
-from compiler.driver import build
 from compiler.ir.nodes import (
     For,
-    static_shape,
 )
-from compiler.ir.oracle import compare, interpret, random_inputs
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
 from compiler.target import Target
+from tests.unit.tuner.candidates import check_candidates
 from tuner.space.auto_inline import AutoInline
 from tuner.space.block_facts import BlockFacts, block_facts, sites
 from tuner.space.draft import Draft
@@ -69,18 +66,8 @@ def test_every_candidate_is_right(spec: str, num_cores: int) -> None:
     func = ops.from_spec(spec)
     target = Target(f"cpu -num-cores={num_cores}")
     space = design_space(Task(func, target))
-    inputs = random_inputs(func, 0)
-    expected = interpret(func, inputs)
-    for index, sketch in enumerate(space.sketches):
-        if "packed" not in sketch.tags:
-            continue
-        for choices in space.draw(index, 3, np.random.default_rng(0)):
-            arrays = {p.name: np.full(static_shape(p), np.nan, p.dtype) for p in func.buffers}
-            arrays |= {name: value.copy() for name, value in inputs.items()}
-            module = build(sketch.candidate(choices).trace.apply_to(func), target)
-            module(*arrays.values())
-            module.close()
-            compare(func, {name: arrays[name] for name in expected}, expected)
+    packed = [i for i, sketch in enumerate(space.sketches) if "packed" in sketch.tags]
+    check_candidates(func, space, packed, each=3)
 
 
 @pytest.mark.parametrize("spec", PACKED)

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 
 from compiler import ops, te
-from compiler.driver import build
 from compiler.ir.nodes import (
     IntImm,
-    static_shape,
 )
-from compiler.ir.oracle import compare, interpret, random_inputs
 from compiler.ir.program import PrimFunc
 from compiler.passes.tile_buffers import KEY
 from compiler.target import Target
+from tests.unit.tuner.candidates import check_candidates
 from tuner.space.block_facts import sites
 from tuner.space.generate import design_space
 from tuner.task import Task
@@ -47,17 +45,7 @@ CHAINS = {
 def test_chains_are_right(func: PrimFunc, target: Target) -> None:
     space = design_space(Task(func, target))
     assert [sketch.name for sketch in space.sketches] == ["products"]
-    inputs = random_inputs(func, 0)
-    expected = interpret(func, inputs)
-    drawn = space.draw(0, 3, np.random.default_rng(0))
-    assert np.isfinite(space.features(0, drawn)).all()
-    for choices in drawn:
-        arrays = {p.name: np.full(static_shape(p), 77, p.dtype) for p in func.buffers}
-        arrays |= {key: value.copy() for key, value in inputs.items()}
-        module = build(space.sketches[0].candidate(choices).trace.apply_to(func), target)
-        module(*arrays.values())
-        module.close()
-        compare(func, {key: arrays[key] for key in expected}, expected)
+    check_candidates(func, space, each=3)
 
 
 def test_keys_are_transposed_once_a_head_into_panels() -> None:

@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 
 from compiler import ops, te
-from compiler.driver import build
-from compiler.ir.nodes import (
-    static_shape,
-)
-from compiler.ir.oracle import compare, interpret, random_inputs
+from compiler.ir.oracle import interpret, random_inputs
 from compiler.ir.program import PrimFunc
 from compiler.passes.reduce_in_lanes import KEY
 from compiler.target import Target
+from tests.unit.tuner.candidates import check_candidates, computed
 from tuner.space.block_facts import block_facts, sites
 from tuner.space.design_space import DesignSpace
 from tuner.space.generate import design_space
@@ -52,33 +49,23 @@ def space_of(func: PrimFunc, target: Target = ONE_CORE) -> DesignSpace:
     return design_space(Task(func, target))
 
 
-def check_candidates(func: PrimFunc, target: Target, name: str) -> None:
-    """Build a few candidates of the only sketch, and hold them against the oracle."""
+def check(func: PrimFunc, target: Target, name: str) -> None:
+    """Check a few candidates of the only sketch."""
     space = space_of(func, target)
     assert [sketch.name for sketch in space.sketches] == [name]
-    inputs = random_inputs(func, 0)
-    expected = interpret(func, inputs)
-    drawn = space.draw(0, 3, np.random.default_rng(0))
-    assert np.isfinite(space.features(0, drawn)).all()
-    for choices in drawn:
-        arrays = {p.name: np.full(static_shape(p), 77, p.dtype) for p in func.buffers}
-        arrays |= {key: value.copy() for key, value in inputs.items()}
-        module = build(space.sketches[0].candidate(choices).trace.apply_to(func), target)
-        module(*arrays.values())
-        module.close()
-        compare(func, {key: arrays[key] for key in expected}, expected)
+    check_candidates(func, space, each=3)
 
 
 @pytest.mark.parametrize("target", [ONE_CORE, TWO_CORES], ids=["one core", "two cores"])
 @pytest.mark.parametrize("func", ROWS.values(), ids=ROWS.keys())
 def test_rows_are_right(func: PrimFunc, target: Target) -> None:
-    check_candidates(func, target, "rows")
+    check(func, target, "rows")
 
 
 @pytest.mark.parametrize("target", [ONE_CORE, TWO_CORES], ids=["one core", "two cores"])
 @pytest.mark.parametrize("func", COLUMNS.values(), ids=COLUMNS.keys())
 def test_columns_are_right(func: PrimFunc, target: Target) -> None:
-    check_candidates(func, target, "columns")
+    check(func, target, "columns")
 
 
 @pytest.mark.parametrize(
@@ -106,7 +93,7 @@ def test_a_block_of_its_own_axes_stays_outside() -> None:
     total = te.compute((6,), lambda i: te.sum(a[i, k] * scale[k], axis=k), name="total")
     b = te.compute((6, 24), lambda i, j: a[i, j] / total[i], name="B")
     func = te.create_prim_func([a, g, b])
-    check_candidates(func, ONE_CORE, "rows")
+    check(func, ONE_CORE, "rows")
     (sketch,) = space_of(func).sketches
     first = sites(sketch.trace.apply_to(func).func)[0]
     assert first.block.name == "scale"
@@ -123,10 +110,7 @@ def test_special_values_stay_in_their_rows(name: str) -> None:
         expected = interpret(func, inputs)["B"]
     space = space_of(func)
     for choices in space.draw(0, 4, np.random.default_rng(0)):
-        module = build(space.sketches[0].candidate(choices).trace.apply_to(func), ONE_CORE)
-        out = np.full((8, 40), 77, np.float32)
-        module(*inputs.values(), out)
-        module.close()
+        out = computed(func, space.sketches[0].candidate(choices), ONE_CORE, inputs)["B"]
         np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
 
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from compiler import ops, te
 from compiler.codegen.stores import STREAMS
-from compiler.driver import build
-from compiler.ir.nodes import (
-    static_shape,
-)
-from compiler.ir.oracle import compare, interpret, random_inputs
 from compiler.ir.program import PrimFunc
 from compiler.target import Target
+from tests.unit.tuner.candidates import check_candidates
 from tuner.space.design_space import DesignSpace
 from tuner.space.generate import design_space
 from tuner.task import Task
@@ -61,16 +56,7 @@ def transposed_sum(rows: int = 24) -> PrimFunc:
 def test_tiles_are_right(func: PrimFunc, names: list[str], target: Target) -> None:
     space = space_of(func, target)
     assert [sketch.name for sketch in space.sketches] == names
-    inputs = random_inputs(func, 0)
-    expected = interpret(func, inputs)
-    for number, sketch in enumerate(space.sketches):
-        for choices in space.draw(number, 3, np.random.default_rng(0)):
-            arrays = {p.name: np.full(static_shape(p), 77, p.dtype) for p in func.buffers}
-            arrays |= {key: value.copy() for key, value in inputs.items()}
-            module = build(sketch.candidate(choices).trace.apply_to(func), target)
-            module(*arrays.values())
-            module.close()
-            compare(func, {key: arrays[key] for key in expected}, expected)
+    check_candidates(func, space, each=3)
 
 
 def test_rows_that_stay_rows_are_no_transpose() -> None:

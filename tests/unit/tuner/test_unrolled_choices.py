@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from compiler import ops, te
-from compiler.driver import build, emit_llvm
-from compiler.ir.nodes import (
-    static_shape,
-)
-from compiler.ir.oracle import compare, interpret, random_inputs
+from compiler.driver import emit_llvm
 from compiler.ir.program import PrimFunc
 from compiler.target import Target
+from tests.unit.tuner.candidates import check_candidates
 from tuner.space.draft import Draft
 from tuner.space.generate import design_space
 from tuner.space.unrolled_choices import UnrolledChoices
@@ -33,17 +29,7 @@ def test_every_candidate_is_right(spec: str, num_cores: int) -> None:
     target = Target(f"cpu -num-cores={num_cores}")
     space = design_space(Task(func, target))
     assert space.sketches
-    inputs = random_inputs(func, 0)
-    expected = interpret(func, inputs)
-    rng = np.random.default_rng(0)
-    for index, sketch in enumerate(space.sketches):
-        for choices in space.draw(index, 1, rng):
-            arrays = {p.name: np.full(static_shape(p), np.nan, p.dtype) for p in func.buffers}
-            arrays |= {name: value.copy() for name, value in inputs.items()}
-            module = build(sketch.candidate(choices).trace.apply_to(func), target)
-            module(*arrays.values())
-            module.close()
-            compare(func, {name: arrays[name] for name in expected}, expected)
+    check_candidates(func, space, each=1)
 
 
 def test_only_the_product_is_left_to_search() -> None:

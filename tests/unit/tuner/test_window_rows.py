@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from compiler import ops
-from compiler.driver import build, emit_llvm
+from compiler.driver import emit_llvm
 from compiler.ir.nodes import (
     static_shape,
 )
-from compiler.ir.oracle import compare, interpret, random_inputs
 from compiler.ir.program import PrimFunc
 from compiler.target import Target
+from tests.unit.tuner.candidates import check_candidates
 from tuner.space.auto_inline import AutoInline
 from tuner.space.block_facts import sites
 from tuner.space.draft import Draft
@@ -48,16 +47,7 @@ def test_every_candidate_is_right(spec: str, num_cores: int) -> None:
     target = Target(f"cpu -num-cores={num_cores}")
     space = design_space(Task(func, target))
     (index,) = (i for i, s in enumerate(space.sketches) if "window_rows" in s.tags)
-    inputs = random_inputs(func, 0)
-    expected = interpret(func, inputs)
-    for choices in space.draw(index, 4, np.random.default_rng(0)):
-        arrays = {p.name: np.full(static_shape(p), np.nan, p.dtype) for p in func.buffers}
-        arrays |= {name: value.copy() for name, value in inputs.items()}
-        trace = space.sketches[index].candidate(choices).trace
-        module = build(trace.apply_to(func), target)
-        module(*arrays.values())
-        module.close()
-        compare(func, {name: arrays[name] for name in expected}, expected)
+    check_candidates(func, space, [index], each=4)
 
 
 @pytest.mark.parametrize("spec", OTHERS)

@@ -1,0 +1,55 @@
+"""Candidates that are built and run, and held against the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.driver import build
+from compiler.ir.evaluate import poisoned
+from compiler.ir.oracle import compare, interpret, random_inputs
+from compiler.ir.program import PrimFunc
+from compiler.schedule.trace import Trace
+from compiler.target import Target
+from tuner.candidate import Candidate
+from tuner.space.design_space import DesignSpace
+
+Array = NDArray[Any]
+
+
+def computed(
+    func: PrimFunc, candidate: Candidate, target: Target, inputs: dict[str, Array]
+) -> dict[str, Array]:
+    """Run a candidate, whose trace is read from what is stored of it; return all parameters."""
+    trace = Trace.from_json(candidate.trace.to_json())
+    arrays = {b.name: poisoned(b) for b in func.buffers}
+    arrays |= {name: value.copy() for name, value in inputs.items()}
+    module = build(trace.apply_to(func), target)
+    try:
+        module(*arrays.values())
+    finally:
+        module.close()
+    return arrays
+
+
+def check_candidates(
+    func: PrimFunc, space: DesignSpace, sketches: Iterable[int] | None = None, *, each: int
+) -> None:
+    """Check that candidates are right.
+
+    Args:
+        sketches: By their numbers; all of the space, if None.
+        each: How many candidates of each sketch.
+    """
+    inputs = random_inputs(func, 0)
+    expected = interpret(func, inputs)
+    for index in range(len(space.sketches)) if sketches is None else sketches:
+        drawn = space.draw(index, each, np.random.default_rng(0))
+        assert np.isfinite(space.features(index, drawn)).all()
+        for choices in drawn:
+            candidate = space.sketches[index].candidate(choices)
+            arrays = computed(func, candidate, space.target, inputs)
+            compare(func, {name: arrays[name] for name in expected}, expected)
