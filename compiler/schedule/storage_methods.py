@@ -22,7 +22,7 @@ from compiler.schedule.set_scope import set_scope
 from compiler.schedule.storage_align import storage_align
 from compiler.schedule.storage_arguments import BufferIndex, BufferLike, StorageArguments
 from compiler.schedule.transform_block_layout import transform_block_layout
-from compiler.schedule.transform_layout import transform_layout
+from compiler.schedule.transform_layout import BufferMode, transform_layout
 from compiler.schedule.write_at import write_at
 
 
@@ -67,18 +67,7 @@ class StorageMethods(StorageArguments):
         Raises:
             ScheduleError: If a requirement does not hold.
         """
-        name = "cache_read"
-        handles, func, titles = self._with_consumers(name, block, consumer_blocks)
-        index = self._index(name, func, titles[0], read_buffer_index, "read")
-        func, copy = cache_read(func, titles[0], index, storage_scope, titles[1:])
-        arguments: dict[str, object] = {
-            "block": handles[0],
-            "read_buffer_index": index,
-            "storage_scope": storage_scope,
-        }
-        if consumer_blocks:
-            arguments["consumer_blocks"] = handles[1:]
-        return self._copied(name, func, copy, arguments)
+        return self._cached("read", block, read_buffer_index, storage_scope, consumer_blocks)
 
     def cache_write(
         self,
@@ -99,18 +88,7 @@ class StorageMethods(StorageArguments):
         Raises:
             ScheduleError: If a requirement does not hold.
         """
-        name = "cache_write"
-        handles, func, titles = self._with_consumers(name, block, consumer_blocks)
-        index = self._index(name, func, titles[0], write_buffer_index, "write")
-        func, copy = cache_write(func, titles[0], index, storage_scope, titles[1:])
-        arguments: dict[str, object] = {
-            "block": handles[0],
-            "write_buffer_index": index,
-            "storage_scope": storage_scope,
-        }
-        if consumer_blocks:
-            arguments["consumer_blocks"] = handles[1:]
-        return self._copied(name, func, copy, arguments)
+        return self._cached("write", block, write_buffer_index, storage_scope, consumer_blocks)
 
     def cache_inplace(
         self, block: BlockRV | str, read_buffer_index: BufferIndex, storage_scope: str
@@ -172,18 +150,7 @@ class StorageMethods(StorageArguments):
         Raises:
             ScheduleError: If a requirement does not hold.
         """
-        name = "reindex_cache_read"
-        handle, func, title = self._find(name, block)
-        index = self._index(name, func, title, read_buffer_index, "read")
-        given = self._map(name, func, title, index_map)
-        func, copy = reindex_cache_read(func, title, index, storage_scope, given)
-        arguments = {
-            "block": handle,
-            "read_buffer_index": index,
-            "storage_scope": storage_scope,
-            "index_map": str(given),
-        }
-        return self._copied(name, func, copy, arguments)
+        return self._reindexed("read", block, read_buffer_index, storage_scope, index_map)
 
     def reindex_cache_write(
         self,
@@ -204,18 +171,7 @@ class StorageMethods(StorageArguments):
         Raises:
             ScheduleError: If a requirement does not hold.
         """
-        name = "reindex_cache_write"
-        handle, func, title = self._find(name, block)
-        index = self._index(name, func, title, write_buffer_index, "write")
-        given = self._map(name, func, title, index_map)
-        func, copy = reindex_cache_write(func, title, index, storage_scope, given)
-        arguments = {
-            "block": handle,
-            "write_buffer_index": index,
-            "storage_scope": storage_scope,
-            "index_map": str(given),
-        }
-        return self._copied(name, func, copy, arguments)
+        return self._reindexed("write", block, write_buffer_index, storage_scope, index_map)
 
     def read_at(
         self, loop: LoopRV, block: BlockRV | str, read_buffer_index: BufferIndex, storage_scope: str
@@ -231,17 +187,7 @@ class StorageMethods(StorageArguments):
         Raises:
             ScheduleError: If a requirement does not hold.
         """
-        handle, func, title = self._find("read_at", block)
-        var = self._loop_in("read_at", func, loop)
-        index = self._index("read_at", func, title, read_buffer_index, "read")
-        func, copy = read_at(func, var, title, index, storage_scope)
-        arguments = {
-            "loop": loop,
-            "block": handle,
-            "read_buffer_index": index,
-            "storage_scope": storage_scope,
-        }
-        return self._copied("read_at", func, copy, arguments)
+        return self._copied_at("read", loop, block, read_buffer_index, storage_scope)
 
     def write_at(
         self,
@@ -261,17 +207,7 @@ class StorageMethods(StorageArguments):
         Raises:
             ScheduleError: If a requirement does not hold.
         """
-        handle, func, title = self._find("write_at", block)
-        var = self._loop_in("write_at", func, loop)
-        index = self._index("write_at", func, title, write_buffer_index, "write")
-        func, copy = write_at(func, var, title, index, storage_scope)
-        arguments = {
-            "loop": loop,
-            "block": handle,
-            "write_buffer_index": index,
-            "storage_scope": storage_scope,
-        }
-        return self._copied("write_at", func, copy, arguments)
+        return self._copied_at("write", loop, block, write_buffer_index, storage_scope)
 
     def set_scope(
         self, block: BlockRV | str, buffer_index: BufferIndex, storage_scope: str
@@ -372,6 +308,70 @@ class StorageMethods(StorageArguments):
         given = self._map("transform_block_layout", func, title, index_map)
         self._commit("transform_block_layout", transform_block_layout(func, title, given))
         self._record("transform_block_layout", {"block": handle, "index_map": str(given)})
+
+    def _cached(
+        self,
+        mode: BufferMode,
+        block: BlockRV | str,
+        buffer_index: BufferIndex,
+        storage_scope: str,
+        consumer_blocks: Sequence[BlockRV | str] | None,
+    ) -> BlockRV:
+        name, act = f"cache_{mode}", cache_read if mode == "read" else cache_write
+        handles, func, titles = self._with_consumers(name, block, consumer_blocks)
+        index = self._index(name, func, titles[0], buffer_index, mode)
+        func, copy = act(func, titles[0], index, storage_scope, titles[1:])
+        arguments: dict[str, object] = {
+            "block": handles[0],
+            f"{mode}_buffer_index": index,
+            "storage_scope": storage_scope,
+        }
+        if consumer_blocks:
+            arguments["consumer_blocks"] = handles[1:]
+        return self._copied(name, func, copy, arguments)
+
+    def _reindexed(
+        self,
+        mode: BufferMode,
+        block: BlockRV | str,
+        buffer_index: BufferIndex,
+        storage_scope: str,
+        index_map: IndexMapLike,
+    ) -> BlockRV:
+        name = f"reindex_cache_{mode}"
+        act = reindex_cache_read if mode == "read" else reindex_cache_write
+        handle, func, title = self._find(name, block)
+        index = self._index(name, func, title, buffer_index, mode)
+        given = self._map(name, func, title, index_map)
+        func, copy = act(func, title, index, storage_scope, given)
+        arguments = {
+            "block": handle,
+            f"{mode}_buffer_index": index,
+            "storage_scope": storage_scope,
+            "index_map": str(given),
+        }
+        return self._copied(name, func, copy, arguments)
+
+    def _copied_at(
+        self,
+        mode: BufferMode,
+        loop: LoopRV,
+        block: BlockRV | str,
+        buffer_index: BufferIndex,
+        storage_scope: str,
+    ) -> BlockRV:
+        name, act = f"{mode}_at", read_at if mode == "read" else write_at
+        handle, func, title = self._find(name, block)
+        var = self._loop_in(name, func, loop)
+        index = self._index(name, func, title, buffer_index, mode)
+        func, copy = act(func, var, title, index, storage_scope)
+        arguments = {
+            "loop": loop,
+            "block": handle,
+            f"{mode}_buffer_index": index,
+            "storage_scope": storage_scope,
+        }
+        return self._copied(name, func, copy, arguments)
 
     def _copied(
         self, primitive: str, func: PrimFunc, copy: str, arguments: Mapping[str, object]
