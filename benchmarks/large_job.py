@@ -21,7 +21,7 @@ import loopwright as lw
 from compiler.runtime.measurement import ErrorKind
 from loopwright.models import EventKind, JobState, Strategy, Workload
 from service.intake import parse_target, read_workload
-from service.store import events, jobs, targets, workloads
+from service.store import events, jobs, packed, targets, workloads
 from service.store.base import utc_now
 from service.store.database import Database, open_database
 from service.store.jobs import JobRow, NewJob
@@ -76,6 +76,7 @@ def add_large_job(database: Database, num_trials: int, seed: int = 0) -> UUID:
             events.append(session, job_id, EventKind.TRIALS, payload)
     with database.write() as session:
         _finish(jobs.get(session, job_id), num_trials, started, points, default)
+        packed.pack(session, job_id, num_trials)
         jobs.record_state(session, jobs.get(session, job_id))
     return job_id
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from loopwright.readings import Curve
-from service.reading.columns import Floats, JobColumns
 from service.reading.thinning import even
+from service.store.trial_columns import Floats, TrialColumns
 
 
-def curve(columns: JobColumns, started_secs: float, points: int) -> Curve:
+def curve(columns: TrialColumns, started_secs: float, points: int) -> Curve:
     """Return the points at which the best time improved, and the last; at most `points`."""
     steps = columns.improvements()
     if not len(steps):
@@ -26,7 +26,7 @@ def curve(columns: JobColumns, started_secs: float, points: int) -> Curve:
     )
 
 
-def since(columns: JobColumns, started_secs: float) -> Floats:
+def since(columns: TrialColumns, started_secs: float) -> Floats:
     """Return when all trials up to each were measured, in seconds since the job began."""
     secs: Floats = np.maximum.accumulate(columns.at - started_secs)
     return np.maximum(secs, 0.0).round(6)

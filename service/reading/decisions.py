@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from loopwright.readings import Decision, Decisions
-from service.reading.columns import Floats, Ints, JobColumns
 from service.reading.decision_names import Axis, axes_of, decisions_in
 from service.reading.thinning import even
+from service.store.trial_columns import Floats, Ints, TrialColumns
 
 MAX_ROWS = 2000
 FASTEST = 500
@@ -30,14 +30,14 @@ NONE = Decisions(
 """The decisions of a job without trials."""
 
 
-def sketches_of(columns: JobColumns) -> tuple[str, ...]:
+def sketches_of(columns: TrialColumns) -> tuple[str, ...]:
     """Return the sketches of a job, those with most trials first."""
     counts = np.bincount(columns.sketch, minlength=len(columns.sketches))
     order = np.argsort(-counts, kind="stable").tolist()
     return tuple(columns.sketches[i] for i in order if counts[i])
 
 
-def chosen(columns: JobColumns, sketch: str) -> tuple[Ints, Ints]:
+def chosen(columns: TrialColumns, sketch: str) -> tuple[Ints, Ints]:
     """Return the places of the trials to show, and which of those are an even choice."""
     places = np.flatnonzero(columns.sketch == columns.sketches.index(sketch))
     if len(places) <= MAX_ROWS:
@@ -50,7 +50,7 @@ def chosen(columns: JobColumns, sketch: str) -> tuple[Ints, Ints]:
 
 
 def decisions(
-    columns: JobColumns,
+    columns: TrialColumns,
     sketch: str,
     sketches: Sequence[str],
     traces: Mapping[int, str],

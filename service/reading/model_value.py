@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from loopwright.readings import ModelValue
-from service.reading.columns import Floats, Ints, JobColumns
+from service.store.trial_columns import Floats, Ints, TrialColumns
 
 LEAST_RANKED = 4
 """A round with fewer scored trials says nothing of their order."""
 
 
-def model_value(columns: JobColumns) -> ModelValue:
+def model_value(columns: TrialColumns) -> ModelValue:
     """Judge the scores that trials had before they were measured, round by round.
 
     Rounds whose scores, or whose times, are all the same have no order to judge.

@@ -15,13 +15,14 @@ from loopwright.readings import Columns, Curve, Decisions, Summary
 from service.errors import Flaw, InvalidRequestError
 from service.reading import decisions as decided
 from service.reading import summary as summed
-from service.reading.columns import ColumnsCache, JobColumns
+from service.reading.columns import ColumnsCache
 from service.reading.curve import curve, since
 from service.reading.decisions import none_for_nan
 from service.reading.queries import MAX_NUMBER, ColumnsQuery
 from service.reading.thinning import thin
 from service.store import narrow
 from service.store.jobs import JobRow
+from service.store.trial_columns import TrialColumns
 from service.store.workloads import WorkloadRow
 
 
@@ -85,7 +86,7 @@ class Plots:
         return decided.decisions(columns, name, known, traces, _loops(script))
 
 
-def _started_secs(job: JobRow, columns: JobColumns) -> float:
+def _started_secs(job: JobRow, columns: TrialColumns) -> float:
     """Return when the job began; trials that were imported may be older than it."""
     first = float(columns.at.min()) if len(columns) else 0.0
     return first if job.started_at is None else min(first, job.started_at.timestamp())

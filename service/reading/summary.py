@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from loopwright.readings import FailureCount, SketchCount, Summary, TimeSpent
-from service.reading.columns import OK, JobColumns
 from service.reading.model_value import model_value
 from service.store.jobs import JobRow
+from service.store.trial_columns import OK, TrialColumns
 
 
-def first_failures(columns: JobColumns) -> dict[str, int]:
+def first_failures(columns: TrialColumns) -> dict[str, int]:
     """Return the number of the first trial of each kind of failure."""
     kinds, places = np.unique(columns.outcome, return_index=True)
     pairs = zip(kinds.tolist(), places.tolist(), strict=True)
@@ -20,7 +20,7 @@ def first_failures(columns: JobColumns) -> dict[str, int]:
     return {kind: number for kind, number in found.items() if kind != OK}
 
 
-def summary(columns: JobColumns, job: JobRow, messages: Mapping[int, str]) -> Summary:
+def summary(columns: TrialColumns, job: JobRow, messages: Mapping[int, str]) -> Summary:
     """Sum up a job.
 
     Args:
@@ -35,7 +35,7 @@ def summary(columns: JobColumns, job: JobRow, messages: Mapping[int, str]) -> Su
     )
 
 
-def _failures(columns: JobColumns, messages: Mapping[int, str]) -> tuple[FailureCount, ...]:
+def _failures(columns: TrialColumns, messages: Mapping[int, str]) -> tuple[FailureCount, ...]:
     counts = np.bincount(columns.outcome, minlength=len(columns.outcomes))
     found = [
         FailureCount(
@@ -49,7 +49,7 @@ def _failures(columns: JobColumns, messages: Mapping[int, str]) -> tuple[Failure
     return tuple(sorted(found, key=lambda f: (-f.count, f.first_number)))
 
 
-def _sketches(columns: JobColumns) -> tuple[SketchCount, ...]:
+def _sketches(columns: TrialColumns) -> tuple[SketchCount, ...]:
     num = len(columns.sketches)
     right = columns.is_right
     best = np.full(num, np.inf)
@@ -68,7 +68,7 @@ def _sketches(columns: JobColumns) -> tuple[SketchCount, ...]:
     )
 
 
-def _time(columns: JobColumns, job: JobRow) -> TimeSpent:
+def _time(columns: TrialColumns, job: JobRow) -> TimeSpent:
     finish = _finish_secs(columns, job)
     propose = None
     if job.active_secs > 0:
@@ -86,14 +86,14 @@ def _time(columns: JobColumns, job: JobRow) -> TimeSpent:
     )
 
 
-def _finish_secs(columns: JobColumns, job: JobRow) -> float | None:
+def _finish_secs(columns: TrialColumns, job: JobRow) -> float | None:
     """Return how long after its last trial a job that has a measured best ended."""
     if job.finished_at is None or job.best_interval is None or not len(columns):
         return None
     return max(0.0, job.finished_at.timestamp() - float(columns.at.max()))
 
 
-def _busy_secs(columns: JobColumns) -> float:
+def _busy_secs(columns: TrialColumns) -> float:
     """Return how long at least one trial was being measured."""
     if not len(columns):
         return 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from service.reading.columns import Ints, JobColumns
+from service.store.trial_columns import Ints, TrialColumns
 
 
 def even(num: int, wanted: int) -> Ints:
@@ -16,7 +16,7 @@ def even(num: int, wanted: int) -> Ints:
     return np.unique(np.linspace(0, num - 1, wanted).round().astype(np.int64))
 
 
-def thin(columns: JobColumns, points: int) -> Ints:
+def thin(columns: TrialColumns, points: int) -> Ints:
     """Return the places of at most `points` trials: what stands out, and an even choice else.
 
     What stands out are improvements, the first of each outcome, the first trial and the last.

@@ -1,7 +1,8 @@
-"""Trials without their traces: what plots and counts read, from one index and no row.
+"""Trials without their traces, one by one: read from one index, and no row of the table.
 
-A trace is kilobytes; all the rest of a trial that plots need is in the index `ix_trials_narrow`, so
-a hundred thousand trials are read in a quarter of a second.
+A trace is kilobytes; all else that plots need of a trial is in the index `ix_trials_narrow`: a
+hundred thousand take a quarter of a second. Most trials of such a job are packed, though
+(`service.store.packed`).
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ _COLUMNS = (
 )
 
 
-def after(session: Session, job_id: UUID, number: int = -1) -> Iterator[Sequence[Sequence[Any]]]:
-    """Yield the narrow columns of a job's trials whose number is greater than `number`.
+def between(
+    session: Session, job_id: UUID, after: int, before: int | None = None
+) -> Iterator[Sequence[Sequence[Any]]]:
+    """Yield the narrow columns of a job's trials whose number lies between two, by number.
 
-    They come by number, some rows at a time: all at once would be a million objects.
+    They come some rows at a time: all at once would be a million objects.
     """
-    query = (
-        select(*_COLUMNS)
-        .where(TrialRow.job_id == job_id, TrialRow.number > number)
-        .order_by(TrialRow.number)
-    )
-    cursor = session.connection().execute(query).cursor
+    query = select(*_COLUMNS).where(TrialRow.job_id == job_id, TrialRow.number > after)
+    if before is not None:
+        query = query.where(TrialRow.number < before)
+    cursor = session.connection().execute(query.order_by(TrialRow.number)).cursor
     assert cursor is not None
     # The driver's own tuples: rows of SQLAlchemy would take as long again.
     while rows := cursor.fetchmany(_ROWS):

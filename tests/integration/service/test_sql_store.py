@@ -6,16 +6,19 @@ from collections.abc import Iterator
 from uuid import UUID
 
 import pytest
+from sqlalchemy import select
 
 from compiler.ir.printer import script
 from compiler.runtime.measurement import ErrorKind
 from loopwright.models import EventKind, Strategy
 from service.errors import LeaseLostError
 from service.owner import Owner
-from service.store import events, jobs, leases, targets, trials, workloads
+from service.store import events, jobs, leases, packed, targets, trials, workloads
 from service.store.database import Database
 from service.store.jobs import NewJob
+from service.store.packed import PackedTrialsRow
 from service.store.sql_store import SqlStore
+from service.store.trial_columns import joined
 from service.store.workloads import NewWorkload
 from tests.contracts.measurement_store import MeasurementStoreContract, make_trial
 from tuner.store.store import DuplicateTrialError, MeasurementStore
@@ -45,6 +48,20 @@ class TestSqlStore(MeasurementStoreContract):
                 strategy=Strategy.RANDOM,
             )
             return str(jobs.submit(session, job).id)
+
+    def test_trials_are_packed_once_their_range_is_whole(
+        self, store: MeasurementStore, task: Task, job: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(packed, "SIZE", 4)
+        monkeypatch.setattr(packed, "LATE", 1)
+        for number in (1, 0, 2, 5, 3, 4, 6, 7, 8):
+            store.add(job, task, [make_trial(task, number, 0.25)])
+        with self.database.read() as session:
+            rows = session.scalars(select(PackedTrialsRow).order_by(PackedTrialsRow.first)).all()
+            found = joined(packed.after(session, UUID(job)))
+        assert [(row.job_id, row.first) for row in rows] == [(UUID(job), 0), (UUID(job), 4)]
+        assert found.number.tolist() == list(range(9))
+        assert found.best_secs.tolist() == [0.25] * 9
 
     def test_counters_change_with_the_trials(
         self, store: MeasurementStore, task: Task, job: str

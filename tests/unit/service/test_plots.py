@@ -17,7 +17,6 @@ from scipy.stats import spearmanr
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import ErrorKind
 from compiler.target import Target
-from service.reading.columns import JobColumns, columns_of
 from service.reading.curve import curve
 from service.reading.decision_names import axes_of, decisions_in
 from service.reading.decisions import chosen, decisions, importance
@@ -25,6 +24,7 @@ from service.reading.model_value import model_value
 from service.reading.summary import summary
 from service.reading.thinning import thin
 from service.store.jobs import JobRow
+from service.store.trial_columns import TrialColumns, joined, of_rows
 from tuner.progress import MAX_POINTS, SPARKLINE_POINTS, add_point, sparkline
 from tuner.space.design_space import Point
 from tuner.space.generate import design_space
@@ -57,7 +57,7 @@ rows = st.lists(
 ).map(numbered)
 
 
-def columns(made: Sequence[Row], *, chunk: int = 7) -> JobColumns:
+def columns(made: Sequence[Row], *, chunk: int = 7) -> TrialColumns:
     narrow = [
         (
             row["number"], row["round"], row["sketch"],
@@ -66,7 +66,7 @@ def columns(made: Sequence[Row], *, chunk: int = 7) -> JobColumns:
         )
         for row in made
     ]  # fmt: skip
-    return columns_of(narrow[i : i + chunk] for i in range(0, len(narrow), chunk))
+    return joined(of_rows(narrow[i : i + chunk]) for i in range(0, len(narrow), chunk))
 
 
 def improvements(made: Sequence[Row]) -> list[Row]:
@@ -159,17 +159,10 @@ def test_the_model_is_judged_round_by_round(made: list[Row]) -> None:
 
 
 @given(made=rows, cut=st.integers(0, 40))
-def test_columns_that_grow_are_those_read_at_once(made: list[Row], cut: int) -> None:
+def test_columns_put_together_are_those_read_at_once(made: list[Row], cut: int) -> None:
     whole = columns(made)
-    rest = [
-        (
-            row["number"], row["round"], row["sketch"],
-            row["kind"].value if row["best"] is None else None, row["best"], row["predicted"],
-            0.25, 0.5, 1.0, f"2026-01-01 00:00:{row['at']:02d}.500000",
-        )
-        for row in made[cut:]
-    ]  # fmt: skip
-    grown = columns_of([rest] if rest else [], columns(made[:cut]))
+    # Columns of some of the trials name their sketches and outcomes otherwise than those of all.
+    grown = joined([columns(made[:cut]), columns(made[cut:])])
     assert (grown.sketches, grown.outcomes) == (whole.sketches, whole.outcomes)
     for (name, left), (_, right) in zip(grown.arrays(), whole.arrays(), strict=True):
         np.testing.assert_array_equal(left, right, err_msg=name)
