@@ -140,6 +140,44 @@ def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
 """
 """What a store outside of any block touches is in no block's account."""
 
+IN_PLACE = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.sblock("A"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(A[vi])
+            A[vi] = A[vi] * T.float32(2)
+"""
+
+REPEATED_SUM = """
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
+    for i, again, k in T.grid(4, 3, 8):
+        with T.sblock("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            T.reads(A[vi, vk])
+            T.writes(C[vi])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vi, vk]
+"""
+"""The loop `again` runs the reduction several times."""
+
+DIAGONAL_SUM = """
+@T.prim_func
+def main(A: T.Buffer((4, 4), "float32"), C: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.sblock("C"):
+            vi = T.axis.spatial(4, i)
+            vk = T.axis.reduce(4, i)
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vi, vk]
+"""
+"""Each element of the sum takes one step, and only the first one starts anew."""
+
 TWO_WRITERS = """
 @T.prim_func
 def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):

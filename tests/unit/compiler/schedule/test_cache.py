@@ -14,6 +14,7 @@ from compiler.ir.verify import verify
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.refusals import (
     HALF,
+    IN_PLACE,
     INPUT_OVERWRITTEN,
     PREFIX_SUM,
     SHARED_LOOP,
@@ -24,17 +25,6 @@ from tests.unit.compiler.schedule.refusals import (
     refused,
     scheduled,
 )
-
-IN_PLACE = """
-@T.prim_func
-def main(A: T.Buffer((16,), "float32")):
-    for i in range(16):
-        with T.sblock("A"):
-            vi = T.axis.spatial(16, i)
-            T.reads(A[vi])
-            T.writes(A[vi])
-            A[vi] = A[vi] * T.float32(2)
-"""
 
 HALF_OVERWRITTEN = """
 @T.prim_func

@@ -12,6 +12,8 @@ from compiler.schedule.schedule import Schedule
 from compiler.schedule.tensor_intrin import TensorIntrin
 from compiler.script.parser import parse
 from tests.unit.compiler.schedule.refusals import (
+    DIAGONAL_SUM,
+    IN_PLACE,
     SHARED_LOOP,
     computes_the_same,
     elementwise,
@@ -19,17 +21,6 @@ from tests.unit.compiler.schedule.refusals import (
     refused,
     scheduled,
 )
-
-IN_PLACE = """
-@T.prim_func
-def main(A: T.Buffer((16,), "float32")):
-    for i in range(16):
-        with T.sblock("A"):
-            vi = T.axis.spatial(16, i)
-            T.reads(A[vi])
-            T.writes(A[vi])
-            A[vi] = A[vi] * T.float32(2)
-"""
 
 SHIFTED_IN_PLACE = """
 @T.prim_func
@@ -187,17 +178,7 @@ def test_read_at_copies_what_tells_the_place_of_a_view() -> None:
 
 
 def test_write_at_refuses_a_sum_that_begins_for_one_element_only() -> None:
-    schedule = scheduled("""
-@T.prim_func
-def main(A: T.Buffer((4, 4), "float32"), C: T.Buffer((4,), "float32")):
-    for i in range(4):
-        with T.sblock("C"):
-            vi = T.axis.spatial(4, i)
-            vk = T.axis.reduce(4, i)
-            with T.init():
-                C[vi] = T.float32(0)
-            C[vi] = C[vi] + A[vi, vk]
-""")
+    schedule = scheduled(DIAGONAL_SUM)
     with refused(schedule, "block C may read what C held before the loop", at='"C"'):
         schedule.write_at(schedule.get_loops("C")[0], "C", 0, "local")
     with refused(schedule, "block C adds to what C held before", at='"C"'):

@@ -9,6 +9,8 @@ from compiler.ir.verify import verify
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
 from tests.unit.compiler.schedule.refusals import (
+    DIAGONAL_SUM,
+    REPEATED_SUM,
     computes_the_same,
     matmul_relu,
     refused,
@@ -122,18 +124,7 @@ def main(
 
 
 def test_decompose_reduction_refuses_repeated_runs() -> None:
-    sch = scheduled("""
-@T.prim_func
-def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
-    for i, again, k in T.grid(4, 3, 8):
-        with T.sblock("C"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            T.reads(A[vi, vk])
-            T.writes(C[vi])
-            with T.init():
-                C[vi] = T.float32(0)
-            C[vi] = C[vi] + A[vi, vk]
-""")
+    sch = scheduled(REPEATED_SUM)
     _, again, k = sch.get_loops("C")
     with refused(sch, "the loops do not tell the points of block C apart", at='"C"'):
         sch.decompose_reduction("C", again)
@@ -244,16 +235,6 @@ def test_decompose_reduction_refuses_a_reduction_that_goes_on_outside_the_block_
 
 
 def test_decompose_reduction_refuses_a_start_that_only_one_element_meets() -> None:
-    schedule = scheduled("""
-@T.prim_func
-def main(A: T.Buffer((4, 4), "float32"), C: T.Buffer((4,), "float32")):
-    for i in range(4):
-        with T.sblock("C"):
-            vi = T.axis.spatial(4, i)
-            vk = T.axis.reduce(4, i)
-            with T.init():
-                C[vi] = T.float32(0)
-            C[vi] = C[vi] + A[vi, vk]
-""")
+    schedule = scheduled(DIAGONAL_SUM)
     with refused(schedule, "binds both spatial and reduction iterators", at='"C"'):
         schedule.decompose_reduction("C", schedule.get_loops("C")[0])

@@ -12,6 +12,7 @@ from compiler.schedule.tree import block_with_body
 from tests.unit.compiler.schedule.refusals import (
     LOOSE_STORE,
     PREFIX_SUM,
+    REPEATED_SUM,
     ROLLING,
     SHARED_LOOP,
     SYMBOLIC,
@@ -185,18 +186,7 @@ def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
 
 
 def test_reorder_refuses_a_reduction_that_is_run_several_times() -> None:
-    sch = scheduled("""
-@T.prim_func
-def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
-    for i, again, k in T.grid(4, 3, 8):
-        with T.sblock("C"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            T.reads(A[vi, vk])
-            T.writes(C[vi])
-            with T.init():
-                C[vi] = T.float32(0)
-            C[vi] = C[vi] + A[vi, vk]
-""")
+    sch = scheduled(REPEATED_SUM)
     _, again, k = sch.get_loops("C")
     with refused(sch, "the loops do not tell the points of block C apart", at='"C"'):
         sch.reorder(k, again)
