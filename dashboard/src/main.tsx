@@ -9,11 +9,14 @@ import { applyTheme } from "./components/theme";
 import "./theme.css";
 import "./parts.css";
 
-// What the service refuses will be refused again; what it did not answer is asked again.
+// What the service refuses will be refused again; what it did not answer, or could not, is asked again.
+const TOO_MANY = 429;
+const isLasting = (error: Error) =>
+  error instanceof ApiError && error.problem.status < 500 && error.problem.status !== TOO_MANY;
 const queries = new QueryClient({
   defaultOptions: {
     queries: {
-      retry: (count, error) => !(error instanceof ApiError) && count < 3,
+      retry: (count, error) => !isLasting(error) && count < 3,
       staleTime: 1000,
     },
   },

@@ -1,6 +1,6 @@
 /** What the pages ask for, each under a key of its own. */
 
-import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 
 import {
   get,
@@ -15,46 +15,11 @@ import type { components } from "./schema";
 import { useSession } from "./session";
 
 const REFRESH_MS = 3000;
-const PAGE_LIMIT = 500;
-
-export function useJobs(state: string) {
-  return useInfiniteQuery({
-    queryKey: ["jobs", state],
-    queryFn: ({ pageParam, signal }) =>
-      get<Page<Job>>("/jobs", { state, cursor: pageParam, limit: 50 }, signal),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next_cursor ?? undefined,
-    refetchInterval: REFRESH_MS,
-    placeholderData: keepPreviousData,
-  });
-}
 
 export function useJob(id: string) {
   return useQuery({
     queryKey: ["job", id],
     queryFn: ({ signal }) => get<Job>(`/jobs/${id}`, {}, signal),
-  });
-}
-
-/** All trials of a job; `measured` asks again when there are more of them. */
-export function useTrials(id: string, measured: number) {
-  return useQuery({
-    queryKey: ["trials", id, measured],
-    queryFn: async ({ signal }) => {
-      const found: Trial[] = [];
-      let cursor: string | null | undefined;
-      do {
-        const page: Page<Trial> = await get(
-          `/jobs/${id}/trials`,
-          { limit: PAGE_LIMIT, cursor },
-          signal,
-        );
-        found.push(...page.items);
-        cursor = page.next_cursor;
-      } while (cursor);
-      return found;
-    },
-    placeholderData: keepPreviousData,
   });
 }
 

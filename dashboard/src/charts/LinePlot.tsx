@@ -3,7 +3,8 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 
 import { color } from "../components/theme";
-import { clocks } from "./ticks";
+import { useThemeName } from "../components/useThemeName";
+import { clocks, extent, linearTicks, logTicks } from "./ticks";
 
 export interface Line {
   label: string;
@@ -33,6 +34,7 @@ interface Props {
 export function LinePlot(props: Props) {
   const { label, height = 260 } = props;
   const place = useRef<HTMLDivElement>(null);
+  useThemeName(); // its colours are in what is drawn
   useEffect(() => {
     const element = place.current;
     if (!element) return;
@@ -58,6 +60,7 @@ function table({ x, lines }: Props): uPlot.AlignedData {
 
 function options(props: Props, width: number, height: number): uPlot.Options {
   const { lines, format, formatX = String, isTime = false, isLog = false } = props;
+  const reach = extent(lines.flatMap(valuesOf), isLog) ?? [0.1, 1];
   const axis = {
     stroke: color("--quiet"),
     grid: { stroke: color("--line"), width: 1 },
@@ -70,19 +73,28 @@ function options(props: Props, width: number, height: number): uPlot.Options {
     width,
     height,
     legend: { show: false },
-    scales: { x: { time: isTime }, y: { distr: isLog ? 3 : 1 } },
+    scales: { x: { time: isTime }, y: { distr: isLog ? 3 : 1, range: reach } },
     axes: [
       {
         ...axis,
         ...(isTime ? { space: 75 } : {}),
         values: (_, ticks) => (isTime ? clocks(ticks) : ticks.map(formatX)),
       },
-      { ...axis, size: 68, values: words },
+      {
+        ...axis,
+        size: 68,
+        splits: () => (isLog ? logTicks(...reach) : linearTicks(...reach, 6)),
+        values: words,
+      },
     ],
     series: [{}, ...lines.flatMap(seriesOf)],
     bands: bandsOf(lines),
     cursor: { drag: { x: true, y: false } },
   };
+}
+
+function valuesOf({ values, band }: Line): (number | null)[] {
+  return band ? [...values, ...band.low, ...band.high] : [...values];
 }
 
 function seriesOf(line: Line): uPlot.Series[] {

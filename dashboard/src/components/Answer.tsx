@@ -36,7 +36,7 @@ export function Trouble({ error }: { error: Error }) {
   return (
     <div className="notice wrong" role="alert">
       <strong>{error.problem.title}</strong>
-      {error.problem.detail && <pre>{error.problem.detail}</pre>}
+      {error.problem.detail && <pre className="wrap">{error.problem.detail}</pre>}
     </div>
   );
 }

@@ -2,9 +2,10 @@ import { useMemo } from "react";
 
 import type { Compared } from "../../api/lists";
 import { LinePlot, type Line } from "../../charts/LinePlot";
+import { tickSecs } from "../../charts/ticks";
 import { colorOf } from "../../components/colors";
 import { Legend } from "../../components/Legend";
-import { digits, duration, secs } from "../../format";
+import { digits, duration } from "../../format";
 import {
   bandOf,
   bySeed,
@@ -46,7 +47,7 @@ export function CurvePlot({ compared, axis, measure, isLog, hasDefault }: Props)
         lines={lines}
         isLog={isLog}
         height={340}
-        format={measure === "time" ? secs : (value) => `${digits(value)}×`}
+        format={measure === "time" ? tickSecs : (value) => `${digits(value)}×`}
         formatX={axis === "number" ? String : duration}
       />
       <figcaption>

@@ -4,6 +4,7 @@ import { Legend } from "../../charts/Legend";
 import { outcomeColors, sketchColors } from "../../charts/palette";
 import { describe, TrialPlot } from "../../charts/TrialPlot";
 import { Choice } from "../../components/Choice";
+import { secs } from "../../format";
 import { useOption, type SelectionHandle } from "./useSelection";
 
 interface Props {
@@ -67,7 +68,9 @@ export function CurveCard({ job, columns, isChosen, handle, onOpen }: Props) {
         }}
       />
       <p className="quiet small">
-        {describe(columns)} Dashed: the default schedule; the lane on top: failures.
+        {describe(columns)}{" "}
+        {job.best_interval && `Measured again at the end: ${secs(job.best_secs)}. `}
+        Dashed: the default schedule; the lane on top: failures.
         {columns.is_thinned &&
           ` Of ${columns.num_trials.toLocaleString("en")} trials, ` +
             `${columns.number.length.toLocaleString("en")} are drawn, all improvements among them.`}{" "}

@@ -54,7 +54,7 @@ export function JobView({ job }: { job: Job }) {
       <JobHead job={job} />
       {query.error && <Trouble error={query.error} />}
       {columns.number.length === 0 ? (
-        <Nothing isPending={query.isPending} job={job} />
+        !query.error && <Nothing isPending={query.isPending} job={job} />
       ) : (
         <>
           <SelectionBar handle={handle} />

@@ -2,7 +2,6 @@ import type { CostModel } from "../../api/client";
 import { LinePlot, type Line } from "../../charts/LinePlot";
 import { colorOf } from "../../components/colors";
 import { Legend } from "../../components/Legend";
-import { percent } from "../../format";
 import { figure } from "./quality";
 
 const KINDS = [
@@ -26,7 +25,7 @@ export function DriftPlot({ models }: { models: readonly CostModel[] }) {
         label="Pairwise accuracy by version; the table below has the figures"
         x={models.map((model) => model.version)}
         lines={lines}
-        format={(value) => percent(value, 0)}
+        format={(value) => `${Number((100 * value).toPrecision(4))} %`}
         formatX={(value) => (Number.isInteger(value) ? String(value) : "")}
         height={220}
       />

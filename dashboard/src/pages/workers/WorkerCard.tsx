@@ -2,6 +2,7 @@ import { Link } from "react-router";
 
 import type { Worker } from "../../api/client";
 import { LinePlot } from "../../charts/LinePlot";
+import { tickSecs } from "../../charts/ticks";
 import { colorOf } from "../../components/colors";
 import { Meter } from "../../components/Figures";
 import { Numbers } from "../../components/Numbers";
@@ -44,7 +45,7 @@ export function WorkerCard({ worker }: { worker: Worker }) {
           label={`The canary's time over the last ${canary.at.length} samples: ${found.text}`}
           x={canary.at.map((at) => Date.parse(at) / 1000)}
           lines={[{ label: "canary", values: canary.secs, color: colorOf(0), hasDots: true }]}
-          format={secs}
+          format={tickSecs}
           isTime
           height={170}
         />
