@@ -112,6 +112,7 @@ class ImportRead(Response):
     jobs: int
     trials: int
     finals: int
+    baselines: int = 0
     updated_jobs: int  # that the store knew, at an earlier point
     skipped_jobs: int  # that go on in the store itself: they know more than the file
     best_schedules: int  # that are new, or faster

@@ -16,6 +16,7 @@ from service.intake import read_workload
 from service.records.lines import (
     VERSION,
     AnyLine,
+    BaselineLine,
     End,
     FinalLine,
     GroupLine,
@@ -105,6 +106,7 @@ class _Checker:
         self._numbers: set[int] = set()
         self._candidates: set[str] = set()
         self._finals: set[tuple[int, int]] = set()
+        self._libraries: set[str] = set()
         self._traces = TraceChecker()
 
     def see(self, number: int, line: AnyLine) -> None:
@@ -126,7 +128,14 @@ class _Checker:
                 self._see_content(line)
 
     def _see_content(
-        self, line: WorkloadLine | TargetLine | GroupLine | JobLine | TrialLine | FinalLine
+        self,
+        line: WorkloadLine
+        | TargetLine
+        | GroupLine
+        | JobLine
+        | TrialLine
+        | FinalLine
+        | BaselineLine,
     ) -> None:
         match line:
             case WorkloadLine():
@@ -141,6 +150,8 @@ class _Checker:
                 self._trial(line)
             case FinalLine():
                 self._final(line)
+            case BaselineLine():
+                self._baseline(line)
 
     def _header(self, line: Header) -> None:
         if line.version > VERSION:
@@ -174,7 +185,8 @@ class _Checker:
 
     def _begin(self, line: JobLine) -> None:
         # Lines below a job that is wrong are not wrong for that reason too.
-        self._job, self._numbers, self._candidates, self._finals = line.id, set(), set(), set()
+        self._job, self._numbers, self._candidates = line.id, set(), set()
+        self._finals, self._libraries = set(), set()
         if line.id in self._jobs:
             raise _LineError(f"id: job {line.id} was there before")
         self._jobs.add(line.id)
@@ -203,6 +215,14 @@ class _Checker:
         if (line.finish, line.number) in self._finals:
             raise _LineError(f"number: finish {line.finish} had trial {line.number} before")
         self._finals.add((line.finish, line.number))
+
+    def _baseline(self, line: BaselineLine) -> None:
+        self._belongs(line.job_id)
+        if line.number not in self._numbers:
+            raise _LineError(f"number: no line above has trial {line.number} of this job")
+        if line.library in self._libraries:
+            raise _LineError(f"library: the job had {line.library!r} before")
+        self._libraries.add(line.library)
 
     def _belongs(self, job_id: UUID) -> None:
         if job_id != self._job:

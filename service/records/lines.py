@@ -1,8 +1,8 @@
 """The lines of a file of records, one model a kind; `docs/records.md` describes them.
 
 A header comes first, an end last. Workloads, targets and groups stand before the jobs that refer to
-them, and each job before its own trials and finals, so that a file is written and read without
-holding it in memory. Files of version 1 have neither targets nor groups.
+them, and each job before its own trials, finals and baselines, so that a file is written and read
+without holding it in memory. Files of version 1 have no targets, groups and baselines.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ Key = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Known = Annotated[float | None, AfterValidator(_known)]
 Secs = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 RunSecs = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Ratio = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
@@ -198,6 +199,24 @@ class FinalLine(Line):
     created_at: Moment
 
 
+class BaselineLine(Line):
+    """A library that was timed beside a trial of the job above it, which its last finish kept."""
+
+    kind: Literal["baseline"] = "baseline"
+    job_id: UUID
+    library: Annotated[Text, Field(min_length=1, max_length=32)]
+    number: Count
+    version: Name
+    run_secs: RunSecs
+    kernel_secs: RunSecs
+    speedup: Ratio
+    low: Ratio | None
+    high: Ratio | None
+    worker: Name
+    toolchain: Name
+    created_at: Moment
+
+
 class End(Line):
     """The last line: how many lines are between the header and this one."""
 
@@ -206,7 +225,15 @@ class End(Line):
 
 
 AnyLine: TypeAlias = (
-    Header | WorkloadLine | TargetLine | GroupLine | JobLine | TrialLine | FinalLine | End
+    Header
+    | WorkloadLine
+    | TargetLine
+    | GroupLine
+    | JobLine
+    | TrialLine
+    | FinalLine
+    | BaselineLine
+    | End
 )
 _ADAPTER: TypeAdapter[AnyLine] = TypeAdapter(Annotated[AnyLine, Field(discriminator="kind")])
 

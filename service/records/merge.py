@@ -6,8 +6,9 @@ versions of a job the later one counts, and the best schedules are found again f
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from service.intake import read_workload
 from service.records.best import settle
 from service.records.check import refusal
 from service.records.lines import (
+    BaselineLine,
     FinalLine,
     GroupLine,
     JobLine,
@@ -31,7 +33,8 @@ from service.records.lines import (
     written,
 )
 from service.records.staging import StagedLine, Staging
-from service.store import groups, jobs, targets, workloads
+from service.store import finals, groups, jobs, packed, targets, workloads
+from service.store.baselines import BaselineRow
 from service.store.database import Database
 from service.store.finals import FinalRow
 from service.store.groups import GroupRow
@@ -40,6 +43,7 @@ from service.store.targets import TargetRow
 from service.store.trials import TrialRow
 from service.store.workloads import WorkloadRow
 from tuner.budget import StopReason
+from tuner.finish.finish import Outcome
 from tuner.progress import add_point
 
 _MEMBERSHIP = ("group_id", "weight")
@@ -75,6 +79,7 @@ class _Job:
     row: JobRow | None  # as the store had it
     num_new: int = 0
     finals: list[tuple[int, FinalLine]] = field(default_factory=list)
+    baselines: list[BaselineLine] = field(default_factory=list)
 
     @property
     def ended(self) -> JobLine:
@@ -122,6 +127,8 @@ class _Merge:
                 self._begin_job(staged, line)
             case FinalLine() as line if self._job is not None and not self._job.is_skipped:
                 self._job.finals.append((staged.number, line))
+            case BaselineLine() as line if self._job is not None and not self._job.is_skipped:
+                self._job.baselines.append(line)
 
     def end(self) -> ImportRead:
         """Bring what follows from the rows up to date, and say what was added."""
@@ -202,6 +209,7 @@ class _Merge:
             setattr(row, name, value)
         if job.num_new:
             self._count(row)
+        is_changed |= self._add_baselines(job, row)
         if is_changed or new:
             self._tasks.add((row.workload_key, row.target))
             self._num["updated_jobs"] += job.row is not None
@@ -222,6 +230,7 @@ class _Merge:
                 best = secs
                 points = add_point(points, place, secs)
         row.progress = [list(point) for point in points] or None
+        packed.pack(self._session, row.id, row.num_measured)
 
     def _add_trials(self, job: _Job) -> None:
         if job.row is not None:
@@ -247,6 +256,31 @@ class _Merge:
             self._session.execute(insert(FinalRow), new)
         job.num_new += len(new)
         self._num["finals"] += len(new)
+
+    def _add_baselines(self, job: _Job, row: JobRow) -> bool:
+        """Keep the newest baselines of what the job's last finish kept; tell whether they change.
+
+        Those of one finish stay together.
+        """
+        query = select(BaselineRow).where(BaselineRow.job_id == row.id)
+        known = self._session.scalars(query.order_by(BaselineRow.library)).all()
+        there = [BaselineLine.model_validate(one) for one in known]
+        here = sorted(job.baselines, key=lambda line: line.library)
+        kept = {f.number for f in finals.of_job(self._session, row.id) if f.outcome is Outcome.KEPT}
+        fitting = [some for some in (there, here) if some and {b.number for b in some} <= kept]
+        best = max(fitting, key=_baselines_rank, default=[])
+        if best == there:
+            return False
+        for one in known:
+            self._session.delete(one)
+        self._session.flush()
+        self._session.add_all(BaselineRow(**values(line)) for line in best)
+        self._num["baselines"] += len(best)
+        return True
+
+
+def _baselines_rank(some: Sequence[BaselineLine]) -> tuple[datetime, list[str]]:
+    return max(line.created_at for line in some), [written(line) for line in some]
 
 
 def _columns(line: JobLine) -> dict[str, Any]:

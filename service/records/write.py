@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from service.errors import NotFoundError
 from service.records.lines import (
     TRIAL_COLUMNS,
+    BaselineLine,
     End,
     FinalLine,
     GroupLine,
@@ -25,6 +26,7 @@ from service.records.lines import (
     written,
 )
 from service.store.base import utc_now
+from service.store.baselines import BaselineRow
 from service.store.database import Database
 from service.store.finals import FinalRow
 from service.store.groups import GroupRow
@@ -107,6 +109,9 @@ def _content(session: Session, selection: Selection) -> Iterator[Line]:
         finals = select(FinalRow).where(FinalRow.job_id == job.id)
         for final in session.scalars(finals.order_by(FinalRow.finish, FinalRow.number)):
             yield FinalLine.model_validate(final)
+        baselines = select(BaselineRow).where(BaselineRow.job_id == job.id)
+        for baseline in session.scalars(baselines.order_by(BaselineRow.library)):
+            yield BaselineLine.model_validate(baseline)
 
 
 def _trials(session: Session, job: JobRow) -> Iterator[TrialLine]:

@@ -347,7 +347,7 @@ export interface paths {
         };
         /**
          * Get Best
-         * @description Find the best schedule of a workload given by its key, or with `nearest` a like one.
+         * @description Find the best schedule of a workload given by its key; `nearest` and `enqueue` as by POST.
          */
         get: operations["get_best_api_v1_schedules_best_get"];
         put?: never;
@@ -357,6 +357,9 @@ export interface paths {
          *
          *     With `nearest`, that of the nearest shape of the operator will do: it is adapted, and the answer
          *     says how far off the shape is, and what that is expected to cost.
+         *
+         *     With `enqueue`, which needs the scope `submit`, a job is queued where the schedule of this very
+         *     workload is not known: one only, however often it is asked for.
          */
         post: operations["post_best_api_v1_schedules_best_post"];
         delete?: never;
@@ -457,6 +460,26 @@ export interface paths {
          * @description Read a job's trials as columns, thinned if there are more than `points`.
          */
         get: operations["get_columns_api_v1_jobs__job_id__columns_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job_id}/selection": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Selection
+         * @description Read a part of a job's trials that meet conditions, in order; `num_trials` do in all.
+         */
+        get: operations["get_selection_api_v1_jobs__job_id__selection_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -931,8 +954,10 @@ export interface components {
          * @description The trials of a job as columns, by number.
          *
          *     `sketch` and `outcome` are places in `sketches` and `outcomes`; an outcome is `ok` or the kind
-         *     of an error. Of more trials than were asked for, those are kept that improved on all before, the
-         *     first of each outcome, the first and the last, and an even choice of the rest.
+         *     of an error. `place` is the share of its round that a trial was predicted to beat, `speed` its
+         *     share of the speed of the round's fastest; both are null without a score. Of more trials than
+         *     were asked for, those are kept that improved on all before, the first of each outcome, the first
+         *     and the last, and an even choice of the rest.
          * @example {
          *       "number": [
          *         0,
@@ -951,8 +976,18 @@ export interface components {
          *       ],
          *       "predicted": [
          *         null,
-         *         null,
+         *         0.9,
          *         0.7
+         *       ],
+         *       "place": [
+         *         null,
+         *         1,
+         *         0
+         *       ],
+         *       "speed": [
+         *         null,
+         *         1,
+         *         0
          *       ],
          *       "round": [
          *         0,
@@ -990,6 +1025,10 @@ export interface components {
             best_secs: (number | null)[];
             /** Predicted */
             predicted: (number | null)[];
+            /** Place */
+            place: (number | null)[];
+            /** Speed */
+            speed: (number | null)[];
             /** Round */
             round: number[];
             /** Sketch */
@@ -1306,6 +1345,11 @@ export interface components {
             trials: number;
             /** Finals */
             finals: number;
+            /**
+             * Baselines
+             * @default 0
+             */
+            baselines?: number;
             /** Updated Jobs */
             updated_jobs: number;
             /** Skipped Jobs */
@@ -1779,6 +1823,11 @@ export interface components {
              * @default false
              */
             nearest?: boolean;
+            /**
+             * Enqueue
+             * @default false
+             */
+            enqueue?: boolean;
         };
         /**
          * Scope
@@ -2351,6 +2400,11 @@ export interface components {
              * @default []
              */
             errors?: components["schemas"]["ProblemError"][];
+            /**
+             * Job Id
+             * @default null
+             */
+            job_id?: string | null;
         };
     };
     responses: never;
@@ -4113,6 +4167,7 @@ export interface operations {
                 workload_key: string;
                 target?: string;
                 nearest?: boolean;
+                enqueue?: boolean;
             };
             header?: {
                 "if-none-match"?: string | null;
@@ -4716,6 +4771,123 @@ export interface operations {
                 from_number?: number;
                 /** @description included */
                 to_number?: number | null;
+            };
+            header?: {
+                "if-none-match"?: string | null;
+            };
+            path: {
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Columns"];
+                };
+            };
+            /** @description What you have is what would be sent */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Unauthorized */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Forbidden */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Not Found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Misdirected Request */
+            421: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Unprocessable Entity */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too Many Requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Service Unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_selection_api_v1_jobs__job_id__selection_get: {
+        parameters: {
+            query?: {
+                from_number?: number;
+                /** @description included */
+                to_number?: number | null;
+                sketch?: string | null;
+                outcome?: components["schemas"]["TrialOutcome"] | null;
+                /** @description the least time of a run */
+                from_secs?: number | null;
+                /** @description the greatest time of a run, included */
+                to_secs?: number | null;
+                /** @description the least share of its round that it was predicted to beat */
+                from_place?: number | null;
+                /** @description the greatest such share, included */
+                to_place?: number | null;
+                /** @description the least share of the speed of the round's fastest */
+                from_speed?: number | null;
+                /** @description the greatest such share, included */
+                to_speed?: number | null;
+                sort?: "number" | "-number" | "best_secs" | "-best_secs" | "predicted" | "-predicted" | "sketch" | "-sketch" | "outcome" | "-outcome";
+                /** @description so many are left out before */
+                offset?: number;
+                /** @description the most of the answer */
+                limit?: number;
             };
             header?: {
                 "if-none-match"?: string | null;

@@ -18,6 +18,7 @@ from loopwright.models import JobState, Strategy
 from loopwright.server_models import ImportRead
 from service.records.check import lines_of
 from service.records.lines import (
+    BaselineLine,
     End,
     FinalLine,
     GroupLine,
@@ -79,6 +80,7 @@ class History:
             self._job(trials[:num_trials], is_ended, int(has_finish), shared),
             *trials[:num_trials],
             *(finals if has_finish else ()),
+            *(self._baselines(right[0], rng) if has_finish else ()),
         ]
 
     def workload(self) -> WorkloadLine:
@@ -164,6 +166,25 @@ class History:
             created_at=self._at(29),
         )
 
+    def _baselines(self, trial: TrialLine, rng: random.Random) -> list[BaselineLine]:
+        return [
+            BaselineLine(
+                job_id=self.job_id,
+                library=library,
+                number=trial.number,
+                version=f"{library} 1",
+                run_secs=rng.uniform(1e-6, 1e-3),
+                kernel_secs=rng.uniform(1e-6, 1e-3),
+                speedup=rng.uniform(0.1, 10),
+                low=None,
+                high=None,
+                worker="host/0",
+                toolchain="llvm 20",
+                created_at=self._at(29),
+            )
+            for library in ("numpy", "onednn")[: self.seed % 3]
+        ]
+
 
 def file_of(
     versions: Sequence[tuple[History, int, bool]],
@@ -192,7 +213,7 @@ def file_of(
 def of_version_1(file: bytes) -> bytes:
     """Return a file as the first version wrote it, which knew neither groups nor peaks."""
     lines = [json.loads(line) for line in file.splitlines()]
-    lines = [line for line in lines if line["kind"] not in {"target", "group"}]
+    lines = [line for line in lines if line["kind"] not in {"target", "group", "baseline"}]
     for line in lines:
         line.pop("group_id", None)
         line.pop("weight", None)
