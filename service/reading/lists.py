@@ -13,12 +13,13 @@ from sqlalchemy.orm import Session, defer
 
 from loopwright.models import CostModelRead, JobRead, Page, Response
 from loopwright.readings import TargetRead, WorkloadRead
-from loopwright.server_models import WorkerRead
+from loopwright.server_models import TokenRead, WorkerRead
 from service.paging import Found, Key, page, page_of_rows
 from service.reading.queries import (
     CostModelsQuery,
     JobsQuery,
     TargetsQuery,
+    TokensQuery,
     WorkersQuery,
     WorkloadsQuery,
 )
@@ -26,6 +27,7 @@ from service.store import cost_models, jobs, workers
 from service.store.cost_models import CostModelRow
 from service.store.jobs import JobRow
 from service.store.targets import TargetRow
+from service.store.tokens import TokenRow
 from service.store.workloads import WorkloadRow
 
 ReadT = TypeVar("ReadT", bound=Response)
@@ -168,6 +170,24 @@ def list_workers(session: Session, query: WorkersQuery) -> Page[WorkerRead]:
     names = [worker.name for worker in wanted]
     found = page_of_rows([(worker,) for worker in wanted], names, query.asked("workers", "name"))
     return as_page(found, lambda worker: worker)
+
+
+def list_tokens(session: Session, query: TokensQuery) -> Page[TokenRead]:
+    """Return a page of what is known of tokens.
+
+    Raises:
+        InvalidRequestError: If the cursor does not fit.
+    """
+    wanted = select(TokenRow)
+    if query.text is not None:
+        wanted = wanted.where(contains(query.text, TokenRow.name))
+    if query.revoked is not None:
+        is_live = TokenRow.revoked_at.is_(None)
+        wanted = wanted.where(~is_live if query.revoked else is_live)
+    by = {"created_at": Key(TokenRow.created_at, datetime), "name": Key(TokenRow.name, str)}
+    keys = [by[query.sort.removeprefix("-")], Key(TokenRow.id, UUID)]
+    found = page(session, wanted, keys, query.asked("tokens", query.sort))
+    return as_page(found, _reader(TokenRead))
 
 
 def _reader(model: type[ReadT]) -> Callable[[Any], ReadT]:

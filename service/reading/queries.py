@@ -131,6 +131,14 @@ class WorkersQuery(ListQuery):
     sort: Literal["name"] = "name"
 
 
+class TokensQuery(ListQuery):
+    """Which tokens, in which order."""
+
+    text: str | None = _text("any part of its name")
+    revoked: bool | None = Field(default=None, description="whether it was revoked")
+    sort: Literal["-created_at", "created_at", "name", "-name"] = "-created_at"
+
+
 class CurveQuery(BaseModel):
     """How fine a curve is."""
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Request, Response, status
+from fastapi import APIRouter, Query, Request, Response, status
 
 from loopwright.models import Page
 from loopwright.server_models import TokenCreate, TokenCreated, TokenRead
 from service.auth import ADMIN
 from service.parts import PartsOf
 from service.problems import responses
+from service.reading.lists import list_tokens
+from service.reading.queries import TokensQuery
 from service.store import tokens
 
 router = APIRouter(prefix="/tokens", tags=["tokens"], dependencies=[ADMIN])
@@ -24,11 +27,11 @@ def post_token(parts: PartsOf, request: TokenCreate) -> TokenCreated:
         return TokenCreated(**tokens.read(row).model_dump(), token=token)
 
 
-@router.get("")
-def get_tokens(parts: PartsOf) -> Page[TokenRead]:
-    """List the tokens, newest first, also those that were revoked."""
+@router.get("", responses=responses(422))
+def get_tokens(parts: PartsOf, query: Annotated[TokensQuery, Query()]) -> Page[TokenRead]:
+    """List the tokens, also those that were revoked; the newest first, if not told otherwise."""
     with parts.database.read() as session:
-        return Page[TokenRead](items=tuple(tokens.newest_first(session)))
+        return list_tokens(session, query)
 
 
 @router.delete(

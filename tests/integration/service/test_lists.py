@@ -18,9 +18,11 @@ from sqlalchemy import insert
 from compiler.runtime.measurement import ErrorKind
 from loopwright.models import JobState
 from loopwright.readings import TrialOutcome
+from loopwright.server_models import Scope
 from service.app import create_app
 from service.parts import Parts
 from service.reading import queries
+from service.store import tokens
 from service.store.base import utc_now
 from service.store.best_schedules import BestScheduleRow
 from service.store.cost_models import NewCostModel, add
@@ -40,6 +42,7 @@ LISTS: dict[str, type[queries.ListQuery]] = {
     "targets": queries.TargetsQuery,
     "cost-models": queries.CostModelsQuery,
     "workers": queries.WorkersQuery,
+    "tokens": queries.TokensQuery,
 }
 SORTS = [
     (name, s) for name, q in LISTS.items() for s in get_args(q.model_fields["sort"].annotation)
@@ -55,7 +58,9 @@ times = st.sampled_from([None, 0.5, 1.0, 2.0, 1 / 3])
 
 @pytest.fixture
 def client(database: Database) -> Iterator[TestClient]:
-    with TestClient(create_app(Parts(database)), base_url="http://test/api/v1") as client:
+    app = create_app(Parts(database), token="t")
+    headers = {"Authorization": "Bearer t"}
+    with TestClient(app, base_url="http://test/api/v1", headers=headers) as client:
         yield client
 
 
@@ -117,6 +122,8 @@ def filled(database: Database) -> UUID:
             add(session, NewCostModel(label="l", blob=b"", trained_on=n // 2))
             seen = {"host": "h", "label": "l", "last_seen_at": utc_now(), "facts": {}}
             session.add(WorkerRow(name=f"w{n}", state="idle", **seen))
+            token, _ = tokens.create(session, f"t{n // 2}", [Scope.READ])
+            token.created_at, token.revoked_at = NOW, NOW if n % 2 == 0 else None
     for n, job_id in enumerate(ids):
         rows = [
             {"number": i, "best_secs": None if i % 3 == 1 else 1 / (i % 4 + 1)} for i in range(7)
@@ -253,6 +260,8 @@ def test_filters_find_what_they_say(client: TestClient, database: Database) -> N
     assert count("/targets", text=TARGET) == 1
     assert count("/cost-models", of_store=True) == 5
     assert count("/workers", state="busy") == 0
+    assert (count("/tokens", text="T1"), count("/tokens", revoked=True)) == (2, 3)
+    assert count("/tokens", revoked=False, text="t0") == 1
     assert count(f"/jobs/{job_id}/trials", from_number=2, to_number=4) == 3
 
 
