@@ -17,9 +17,9 @@ from fastapi.testclient import TestClient
 from benchmarks.large_job import add_large_job
 from benchmarks.report import Metric, report
 from service.app import create_app
-from service.logs import configure_logs
 from service.parts import Parts
 from service.store.database import Database, open_database
+from workers.logs import configure_logs
 
 TRIALS = int(os.environ.get("TRIALS", "100_000"))
 REPEATS = 5

@@ -12,10 +12,10 @@ import structlog
 
 from service.background import Background
 from service.errors import ServeError
-from service.logs import configure_logs
 from service.serve import STOP_SECS
 from service.store.database import open_database
 from workers.engine import ClusterAddress
+from workers.logs import configure_logs
 
 _log = structlog.get_logger()
 

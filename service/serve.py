@@ -19,11 +19,11 @@ from service.background import Background
 from service.demo.recorded import import_recorded
 from service.elsewhere import Elsewhere
 from service.errors import ServeError
-from service.logs import configure_logs
 from service.parts import Parts
 from service.rate_limit import DEFAULT_PER_SEC
 from service.store import tokens
 from service.store.database import Database, open_database
+from workers.logs import configure_logs
 
 _log = structlog.get_logger()
 

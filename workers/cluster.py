@@ -16,6 +16,7 @@ from compiler.target import Target
 from workers import certificates, slot
 from workers.dask_settings import SETTINGS
 from workers.engine import ClusterAddress
+from workers.logs import configure_logs
 from workers.runner import ChildRunner
 from workers.self_test import self_test
 
@@ -35,6 +36,7 @@ def run_scheduler(cluster: ClusterAddress, announce: Callable[[str], None]) -> N
         CertificateError: If others may read the key.
     """
     certificates.make(cluster.certificates)
+    configure_logs()
     _quiet()
     try:
         with dask.config.set(SETTINGS):
@@ -56,6 +58,7 @@ def run_workers(cluster: ClusterAddress, num_workers: int, announce: Callable[[s
         CertificateError: If there is no certificate.
     """
     certificates.read(cluster.certificates)
+    configure_logs()
     with ChildRunner() as runner:
         self_test(runner)
     _quiet()

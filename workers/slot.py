@@ -8,7 +8,6 @@ text crosses between processes.
 from __future__ import annotations
 
 import json
-import logging
 import multiprocessing
 import os
 import platform
@@ -21,10 +20,13 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
+import structlog
+
 from compiler.cores import available_cores
 from compiler.runtime.measurement import Measurement
 from workers.compare import BATCH_SECS, CompareRequest
 from workers.health import Health
+from workers.logs import configure_logs
 from workers.parent_death import die_with_parent
 from workers.request import MeasureRequest
 from workers.runner import ChildRunner, ChildStartError
@@ -32,7 +34,7 @@ from workers.self_test import SelfTestError, self_test
 
 FACTS = "loopwright"
 
-_log = logging.getLogger(__name__)
+_log = structlog.get_logger()
 
 
 class Slot:
@@ -107,13 +109,13 @@ class Slot:
             raise SelfTestError(self.facts.get("refuses", "this worker was not set up"))
         if self._rest is not None:
             self._rest.cancel()
-        what = f"{len(request.traces)} candidates, request_id={request.request_id}"
-        _log.info("measuring %s", what)
+        what = {"candidates": len(request.traces), "request_id": request.request_id}
+        _log.info("measuring", **what)
         try:
             with self.health.working_on(request):
                 yield self.runner
         except Exception:
-            _log.warning("not measured: %s", what, exc_info=True)
+            _log.warning("not measured", **what, exc_info=True)
             raise
         finally:
             self._rest_later()
@@ -158,6 +160,7 @@ def dask_setup(worker: Any) -> None:
     assert parent is not None, "a worker has a nanny above it"
     assert parent.pid is not None
     die_with_parent(parent.pid)
+    configure_logs()
     _slot.open(f"{socket.gethostname()}/{worker.name}")
 
     async def facts(_: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from loopwright.cli.options import (
     HostOption,
+    LogFormatOption,
     PortOption,
     RateLimitOption,
     ServedDbOption,
@@ -11,6 +12,7 @@ from loopwright.cli.options import (
 )
 from service.rate_limit import DEFAULT_PER_SEC
 from service.serve import serve
+from workers.log_format import LogFormat
 
 
 def api(
@@ -19,6 +21,7 @@ def api(
     db: ServedDbOption = "sqlite:///loopwright.db",
     token: ServedTokenOption = None,
     rate_limit: RateLimitOption = DEFAULT_PER_SEC,
+    _log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Run the API and the dashboard alone, until interrupted; they keep nothing of their own.
 

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from loopwright.cli.options import (
     DEFAULT_CERTIFICATES,
     CertificatesOption,
+    LogFormatOption,
     NumWorkersOption,
+    OptionalSchedulerOption,
     ServedDbOption,
 )
 from service.run_coordinator import run_coordinator
 from workers.certificates import read as read_certificates
 from workers.engine import ClusterAddress
+from workers.log_format import LogFormat
 
 
 def coordinator(
     db: ServedDbOption = "sqlite:///loopwright.db",
     workers: NumWorkersOption = 1,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(help="Use the workers of the cluster there, such as tls://HOST:8786."),
-    ] = None,
+    scheduler: OptionalSchedulerOption = None,
     certificates: CertificatesOption = DEFAULT_CERTIFICATES,
+    _log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Drive the jobs of a database, until interrupted, with workers of this host or of a cluster.
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, TypeAlias
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import typer
@@ -13,6 +16,7 @@ from loopwright.cli.failure import InputError
 from loopwright.client import DEFAULT_URL, Client
 from loopwright.errors import LoopwrightError
 from loopwright.workload import to_func
+from workers.log_format import LOGS, LogFormat
 
 WorkloadArgument: TypeAlias = Annotated[
     str,
@@ -81,6 +85,56 @@ RateLimitOption: TypeAlias = Annotated[
 ]
 NumWorkersOption: TypeAlias = Annotated[
     int, typer.Option("--workers", min=1, max=256, help="Embedded workers.")
+]
+
+
+def _cluster_address(text: str | None) -> str | None:
+    """Return the address of a scheduler as it is, if it can be one."""
+    if text is None:
+        return None
+    with suppress(ValueError):  # of a port
+        parts = urlsplit(text)
+        is_whole = parts.scheme == "tls" and parts.hostname and parts.port
+        if is_whole and text == f"tls://{parts.netloc}" and "@" not in text:
+            return text
+    raise typer.BadParameter(
+        f"{text!r} is no address of a scheduler: expected tls://HOST:PORT, such as "
+        "tls://127.0.0.1:8786, as `loopwright scheduler` prints it"
+    )
+
+
+SchedulerArgument: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        help="Where the cluster meets, such as tls://HOST:8786.",
+        metavar="ADDRESS",
+        callback=_cluster_address,
+    ),
+]
+OptionalSchedulerOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        help="Use the workers of the cluster there, such as tls://HOST:8786.",
+        callback=_cluster_address,
+    ),
+]
+
+
+def _keep_log_format(asked: LogFormat) -> LogFormat:
+    # In the environment, where the processes find it that this one will start.
+    os.environ[LOGS] = asked
+    return asked
+
+
+LogFormatOption: TypeAlias = Annotated[
+    LogFormat,
+    typer.Option(
+        "--log-format",
+        envvar=LOGS,
+        callback=_keep_log_format,
+        help="Lines for people, or JSON objects.",
+    ),
 ]
 DEFAULT_CERTIFICATES = Path("~/.config/loopwright/cluster").expanduser()
 CertificatesOption: TypeAlias = Annotated[

@@ -9,6 +9,7 @@ import typer
 
 from loopwright.cli.options import (
     HostOption,
+    LogFormatOption,
     NumWorkersOption,
     PortOption,
     RateLimitOption,
@@ -17,6 +18,7 @@ from loopwright.cli.options import (
 )
 from service.rate_limit import DEFAULT_PER_SEC
 from service.serve import serve as run_service
+from workers.log_format import LogFormat
 
 _DATABASE = "sqlite:///loopwright.db"
 
@@ -29,6 +31,7 @@ def serve(
     token: ServedTokenOption = None,
     workers: NumWorkersOption = 1,
     rate_limit: RateLimitOption = DEFAULT_PER_SEC,
+    _log_format: LogFormatOption = LogFormat.TEXT,
     demo: Annotated[
         bool, typer.Option("--demo", help="Show recorded jobs, which run once more; keep nothing.")
     ] = False,

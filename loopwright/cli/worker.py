@@ -6,20 +6,24 @@ from typing import Annotated
 
 import typer
 
-from loopwright.cli.options import DEFAULT_CERTIFICATES, CertificatesOption
+from loopwright.cli.options import (
+    DEFAULT_CERTIFICATES,
+    CertificatesOption,
+    LogFormatOption,
+    SchedulerArgument,
+)
 from workers.cluster import run_workers
 from workers.engine import ClusterAddress
+from workers.log_format import LogFormat
 
 
 def worker(
-    scheduler: Annotated[
-        str,
-        typer.Argument(help="Where the cluster meets, such as tls://HOST:8786.", metavar="ADDRESS"),
-    ],
+    scheduler: SchedulerArgument,
     workers: Annotated[
         int, typer.Option(min=1, max=256, help="How many; each measures alone on its core.")
     ] = 1,
     certificates: CertificatesOption = DEFAULT_CERTIFICATES,
+    _log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Measure for a cluster on this host, until interrupted.
 

@@ -129,6 +129,12 @@ NOBODY = f"http://127.0.0.1:{free_port()}"
         (("export", "x.jsonl", "--db", "sqlite:///typo.db"), 1, "there is no database"),
         (("train", "--db", "sqlite:///typo.db"), 1, "there is no database"),
         (("export", "no/such/folder/file", "--db", "sqlite://"), 1, "sqlite"),
+        (("coordinator", "--scheduler", "foo"), 2, "expected tls://HOST:PORT"),
+        (("coordinator", "--scheduler", "tls://a.example"), 2, "expected tls://HOST:PORT"),
+        (("worker", "tcp://a.example:8786"), 2, "expected tls://HOST:PORT"),
+        (("worker", "tls://a.example:8786/x"), 2, "expected tls://HOST:PORT"),
+        (("worker", "tls://a.example:87860"), 2, "expected tls://HOST:PORT"),
+        (("scheduler", "--log-format", "xml"), 2, "json"),
         (("coordinator", "--db", "sqlite:///no/such/folder/x.db"), 1, "no/such/folder"),
         (("worker", "tls://127.0.0.1:1", "--certificates", "no/such"), 1, "loopwright scheduler"),
         (

@@ -12,11 +12,11 @@ from contextlib import closing
 
 from compiler.runtime.measurement import Measurement
 from service.coordinator import Coordinator
-from service.logs import configure_logs
 from service.store.database import open_database
 from tuner.candidate import Candidate
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task
+from workers.logs import configure_logs
 
 
 def cost(candidate: Candidate) -> float:

@@ -1,6 +1,6 @@
-"""Logs: one line an event on stderr, ours and the libraries' alike.
+"""Logs of each process: one line an event on stderr, ours and the libraries' alike.
 
-A line is for people, or with `LOOPWRIGHT_LOGS=json` in the environment a JSON object for programs.
+A line is for people, or a JSON object for programs: as `LOOPWRIGHT_LOGS` says, `text` or `json`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import os
 import sys
 
 import structlog
+
+from workers.log_format import LOGS, LogFormat
 
 
 def configure_logs() -> None:
@@ -30,13 +32,18 @@ def configure_logs() -> None:
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                *(_json() if os.environ.get("LOOPWRIGHT_LOGS") == "json" else _text()),
+                *(_json() if os.environ.get(LOGS) == LogFormat.JSON else _text()),
             ],
         )
     )
     # Some libraries set the level of their own loggers, so theirs is held here.
     handler.addFilter(_matters)
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    # Dask gives its loggers handlers of their own.
+    for logger in logging.root.manager.loggerDict.values():
+        if isinstance(logger, logging.Logger) and logger.handlers:
+            logger.handlers.clear()
+            logger.propagate = True
 
 
 def _text() -> list[structlog.typing.Processor]:
@@ -54,4 +61,4 @@ def _json() -> list[structlog.typing.Processor]:
 
 
 def _matters(record: logging.LogRecord) -> bool:
-    return record.levelno >= logging.WARNING or record.name.startswith("service.")
+    return record.levelno >= logging.WARNING or record.name.startswith(("service.", "workers."))
