@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
@@ -18,6 +19,8 @@ from tuner.space.generate import design_space as generate
 from tuner.space.knob import Ints
 from tuner.space.sketch import Sketch as SketchTables
 from tuner.task import Task
+
+MAX_SAMPLE = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,11 @@ class DesignSpace:
 
         Raises:
             IndexError: If there is no such sketch.
+            ValueError: If `num` is less than 1, or more than 32,768.
+            TypeError: If `num` is no integer.
         """
+        if not 1 <= operator.index(num) <= MAX_SAMPLE:
+            raise ValueError(f"cannot draw {num} traces: expected 1 to {MAX_SAMPLE:,}")
         rng = np.random.default_rng(seed)
         chosen = range(len(self.sketches)) if sketch is None else [self._index(sketch)]
         drawn = [iter([(i, row) for row in self._tables.draw(i, num, rng)]) for i in chosen]

@@ -15,7 +15,15 @@ from loopwright.cli.options import (
     TokenOption,
     UrlOption,
 )
-from loopwright.cli.output import console, moment, print_json, print_table, secs, speed_up
+from loopwright.cli.output import (
+    console,
+    err_console,
+    moment,
+    print_json,
+    print_table,
+    secs,
+    speed_up,
+)
 from loopwright.client import DEFAULT_URL, Client
 from loopwright.models import MAX_SECONDS, MAX_TRIALS, JobRead, JobState
 
@@ -84,7 +92,9 @@ def stop(
 ) -> None:
     """End a job's search now; the best so far are compared, and the best is kept."""
     with Client(url, token) as client:
-        _show(client.job(job).stop(), as_json=as_json)
+        found = client.job(job).stop()
+    _show(found, as_json=as_json)
+    _say_if_open(found, "is being stopped: its best are compared before it ends")
 
 
 @jobs.command()
@@ -96,7 +106,9 @@ def cancel(
 ) -> None:
     """Give a job up; what it measured is kept."""
     with Client(url, token) as client:
-        _show(client.job(job).cancel(), as_json=as_json)
+        found = client.job(job).cancel()
+    _show(found, as_json=as_json)
+    _say_if_open(found, "is being cancelled: it ends within seconds")
 
 
 @jobs.command()
@@ -144,6 +156,12 @@ def extend(
         else:
             found = handle.read()
         _show(found, as_json=as_json)
+
+
+def _say_if_open(job: JobRead, what: str) -> None:
+    """Say what becomes of a job that its coordinator has yet to end."""
+    if not job.state.is_final:
+        err_console.print(f"job {job.id} {what}", highlight=False, soft_wrap=True)
 
 
 def _show(job: JobRead, *, as_json: bool) -> None:

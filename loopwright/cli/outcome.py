@@ -26,6 +26,7 @@ class Outcome:
     """What a search found, wherever it ran."""
 
     workload: str
+    shape: str | None  # of its largest block, in words
     target: str
     job_id: str | None
     num_measured: int

@@ -29,6 +29,7 @@ from loopwright.errors import JobFailedError
 from loopwright.models import MAX_SECONDS, MAX_SEED, MAX_TRIALS, Strategy
 from loopwright.workload import to_func
 from tuner.budget import StopReason
+from tuner.relatives.shape import shape_of
 from tuner.space.rule import BUILT_IN_RULES
 
 
@@ -148,6 +149,7 @@ def _tune_here(search: Search, *, is_cold: bool) -> Outcome:
     first = found.trials[0]
     return Outcome(
         found.func.name,
+        shape_of(found.func).in_words(),
         found.target.name,
         None,
         len(found.trials),
@@ -182,6 +184,7 @@ def _tune_there(client: Client, search: Search, *, warm_start: bool) -> Outcome:
     best = client.best(search.workload, target=job.target)
     return Outcome(
         job.workload_name,
+        job.shape,
         job.target,
         str(job.id),
         job.num_measured,
@@ -197,7 +200,7 @@ def _show(outcome: Outcome, text: str) -> None:
     console.print(
         facts(
             {
-                "workload": outcome.workload,
+                "workload": f"{outcome.workload} {outcome.shape or ''}".rstrip(),
                 "target": outcome.target,
                 "trials": f"{outcome.num_measured} (ended: {outcome.stop_reason})",
                 "default": secs(outcome.default_secs),

@@ -19,6 +19,7 @@ from loopwright.cli.output import err_console, print_json, print_table, secs, sp
 from loopwright.client import Client
 from loopwright.errors import JobFailedError
 from tuner.budget import StopReason
+from tuner.relatives.shape import shape_of
 from tuner.tune import NothingMeasuredError
 
 
@@ -73,6 +74,7 @@ def _tune_here(asked: Several, *, is_cold: bool) -> list[Outcome]:
     return [
         Outcome(
             result.func.name,
+            shape_of(result.func).in_words(),
             result.target.name,
             None,
             len(result.trials),
@@ -124,6 +126,7 @@ def _tune_there(client: Client, asked: Several, *, warm_start: bool) -> list[Out
         outcomes.append(
             Outcome(
                 job.workload_name,
+                job.shape,
                 job.target,
                 str(job.id),
                 job.num_measured,
@@ -141,7 +144,7 @@ def _table(outcomes: Sequence[Outcome]) -> Table:
     table = Table("workload", "trials", "ended", "default", "best", "speed-up")
     for outcome in outcomes:
         table.add_row(
-            outcome.workload,
+            f"{outcome.workload} {outcome.shape or ''}".rstrip(),
             str(outcome.num_measured),
             outcome.stop_reason,
             secs(outcome.default_secs),

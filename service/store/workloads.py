@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from math import prod
 from typing import Any
 
 from sqlalchemy import JSON, BigInteger, String, Text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from service.store.base import Base, UtcDateTime, utc_now
+from tuner.relatives.shape import shape_from_json
 
 
 class WorkloadRow(Base):
@@ -81,7 +81,5 @@ def find(session: Session, key: str) -> NewWorkload | None:
 
 
 def in_words(shape: Mapping[str, Any] | None) -> str | None:
-    """Return the extents of the largest block of a shape, such as `512 x 512 x 512`."""
-    blocks: list[list[int]] = (shape or {}).get("blocks", [])
-    largest = max(blocks, key=prod, default=[])
-    return " x ".join(map(str, largest)) or None
+    """Return the extents of the largest block of a shape that is kept; none if none is."""
+    return None if shape is None else shape_from_json("", shape).in_words()

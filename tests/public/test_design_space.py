@@ -80,6 +80,11 @@ def test_traces_are_enumerated_or_drawn() -> None:
     assert [t.key() for t in large.sample(8, seed=1)] == [t.key() for t in drawn]
     with pytest.raises(IndexError, match="there is no sketch 9"):
         large.sample(1, sketch=9)
+    for senseless in (-1, 0, 32_769):
+        with pytest.raises(
+            ValueError, match=f"cannot draw {senseless} traces: expected 1 to 32,768"
+        ):
+            large.sample(senseless)
     whole = lw.design_space("conv2d:1,16,28,28,32,3", TARGET, rules=["multi_level_tiling"])
     assert not whole.is_exact
     with pytest.raises(ValueError, match="draw some"):

@@ -39,6 +39,11 @@ class Shape:
         """Return what is kept beside the operator's key."""
         return {"blocks": [list(b) for b in self.blocks], "factors": list(self.factors)}
 
+    def in_words(self) -> str | None:
+        """Return the extents of the largest block, such as `512 x 512 x 512`; none without any."""
+        largest = max(self.blocks, key=math.prod, default=())
+        return " x ".join(map(str, largest)) or None
+
 
 def shape_of(func: PrimFunc) -> Shape:
     """Return the shape of a program; extents that are symbolic count as 1."""
