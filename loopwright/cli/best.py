@@ -28,12 +28,15 @@ def best(
     nearest: Annotated[
         bool, typer.Option("--nearest", help="Else that of the nearest shape, adapted.")
     ] = False,
+    enqueue: Annotated[
+        bool, typer.Option("--enqueue", help="If it is not known, have the server look for it.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show the best schedule known of a workload, as a program that makes it."""
     text = read_workload(workload)
     with Client(url, token) as client:
-        found = client.best(text, target=target, nearest=nearest)
+        found = client.best(text, target=target, nearest=nearest, enqueue=enqueue)
     if as_json:
         print_json(found.record)
         return

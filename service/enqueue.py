@@ -1,0 +1,111 @@
+"""Queue a job where a schedule was asked for that nobody has looked for yet. Knows nothing of HTTP.
+
+A program that is deployed asks for what it runs; what it misses is found for it while it goes on
+with what there is. A task has one such job: whoever asks again is shown that job, also one that
+failed or was cancelled, which only its users may repeat.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from loopwright.models import JobRead, JobState, ScheduleQuery, SearchOptions
+from service.errors import NotFoundError
+from service.intake import parse_target, read_workload
+from service.jobs import Queue
+from service.store import best_schedules, jobs, workloads
+from service.store.database import Database
+from service.store.jobs import JobRow
+from service.store.workloads import NewWorkload
+
+TRIALS = 200
+PRIORITY = -1
+"""Behind the jobs that people wait for."""
+
+
+@dataclass(frozen=True)
+class Enqueued:
+    """The job that looks for the schedule of a task, or has."""
+
+    job: JobRead
+    is_new: bool
+
+    def __str__(self) -> str:
+        job = f"job {self.job.id}"
+        if self.is_new:
+            return f"{job} was queued to find one"
+        match self.job.state:
+            case JobState.QUEUED:
+                return f"{job} is queued to find one"
+            case JobState.RUNNING:
+                return f"{job} is looking for one"
+            case JobState.CANCELLED:
+                return f"{job} was to find one, and was cancelled: resume it"
+            case _:
+                return f"{job} has found none: {self.job.error or 'it ended without a right trial'}"
+
+
+def enqueue(database: Database, query: ScheduleQuery, *, owner: str | None) -> Enqueued | None:
+    """Return the job for what is asked for; none where its very schedule is known.
+
+    Args:
+        owner: The name of the token that asks.
+
+    Raises:
+        InvalidRequestError: If the workload or the target cannot be meant, or if nothing here
+            serves that kind of target.
+    """
+    return _enqueue(database, read_workload(query.workload), query.target, owner)
+
+
+def enqueue_by_key(
+    database: Database, workload_key: str, target: str, *, owner: str | None
+) -> Enqueued | None:
+    """Do the same for a workload that is known by its key.
+
+    Raises:
+        InvalidRequestError: As above.
+        NotFoundError: If the workload is unknown.
+    """
+    with database.read() as session:
+        workload = workloads.find(session, workload_key)
+    if workload is None:
+        raise NotFoundError(
+            f"no workload {workload_key[:12]} is known, so that no job can be queued for it; "
+            "post its text to this address instead"
+        )
+    return _enqueue(database, workload, target, owner)
+
+
+def _enqueue(
+    database: Database, workload: NewWorkload, target: str, owner: str | None
+) -> Enqueued | None:
+    name = parse_target(target).name
+    with database.read() as session:
+        if best_schedules.stamp(session, workload.key, name) is not None:
+            return None
+        known = _newest(session, workload.key, name)
+    if known is not None:
+        return known
+    with database.write() as session:
+        known = _newest(session, workload.key, name)
+        if known is not None:  # who asked at the same time was faster
+            return known
+        options = SearchOptions(target=name, trials=TRIALS, priority=PRIORITY)
+        row = Queue(session, options, owner).add(workload)
+        return Enqueued(jobs.read(row), is_new=True)
+
+
+def _newest(session: Session, workload_key: str, target: str) -> Enqueued | None:
+    """Return the newest job of a task."""
+    query = (
+        select(JobRow)
+        .where(JobRow.workload_key == workload_key, JobRow.target == target)
+        .order_by(JobRow.created_at.desc(), JobRow.id)
+        .limit(1)
+    )
+    row = session.scalars(query).first()
+    return None if row is None else Enqueued(jobs.read(row), is_new=False)

@@ -1,0 +1,49 @@
+"""`enqueue`: a schedule that is asked for and not known has a job queued for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from loopwright.models import ScheduleQuery
+from loopwright.server_models import Scope
+from service.auth import Caller, refuse_unless
+from service.enqueue import enqueue, enqueue_by_key
+from service.errors import NotFoundError
+from service.parts import Parts
+
+HEADER = "Loopwright-Job"
+
+
+@contextmanager
+def enqueued(
+    parts: Parts, caller: Caller, asked: ScheduleQuery | tuple[str, str] | None
+) -> Iterator[dict[str, str]]:
+    """Queue a job for what is asked for, and look for what there is meanwhile in the body.
+
+    Args:
+        asked: A query, or the key of a workload and a target; none where no job is wanted.
+
+    Yields:
+        The headers of the answer, which name the job if there is one. A `NotFoundError` of the body
+        names it, too.
+
+    Raises:
+        HTTPException: 403 if a job is wanted, and the caller may not submit one.
+    """
+    if asked is None:
+        yield {}
+        return
+    refuse_unless(caller, Scope.SUBMIT)
+    if isinstance(asked, ScheduleQuery):
+        found = enqueue(parts.database, asked, owner=caller.name)
+    else:
+        found = enqueue_by_key(parts.database, *asked, owner=caller.name)
+    if found is not None and found.is_new:
+        parts.wake()
+    try:
+        yield {} if found is None else {HEADER: str(found.job.id)}
+    except NotFoundError as error:
+        if found is None:
+            raise
+        raise NotFoundError(f"{error}; {found}", found.job.id) from error
