@@ -33,10 +33,16 @@ def _flaw(details: ErrorDetails) -> str:
     return f"{place}: {reason}" if place else reason
 
 
-def schedule_query(workload: WorkloadLike, target: Target | str, *, nearest: bool) -> ScheduleQuery:
+def schedule_query(
+    workload: WorkloadLike, target: Target | str, *, nearest: bool, enqueue: bool
+) -> ScheduleQuery:
     """Ask for what is best known of a workload on a target."""
     return checked(
-        ScheduleQuery, workload=to_wire(workload), target=target_text(target), nearest=nearest
+        ScheduleQuery,
+        workload=to_wire(workload),
+        target=target_text(target),
+        nearest=nearest,
+        enqueue=enqueue,
     )
 
 

@@ -78,7 +78,8 @@ class AnswerCache:
             self._make_room()
 
     def _path(self, kind: str, url: str, query: ScheduleQuery) -> Path:
-        key = hashlib.sha256(f"{url}\n{query.model_dump_json()}".encode()).hexdigest()
+        asked = query.model_dump_json(exclude={"enqueue"})  # the answer is the same
+        key = hashlib.sha256(f"{url}\n{asked}".encode()).hexdigest()
         return self.directory / kind / key
 
     def _make_room(self) -> None:

@@ -138,7 +138,12 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
 
     @request
     def best(
-        self, workload: WorkloadLike, *, target: Target | str = "cpu", nearest: bool = False
+        self,
+        workload: WorkloadLike,
+        *,
+        target: Target | str = "cpu",
+        nearest: bool = False,
+        enqueue: bool = False,
     ) -> Plan[Best]:
         """Return the fastest schedule that the server knows.
 
@@ -149,13 +154,17 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
             nearest: Whether, if this workload was not tuned, that of the nearest shape of its
                 operator will do. It is adapted, replays on the workload, and was not measured
                 there; `Best.nearest` says from which shape it is and what is expected of it.
+            enqueue: Whether the server is to queue a job of low priority if this workload was not
+                tuned: one only, however often it is asked for. A later call finds what it found.
 
         Raises:
             NotFoundError: If this workload was not tuned for this target, nor with `nearest`
-                another shape whose schedule fits.
+                another shape whose schedule fits; with `enqueue`, `problem.job_id` is the job.
+            AccessDeniedError: If the token may not submit jobs, with `enqueue`.
             ServerUnreachableError: If no server answers, and none ever did.
         """
-        return (yield from self._known.schedule(schedule_query(workload, target, nearest=nearest)))
+        query = schedule_query(workload, target, nearest=nearest, enqueue=enqueue)
+        return (yield from self._known.schedule(query))
 
     @request
     def kernel(
@@ -164,6 +173,7 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
         *,
         target: Target | str = "cpu",
         nearest: bool = False,
+        enqueue: bool = False,
         fallback: bool = True,
     ) -> Plan[Kernel]:
         """Return the fastest kernel that the server knows, compiled and loaded.
@@ -176,6 +186,7 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
         Args:
             nearest: Whether, if this workload was not tuned, the schedule of the nearest shape will
                 do, adapted; see `best`. `Kernel.schedule` says which it was.
+            enqueue: Whether the server queues a job if this workload was not tuned: see `best`.
             fallback: Whether a kernel of the default schedule will do; if not, errors are raised.
 
         Raises:
@@ -184,9 +195,8 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
             ArtifactRefusedError: Without fallback, if this host cannot run the kernel.
         """
         try:
-            return (
-                yield from self._known.kernel(schedule_query(workload, target, nearest=nearest))
-            )
+            query = schedule_query(workload, target, nearest=nearest, enqueue=enqueue)
+            return (yield from self._known.kernel(query))
         except NO_TUNED_KERNEL as error:
             if not fallback:
                 raise

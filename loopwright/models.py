@@ -180,6 +180,7 @@ class ScheduleQuery(Request):
     workload: Workload
     target: str = Field(default="cpu", min_length=1, max_length=1000)
     nearest: bool = False  # whether that of the nearest shape, adapted, will do
+    enqueue: bool = False  # whether to queue a job if this very schedule is not known
 
 
 class BaselineRead(Response):
@@ -378,6 +379,7 @@ class Problem(Response):
     detail: str = ""
     instance: str | None = None
     errors: tuple[ProblemError, ...] = ()
+    job_id: UUID | None = None  # of the job that looks for what was not found (`enqueue`)
 
 
 def problem_from(body: Any, *, status: int, title: str) -> Problem:

@@ -191,18 +191,27 @@ def _count(request: Request, caller: Caller | None, cost: int) -> None:
 CallerOf = Annotated[Caller, Depends(_authenticate)]
 
 
+def refuse_unless(caller: Caller, scope: Scope) -> None:
+    """Refuse a caller whose scope is too small.
+
+    Raises:
+        HTTPException: 403.
+    """
+    if not caller.may(scope):
+        raise HTTPException(
+            403,
+            f"this needs a token with scope {scope.value!r}; {caller.name!r} has "
+            f"{caller.scope.value!r}",
+            headers={
+                "WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scope.value}"'
+            },
+        )
+
+
 async def _check(request: Request, wanted: SecurityScopes, caller: CallerOf) -> None:
     """Refuse a caller whose scope is too small, with 403; to do more than read counts more."""
     for scope in map(Scope, wanted.scopes):
-        if not caller.may(scope):
-            raise HTTPException(
-                403,
-                f"this needs a token with scope {scope.value!r}; {caller.name!r} has "
-                f"{caller.scope.value!r}",
-                headers={
-                    "WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scope.value}"'
-                },
-            )
+        refuse_unless(caller, scope)
         if scope is not Scope.READ and caller is not ANYBODY:
             _count(request, caller, _MORE_COST)
 

@@ -13,6 +13,7 @@ ServiceError
 from __future__ import annotations
 
 from dataclasses import dataclass
+from uuid import UUID
 
 
 class ServiceError(Exception):
@@ -24,7 +25,11 @@ class ServeError(ServiceError):
 
 
 class NotFoundError(ServiceError):
-    """What was asked for does not exist."""
+    """What was asked for does not exist; `job_id` is that of a job that looks for it."""
+
+    def __init__(self, detail: str, job_id: UUID | None = None) -> None:
+        super().__init__(detail)
+        self.job_id = job_id
 
 
 class ConflictError(ServiceError):

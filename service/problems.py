@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
+from uuid import UUID
 
 import structlog
 from fastapi import FastAPI, Request
@@ -61,6 +62,7 @@ def problem_response(
     kind: str | None = None,
     instance: str | None = None,
     errors: tuple[ProblemError, ...] = (),
+    job_id: UUID | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> JSONResponse:
     """Return a problem document.
@@ -75,6 +77,7 @@ def problem_response(
         detail=detail,
         instance=instance,
         errors=errors,
+        job_id=job_id,
     )
     return JSONResponse(
         problem.model_dump(mode="json", exclude_none=True),
@@ -147,7 +150,8 @@ def _pointer(location: tuple[int | str, ...]) -> str:
 
 
 def _not_found(request: Request, error: Exception) -> JSONResponse:
-    return problem_response(404, str(error), instance=request.url.path)
+    assert isinstance(error, NotFoundError)
+    return problem_response(404, str(error), instance=request.url.path, job_id=error.job_id)
 
 
 def _conflict(request: Request, error: Exception) -> JSONResponse:

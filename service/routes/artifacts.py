@@ -7,10 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Response
 
 from loopwright.models import ScheduleQuery
-from service.auth import SUBMIT
+from service.auth import SUBMIT, CallerOf
 from service.parts import PartsOf
 from service.problems import responses
 from service.routes.conditional import has_it, quoted
+from service.routes.enqueued import enqueued
 from service.schedules import fetch_kernel, plan_kernel
 
 router = APIRouter(prefix="/artifacts", tags=["artifacts"])
@@ -35,14 +36,16 @@ SCHEDULE_HEADER = "Loopwright-Schedule"
 )
 def post_artifact(
     parts: PartsOf,
+    caller: CallerOf,
     query: ScheduleQuery,
     fallback: bool = False,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """Build the kernel of the best schedule, or with `fallback` of the default one if need be."""
-    kernel = plan_kernel(parts.database, query, fallback=fallback)
+    with enqueued(parts, caller, query if query.enqueue else None) as headers:
+        kernel = plan_kernel(parts.database, query, fallback=fallback)
     etag = quoted(kernel.key)
-    headers = {"ETag": etag, SCHEDULE_HEADER: kernel.schedule}
+    headers |= {"ETag": etag, SCHEDULE_HEADER: kernel.schedule}
     if has_it(if_none_match, etag):
         return Response(status_code=304, headers=headers)
     content = fetch_kernel(parts.database, parts.builder, kernel)

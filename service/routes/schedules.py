@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
@@ -9,12 +10,14 @@ from fastapi.concurrency import run_in_threadpool
 
 from loopwright.models import BestRead, Page, ScheduleQuery
 from loopwright.readings import BestSummary
+from service.auth import CallerOf
 from service.best_answers import Answer, BestAnswers
 from service.parts import PartsOf
 from service.problems import responses
 from service.reading.queries import SchedulesQuery
 from service.reading.schedule_list import list_schedules
 from service.routes.conditional import NOT_MODIFIED, has_it, quoted
+from service.routes.enqueued import enqueued
 
 router = APIRouter(prefix="/schedules", tags=["schedules"])
 
@@ -31,37 +34,58 @@ def get_schedules(parts: PartsOf, query: Annotated[SchedulesQuery, Query()]) -> 
 
 @router.post("/best", response_model=BestRead, responses={**_RESPONSES, **responses(413)})
 def post_best(
-    request: Request, query: ScheduleQuery, if_none_match: IfNoneMatch = None
+    request: Request,
+    parts: PartsOf,
+    caller: CallerOf,
+    query: ScheduleQuery,
+    if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Find the best schedule of a workload given as text: a script is too long for a URL.
 
     With `nearest`, that of the nearest shape of the operator will do: it is adapted, and the answer
     says how far off the shape is, and what that is expected to cost.
+
+    With `enqueue`, which needs the scope `submit`, a job is queued where the schedule of this very
+    workload is not known: one only, however often it is asked for.
     """
     answers: BestAnswers = request.app.state.best_answers
-    return _sent(answers.find_by_text(query), if_none_match)
+    with enqueued(parts, caller, query if query.enqueue else None) as headers:
+        return _sent(answers.find_by_text(query), if_none_match, headers)
 
 
 @router.get("/best", response_model=BestRead, responses=_RESPONSES)
 async def get_best(
     request: Request,
+    parts: PartsOf,
+    caller: CallerOf,
     workload_key: Annotated[str, Query(min_length=1, max_length=64)],
     target: Annotated[str, Query(min_length=1, max_length=1000)] = "cpu",
     *,
     nearest: bool = False,
+    enqueue: bool = False,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """Find the best schedule of a workload given by its key, or with `nearest` a like one."""
+    """Find the best schedule of a workload given by its key; `nearest` and `enqueue` as by POST."""
     answers: BestAnswers = request.app.state.best_answers
     # What is at hand is not worth a thread, and deployed programs ask for the same again and again.
     answer = None if nearest else answers.at_hand(workload_key, target)
-    if answer is None:
-        answer = await run_in_threadpool(answers.find, workload_key, target, nearest=nearest)
-    return _sent(answer, if_none_match)
+    if answer is not None:
+        return _sent(answer, if_none_match)
+
+    def find() -> Response:
+        asked = (workload_key, target) if enqueue else None
+        with enqueued(parts, caller, asked) as headers:
+            found = answers.find(workload_key, target, nearest=nearest)
+            return _sent(found, if_none_match, headers)
+
+    return await run_in_threadpool(find)
 
 
-def _sent(answer: Answer, if_none_match: str | None) -> Response:
+def _sent(
+    answer: Answer, if_none_match: str | None, headers: Mapping[str, str] | None = None
+) -> Response:
     etag = quoted(answer.etag)
+    headers = {"ETag": etag, **(headers or {})}
     if has_it(if_none_match, etag):
-        return Response(status_code=304, headers={"ETag": etag})
-    return Response(answer.body, media_type="application/json", headers={"ETag": etag})
+        return Response(status_code=304, headers=headers)
+    return Response(answer.body, media_type="application/json", headers=headers)

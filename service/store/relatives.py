@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,8 +68,9 @@ def best_trials(session: Session, workload_key: str, target: str, *, limit: int)
         .order_by(is_best.desc(), TrialRow.best_secs, JobRow.created_at, TrialRow.number)
     )
     found: dict[str, TrialRow] = {}
-    for row in session.scalars(query.execution_options(yield_per=4 * limit)):
-        found.setdefault(row.candidate_key, row)
-        if len(found) == limit:
-            break
+    with closing(session.scalars(query.execution_options(yield_per=4 * limit))) as rows:
+        for row in rows:
+            found.setdefault(row.candidate_key, row)
+            if len(found) == limit:
+                break
     return list(found.values())

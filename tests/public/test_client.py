@@ -140,6 +140,18 @@ def test_a_request_that_means_nothing_is_refused_with_a_reason(
     assert len(list(client.jobs(limit=1000))) == before
 
 
+def test_what_was_missed_is_looked_for(client: lw.Client) -> None:
+    with pytest.warns(lw.FallbackWarning, match="was queued to find one"):
+        assert not client.kernel("relu:4321", target=TARGET, enqueue=True).is_tuned
+    with pytest.raises(lw.NotFoundError) as missed:
+        client.best("relu:4322", target=TARGET, enqueue=True)
+    assert missed.value.problem.job_id is not None
+    job = client.job(missed.value.problem.job_id)
+    assert job.wait(timeout_secs=120).state is JobState.SUCCEEDED
+    best = client.best("relu:4322", target=TARGET, enqueue=True)
+    assert best.record.job_id == job.id
+
+
 def test_what_a_client_returns_prints_as_a_line(client: lw.Client) -> None:
     job = client.tune("relu:37", target=TARGET, trials=1)
     ended = job.wait()
