@@ -1,5 +1,5 @@
 """`python -m loopwright` is the command `loopwright`."""
 
-from loopwright.cli.main import main
+from loopwright_start import main
 
 main()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -72,6 +73,24 @@ def test_a_script_file_is_tuned_on_a_server_and_found_there(server: Server) -> N
     trials = loopwright("trials", job, *at, "--json")
     assert [trial["number"] for trial in json.loads(trials.stdout)] == [0, 1, 2, 3]
     assert "default" in loopwright("trials", job, *at).stdout
+
+
+def test_ctrl_c_is_heeded_while_the_program_is_still_loaded(tmp_path: Path) -> None:
+    """It is amid the first of the libraries that take long."""
+    slow = "import time\nprint('loading', flush=True)\ntime.sleep(600)\n"
+    (tmp_path / "numpy.py").write_text(slow)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "loopwright_start", "jobs"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "loading\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60) == ("", "interrupted\n")
+    assert process.returncode == 130
 
 
 @pytest.mark.parametrize(
