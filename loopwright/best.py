@@ -10,7 +10,7 @@ from typing import Any
 from compiler.ir.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace import Trace
-from loopwright.models import BestRead, NearestRead
+from loopwright.models import BaselineRead, BestRead, NearestRead
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,6 +57,11 @@ class Best:
         None if it was measured on this very workload.
         """
         return self.record.nearest
+
+    @property
+    def baseline(self) -> BaselineRead | None:
+        """The fastest library that computes the same, timed beside it; None if none was."""
+        return self.record.baseline
 
     @property
     def provenance(self) -> Mapping[str, Any]:

@@ -24,6 +24,7 @@ from tuner import tune as tuner_tune
 from tuner.budget import StopReason
 from tuner.candidate import Candidate
 from tuner.cost_model.training import Measured, MeasuredTask
+from tuner.finish.baseline import Baseline, against_libraries
 from tuner.finish.finish import Finalist, Finish, Outcome, finish
 from tuner.relatives.earlier import warm_start_of
 from tuner.replay.base_model import base_model
@@ -72,13 +73,15 @@ class TuneResult:
     """What tuning found; `trials` are in order, and trial 0 is the default schedule.
 
     `stop_reason` says why it ended: `"budget"`, `"time_budget"`, `"plateau"`, `"exhausted"` (there
-    are no more candidates) or `"cancelled"`.
+    are no more candidates) or `"cancelled"`. `baseline` is NumPy on the same inputs, timed in turns
+    with the best; None where NumPy has no such operator, or was not timed.
     """
 
     func: PrimFunc
     target: Target
     trials: tuple[Trial, ...]
     stop_reason: StopReason
+    baseline: Baseline | None = None
 
     def __repr__(self) -> str:
         best, default = self.best.run_secs, self.default.run_secs
@@ -178,8 +181,9 @@ def tune(
 
     Every candidate is built, compared with the oracle and timed in a child process that may crash
     or hang without harm. In the end the best are measured again, side by side, until one of them
-    wins or they are tied; that takes seconds more. A progress bar is drawn on a terminal. Ctrl-C
-    ends the search; so does a program that raises in `on_trial`.
+    wins or they are tied; that takes seconds more, and then NumPy takes turns with the winner if it
+    has such an operator. A progress bar is drawn on a terminal. Ctrl-C ends the search; so does a
+    program that raises in `on_trial`.
 
     A list of workloads shares the trials: each round goes to the workload that is expected to gain
     most of the weighted time. The results come in the same order.
@@ -230,7 +234,8 @@ def tune(
         ChildRunner(limits or Limits()) as runner,
     ):
         seen = _Seen(tasks, bar, on_trial)
-        measurer = WorkerMeasurer(runner)
+        # PyTorch would have to be loaded first, which takes as long as a short search.
+        measurer = WorkerMeasurer(runner, libraries=("numpy",))
         found = tune_tasks(
             tasks,
             measurer=measurer,
@@ -245,9 +250,7 @@ def tune(
             should_stop=should_stop,
         )
         results = [
-            _result(
-                task, one, finish(task, one.trials, measurer, seed=seed, should_stop=should_stop)
-            )
+            _finished(task, one, measurer, seed, should_stop)
             for task, one in zip(tasks, found, strict=True)
         ]
     for result in results:
@@ -319,14 +322,36 @@ def _begun(
     return warm_start_of(task, known, seed=seed, rules=rules, base=base)
 
 
-def _result(task: Task, found: tuner_tune.TuneResult, final: Finish | None) -> TuneResult:
+def _finished(
+    task: Task,
+    found: tuner_tune.TuneResult,
+    measurer: WorkerMeasurer,
+    seed: int,
+    should_stop: Callable[[], bool],
+) -> TuneResult:
+    """Measure the best of a search again, and NumPy beside it."""
+    final = finish(task, found.trials, measurer, seed=seed, should_stop=should_stop)
+    baselines: list[Baseline] = []
+    if final is not None and final.kept is not None:
+        baselines = against_libraries(
+            task, final.kept.trial, measurer, seed=seed, should_stop=should_stop
+        )
+    return _result(task, found, final, next(iter(baselines), None))
+
+
+def _result(
+    task: Task,
+    found: tuner_tune.TuneResult,
+    final: Finish | None,
+    baseline: Baseline | None,
+) -> TuneResult:
     finalists = {} if final is None else {f.trial.number: f for f in final.finalists}
     trials = tuple(_seen(trial, finalists.get(trial.number)) for trial in found.trials)
     if not trials:
         raise tuner_tune.NothingMeasuredError(
             f"tuning {task.func.name} was stopped before anything was measured"
         )
-    return TuneResult(task.func, task.target, trials, found.stop_reason)
+    return TuneResult(task.func, task.target, trials, found.stop_reason, baseline)
 
 
 def _seen(trial: tuner_trial.Trial, final: Finalist | None = None) -> Trial:

@@ -118,14 +118,15 @@ class BestAnswers:
 
 
 def _made(best: BestRead) -> Answer:
-    # A finish changes the times of a trial that stays the best; of a schedule that was adapted, the
-    # shape that it is for and what is expected of it count, too.
+    # A finish changes the times of a trial that stays the best, and the library beside it; of a
+    # schedule that was adapted, the shape that it is for and what is expected of it count, too.
     parts: list[Any] = [
         best.job_id,
         best.trial_number,
         best.run_secs,
         best.interval,
         best.default_secs,
+        best.baseline,
     ]
     if best.nearest is not None:
         parts += [best.workload_key, best.nearest.expected_loss]

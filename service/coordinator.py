@@ -22,10 +22,11 @@ from service.errors import LeaseLostError
 from service.heartbeat import PATIENCE_SECS, Heartbeat
 from service.owner import Owner
 from service.retrain import Retrainer
-from service.store import controls, finals, leases, trials, workers
+from service.store import baselines, controls, finals, leases, trials, workers
 from service.store.database import Database
 from service.store.jobs import JobRow
 from tuner.budget import StopReason
+from tuner.finish.baseline import Rivals
 from tuner.tune import TuneResult
 from workers.engine import NoWorkerError
 
@@ -44,6 +45,7 @@ class Coordinator:
 
     Args:
         measuring: What measures candidates, and compares the best.
+        rivals: Times libraries beside the best; without it, none are.
         interrupt: Makes it give up what is under way, by an error of its own.
         lease_secs: How long a job stays ours without a heartbeat.
         retrainer: Told of the kind of target of each job that was driven.
@@ -56,6 +58,7 @@ class Coordinator:
         database: Database,
         measuring: Measuring,
         *,
+        rivals: Rivals | None = None,
         interrupt: Callable[[], None] = _nothing,
         lease_secs: float = leases.LEASE_SECS,
         patience_secs: float = PATIENCE_SECS,
@@ -69,7 +72,7 @@ class Coordinator:
         self._patience_secs = patience_secs
         self._retrainer = retrainer
         self._serves = serves
-        self.driver: Drives = Driver(database, measuring, self.owner)
+        self.driver: Drives = Driver(database, measuring, self.owner, rivals)
         self._stopping = Event()
         self._work = Event()
         self._thread = Thread(target=self._run, name="coordinator", daemon=True)
@@ -169,6 +172,8 @@ class Coordinator:
             job = leases.owned(session, driven.job_id, str(self.owner))
             if driven.finish is not None:
                 finals.keep(session, job, driven.finish)
+                if (kept := driven.finish.kept) is not None:
+                    baselines.keep(session, job.id, kept.trial.number, driven.baselines)
             if job.cancel_requested:
                 self._finish(session, job, JobState.CANCELLED, StopReason.CANCELLED)
             elif driven.result is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Protocol
@@ -26,6 +26,7 @@ from service.store.sql_store import SqlStore
 from service.store.workloads import WorkloadRow
 from tuner.budget import StopReason
 from tuner.candidate import Candidate
+from tuner.finish.baseline import Baseline, Rivals, against_libraries
 from tuner.finish.finish import Finish, finish
 from tuner.measurer.comparer import Comparer
 from tuner.measurer.measurer import Measurer
@@ -34,6 +35,7 @@ from tuner.search.make import make_strategy
 from tuner.share import share
 from tuner.task import Task
 from tuner.task_scheduler import Progress
+from tuner.trial import Trial
 from tuner.tune import TuneResult
 
 _log = structlog.get_logger()
@@ -45,7 +47,7 @@ class Measuring(Measurer, Comparer, Protocol):
 
 @dataclass(frozen=True)
 class Driven:
-    """What came of a job: its search, and the finish if there was one.
+    """What came of a job: its search, and the finish if there was one, with its baselines.
 
     There is no result if the job was given up before: cancelled, or put back.
     """
@@ -53,6 +55,7 @@ class Driven:
     job_id: UUID
     result: TuneResult | None = None
     finish: Finish | None = None
+    baselines: Sequence[Baseline] = ()
 
 
 class Drives(Protocol):
@@ -75,11 +78,22 @@ class _Search:
 
 
 class Driver:
-    """Runs the tuning loop on jobs that `owner` has claimed."""
+    """Runs the tuning loop on jobs that `owner` has claimed.
 
-    def __init__(self, database: Database, measuring: Measuring, owner: Owner) -> None:
+    Args:
+        rivals: Times libraries beside the best kernels; without it, none are.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        measuring: Measuring,
+        owner: Owner,
+        rivals: Rivals | None = None,
+    ) -> None:
         self._database = database
         self._measuring = measuring
+        self._rivals = rivals
         self._owner = owner
         self._store = SqlStore(database, owner)
 
@@ -117,7 +131,7 @@ class Driver:
             task = _task(session, job)
             kept_before = finals.kept_numbers(session, job.id)
         job_id = str(job.id)
-        measuring = _Attended(self._measuring, job.id, heartbeat)
+        measuring = _Attended(self._measuring, self._rivals, job.id, heartbeat)
         begin = time.monotonic()
 
         def interrupted() -> StopReason | None:
@@ -170,7 +184,7 @@ class Driver:
         if reason is StopReason.CANCELLED:
             return Driven(job.id)
         result = TuneResult(search.rounds.trials(), reason, search.rounds.learned())
-        found = None
+        found, baselines = None, list[Baseline]()
         try:
             found = finish(
                 search.task,
@@ -180,18 +194,29 @@ class Driver:
                 also=search.kept_before,
                 should_stop=lambda: gives_up(job.id),
             )
+            if found is not None and found.kept is not None:
+                baselines = against_libraries(
+                    search.task,
+                    found.kept.trial,
+                    search.measuring,
+                    seed=job.seed,
+                    should_stop=lambda: gives_up(job.id),
+                )
         except Exception:
             # The search has its result: it is not lost because it could not be measured again.
             if not gives_up(job.id):
                 _log.warning("the best could not be compared", job=str(job.id), exc_info=True)
-        return Driven(job.id) if gives_up(job.id) else Driven(job.id, result, found)
+        return Driven(job.id) if gives_up(job.id) else Driven(job.id, result, found, baselines)
 
 
 class _Attended:
     """Measures for a job, and tells the heartbeat while it does."""
 
-    def __init__(self, measuring: Measuring, job_id: UUID, heartbeat: Heartbeat) -> None:
+    def __init__(
+        self, measuring: Measuring, rivals: Rivals | None, job_id: UUID, heartbeat: Heartbeat
+    ) -> None:
         self._measuring = measuring
+        self._rivals = rivals
         self._job_id = job_id
         self._heartbeat = heartbeat
 
@@ -208,6 +233,14 @@ class _Attended:
         """Yield rounds: a measurement of each candidate."""
         with self._heartbeat.measuring(self._job_id, is_final=True):
             yield from self._measuring.compare(task, candidates, num_rounds, seed)
+
+    def against_libraries(
+        self, task: Task, trial: Trial, num_rounds: int, seed: int
+    ) -> Iterator[tuple[Measurement, Mapping[str, Measurement]]]:
+        """Yield rounds: a measurement of the trial's candidate, and one of each library."""
+        if self._rivals is not None:
+            with self._heartbeat.measuring(self._job_id, is_final=True):
+                yield from self._rivals.against_libraries(task, trial, num_rounds, seed)
 
 
 def _gives_up(job_id: UUID, heartbeat: Heartbeat, is_stopping: Callable[[], bool]) -> bool:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from compiler.ir.printer import script
+from compiler.ops.recognize import recognize
 from compiler.runtime.measurement import Measurement
 from service import request_ids
 from tuner.candidate import Candidate
 from tuner.task import Task
+from tuner.trial import Trial
 from workers.compare import CompareRequest
+from workers.libraries.load import LIBRARIES
 from workers.request import Limits, MeasureRequest
 
 
@@ -22,20 +25,28 @@ class Measuring(Protocol):
         ...
 
     def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
-        """Yield rounds, each with a measurement of each of the request's traces."""
+        """Yield rounds, each with a measurement of each of the request's contestants."""
         ...
 
 
 class WorkerMeasurer:
-    """Has candidates measured by workers; it is the tuner's `Measurer` and its `Comparer`.
+    """Has candidates measured by workers: the tuner's `Measurer`, its `Comparer` and its `Rivals`.
 
     Args:
         limits: What a candidate may take; by default what `workers` thinks right.
+        libraries: The names of those to time beside the best.
     """
 
-    def __init__(self, workers: Measuring, limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        workers: Measuring,
+        limits: Limits | None = None,
+        *,
+        libraries: Sequence[str] = LIBRARIES,
+    ) -> None:
         self._workers = workers
         self._limits = limits
+        self._libraries = tuple(libraries)
 
     def measure(
         self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
@@ -69,3 +80,25 @@ class WorkerMeasurer:
             request_id=request_ids.current(),
         )
         yield from self._workers.compare(request)
+
+    def against_libraries(
+        self, task: Task, trial: Trial, num_rounds: int, seed: int
+    ) -> Iterator[tuple[Measurement, Mapping[str, Measurement]]]:
+        """Yield rounds: a measurement of the trial's candidate, and one of each library."""
+        operator = recognize(task.func)
+        if operator is None:
+            return
+        request = CompareRequest(
+            workload=script(task.func),
+            target=task.target.name,
+            traces=(trial.candidate.trace.to_text(),),
+            num_rounds=num_rounds,
+            seed=seed,
+            limits=self._limits,
+            request_id=request_ids.current(),
+            libraries=self._libraries,
+            operator=str(operator),
+            incumbent_secs=trial.best_secs,
+        )
+        for own, *others in self._workers.compare(request):
+            yield own, dict(zip(self._libraries, others, strict=True))

@@ -167,4 +167,5 @@ def _best(database: Database, workload_key: str, target: str) -> BestRead | None
         job_id=job.id,
         trial_number=trial.number,
         provenance=trials.provenance(trial),
+        baseline=found.baseline,
     )

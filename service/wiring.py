@@ -34,9 +34,11 @@ def coordinate(
     else:
         connect = partial(DaskEngine.connected, cluster)
         workers = EmbeddedWorkers(database, connect, stays=True)
+    measurer = WorkerMeasurer(workers)
     coordinator = Coordinator(
         database,
-        WorkerMeasurer(workers),
+        measurer,
+        rivals=measurer,
         interrupt=workers.interrupt,
         retrainer=Retrainer(database),
         serves=workers.labels,

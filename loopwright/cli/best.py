@@ -14,7 +14,7 @@ from loopwright.cli.options import (
     WorkloadArgument,
     read_workload,
 )
-from loopwright.cli.output import console, facts, print_json, secs, speed_up
+from loopwright.cli.output import against, console, facts, print_json, secs, speed_up
 from loopwright.client import DEFAULT_URL, Client
 from loopwright.models import BestRead
 
@@ -60,7 +60,8 @@ def _quality(record: BestRead) -> dict[str, str]:
     near = record.nearest
     if near is None:
         ratio = speed_up(record.default_secs, record.run_secs)
-        return {"best": f"{secs(record.run_secs)} ({ratio} the default)"}
+        best = f"{secs(record.run_secs)} ({ratio} the default)"
+        return {"best": best, **against(record.baseline)}
     loss = "unknown" if near.expected_loss is None else f"{near.expected_loss:.0%} of the speed"
     return {
         "best": "that of another shape, adapted; it was not measured on this one",

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.schedule.trace import Trace
+from loopwright.models import BaselineRead
+from tuner.finish.baseline import Baseline
 
 # What a shell reports of a command that Ctrl-C ended.
 INTERRUPTED = 130
@@ -35,8 +37,17 @@ class Outcome:
     best_interval: tuple[float, float] | None
     stop_reason: str
     trace: Trace
+    baseline: BaselineRead | None = None
     was_interrupted: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return what `--json` prints."""
-        return {**self.__dict__, "trace": self.trace.to_json()}
+        baseline = None if self.baseline is None else self.baseline.model_dump(mode="json")
+        return {**self.__dict__, "trace": self.trace.to_json(), "baseline": baseline}
+
+
+def as_told(baseline: Baseline | None) -> BaselineRead | None:
+    """Return a baseline that was timed here as a server would tell of it."""
+    if baseline is None:
+        return None
+    return BaselineRead.model_validate(baseline, from_attributes=True)

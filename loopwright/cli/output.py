@@ -12,6 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from loopwright.models import BaselineRead
 from loopwright.progress import format_ratio, format_secs
 
 # Wider than any table; a terminal that is narrower wraps its lines.
@@ -65,3 +66,15 @@ def speed_up(default_secs: float | None, best_secs: float | None) -> str:
 def moment(at: datetime | None) -> str:
     """Return a time of day in the reader's time zone."""
     return "-" if at is None else f"{at.astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def against(baseline: BaselineRead | None) -> dict[str, str]:
+    """Return a line that says how a kernel does beside a library, if one was timed."""
+    if baseline is None:
+        return {}
+    between = ""
+    if baseline.interval is not None:
+        low, high = baseline.interval
+        between = f" [{low:.3g} to {high:.3g}]"
+    ratio = f"{baseline.speedup:.3g}x the speed{between}"
+    return {"against": f"{baseline.version}: {ratio}, timed in turns"}

@@ -21,8 +21,8 @@ from loopwright.cli.options import (
     WorkloadsArgument,
     read_workload,
 )
-from loopwright.cli.outcome import INTERRUPTED, Outcome, Search
-from loopwright.cli.output import console, err_console, facts, print_json, secs, speed_up
+from loopwright.cli.outcome import INTERRUPTED, Outcome, Search, as_told
+from loopwright.cli.output import against, console, err_console, facts, print_json, secs, speed_up
 from loopwright.cli.tune_several import Several, tune_several
 from loopwright.client import Client
 from loopwright.errors import JobFailedError
@@ -158,6 +158,7 @@ def _tune_here(search: Search, *, is_cold: bool) -> Outcome:
         found.best.interval,
         found.stop_reason.value,
         found.best.trace,
+        as_told(found.baseline),
         was_interrupted,
     )
 
@@ -193,6 +194,7 @@ def _tune_there(client: Client, search: Search, *, warm_start: bool) -> Outcome:
         job.best_interval,
         job.stop_reason or "",
         best.trace,
+        job.baseline,
     )
 
 
@@ -207,6 +209,7 @@ def _show(outcome: Outcome, text: str) -> None:
                 "best": f"{secs(outcome.best_secs)}{_between(outcome.best_interval)}"
                 f" ({speed_up(outcome.default_secs, outcome.best_secs)} the default,"
                 f" {flops(to_func(text)) / outcome.best_secs / 1e9:.4g} GFLOP/s)",
+                **against(outcome.baseline),
             }
         )
     )

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from loopwright import tuning
 from loopwright.cli.failure import InputError
-from loopwright.cli.outcome import INTERRUPTED, Outcome
+from loopwright.cli.outcome import INTERRUPTED, Outcome, as_told
 from loopwright.cli.output import err_console, print_json, print_table, secs, speed_up
 from loopwright.client import Client
 from loopwright.errors import JobFailedError
@@ -83,6 +83,7 @@ def _tune_here(asked: Several, *, is_cold: bool) -> list[Outcome]:
             result.best.interval,
             result.stop_reason.value,
             result.best.trace,
+            as_told(result.baseline),
             result.stop_reason is StopReason.CANCELLED,
         )
         for result in results
@@ -135,6 +136,7 @@ def _tune_there(client: Client, asked: Several, *, warm_start: bool) -> list[Out
                 job.best_interval,
                 job.stop_reason or "",
                 client.best(workload, target=job.target).trace,
+                job.baseline,
             )
         )
     return outcomes

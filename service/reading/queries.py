@@ -93,6 +93,8 @@ class SchedulesQuery(ListQuery):
         "-speedup",
         "flops_per_sec",
         "-flops_per_sec",
+        "baseline",
+        "-baseline",
     ] = "-created_at"
 
 
@@ -155,3 +157,38 @@ class ColumnsQuery(BaseModel):
     points: int = Field(default=5000, ge=2, le=MAX_POINTS, description="the most of the answer")
     from_number: int = Field(default=0, ge=0, le=MAX_NUMBER)
     to_number: int | None = Field(default=None, ge=0, le=MAX_NUMBER, description="included")
+
+
+def _end(description: str) -> Any:
+    return Field(default=None, allow_inf_nan=False, description=description)
+
+
+class SelectionQuery(BaseModel):
+    """Which trials of a job, in which order, and which part of them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    from_number: int = Field(default=0, ge=0, le=MAX_NUMBER)
+    to_number: int | None = Field(default=None, ge=0, le=MAX_NUMBER, description="included")
+    sketch: str | None = Field(default=None, min_length=1, max_length=255)
+    outcome: TrialOutcome | None = None
+    from_secs: float | None = _end("the least time of a run")
+    to_secs: float | None = _end("the greatest time of a run, included")
+    from_place: float | None = _end("the least share of its round that it was predicted to beat")
+    to_place: float | None = _end("the greatest such share, included")
+    from_speed: float | None = _end("the least share of the speed of the round's fastest")
+    to_speed: float | None = _end("the greatest such share, included")
+    sort: Literal[
+        "number",
+        "-number",
+        "best_secs",
+        "-best_secs",
+        "predicted",
+        "-predicted",
+        "sketch",
+        "-sketch",
+        "outcome",
+        "-outcome",
+    ] = "number"
+    offset: int = Field(default=0, ge=0, le=MAX_NUMBER, description="so many are left out before")
+    limit: int = Field(default=200, ge=1, le=MAX_POINTS, description="the most of the answer")

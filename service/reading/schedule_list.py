@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import ScalarSelect, func, select
 from sqlalchemy.orm import Session
 
 from loopwright.models import Page
@@ -12,7 +12,8 @@ from loopwright.readings import BestSummary
 from service.paging import Key, page
 from service.reading.lists import as_page, contains, has_shape
 from service.reading.queries import SchedulesQuery
-from service.store.best_schedules import BestScheduleRow
+from service.store.baselines import BaselineRow
+from service.store.best_schedules import BestScheduleRow, baseline_of
 from service.store.jobs import JobRow
 from service.store.trials import TrialRow
 from service.store.workloads import WorkloadRow
@@ -49,6 +50,7 @@ def list_schedules(session: Session, query: SchedulesQuery) -> Page[BestSummary]
         "workload_name": Key(WorkloadRow.name, str),
         "speedup": Key(JobRow.default_secs / run_secs, float, is_nullable=True),
         "flops_per_sec": Key(WorkloadRow.flops / run_secs, float),
+        "baseline": Key(_least_speedup(), float, is_nullable=True),
     }
     keys = [
         by[query.sort.removeprefix("-")],
@@ -75,4 +77,18 @@ def _read(best: BestScheduleRow, job: JobRow, toolchain: str, worker: str) -> Be
         toolchain=toolchain,
         worker=worker,
         created_at=best.updated_at,
+        baseline=baseline_of(best, job),
+    )
+
+
+def _least_speedup() -> ScalarSelect[float | None]:
+    """Return how much faster a schedule is than the fastest library beside it."""
+    return (
+        select(func.min(BaselineRow.speedup))
+        .where(
+            BaselineRow.job_id == BestScheduleRow.job_id,
+            BaselineRow.number == BestScheduleRow.trial_number,
+        )
+        .correlate(BestScheduleRow)
+        .scalar_subquery()
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ForeignKey, Integer, String, delete
+from sqlalchemy import ForeignKey, Integer, String, delete, true
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from loopwright.models import BaselineRead
@@ -42,9 +42,13 @@ class BaselineRow(Base):
         return None if self.low is None or self.high is None else (self.low, self.high)
 
 
-def keep(session: Session, job_id: UUID, number: int, found: Iterable[Baseline]) -> None:
-    """Keep what was timed beside a trial of a job, instead of what was before."""
-    session.execute(delete(BaselineRow).where(BaselineRow.job_id == job_id))
+def keep(session: Session, job_id: UUID, number: int, found: Sequence[Baseline]) -> None:
+    """Keep what was timed beside a trial of a job, instead of what was before.
+
+    Where nothing was timed now, what is known of the same trial still holds.
+    """
+    is_stale = true() if found else BaselineRow.number != number
+    session.execute(delete(BaselineRow).where(BaselineRow.job_id == job_id, is_stale))
     for baseline in found:
         low, high = baseline.interval or (None, None)
         row = BaselineRow(

@@ -6,10 +6,13 @@ from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from sqlalchemy import ForeignKey, ForeignKeyConstraint, Integer, String, select
+from sqlalchemy import ForeignKey, ForeignKeyConstraint, Integer, String, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from loopwright.models import BaselineRead
+from service.store import baselines
 from service.store.base import Base, UtcDateTime, utc_now
+from service.store.baselines import BaselineRow
 from service.store.jobs import JobRow
 from service.store.trials import TrialRow
 
@@ -67,18 +70,34 @@ class BestSchedule(NamedTuple):
     job: JobRow
     row: BestScheduleRow
 
+    @property
+    def baseline(self) -> BaselineRead | None:
+        """The fastest library that was timed beside this very trial."""
+        return baseline_of(self.row, self.job)
+
+
+def baseline_of(best: BestScheduleRow, job: JobRow) -> BaselineRead | None:
+    """Return the fastest library that was timed beside a best schedule's trial."""
+    return baselines.fastest(row for row in job.baselines if row.number == best.trial_number)
+
 
 class Stamp(NamedTuple):
     """What changes whenever a best schedule does, or what is said of it."""
 
     updated_at: datetime
     default_secs: float | None
+    baseline_at: datetime | None
 
 
 def stamp(session: Session, workload_key: str, target: str) -> Stamp | None:
     """Return the stamp of a task's best schedule, none if there is no schedule."""
+    baseline_at = (
+        select(func.max(BaselineRow.created_at))
+        .where(BaselineRow.job_id == BestScheduleRow.job_id)
+        .scalar_subquery()
+    )
     query = (
-        select(BestScheduleRow.updated_at, JobRow.default_secs)
+        select(BestScheduleRow.updated_at, JobRow.default_secs, baseline_at)
         .join(JobRow, JobRow.id == BestScheduleRow.job_id)
         .where(BestScheduleRow.workload_key == workload_key, BestScheduleRow.target == target)
     )

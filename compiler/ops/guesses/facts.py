@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from compiler.ir.nodes import Block, Call, FloatImm, IntImm, Load, static_int
+from compiler.ir.nodes import Block, Call, FloatImm, IntImm, Load
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk
 from compiler.ops.spec import Spec
@@ -55,9 +55,9 @@ class Facts:
         return () if self.reduction is None else self.steps(self.reduction)
 
     def steps(self, block: Block) -> Shape:
-        """Return the extents of the iterators that a block reduces over."""
-        kinds = (iterator for iterator in block.iter_vars if iterator.kind == "reduce")
-        return tuple(static_int(iterator.extent) for iterator in kinds)
+        """Return the extents of the iterators that a block reduces over; 0 for one that varies."""
+        extents = [iterator.extent for iterator in block.iter_vars if iterator.kind == "reduce"]
+        return tuple(extent.value if isinstance(extent, IntImm) else 0 for extent in extents)
 
     def integers(self, block: Block) -> set[int]:
         """Return the integers that stand in a block."""

@@ -19,10 +19,9 @@ def attentions(facts: Facts) -> Iterator[Spec]:
     if len(facts.inputs) != 3 or len(facts.output) != 4 or "exp" not in facts.calls:
         return
     q, k, v = facts.inputs
-    batch, heads, m, d = q
-    n = k[-2]
-    if k != v or k != (batch, heads, n, d) or facts.output != q:
+    if q != facts.output or k != v or len(k) != 4:
         return
+    (batch, heads, m, d), n = q, k[2]
     usual = 1 / math.sqrt(d)
     others = [scale for scale in facts.floats if scale > 0 and not _is_close(scale, usual)]
     for scale in (None, *others):

@@ -63,7 +63,7 @@ def pools(facts: Facts) -> Iterator[Spec]:
         return
     for block, images in _images(facts):
         kernel = facts.steps(block)
-        if len(kernel) != 2 or images.channels != images.out_channels:
+        if not 2 == len(kernel) == len(images.space) or images.channels != images.out_channels:
             continue
         args = (images.n, images.channels, *images.space, kernel)
         ways = list(islice(_windows(facts, block, images, kernel), _MAX_WAYS))
@@ -117,7 +117,7 @@ def _windows(
     sides = zip(kernel, strides, dilations, strict=True)
     ways = []
     for (size, padded, count), (extent, stride, dilation) in zip(extents, sides, strict=True):
-        if (padded - dilation * (extent - 1) - 1) // stride + 1 != count:
+        if stride < 1 or (padded - dilation * (extent - 1) - 1) // stride + 1 != count:
             return
         total = padded - size
         ways.append([(m, total - m) for m in margins if m <= total])

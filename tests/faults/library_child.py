@@ -1,0 +1,84 @@
+"""The disposable child, with libraries that go wrong: their names are the faults."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from workers.child import main
+from workers.libraries.library import Array, Call, Library
+from workers.libraries.load import load_library
+
+
+def _is_wrong(result: Array) -> Any:
+    return result + 1
+
+
+def _is_another_type(result: Array) -> Any:
+    return result.astype(np.float64)
+
+
+def _is_another_shape(result: Array) -> Any:
+    return result[:-1]
+
+
+def _crashes(_: Array) -> Any:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def _raises(_: Array) -> Any:
+    raise RuntimeError("a bug of the library")
+
+
+def _hangs(_: Array) -> Any:
+    time.sleep(600)
+
+
+FAULTS: dict[str, Callable[[Array], Any]] = {
+    "is wrong": _is_wrong,
+    "is another type": _is_another_type,
+    "is another shape": _is_another_shape,
+    "crashes": _crashes,
+    "raises": _raises,
+    "hangs": _hangs,
+}
+
+
+class Faulty:
+    """NumPy, with something done to its results, or to its inputs."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._numpy: Library = load_library("numpy")
+        self._num_calls = 0
+
+    def start(self, num_threads: int) -> str:
+        self._numpy.start(num_threads)
+        return self._name
+
+    def prepare(self, operator: str, inputs: Sequence[Array]) -> Call:
+        call = self._numpy.prepare(operator, inputs)
+
+        def run() -> Any:
+            self._num_calls += 1
+            if self._name == "writes its input":
+                inputs[0][...] = 0
+            if self._name == "crashes later" and self._num_calls > 20:
+                _crashes(inputs[0])
+            result = call.run()
+            return FAULTS[self._name](result) if self._name in FAULTS else result
+
+        return Call(run, call.result)
+
+
+def load(name: str) -> Library:
+    return load_library(name) if name in {"numpy", "torch", "unknown"} else Faulty(name)
+
+
+if __name__ == "__main__":
+    main(load=load)
