@@ -20,6 +20,14 @@ _KNOWN = {
     "shape": {"blocks": [[512, 512, 512]], "factors": []},
     "created_at": _MOMENT,
 }
+_BASELINE = {
+    "library": "numpy",
+    "version": "NumPy 2.4.6, OpenBLAS 0.3.31",
+    "run_secs": 0.00261,
+    "kernel_secs": 0.00204,
+    "speedup": 1.28,
+    "interval": [1.27, 1.3],
+}
 _JOB_READ = {
     "id": _JOB,
     "state": "succeeded",
@@ -44,9 +52,11 @@ _JOB_READ = {
     "sparkline": [0.13739, 0.0113, 0.0028, 0.00203],
     "stop_reason": "budget",
     "error": None,
+    "baseline": _BASELINE,
 }
 
 EXAMPLES: dict[str, Any] = {
+    "BaselineRead": _BASELINE,
     "BestRead": {
         "workload_key": _KEY,
         "target": _TARGET,
@@ -57,6 +67,7 @@ EXAMPLES: dict[str, Any] = {
         "job_id": _JOB,
         "trial_number": 137,
         "provenance": {"worker": "worker-0", "toolchain": "loopwright 0.1, llvm 20"},
+        "baseline": _BASELINE,
     },
     "BestSummary": {
         "workload_key": _KEY,
@@ -74,6 +85,7 @@ EXAMPLES: dict[str, Any] = {
         "toolchain": "loopwright 0.1, llvm 20",
         "worker": "worker-0",
         "created_at": _MOMENT,
+        "baseline": _BASELINE,
     },
     "CheckRequest": {"workload": _WORKLOAD, "target": "cpu", "space": True},
     "Columns": {
