@@ -85,7 +85,7 @@ class JobMethods:
     ) -> Plan[JobRead]:
         """Give the job other budgets, in all; a job that has ended goes on.
 
-        A running job heeds them from its next round on.
+        A running job heeds smaller ones with its next trial, others from its next round on.
 
         Args:
             trials: How many trials, those that are measured included.

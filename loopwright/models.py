@@ -146,8 +146,8 @@ def _without_default(schema: dict[str, Any]) -> None:
 class JobChange(Request):
     """New budgets and a new priority for a job; what is not named stays as it is.
 
-    On a running job they count from its next round on. A job that has ended goes on if its new
-    budgets leave it something to do.
+    On a running job smaller ones count from its next trial on, others from its next round. A job
+    that has ended goes on if its new budgets leave it something to do.
     """
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})

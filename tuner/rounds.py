@@ -221,13 +221,20 @@ class Rounds:
                 trial = Trial(n, proposal.candidate, measurement, proposal.predicted, number)
                 self._trials[n] = trial
                 self._on_trials([trial])
-                if (reason := self._interrupted()) is not None and waiting:
+                if waiting and (reason := self._ends_amid(end)) is not None:
                     return reason
         if waiting and (reason := self._interrupted()) is not None:
             return reason
         if waiting:
             raise MeasurerError(f"the measurer left out {len(waiting)} of {size} candidates")
         return None
+
+    def _ends_amid(self, end: int) -> StopReason | None:
+        """Return why a round ends that began when `end` trials were allowed."""
+        if (reason := self._interrupted()) is not None:
+            return reason
+        now = self._budget().trials
+        return StopReason.BUDGET if now < end and now <= len(self._trials) else None
 
     def _until_interrupted(
         self, results: Iterator[tuple[int, Measurement]]

@@ -54,8 +54,9 @@ def resume_job(parts: PartsOf, job_id: UUID) -> JobRead:
 def change_job(parts: PartsOf, job_id: UUID, request: JobChange) -> JobRead:
     """Change the budgets or the priority of a job.
 
-    A running job heeds them from its next round on, and ends if they are spent already. A job that
-    has ended goes on; if its new budgets leave nothing to do, that is refused (409).
+    A running job heeds smaller ones with its next trial, others from its next round on, and ends if
+    they are spent already. A job that has ended goes on; if its new budgets leave nothing to do,
+    that is refused (409).
     """
     with parts.database.write() as session:
         row = controls.change(session, job_id, request.model_dump())

@@ -113,8 +113,9 @@ export interface paths {
          * Change Job
          * @description Change the budgets or the priority of a job.
          *
-         *     A running job heeds them from its next round on, and ends if they are spent already. A job that
-         *     has ended goes on; if its new budgets leave nothing to do, that is refused (409).
+         *     A running job heeds smaller ones with its next trial, others from its next round on, and ends if
+         *     they are spent already. A job that has ended goes on; if its new budgets leave nothing to do,
+         *     that is refused (409).
          */
         patch: operations["change_job_api_v1_jobs__job_id__patch"];
         trace?: never;
@@ -1361,8 +1362,8 @@ export interface components {
          * JobChange
          * @description New budgets and a new priority for a job; what is not named stays as it is.
          *
-         *     On a running job they count from its next round on. A job that has ended goes on if its new
-         *     budgets leave it something to do.
+         *     On a running job smaller ones count from its next trial on, others from its next round. A job
+         *     that has ended goes on if its new budgets leave it something to do.
          * @example {
          *       "trials": 400,
          *       "priority": 1

@@ -71,7 +71,8 @@ def test_a_job_on_a_plateau_that_is_given_more_trials_goes_on(database: Database
     ("changes", "num_measured", "reason"),
     [
         ({"trials": 40}, 40, "budget"),
-        ({"trials": 5}, 32, "budget"),
+        ({"trials": 20}, 20, "budget"),
+        ({"trials": 5}, 17, "budget"),
         ({"plateau": 1}, 48, "plateau"),
         ({"seconds": 1e-3}, 17, "time_budget"),
     ],

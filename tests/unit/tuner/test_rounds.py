@@ -11,7 +11,7 @@ from compiler import ops
 from compiler.runtime.measurement import Measurement
 from compiler.schedule.trace import Trace
 from compiler.target import Target
-from tuner.budget import Budget
+from tuner.budget import Budget, StopReason
 from tuner.candidate import Candidate
 from tuner.measurer.measurer import Measurer
 from tuner.measurer.memory import MemoryMeasurer
@@ -142,6 +142,32 @@ def test_nothing_is_proposed_while_a_round_is_measured_alone() -> None:
         for _ in range(3):
             running.run_next()
     assert [len(set(seen[i : i + ROUND_SIZE])) for i in range(0, 48, ROUND_SIZE)] == [1, 1, 1]
+
+
+def test_a_budget_that_shrinks_ends_a_round_and_one_that_grows_again_ends_it_whole() -> None:
+    """In the order of completion: those that are left are measured later."""
+    budget, arrived = [Budget(4 * ROUND_SIZE)], list[Trial]()
+
+    def shrink(trials: Sequence[Trial]) -> None:
+        arrived.extend(trials)
+        if len(arrived) == ROUND_SIZE + 5:
+            budget[0] = Budget(ROUND_SIZE + 7)
+
+    def run(search: Diary, history: Sequence[Trial]) -> tuple[StopReason, tuple[Trial, ...]]:
+        with Rounds(
+            TASK, MemoryMeasurer(lambda _: 1.0), search, lambda: budget[0], history=history,
+            on_trials=shrink, interrupted=lambda: None, overlap=True,
+        ) as running:  # fmt: skip
+            reason = running.replay()
+            while reason is None:
+                reason = running.run_next()
+            return reason, running.trials()
+
+    reason, found = run(Diary(), ())
+    assert (reason, len(found)) == (StopReason.BUDGET, ROUND_SIZE + 7)
+    budget[0] = Budget(2 * ROUND_SIZE)
+    reason, found = run(Diary(), found)
+    assert (reason, [t.number for t in found]) == (StopReason.BUDGET, list(range(2 * ROUND_SIZE)))
 
 
 @pytest.mark.parametrize(("call", "rounds_between"), [("ask", 1), ("tell", 2)])
