@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,19 +70,26 @@ class Server:
         return self.process.wait(PATIENCE_SECS)
 
 
-def command(database: Path, *options: str, part: str = "serve") -> list[str]:
+PROGRAM = ("-m", "loopwright")
+
+
+def command(
+    database: Path, *options: str, part: str = "serve", program: Sequence[str] = PROGRAM
+) -> list[str]:
     """Return the command line of a server, or of its API alone, on any free port."""
     url = f"sqlite:///{database}"
-    return [sys.executable, "-m", "loopwright", part, "--port", "0", "--db", url, *options]
+    return [sys.executable, *program, part, "--port", "0", "--db", url, *options]
 
 
 @contextmanager
-def serving(database: Path, *options: str, part: str = "serve") -> Iterator[Server]:
+def serving(
+    database: Path, *options: str, part: str = "serve", program: Sequence[str] = PROGRAM
+) -> Iterator[Server]:
     """Run a server on `database` while the body runs."""
     log = database.with_suffix(f".{time.monotonic_ns()}.log")
     with log.open("wb") as errors:
         process = subprocess.Popen(
-            command(database, *options, part=part),
+            command(database, *options, part=part, program=program),
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
