@@ -52,14 +52,18 @@ class Columns(Response):
     """The trials of a job as columns, by number.
 
     `sketch` and `outcome` are places in `sketches` and `outcomes`; an outcome is `ok` or the kind
-    of an error. Of more trials than were asked for, those are kept that improved on all before, the
-    first of each outcome, the first and the last, and an even choice of the rest.
+    of an error. `place` is the share of its round that a trial was predicted to beat, `speed` its
+    share of the speed of the round's fastest; both are null without a score. Of more trials than
+    were asked for, those are kept that improved on all before, the first of each outcome, the first
+    and the last, and an even choice of the rest.
     """
 
     number: tuple[int, ...]
     secs: tuple[float, ...]  # since the job began
     best_secs: tuple[float | None, ...]
     predicted: tuple[float | None, ...]  # comparable within one round
+    place: tuple[float | None, ...]
+    speed: tuple[float | None, ...]
     round: tuple[int, ...]
     sketch: tuple[int, ...]
     outcome: tuple[int, ...]

@@ -21,8 +21,8 @@ def model_value(columns: TrialColumns) -> ModelValue:
     scores = columns.predicted[scored]
     speeds = -np.where(np.isnan(columns.best_secs), np.inf, columns.best_secs)[scored]
     size = np.bincount(group)
-    score_place, score_rank = _ranked(group, scores)
-    speed_place, speed_rank = _ranked(group, speeds)
+    score_place, score_rank = ranked(group, scores)
+    speed_place, speed_rank = ranked(group, speeds)
     a, b = score_rank - (size[group] - 1) / 2, speed_rank - (size[group] - 1) / 2
     spread = np.bincount(group, a * a) * np.bincount(group, b * b)
     judged = (size >= LEAST_RANKED) & (spread > 0)
@@ -41,7 +41,7 @@ def model_value(columns: TrialColumns) -> ModelValue:
     )
 
 
-def _ranked(group: Ints, values: Floats) -> tuple[Ints, Floats]:
+def ranked(group: Ints, values: Floats) -> tuple[Ints, Floats]:
     """Return the place of each value in its group, from 0, the smallest first, and its rank.
 
     Equal values have different places, and share the mean of those as their rank.

@@ -18,11 +18,12 @@ from service.reading import summary as summed
 from service.reading.columns import ColumnsCache
 from service.reading.curve import curve, since
 from service.reading.decisions import none_for_nan
-from service.reading.queries import MAX_NUMBER, ColumnsQuery
+from service.reading.queries import MAX_NUMBER, ColumnsQuery, SelectionQuery
+from service.reading.selection import selected, standings
 from service.reading.thinning import thin
 from service.store import narrow
 from service.store.jobs import JobRow
-from service.store.trial_columns import TrialColumns
+from service.store.trial_columns import Ints, TrialColumns
 from service.store.workloads import WorkloadRow
 
 
@@ -43,21 +44,15 @@ class Plots:
         begin = int(np.searchsorted(every.number, query.from_number))
         last = MAX_NUMBER if query.to_number is None else query.to_number
         end = int(np.searchsorted(every.number, last, side="right"))
-        found = every[begin:end]
-        kept = thin(found, query.points)
-        return Columns(
-            number=found.number[kept].tolist(),
-            secs=since(every, _started_secs(job, every))[begin:end][kept].tolist(),
-            best_secs=none_for_nan(found.best_secs[kept]),
-            predicted=none_for_nan(found.predicted[kept]),
-            round=found.round[kept].tolist(),
-            sketch=found.sketch[kept].tolist(),
-            outcome=found.outcome[kept].tolist(),
-            sketches=found.sketches,
-            outcomes=found.outcomes,
-            num_trials=len(found),
-            is_thinned=len(kept) < len(found),
-        )
+        found = begin + thin(every[begin:end], query.points)
+        return _shown(job, every, found, end - begin)
+
+    def selection(self, session: Session, job: JobRow, query: SelectionQuery) -> Columns:
+        """Return a part of the trials that meet conditions, in order, and how many do."""
+        every = self._cache.of(session, job)
+        found = selected(every, query)
+        part = found[query.offset : query.offset + query.limit]
+        return _shown(job, every, part, len(found))
 
     def summary(self, session: Session, job: JobRow) -> Summary:
         """Return how trials failed, what sketches reached, where the time went."""
@@ -84,6 +79,26 @@ class Plots:
         traces = narrow.traces(session, job.id, columns.number[places].tolist())
         script = session.get_one(WorkloadRow, job.workload_key).script
         return decided.decisions(columns, name, known, traces, _loops(script))
+
+
+def _shown(job: JobRow, every: TrialColumns, places: Ints, num_trials: int) -> Columns:
+    """Return the trials at these places, of so many that were asked for."""
+    place, speed = standings(every, places)
+    return Columns(
+        number=every.number[places].tolist(),
+        secs=since(every, _started_secs(job, every))[places].tolist(),
+        best_secs=none_for_nan(every.best_secs[places]),
+        predicted=none_for_nan(every.predicted[places]),
+        place=none_for_nan(place),
+        speed=none_for_nan(speed),
+        round=every.round[places].tolist(),
+        sketch=every.sketch[places].tolist(),
+        outcome=every.outcome[places].tolist(),
+        sketches=every.sketches,
+        outcomes=every.outcomes,
+        num_trials=num_trials,
+        is_thinned=len(places) < num_trials,
+    )
 
 
 def _started_secs(job: JobRow, columns: TrialColumns) -> float:

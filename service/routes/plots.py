@@ -1,4 +1,4 @@
-"""`/jobs/{id}/curve`, `columns`, `summary`, `decisions`: what the plots of a job show.
+"""`/jobs/{id}/curve`, `columns`, `selection`, `summary`, `decisions`: what the plots of a job show.
 
 Trials never change, so an answer is known by how many there are: whoever has it is told so (304).
 """
@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from loopwright.readings import Columns, Curve, Decisions, Summary
 from service.parts import PartsOf
 from service.problems import responses
-from service.reading.queries import ColumnsQuery, CurveQuery
+from service.reading.queries import ColumnsQuery, CurveQuery, SelectionQuery
 from service.routes.conditional import NOT_MODIFIED, has_it, quoted
 from service.store import jobs
 from service.store.jobs import JobRow
@@ -53,6 +53,21 @@ def get_columns(
         if (known := _known(job, if_none_match)) is not None:
             return known
         return _answer(parts.plots.columns(session, job, query), job)
+
+
+@router.get("/selection", response_model=Columns, responses=_RESPONSES)
+def get_selection(
+    parts: PartsOf,
+    job_id: UUID,
+    query: Annotated[SelectionQuery, Query()],
+    if_none_match: IfNoneMatch = None,
+) -> Response:
+    """Read a part of a job's trials that meet conditions, in order; `num_trials` do in all."""
+    with parts.database.read() as session:
+        job = jobs.get(session, job_id)
+        if (known := _known(job, if_none_match)) is not None:
+            return known
+        return _answer(parts.plots.selection(session, job, query), job)
 
 
 @router.get("/summary", response_model=Summary, responses=_RESPONSES)

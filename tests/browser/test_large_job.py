@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from uuid import UUID
 
+import httpx2
 import pytest
 from playwright.sync_api import Page, Request, expect
 
@@ -46,7 +47,7 @@ def test_rows_come_as_they_are_seen(open_tab: OpenTab, job: UUID) -> None:
     rows: list[str] = []
 
     def note(request: Request) -> None:
-        if "to_number=" in request.url:
+        if "offset=" in request.url:
             rows.append(request.url)
 
     page.on("request", note)
@@ -95,6 +96,32 @@ def test_a_failure_is_counted_explained_and_opened(
     expect(page.get_by_text("A step took longer than it may")).to_be_visible()
     expect(page.get_by_text("Loading…")).to_have_count(0)
     look_at(page, "/trial-failed", "light")
+
+
+def test_a_brush_selects_among_all_trials(open_tab: OpenTab, server: Server, job: UUID) -> None:
+    with lw.Client(server.url) as client:
+        trials = list(client.job(job).trials())
+    times = sorted(trial.best_secs for trial in trials if trial.best_secs is not None)
+    low, high = times[len(times) // 4], times[len(times) // 2]
+    wanted = [t for t in trials if t.best_secs is not None and low <= t.best_secs <= high]
+    page = open_tab(f"/jobs/{job}?time={low}~{high}")
+    expect(page.get_by_text(f"Selected trials ({len(wanted):,})")).to_be_visible()
+    page.get_by_role("button", name="Score", exact=True).click()
+    table = page.get_by_role("region", name="Trials")
+    least = min(wanted, key=lambda t: float("inf") if t.predicted is None else t.predicted)
+    expect(table.get_by_role("link").first).to_have_text(str(least.number))
+    scroll_to_end(page)
+    expect(table.locator(f"tr[aria-rowindex='{len(wanted) + 1}']")).to_be_visible()
+    page.goto(f"{server.url}/jobs/{job}?place=0.9~1&speed=0.5~1")
+    query = {"from_place": 0.9, "to_place": 1, "from_speed": 0.5, "to_speed": 1}
+    answer = httpx2.get(f"{server.url}/api/v1/jobs/{job}/selection", params=query)
+    count = answer.raise_for_status().json()["num_trials"]
+    assert 0 < count < len(trials) / 5
+    expect(page.get_by_text(f"Selected trials ({count:,})")).to_be_visible()
+
+
+def test_what_was_measured_over_time_is_a_small_line_in_the_list(open_tab: OpenTab) -> None:
+    expect(open_tab().locator(".sparkline path")).to_have_attribute("d", re.compile(r"H"))
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -1,17 +1,11 @@
 /** What the page of a job asks for: columns that grow, figures, decisions, and rows of its table. */
 
-import {
-  keepPreviousData,
-  useInfiniteQuery,
-  useQueries,
-  useQuery,
-  useQueryClient,
-} from "@tanstack/react-query";
-import { useEffect } from "react";
+import { keepPreviousData, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useRef } from "react";
 
 import { replaceFrom, type Columns } from "../charts/columns";
-import { get, type Job, type Page, type Trial } from "./client";
-import type { components } from "./schema";
+import { get, type Job } from "./client";
+import type { components, paths } from "./schema";
 
 export type Summary = components["schemas"]["Summary"];
 export type Decisions = components["schemas"]["Decisions"];
@@ -46,19 +40,6 @@ export function useColumns(job: Job) {
   return query;
 }
 
-/** The newest trials of a job with none left out, for what compares those of one round. */
-export function useNewest(job: Job, isWanted: boolean) {
-  const from = Math.max(0, job.num_measured - MOST_POINTS);
-  return useQuery({
-    queryKey: ["newest", job.id, step(job)],
-    queryFn: ({ signal }) =>
-      readColumns(job.id, { points: MOST_POINTS, from_number: from }, signal),
-    enabled: isWanted,
-    placeholderData: keepPreviousData,
-    ...LASTING,
-  });
-}
-
 export function useSummary(job: Job) {
   return useQuery({
     queryKey: ["summary", job.id, step(job)],
@@ -77,48 +58,49 @@ export function useDecisions(job: Job, sketch: string | undefined) {
   });
 }
 
-/** Windows of the trials by number, such as those of a table in sight. */
-export function useWindows(job: Job, windows: readonly number[]): (Columns | undefined)[] {
-  return useQueries({
-    queries: windows.map((window) => {
-      const from = window * WINDOW;
-      const isFull = from + WINDOW + OVERLAP < job.num_measured;
-      const range = { from_number: from, to_number: from + WINDOW - 1, points: WINDOW };
-      return {
-        queryKey: ["window", job.id, window, isFull ? 0 : job.num_measured],
-        queryFn: ({ signal }: { signal: AbortSignal }) => readColumns(job.id, range, signal),
-        ...LASTING,
-      };
-    }),
+/** Which of all trials the service is asked for, and in which order. */
+export type Asked = Omit<
+  NonNullable<paths["/api/v1/jobs/{job_id}/selection"]["get"]["parameters"]["query"]>,
+  "offset" | "limit"
+>;
+
+export interface Found {
+  /** Of all that meet the conditions; undefined while it is not known. */
+  count: number | undefined;
+  /** Parts of them, each of `WINDOW`, as they were asked for; undefined while on their way. */
+  parts: (Columns | undefined)[];
+}
+
+/** How many of all trials meet conditions, and some windows of them. */
+export function useSelected(
+  job: Job,
+  asked: Asked,
+  windows: readonly number[],
+  isWanted: boolean,
+): Found {
+  const client = useQueryClient();
+  const part = (offset: number, limit: number) => ({
+    queryKey: ["selection", job.id, asked, offset, limit],
+    queryFn: ({ signal }: { signal: AbortSignal }) =>
+      get<Columns>(`/jobs/${job.id}/selection`, { ...asked, offset, limit }, signal),
+    enabled: isWanted,
+    structuralSharing: false,
+  });
+  const counted = useQuery({ ...part(0, 1), placeholderData: keepPreviousData });
+  const parts = useQueries({
+    queries: (isWanted ? windows : []).map((window) => part(window * WINDOW, WINDOW)),
     combine: (results) => results.map((result) => result.data),
   });
-}
-
-/** Which trials the service is asked for, and in which order. */
-export interface TrialQuery {
-  sort: "number" | "-number" | "best_secs" | "-best_secs";
-  sketch: string | undefined;
-  outcome: string | undefined;
-  from_number: number | undefined;
-  to_number: number | undefined;
-}
-
-/** The trials that a query finds, one page after the other. */
-export function useTrialPages(job: Job, asked: TrialQuery, isWanted: boolean) {
-  return useInfiniteQuery({
-    queryKey: ["trials", job.id, asked, step(job)],
-    queryFn: ({ pageParam, signal }) =>
-      get<Page<Trial>>(
-        `/jobs/${job.id}/trials`,
-        { ...asked, limit: WINDOW, cursor: pageParam },
-        signal,
-      ),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next_cursor ?? undefined,
-    enabled: isWanted,
-    placeholderData: keepPreviousData,
-    ...LASTING,
-  });
+  // By number, trials come at an end; any other order is over all of them, and looked at less often.
+  const moment = asked.sort?.endsWith("number") ? job.num_measured : step(job);
+  const seen = useRef(moment);
+  useEffect(() => {
+    if (seen.current === moment) return;
+    seen.current = moment;
+    const queryKey = ["selection", job.id];
+    void client.invalidateQueries({ queryKey }, { cancelRefetch: false });
+  }, [client, job.id, moment]);
+  return { count: counted.data?.num_trials, parts };
 }
 
 function readColumns(id: string, range: Record<string, number>, signal: AbortSignal) {

@@ -1,12 +1,11 @@
 import { secs } from "../format";
-import type { Columns, Standings } from "./columns";
+import type { Columns } from "./columns";
 import { Dots } from "./Dots";
 import { sketchColors } from "./palette";
 import type { Span } from "./selection";
 
 interface Props {
   columns: Columns;
-  standings: Standings;
   summary: string;
   isChosen: (index: number) => boolean;
   onBrush: (place: Span, speed: Span | null) => void;
@@ -14,12 +13,12 @@ interface Props {
 }
 
 /** What the cost model thought of each trial within its round, and what was measured. */
-export function ModelPlot({ columns, standings, summary, isChosen, onBrush, onOpen }: Props) {
+export function ModelPlot({ columns, summary, isChosen, onBrush, onOpen }: Props) {
   return (
     <Dots
       height={270}
-      x={standings.place}
-      y={standings.speed}
+      x={columns.place}
+      y={columns.speed}
       group={columns.sketch}
       colors={sketchColors(columns.sketches)}
       isChosen={isChosen}
@@ -28,7 +27,7 @@ export function ModelPlot({ columns, standings, summary, isChosen, onBrush, onOp
       summary={summary}
       name={(index) =>
         `Trial ${columns.number[index] ?? ""}: predicted better than ` +
-        `${percent(standings.place[index] ?? 0)} of its round; ${secs(columns.best_secs[index])}`
+        `${percent(columns.place[index] ?? 0)} of its round; ${secs(columns.best_secs[index])}`
       }
       onBrush={onBrush}
       onOpen={(index) => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { counts, factsAt, improvements, replaceFrom, standings, type Columns } from "./columns";
+import { counts, factsAt, improvements, replaceFrom, type Columns } from "./columns";
 
 /** Columns of trials from `first` on, each of a time or a failure; all in one round. */
 function columns(first: number, times: (number | null)[], sketches = ["a"]): Columns {
@@ -9,6 +9,8 @@ function columns(first: number, times: (number | null)[], sketches = ["a"]): Col
     secs: times.map((_, index) => first + index),
     best_secs: times,
     predicted: times.map((_, index) => index),
+    place: times.map((_, index) => index / times.length),
+    speed: times.map(() => 1),
     round: times.map(() => 0),
     sketch: times.map((_, index) => index % sketches.length),
     outcome: times.map((secs) => (secs === null ? 1 : 0)),
@@ -45,17 +47,6 @@ test("the best time falls at improvements only, and failures are none", () => {
 
 test("names are counted in their order", () => {
   expect(counts([1, 0, 1], ["a", "b", "c"])).toEqual([1, 2, 0]);
-});
-
-test("a trial stands in its round by its score, and its speed is a share of the fastest", () => {
-  const { place, speed } = standings({ ...columns(0, [4, null, 2]), predicted: [5, 1, 9] });
-  expect(place).toEqual([0.5, 0, 1]);
-  expect(speed).toEqual([0.5, 0, 1]);
-});
-
-test("a trial that was not scored, or is alone in its round, stands nowhere", () => {
-  const alone = { ...columns(0, [1, 1, 1]), predicted: [null, 1, 2], round: [0, 0, 1] };
-  expect(standings(alone).place).toEqual([null, null, null]);
 });
 
 test("what a trial was is found by its place", () => {

@@ -9,6 +9,9 @@ export interface TrialFacts {
   number: number;
   best_secs: number | null;
   predicted: number | null;
+  /** Where it stands in its round: by its score, and by its speed. */
+  place: number | null;
+  speed: number | null;
   sketch: string;
   outcome: string;
 }
@@ -20,6 +23,8 @@ export const NO_COLUMNS: Columns = {
   secs: [],
   best_secs: [],
   predicted: [],
+  place: [],
+  speed: [],
   round: [],
   sketch: [],
   outcome: [],
@@ -36,6 +41,8 @@ export function factsAt(columns: Columns, index: number): TrialFacts | undefined
     number,
     best_secs: columns.best_secs[index] ?? null,
     predicted: columns.predicted[index] ?? null,
+    place: columns.place[index] ?? null,
+    speed: columns.speed[index] ?? null,
     sketch: columns.sketches[columns.sketch[index] ?? -1] ?? "",
     outcome: columns.outcomes[columns.outcome[index] ?? -1] ?? "",
   };
@@ -53,6 +60,8 @@ export function replaceFrom(columns: Columns, from: number, more: Columns): Colu
     secs: join(columns.secs, more.secs),
     best_secs: join(columns.best_secs, more.best_secs),
     predicted: join(columns.predicted, more.predicted),
+    place: join(columns.place, more.place),
+    speed: join(columns.speed, more.speed),
     round: join(columns.round, more.round),
     sketch: join(columns.sketch, more.sketch.map(place(more.sketches, sketches))),
     outcome: join(columns.outcome, more.outcome.map(place(more.outcomes, outcomes))),
@@ -89,41 +98,4 @@ export function counts(column: readonly number[], names: readonly string[]): num
   const found = names.map(() => 0);
   for (const index of column) found[index] = (found[index] ?? 0) + 1;
   return found;
-}
-
-export interface Standings {
-  place: (number | null)[];
-  speed: (number | null)[];
-}
-
-/**
- * Of each trial of a round that was scored, where it stands in its round: by its score from 0
- * (worst) to 1 (best), and its speed as a share of the round's fastest; a failure has none.
- */
-export function standings(columns: Columns): Standings {
-  const rounds = new Map<number | undefined, number[]>();
-  columns.predicted.forEach((score, index) => {
-    if (score === null) return;
-    const round = columns.round[index];
-    const members = rounds.get(round);
-    if (members) members.push(index);
-    else rounds.set(round, [index]);
-  });
-  const found: Standings = { place: columns.number.map(() => null), speed: [] };
-  found.speed = [...found.place];
-  for (const members of rounds.values()) {
-    if (members.length > 1) stand(columns, members, found);
-  }
-  return found;
-}
-
-function stand(columns: Columns, members: number[], found: Standings) {
-  const score = (index: number) => columns.predicted[index] ?? 0;
-  const secs = (index: number) => columns.best_secs[index] ?? Infinity;
-  const fastest = Math.min(...members.map(secs));
-  members.sort((a, b) => score(a) - score(b));
-  members.forEach((index, rank) => {
-    found.place[index] = rank / (members.length - 1);
-    found.speed[index] = Number.isFinite(secs(index)) ? fastest / secs(index) : 0;
-  });
 }

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
 import type { Decisions } from "../api/plots";
-import { standings, type Columns } from "./columns";
-import { chosenOf, chosenRowsOf, knownOf, outcomesOf } from "./linked";
+import type { Columns } from "./columns";
+import { chosenOf, chosenRowsOf, knownOf } from "./linked";
 import { NOTHING, withCondition } from "./selection";
 
 const COLUMNS: Columns = {
@@ -10,6 +10,8 @@ const COLUMNS: Columns = {
   secs: [0, 1, 2, 3],
   best_secs: [4e-3, null, 2e-3, 1e-3],
   predicted: [null, 0.1, 0.2, 0.3],
+  place: [null, 0, 0.5, 1],
+  speed: [null, 0, 0.5, 1],
   round: [0, 1, 1, 1],
   sketch: [0, 1, 1, 1],
   outcome: [0, 1, 0, 0],
@@ -29,7 +31,7 @@ const DECISIONS: Decisions = {
   num_trials: 5,
   is_sampled: true,
 };
-const KNOWN = knownOf(COLUMNS, standings(COLUMNS), DECISIONS);
+const KNOWN = knownOf(COLUMNS, DECISIONS);
 
 function chosen(isChosen: (index: number) => boolean, length: number): boolean[] {
   return Array.from({ length }, (_, index) => isChosen(index));
@@ -42,13 +44,12 @@ test("with no condition, everything is selected everywhere", () => {
 test("a decision selects the dots of the trials that decided so", () => {
   const selection = withCondition(NOTHING, "d.unroll", [4, 4]);
   expect(chosen(chosenOf(COLUMNS, KNOWN, selection), 4)).toEqual([false, false, false, true]);
-  const rows = chosenRowsOf(DECISIONS, KNOWN, outcomesOf(COLUMNS), selection);
+  const rows = chosenRowsOf(DECISIONS, KNOWN, selection);
   expect(chosen(rows, 3)).toEqual([false, true, true]);
 });
 
 test("a brush on times, numbers or outcomes selects the lines of the same trials", () => {
-  const rows = (selection: typeof NOTHING) =>
-    chosen(chosenRowsOf(DECISIONS, KNOWN, outcomesOf(COLUMNS), selection), 3);
+  const rows = (selection: typeof NOTHING) => chosen(chosenRowsOf(DECISIONS, KNOWN, selection), 3);
   expect(rows(withCondition(NOTHING, "time", [0, 2e-3]))).toEqual([false, true, false]);
   expect(rows(withCondition(NOTHING, "trials", [2, 9]))).toEqual([false, true, true]);
   expect(rows(withCondition(NOTHING, "outcome", "crash"))).toEqual([true, false, false]);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 
 import {
   conditions,
-  isPlain,
+  isByDecision,
   isSelected,
   NOTHING,
   readSelection,
@@ -84,8 +84,9 @@ test.each(["trials=", "trials=5", "trials=9~3", "trials=a~b", "trials=1~2~3", "o
   },
 );
 
-test("the service selects by number, sketch and outcome, and by nothing else", () => {
-  expect(isPlain(selection(["trials", [0, 1]], ["sketch", "a"], ["outcome", "ok"]))).toBe(true);
-  expect(isPlain(selection(["time", [0, 1]]))).toBe(false);
-  expect(isPlain(selection(["d.x", [0, 1]]))).toBe(false);
+test("the service selects by all but decisions", () => {
+  expect(isByDecision(selection(["trials", [0, 1]], ["time", [0, 1]], ["sketch", "a"]))).toBe(
+    false,
+  );
+  expect(isByDecision(selection(["d.x", [0, 1]]))).toBe(true);
 });

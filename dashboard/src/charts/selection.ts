@@ -60,9 +60,9 @@ export function isEmpty(selection: Selection): boolean {
   return conditions(selection).length === 0;
 }
 
-/** Whether the service can find these trials by itself: it selects by no time and no decision. */
-export function isPlain({ time, place, speed, decisions }: Selection): boolean {
-  return !time && !place && !speed && Object.keys(decisions).length === 0;
+/** Whether decisions are selected, by which the service does not look for trials. */
+export function isByDecision({ decisions }: Selection): boolean {
+  return Object.keys(decisions).length > 0;
 }
 
 /** The conditions that there are, by their names in the address. */

@@ -26,7 +26,7 @@ interface Props {
 export function TrialTable({ jobId, rows, order, onOrder }: Props) {
   const place = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
-    count: rows.count,
+    count: rows.count ?? 0,
     getScrollElement: () => place.current,
     estimateSize: () => ROW_HEIGHT,
     overscan: 12,
@@ -42,7 +42,7 @@ export function TrialTable({ jobId, rows, order, onOrder }: Props) {
   const below = virtual.getTotalSize() - (shown.at(-1)?.end ?? 0);
   return (
     <div ref={place} className="scroll trials" tabIndex={0} role="region" aria-label="Trials">
-      <table aria-rowcount={rows.hasMore ? -1 : rows.count + 1}>
+      <table aria-rowcount={(rows.count ?? 0) + 1}>
         <colgroup>
           {COLUMNS.map(([by, , style]) => (
             <col key={by} className={`of-${by} ${style}`} />
@@ -51,15 +51,7 @@ export function TrialTable({ jobId, rows, order, onOrder }: Props) {
         <thead>
           <tr>
             {COLUMNS.map(([by, name, style]) => (
-              <Heading
-                key={by}
-                by={by}
-                name={name}
-                style={style}
-                order={order}
-                isEnabled={rows.sorts.includes(by)}
-                onOrder={onOrder}
-              />
+              <Heading key={by} by={by} name={name} style={style} order={order} onOrder={onOrder} />
             ))}
           </tr>
         </thead>
@@ -80,19 +72,17 @@ interface HeadingProps {
   name: string;
   style: string;
   order: Order;
-  isEnabled: boolean;
   onOrder: (order: Order) => void;
 }
 
-function Heading({ by, name, style, order, isEnabled, onOrder }: HeadingProps) {
+function Heading({ by, name, style, order, onOrder }: HeadingProps) {
   const isSorted = order.by === by;
   const direction = order.falls ? "descending" : "ascending";
   return (
     <th className={style} aria-sort={isSorted ? direction : "none"}>
       <button
         className="plain"
-        disabled={!isEnabled}
-        title={isEnabled ? `Sort by ${name.toLowerCase()}` : "Select fewer trials to sort by this"}
+        title={`Sort by ${name.toLowerCase()}`}
         onClick={() => {
           onOrder({ by, falls: isSorted && !order.falls });
         }}

@@ -1,11 +1,11 @@
 /** The rows of the table of trials: from what the page has, or from the service as they are seen. */
 
-import { useEffect, useMemo, useState } from "react";
+import { useMemo, useState } from "react";
 
-import type { Job, Trial } from "../api/client";
-import { useTrialPages, useWindows, WINDOW } from "../api/plots";
-import { factsAt, OK, type Columns, type TrialFacts } from "../charts/columns";
-import { isPlain, type Selection } from "../charts/selection";
+import type { Job } from "../api/client";
+import { useSelected, WINDOW, type Asked } from "../api/plots";
+import { factsAt, type Columns, type TrialFacts } from "../charts/columns";
+import { isByDecision, type Selection } from "../charts/selection";
 
 export type SortColumn = "number" | "time" | "sketch" | "predicted" | "outcome";
 
@@ -15,25 +15,19 @@ export interface Order {
 }
 
 export interface Rows {
-  count: number;
-  /** Whether there may be more than `count`. */
-  hasMore: boolean;
+  /** Undefined while it is not known. */
+  count: number | undefined;
   /** Undefined while it is on its way. */
   row: (index: number) => TrialFacts | undefined;
-  /** Which columns the rows can be sorted by. */
-  sorts: readonly SortColumn[];
   /** To be told which rows are in sight. */
   see: (first: number, last: number) => void;
   /** Whether only trials that the plots draw are there. */
   isSampled: boolean;
 }
 
-const ALL: readonly SortColumn[] = ["number", "time", "sketch", "predicted", "outcome"];
-const OF_SERVICE: readonly SortColumn[] = ["number", "time"];
-
 /**
- * The trials of a job that are selected, in an order. Columns that hold all trials, and conditions
- * that only the page knows, are answered here; else by number in windows, or in pages.
+ * The trials of a job that are selected, in an order. Columns that hold all trials, and decisions,
+ * of which only the page knows, are answered here; all else by the service, a window at a time.
  */
 export function useRows(
   job: Job,
@@ -42,12 +36,10 @@ export function useRows(
   isChosen: (index: number) => boolean,
   order: Order,
 ): Rows {
-  const isHere = !columns.is_thinned || !isPlain(selection);
-  const isSorted = order.by !== "number" || !!selection.sketch || !!selection.outcome;
+  const isHere = !columns.is_thinned || isByDecision(selection);
   const here = useRowsHere(columns, isChosen, order, isHere);
-  const windows = useRowsByNumber(job, columns, selection, order, !isHere && !isSorted);
-  const pages = useRowsInPages(job, selection, order, !isHere && isSorted);
-  return isHere ? here : isSorted ? pages : windows;
+  const found = useRowsOfService(job, selection, order, !isHere);
+  return isHere ? here : found;
 }
 
 function useRowsHere(
@@ -66,45 +58,25 @@ function useRowsHere(
   }, [columns, isChosen, order, isWanted]);
   return {
     count: places.length,
-    hasMore: false,
     row: (index) => factsAt(columns, places[index] ?? -1),
-    sorts: ALL,
     see: ignore,
     isSampled: columns.is_thinned,
   };
 }
 
-function useRowsByNumber(
-  job: Job,
-  columns: Columns,
-  { trials }: Selection,
-  order: Order,
-  isWanted: boolean,
-): Rows {
-  const [seen, setSeen] = useState<readonly number[]>([]);
-  const greatest = columns.number.at(-1) ?? -1;
-  const first = Math.max(0, trials?.[0] ?? 0);
-  const last = Math.min(greatest, trials?.[1] ?? greatest);
-  const numberAt = (index: number) => (order.falls ? last - index : first + index);
-  const found = useWindows(job, isWanted ? seen : []);
-  const facts = useMemo(
-    () =>
-      new Map(
-        found.flatMap((window) =>
-          window ? window.number.map((number, at) => [number, factsAt(window, at)] as const) : [],
-        ),
-      ),
-    [found],
-  );
+function useRowsOfService(job: Job, selection: Selection, order: Order, isWanted: boolean): Rows {
+  const [seen, setSeen] = useState<readonly number[]>([0]);
+  const asked = useMemo(() => askedFor(selection, order), [selection, order]);
+  const { count, parts } = useSelected(job, asked, seen, isWanted);
   return {
-    count: Math.max(0, last - first + 1),
-    hasMore: false,
-    row: (index) => facts.get(numberAt(index)),
-    sorts: OF_SERVICE,
+    count,
+    row: (index) => {
+      const part = parts[seen.indexOf(Math.floor(index / WINDOW))];
+      return part && factsAt(part, index % WINDOW);
+    },
     see: (from, to) => {
-      const ends = [numberAt(from), numberAt(to)].sort((a, b) => a - b);
-      const low = Math.floor((ends[0] ?? 0) / WINDOW);
-      const high = Math.floor((ends[1] ?? 0) / WINDOW);
+      const low = Math.floor(from / WINDOW);
+      const high = Math.floor(to / WINDOW);
       const wanted = Array.from({ length: high - low + 1 }, (_, index) => low + index);
       setSeen((before) => (before.join() === wanted.join() ? before : wanted));
     },
@@ -112,48 +84,20 @@ function useRowsByNumber(
   };
 }
 
-function useRowsInPages(job: Job, selection: Selection, order: Order, isWanted: boolean): Rows {
-  const sort = order.by === "time" ? "best_secs" : "number";
-  const query = useTrialPages(
-    job,
-    {
-      sort: order.falls ? `-${sort}` : sort,
-      sketch: selection.sketch,
-      outcome: selection.outcome,
-      from_number: selection.trials?.[0],
-      to_number: selection.trials?.[1],
-    },
-    isWanted,
-  );
-  const { data, hasNextPage, isFetchingNextPage, fetchNextPage } = query;
-  const [lastSeen, setLastSeen] = useState(0);
-  const found = useMemo(() => data?.pages.flatMap((page) => page.items) ?? [], [data]);
-  const isShort = isWanted && lastSeen > found.length - WINDOW / 2;
-  useEffect(() => {
-    if (isShort && hasNextPage && !isFetchingNextPage) void fetchNextPage();
-  }, [isShort, hasNextPage, isFetchingNextPage, fetchNextPage]);
+function askedFor(selection: Selection, { by, falls }: Order): Asked {
+  const { trials, time, place, speed, sketch, outcome } = selection;
+  const sort = by === "time" ? "best_secs" : by;
   return {
-    count: found.length,
-    hasMore: hasNextPage,
-    row: (index) => {
-      const trial = found[index];
-      return trial && factsOf(trial);
-    },
-    sorts: OF_SERVICE,
-    see: (_, last) => {
-      setLastSeen(last);
-    },
-    isSampled: false,
-  };
-}
-
-function factsOf(trial: Trial): TrialFacts {
-  return {
-    number: trial.number,
-    best_secs: trial.error === null ? Math.min(...trial.run_secs) : null,
-    predicted: trial.predicted,
-    sketch: trial.sketch,
-    outcome: trial.error ?? OK,
+    sort: falls ? `-${sort}` : sort,
+    ...(trials && {
+      from_number: Math.max(0, Math.ceil(trials[0])),
+      to_number: Math.max(0, Math.floor(trials[1])),
+    }),
+    ...(time && { from_secs: time[0], to_secs: time[1] }),
+    ...(place && { from_place: place[0], to_place: place[1] }),
+    ...(speed && { from_speed: speed[0], to_speed: speed[1] }),
+    ...(sketch !== undefined && { sketch }),
+    ...(outcome !== undefined && { outcome: outcome as NonNullable<Asked["outcome"]> }),
   };
 }
 

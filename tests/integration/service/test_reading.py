@@ -28,7 +28,7 @@ from tests.integration.service.tuned import SPEC, task_of, tuned
 from tests.service_fixtures import add_job
 from tuner.trial import Trial
 
-PLOTS = ("curve", "columns", "summary", "decisions")
+PLOTS = ("curve", "columns", "selection", "summary", "decisions")
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@ import { useMemo, useState } from "react";
 import { useNavigate } from "react-router";
 
 import type { Job } from "../../api/client";
-import { useColumns, useDecisions, useNewest, useSummary } from "../../api/plots";
-import { NO_COLUMNS, standings } from "../../charts/columns";
-import { chosenOf, chosenRowsOf, knownOf, outcomesOf } from "../../charts/linked";
+import { useColumns, useDecisions, useSummary } from "../../api/plots";
+import { NO_COLUMNS } from "../../charts/columns";
+import { chosenOf, chosenRowsOf, knownOf } from "../../charts/linked";
 import { Trouble } from "../../components/Answer";
 import { CurveCard } from "./CurveCard";
 import { DecisionCard } from "./DecisionCard";
@@ -26,26 +26,13 @@ export function JobView({ job }: { job: Job }) {
   const [shownSketch, showSketch] = useState<string>();
   const query = useColumns(job);
   const columns = query.data ?? NO_COLUMNS;
-  const newest = useNewest(job, columns.is_thinned);
   const summary = useSummary(job);
   const decisions = useDecisions(job, selection.sketch ?? shownSketch);
-  const scored = columns.is_thinned ? (newest.data ?? NO_COLUMNS) : columns;
-  const standing = useMemo(() => standings(scored), [scored]);
-  const known = useMemo(
-    () => knownOf(scored, standing, decisions.data),
-    [scored, standing, decisions.data],
-  );
+  const known = useMemo(() => knownOf(columns, decisions.data), [columns, decisions.data]);
   const isChosen = useMemo(() => chosenOf(columns, known, selection), [columns, known, selection]);
-  const isScoredChosen = useMemo(
-    () => (scored === columns ? isChosen : chosenOf(scored, known, selection)),
-    [scored, columns, isChosen, known, selection],
-  );
   const isRowChosen = useMemo(
-    () =>
-      decisions.data
-        ? chosenRowsOf(decisions.data, known, outcomesOf(columns), selection)
-        : NO_DECISIONS,
-    [decisions.data, known, columns, selection],
+    () => (decisions.data ? chosenRowsOf(decisions.data, known, selection) : NO_DECISIONS),
+    [decisions.data, known, selection],
   );
   const navigate = useNavigate();
   const open = (number: number) => void navigate(`/jobs/${job.id}/trials/${number}`);
@@ -68,10 +55,9 @@ export function JobView({ job }: { job: Job }) {
           <div className="columns">
             <div className="stack">
               <ModelCard
-                columns={scored}
-                standings={standing}
+                columns={columns}
                 model={summary.data?.model}
-                isChosen={isScoredChosen}
+                isChosen={isChosen}
                 handle={handle}
                 onOpen={open}
               />

@@ -1,5 +1,5 @@
 import type { Summary } from "../../api/plots";
-import type { Columns, Standings } from "../../charts/columns";
+import type { Columns } from "../../charts/columns";
 import { ModelPlot } from "../../charts/ModelPlot";
 import { Numbers } from "../../components/Numbers";
 import { percent } from "../../format";
@@ -7,7 +7,6 @@ import type { SelectionHandle } from "./useSelection";
 
 interface Props {
   columns: Columns;
-  standings: Standings;
   model: Summary["model"] | undefined;
   isChosen: (index: number) => boolean;
   handle: SelectionHandle;
@@ -15,8 +14,8 @@ interface Props {
 }
 
 /** What the cost model predicted against what was measured, and what it was worth. */
-export function ModelCard({ columns, standings, model, isChosen, handle, onOpen }: Props) {
-  const hasScores = standings.place.some((place) => place !== null);
+export function ModelCard({ columns, model, isChosen, handle, onOpen }: Props) {
+  const hasScores = columns.place.some((place) => place !== null);
   return (
     <section className="card">
       <h2>Predicted and measured</h2>
@@ -24,7 +23,6 @@ export function ModelCard({ columns, standings, model, isChosen, handle, onOpen 
         <>
           <ModelPlot
             columns={columns}
-            standings={standings}
             summary={inWords(model)}
             isChosen={isChosen}
             onBrush={(place, speed) => {
@@ -36,8 +34,6 @@ export function ModelCard({ columns, standings, model, isChosen, handle, onOpen 
           <p className="quiet small">
             {inWords(model)} Scores are comparable within one round only, so each trial is placed
             among those of its own.
-            {columns.num_trials > columns.number.length &&
-              ` Drawn are the newest ${columns.number.length.toLocaleString("en")} trials.`}
           </p>
         </>
       ) : (

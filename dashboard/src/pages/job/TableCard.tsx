@@ -5,6 +5,7 @@ import type { Columns } from "../../charts/columns";
 import { isEmpty, type Span } from "../../charts/selection";
 import { useRows, type Order } from "../../components/rows";
 import { TrialTable } from "../../components/TrialTable";
+import { count } from "../../format";
 import type { SelectionHandle } from "./useSelection";
 
 interface Props {
@@ -18,19 +19,21 @@ interface Props {
 export function TableCard({ job, columns, isChosen, handle }: Props) {
   const [order, setOrder] = useState<Order>({ by: "number", falls: false });
   const rows = useRows(job, columns, handle.selection, isChosen, order);
-  const count = `${rows.count.toLocaleString("en")}${rows.hasMore ? " and more" : ""}`;
   return (
     <section className="card">
       <div className="page-head">
         <h2>
-          {isEmpty(handle.selection) ? "All trials" : "Selected trials"} ({count})
+          {isEmpty(handle.selection) ? "All trials" : "Selected trials"}{" "}
+          {rows.count !== undefined && `(${count(rows.count)})`}
         </h2>
         {rows.isSampled && (
-          <span className="quiet small">of those that the plots draw; drop conditions for all</span>
+          <span className="quiet small">
+            of those that the plots draw; drop the decisions for all
+          </span>
         )}
       </div>
       <Filters columns={columns} handle={handle} />
-      {rows.count || rows.hasMore ? (
+      {rows.count === undefined || rows.count > 0 ? (
         <TrialTable jobId={job.id} rows={rows} order={order} onOrder={setOrder} />
       ) : (
         <p className="quiet">

@@ -1,0 +1,79 @@
+"""Which trials of a job meet conditions: counted and ordered over all of them, read in parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from service.reading.model_value import ranked
+from service.reading.queries import MAX_NUMBER, SelectionQuery
+from service.store.trial_columns import Floats, Ints, TrialColumns
+
+
+def standings(columns: TrialColumns, places: Ints) -> tuple[Floats, Floats]:
+    """Return where trials stand in their rounds: by score, and by speed.
+
+    By its score a trial beats a share of the others of its round that were scored, from 0 to 1; its
+    speed is a share of the fastest's, 0 for a failure. A trial without a score stands nowhere, nor
+    does one that is alone: NaN. They are rounded as they go over the wire.
+    """
+    score = np.full(len(columns), np.nan)
+    speed = np.full(len(columns), np.nan)
+    if len(places):
+        rounds = columns.round[places]
+        near = (columns.round >= rounds.min()) & (columns.round <= rounds.max())
+        scored = np.flatnonzero(near & ~np.isnan(columns.predicted))
+        _, group = np.unique(columns.round[scored], return_inverse=True)
+        size = np.bincount(group)
+        rank, _ = ranked(group, columns.predicted[scored])
+        best = columns.best_secs[scored]
+        secs = np.where(np.isnan(best), np.inf, best)
+        fastest = np.full(len(size), np.inf)
+        np.minimum.at(fastest, group, secs)
+        share = np.where(np.isinf(fastest), 0.0, fastest)[group] / secs
+        stands = size[group] > 1
+        score[scored[stands]] = rank[stands] / (size[group][stands] - 1)
+        speed[scored[stands]] = share[stands]
+    return score[places].round(4), speed[places].round(4)
+
+
+def selected(columns: TrialColumns, query: SelectionQuery) -> Ints:
+    """Return the places of all trials that meet the conditions of a query, in its order."""
+    last = MAX_NUMBER if query.to_number is None else query.to_number
+    meets = (columns.number >= query.from_number) & (columns.number <= last)
+    if query.sketch is not None:
+        meets &= columns.sketch == _place_of(query.sketch, columns.sketches)
+    if query.outcome is not None:
+        meets &= columns.outcome == _place_of(query.outcome.value, columns.outcomes)
+    meets &= _within(columns.best_secs, query.from_secs, query.to_secs)
+    ends = (query.from_place, query.to_place, query.from_speed, query.to_speed)
+    if any(end is not None for end in ends):
+        score, speed = standings(columns, np.arange(len(columns)))
+        meets &= _within(score, query.from_place, query.to_place)
+        meets &= _within(speed, query.from_speed, query.to_speed)
+    return _ordered(columns, np.flatnonzero(meets), query.sort)
+
+
+def _within(values: Floats, low: float | None, high: float | None) -> npt.NDArray[np.bool_]:
+    """Return which values lie between two; what is not known lies nowhere."""
+    found = np.ones(len(values), bool)
+    if low is not None:
+        found &= values >= low
+    if high is not None:
+        found &= values <= high
+    return found
+
+
+def _place_of(name: str, names: tuple[str, ...]) -> int:
+    return names.index(name) if name in names else -1
+
+
+def _ordered(columns: TrialColumns, places: Ints, sort: str) -> Ints:
+    """Return places in an order; equal ones by number, and what is not known last."""
+    by = sort.removeprefix("-")
+    values = getattr(columns, by)[places]
+    if by in ("sketch", "outcome"):
+        names = columns.sketches if by == "sketch" else columns.outcomes
+        values = np.argsort(np.argsort(names))[values]
+    falls = sort.startswith("-")
+    return places[np.argsort(-values if falls else values, kind="stable")]
