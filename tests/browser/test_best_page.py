@@ -49,3 +49,12 @@ def test_the_client_snippet_fetches_that_kernel(open_tab: OpenTab) -> None:
     found: dict[str, lw.Kernel] = {}
     exec(page.evaluate("navigator.clipboard.readText()"), found)
     assert found["kernel"].schedule == "best"
+
+
+def test_a_schedule_stands_beside_a_library(open_tab: OpenTab) -> None:
+    page = open_tab("/best?operator=matmul&sort=-baseline")
+    cell = page.get_by_role("row").filter(has_text="32 x 32 x 32").first.get_by_role("cell").nth(2)
+    expect(cell).to_contain_text(re.compile(r"[0-9.]+\u00d7 its speed"))
+    expect(cell).to_contain_text(re.compile(r"[0-9.]+ to [0-9.]+"))
+    expect(cell).to_contain_text(re.compile(r"NumPy \d|PyTorch \d"))
+    expect(opened(page).get_by_role("rowheader", name="library")).to_be_visible()

@@ -76,6 +76,15 @@ def test_rounds_come_from_a_worker(engine: DaskEngine) -> None:
     assert {m.worker for measured in rounds for m in measured} == {worker.name}
 
 
+def test_a_library_takes_part_in_the_rounds_of_a_worker(engine: DaskEngine) -> None:
+    request = replace(comparison(), libraries=("numpy", "unknown"), operator="transpose:16")
+    rounds = list(engine.compare(request))
+    assert len(rounds) in range(1, 6)
+    for first, second, numpy, unknown in rounds:
+        assert (first.ok, second.ok, numpy.ok, unknown.ok) == (True, True, True, False)
+        assert numpy.toolchain.startswith("NumPy")
+
+
 def test_a_worker_that_is_lost_amid_a_round_costs_none(engine: DaskEngine) -> None:
     lost = worker_of(engine)
     killer = threading.Timer(0.3, lost.kill)

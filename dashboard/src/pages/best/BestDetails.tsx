@@ -7,6 +7,7 @@ import { Answer, Trouble } from "../../components/Answer";
 import { CopyButton } from "../../components/CopyButton";
 import { download } from "../../components/download";
 import { snippet } from "../../components/snippet";
+import { secs } from "../../format";
 
 interface Found {
   best: Best;
@@ -35,7 +36,7 @@ export function BestDetails({ best }: { best: BestSummary }) {
             </div>
             <div style={{ minWidth: 0 }}>
               <h3>Measured with</h3>
-              <Facts facts={found.best.provenance} />
+              <Facts facts={{ ...found.best.provenance, ...besides(found.best.baseline) }} />
             </div>
           </div>
         </div>
@@ -88,6 +89,12 @@ function Actions({ summary, found }: { summary: BestSummary; found: Found }) {
       {kernel.error && <Trouble error={kernel.error} />}
     </>
   );
+}
+
+function besides(baseline: Best["baseline"]): Record<string, string> {
+  if (!baseline) return {};
+  const { version, run_secs, kernel_secs } = baseline;
+  return { library: `${version}: ${secs(run_secs)}, the kernel beside it ${secs(kernel_secs)}` };
 }
 
 function Facts({ facts }: { facts: Record<string, unknown> }) {

@@ -1,4 +1,5 @@
 import type { Job } from "../../api/client";
+import { Against } from "../../components/Against";
 import { Meter } from "../../components/Figures";
 import { Numbers } from "../../components/Numbers";
 import { State } from "../../components/State";
@@ -42,6 +43,9 @@ function figures(job: Job) {
     ["Best", <Best key="best" job={job} />],
     ["Speed-up over the default", speedup(job.default_secs, job.best_secs)],
     ["Default", secs(job.default_secs)],
+    ...(job.baseline
+      ? ([["Beside a library", <Against key="against" baseline={job.baseline} />]] as const)
+      : []),
     ...(job.flops ? ([["Speed", <Speed key="speed" job={job} />]] as const) : []),
     ["Trials", `${count(job.num_measured)} of ${count(job.trials)}`],
     ["Time", spent === null ? "–" : duration(spent)],
