@@ -1,17 +1,19 @@
+import { count } from "../format";
 import { counts } from "./columns";
 
 interface Props {
   label: string;
   names: readonly string[];
   colors: readonly string[];
-  column: readonly number[];
+  /** Of which trials are counted; null where those that are there are not all. */
+  column: readonly number[] | null;
   chosen: string | undefined;
   onChoose: (name: string | undefined) => void;
 }
 
 /** What the colours mean; a name that is pressed selects its trials. */
 export function Legend({ label, names, colors, column, chosen, onChoose }: Props) {
-  const numbers = counts(column, names);
+  const numbers = column && counts(column, names);
   return (
     <div className="legend" role="group" aria-label={label}>
       {names.map((name, index) => (
@@ -24,7 +26,7 @@ export function Legend({ label, names, colors, column, chosen, onChoose }: Props
         >
           <span className="swatch" style={{ background: colors[index] }} />
           {name.replaceAll("_", " ")}
-          <span className="quiet">{numbers[index]?.toLocaleString("en")}</span>
+          {numbers && <span className="quiet">{count(numbers[index] ?? 0)}</span>}
         </button>
       ))}
     </div>

@@ -22,6 +22,7 @@ export function CurveCard({ job, columns, isChosen, handle, onOpen }: Props) {
   const [color, setColor] = useOption("color", ["sketch", "outcome"]);
   const isBySketch = color === "sketch";
   const names = isBySketch ? columns.sketches : columns.outcomes;
+  const column = isBySketch ? columns.sketch : columns.outcome;
   return (
     <section className="card">
       <div className="page-head">
@@ -61,7 +62,7 @@ export function CurveCard({ job, columns, isChosen, handle, onOpen }: Props) {
         label={isBySketch ? "Sketches" : "Outcomes"}
         names={names}
         colors={isBySketch ? sketchColors(names) : outcomeColors(names)}
-        column={isBySketch ? columns.sketch : columns.outcome}
+        column={columns.is_thinned ? null : column}
         chosen={handle.selection[color]}
         onChoose={(name) => {
           handle.select({ [color]: name });

@@ -18,8 +18,8 @@ const COLUMNS: readonly Column[] = [
   ["Workload"],
   ["State"],
   ["Best", "number"],
-  ["Speed-up", "number"],
   ["Speed", "number"],
+  ["Speed-up", "number"],
   ["Trials", "number"],
   ["Progress"],
   ["Submitted"],
@@ -71,11 +71,11 @@ function Row({ job, isSelected, onSelect }: RowProps) {
         <strong>{secs(job.best_secs)}</strong>
         {job.default_secs && <span className="under">from {secs(job.default_secs)}</span>}
       </Cell>
-      <Cell of="Speed-up" className="number">
-        {speedup(job.default_secs, job.best_secs)}
-      </Cell>
       <Cell of="Speed" className="number">
         <Speed flops={job.flops} peak={job.peak_flops} secs={job.best_secs} />
+      </Cell>
+      <Cell of="Speed-up" className="number">
+        {speedup(job.default_secs, job.best_secs)}
       </Cell>
       <Cell of="Trials" className="number">
         {count(job.num_measured)} / {count(job.trials)}
