@@ -125,6 +125,9 @@ class EmbeddedWorkers:
         self._end(engine)
 
     def _end(self, engine: Engine) -> None:
+        if self._stays:  # its workers go on without us
+            engine.close()
+            return
         # One that broke may not know its workers any more; they are shown as lost, then.
         with suppress(Exception):
             # Asked before the transaction begins: nobody else can write while it lasts.

@@ -7,7 +7,7 @@ import logging
 import signal
 import socket
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import dask
 from distributed import Nanny, Scheduler
@@ -17,6 +17,7 @@ from workers import certificates, slot
 from workers.dask_settings import SETTINGS
 from workers.engine import ClusterAddress
 from workers.logs import configure_logs
+from workers.numbers import take_number
 from workers.runner import ChildRunner
 from workers.self_test import self_test
 
@@ -86,11 +87,17 @@ async def _work(cluster: ClusterAddress, num_workers: int, announce: Callable[[s
     is_over = _signals()
     label = Target("cpu").label
     announce(f"{num_workers} worker(s) for {label} at {cluster.url}")
-    offers = [asyncio.create_task(_offer(cluster, label, number)) for number in range(num_workers)]
-    await is_over.wait()
-    for offer in offers:
-        offer.cancel()
-    await asyncio.gather(*offers, return_exceptions=True)
+    with ExitStack() as held:
+        numbers = []
+        for _ in range(num_workers):
+            number, holder = take_number(cluster.url)
+            held.enter_context(holder)
+            numbers.append(number)
+        offers = [asyncio.create_task(_offer(cluster, label, number)) for number in numbers]
+        await is_over.wait()
+        for offer in offers:
+            offer.cancel()
+        await asyncio.gather(*offers, return_exceptions=True)
 
 
 async def _offer(cluster: ClusterAddress, label: str, number: int) -> None:

@@ -185,6 +185,7 @@ def test_an_engine_that_stays_is_there_before_any_request_and_comes_back(
     embedded.close()
     assert engines[1].is_closed
     assert len(engines) == 2
+    assert {worker.state for worker in known(database)} == {WorkerState.IDLE}, "they go on"
 
 
 def test_workers_of_this_process_are_known_before_they_start(database: Database) -> None:
