@@ -13,7 +13,6 @@ import anyio.to_thread
 import httpx2
 
 from loopwright.connection import (
-    LINES,
     BusyError,
     Terms,
     arguments,
@@ -21,6 +20,7 @@ from loopwright.connection import (
     given,
     not_busy,
     stream_options,
+    upload_options,
 )
 from loopwright.steps import (
     Call,
@@ -111,7 +111,8 @@ class AsyncConnection(Terms):
                 return await self._download(step)
             case Upload(path, file):
                 async with aclosing(_chunks(file)) as content:
-                    return checked(await self._http.post(path, content=content, headers=LINES))
+                    options = upload_options()
+                    return checked(await self._http.post(path, content=content, **options))
             case Item():
                 raise AssertionError("an item is for the user of a stream")
 

@@ -249,7 +249,7 @@ class Client(ClientMethods[JobHandle, JobHandle, GroupHandle], Blocking):
     Args:
         url: The server's address; by default `$LOOPWRIGHT_URL`, else port 8080 of this host.
         token: What the server knows you by; by default `$LOOPWRIGHT_TOKEN`.
-        timeout_secs: How long one answer may take.
+        timeout_secs: How long one answer may take; that to a file that is imported, up to an hour.
         attempts: How often to ask a server that does not answer or is busy.
         cache: Where to keep schedules and kernels; by default `$LOOPWRIGHT_CACHE`, else the user's
             cache.

@@ -48,8 +48,9 @@ _BUSY = frozenset({429, 502, 503, 504})
 _REFUSED = frozenset({429, 503})  # nothing was done, so that any request may be sent again
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+LONGEST_UPLOAD_SECS = 3600.0
+"""What is sent as a file is answered when all of it was read, and others have let it in."""
 _SILENT_SECS = 60.0  # how long a stream may be silent: its keep-alive comes more often
-LINES = {"Content-Type": "application/x-ndjson"}
 
 # Each retry would be a line on the standard output of whoever imports this; the error or warning
 # that ends the retries says enough.
@@ -180,7 +181,7 @@ class Connection(Terms):
                 return self._download(step)
             case Upload(path, file):
                 with file.open("rb") as content:
-                    return checked(self._http.post(path, content=content, headers=LINES))
+                    return checked(self._http.post(path, content=content, **upload_options()))
             case Item():
                 raise AssertionError("an item is for the user of a stream")
 
@@ -207,6 +208,12 @@ class Connection(Terms):
             with whole_file(step.file) as file:
                 for chunk in checked(response).iter_bytes():
                     file.write(chunk)
+
+
+def upload_options() -> dict[str, Any]:
+    """Return what the transport is told of a file that it sends."""
+    timeout = httpx2.Timeout(_SILENT_SECS, connect=5.0, read=LONGEST_UPLOAD_SECS)
+    return {"headers": {"Content-Type": "application/x-ndjson"}, "timeout": timeout}
 
 
 def arguments(call: Call) -> dict[str, Any]:

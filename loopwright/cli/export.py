@@ -24,7 +24,7 @@ from loopwright.cli.options import (
     complete_job,
     read_workload,
 )
-from loopwright.cli.output import err_console
+from loopwright.cli.output import err_console, waiting
 from loopwright.client import DEFAULT_URL, Client
 from loopwright.whole_file import whole_file
 from loopwright.workload import to_func
@@ -62,11 +62,12 @@ def export(
         # A file appears in its place when it is whole, which the standard output cannot.
         with TemporaryDirectory() as folder:
             whole = Path(folder, "records.jsonl") if is_piped else file
-            if db is None:
-                with Client(url, token) as client:
-                    client.export_records(whole, jobs=job or (), workload_key=key, target=where)
-            else:
-                _write(db, Selection(job or (), key, where), whole)
+            with waiting(f"writing the records of {url if db is None else db}"):
+                if db is None:
+                    with Client(url, token) as client:
+                        client.export_records(whole, jobs=job or (), workload_key=key, target=where)
+                else:
+                    _write(db, Selection(job or (), key, where), whole)
             if is_piped:
                 with whole.open("rb") as opened:
                     shutil.copyfileobj(opened, sys.stdout.buffer)

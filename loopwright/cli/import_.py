@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.filesize import decimal
+from rich.progress import wrap_file
 
 from loopwright.cli.failure import InputError
 from loopwright.cli.options import DbOption, JsonOption, TokenOption, UrlOption
-from loopwright.cli.output import console, print_json
+from loopwright.cli.output import console, err_console, print_json, waiting
 from loopwright.client import DEFAULT_URL, Client
 from loopwright.server_models import ImportRead
 from service.records.check import lines_of
@@ -43,14 +45,17 @@ def import_(
             with path.open("wb") as copy:
                 shutil.copyfileobj(sys.stdin.buffer, copy)
         elif not file.is_file():
-            reason = "it is no regular file" if file.exists() else "there is none"
+            reason = "there is none"
+            if file.exists():
+                reason = "it is no regular file (a pipe is read from the standard input, as -)"
             raise InputError(f"the file {file} cannot be read: {reason}")
         added = _import(path, db, url, token)
     if as_json:
         print_json(added)
         return
     console.print(
-        f"added {added.jobs} job(s), {added.trials} trial(s) and {added.workloads} workload(s);"
+        f"added {added.jobs} job(s), {added.trials} trial(s), {added.workloads} workload(s) and"
+        f" {added.groups} group(s);"
         f" {added.updated_jobs} job(s) brought up to date, {added.skipped_jobs} that run left"
         " alone;"
         f" {added.best_schedules} best schedule(s) are new",
@@ -61,7 +66,19 @@ def import_(
 
 def _import(path: Path, db: str | None, url: str, token: str | None) -> ImportRead:
     if db is None:
-        with Client(url, token) as client:
+        size = decimal(path.stat().st_size)
+        with Client(url, token) as client, waiting(f"{url} takes in {size}"):
             return client.import_records(path)
-    with closing(open_database(db)) as database, path.open("rb") as opened:
-        return import_records(database, lines_of(opened))
+    with (
+        closing(open_database(db)) as database,
+        path.open("rb") as opened,
+        wrap_file(
+            opened,
+            path.stat().st_size,
+            description="reading",
+            console=err_console,
+            transient=True,
+            disable=not err_console.is_terminal,
+        ) as read,
+    ):
+        return import_records(database, lines_of(read))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 from pydantic import BaseModel
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from loopwright.models import BaselineRead
@@ -33,6 +35,17 @@ def print_json(value: BaseModel | Iterable[BaseModel] | dict[str, Any]) -> None:
             plain = [item.model_dump(mode="json") for item in value]
     # Not through rich, which would fold long lines to the width of a terminal.
     print(json.dumps(plain, indent=2))  # noqa: T201
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show what is waited for, and how long already, on a terminal."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(
+        *columns, console=err_console, transient=True, disable=not err_console.is_terminal
+    ) as progress:
+        progress.add_task(what, total=None)
+        yield
 
 
 def facts(rows: dict[str, str]) -> Table:

@@ -31,6 +31,7 @@ from service.records.traces import TraceChecker
 
 MAX_LINE_BYTES = 16 << 20
 _MAX_FLAWS = 20
+_COMPRESSED = (b"\x1f\x8b", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"BZh", b"PK\x03\x04")
 
 
 class _LineError(Exception):
@@ -45,10 +46,12 @@ def refusal(flaws: Iterable[tuple[int, str]]) -> InvalidRequestError:
 
 
 def lines_of(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a file from its beginning; one that is too long comes in parts."""
+    """Yield the lines of a file from its beginning; one that is too long is cut."""
     file.seek(0)
     while line := file.readline(MAX_LINE_BYTES + 1):
         yield line
+        while len(line) > MAX_LINE_BYTES and not line.endswith(b"\n"):
+            line = file.readline(MAX_LINE_BYTES + 1)
 
 
 def checked(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes, AnyLine]]:
@@ -67,7 +70,9 @@ def checked(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes, AnyLine]]:
             line = _parsed(text)
             checker.see(number, line)
         except _LineError as error:
-            flaws.append((number, str(error)))
+            flaws.append(
+                (number, _hint(text) or str(error)) if number == 1 else (number, str(error))
+            )
             if number == 1 or len(flaws) == _MAX_FLAWS:  # without a header it is another file
                 raise refusal(flaws) from None
         else:
@@ -80,6 +85,15 @@ def checked(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes, AnyLine]]:
         raise refusal(flaws)
 
 
+def _hint(head: bytes) -> str | None:
+    """Say what a file is by its beginning, if it is none of records."""
+    if head.startswith(_COMPRESSED):
+        return "the file is compressed: unpack it first, such as by gunzip, xz -d or unzstd"
+    if not head.lstrip().startswith(b"{"):
+        return "it is no header of records; files of them are JSON lines in UTF-8, without a mark"
+    return None
+
+
 def _parsed(text: bytes) -> AnyLine:
     if len(text) > MAX_LINE_BYTES:
         raise _LineError(f"it is longer than {MAX_LINE_BYTES} bytes")
@@ -89,6 +103,8 @@ def _parsed(text: bytes) -> AnyLine:
         flaw = error.errors(include_url=False)[0]
         place = ".".join(map(str, flaw["loc"][1:]))
         reason = str(flaw["msg"]).removeprefix("Value error, ")
+        if flaw["type"] == "json_invalid" and not text.endswith(b"\n"):
+            reason = f"the file ends amid it: cut off? ({reason})"
         raise _LineError(f"{place}: {reason}" if place else reason) from None
 
 

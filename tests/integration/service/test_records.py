@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -225,15 +226,27 @@ LINE_OF_JOB_1 = 1 + next(
     for place, line in enumerate(WHOLE.splitlines())
     if f'"job","id":"{HISTORIES[1].job_id}'.encode() in line
 )
+HALF = WHOLE[: len(WHOLE) // 2]
 # Lines 1 to 8: header, two workloads, two targets, a group, a job, its trial 0.
 WRONG: dict[str, tuple[bytes, int, str]] = {
     "nothing": (b"", 1, "the file is empty"),
+    "a compressed file": (gzip.compress(WHOLE), 1, "compressed: unpack it"),
+    "a mark before the text": (b"\xef\xbb\xbf" + WHOLE, 1, "UTF-8, without a mark"),
+    "a line of 17 MB": (
+        WHOLE.replace(b"host/0", b"x" * (17 << 20), 1),
+        8,
+        "^nothing was imported: line 8: it is longer than 16777216 bytes$",
+    ),
     "another file": (b'{"a": 1}\n', 1, "kind"),
     "no JSON": (b"hello\n", 1, "JSON"),
     "a newer format": (changed(1, version=3), 1, "upgrade"),
     "no header": (b"\n".join(WHOLE.splitlines()[1:]), 1, "header"),
     "cut off": (b"\n".join(WHOLE.splitlines()[:-1]), len(WHOLE.splitlines()), "cut off"),
-    "cut amid a line": (WHOLE[: len(WHOLE) // 2], WHOLE[: len(WHOLE) // 2].count(b"\n") + 1, "EOF"),
+    "cut amid a line": (
+        WHOLE[: len(WHOLE) // 2],
+        WHOLE[: len(WHOLE) // 2].count(b"\n") + 1,
+        "the file ends amid it",
+    ),
     "a line is missing": (
         b"\n".join([*WHOLE.splitlines()[:5], *WHOLE.splitlines()[6:]]),
         len(WHOLE.splitlines()) - 1,
