@@ -63,7 +63,7 @@ def test_an_operator_is_found_in_its_program(spec: str) -> None:
     assert structural_equal(from_spec(str(found)), func)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(spec=st.one_of(products(), convolutions()))
 def test_any_product_and_convolution_is_found(spec: str) -> None:
     func = from_spec(spec)
@@ -72,7 +72,7 @@ def test_any_product_and_convolution_is_found(spec: str) -> None:
     assert structural_equal(found.build(), func)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(spec=st.sampled_from([spec for spec in FOUND if "bfloat16" not in spec]), data=st.data())
 def test_a_changed_program_is_not_taken_for_what_it_is_not(spec: str, data: st.DataObject) -> None:
     changed = _changed(from_spec(spec), data)
