@@ -58,7 +58,9 @@ interface Props {
 function Comparison({ compared, onDrop }: Props) {
   const isSame = isOneTask(compared.map(({ job }) => job));
   const [axis, setAxis] = useState<Axis>("number");
-  const [measure, setMeasure] = useState<Measure>(isSame ? "time" : "speedup");
+  const [chosen, setMeasure] = useState<Measure>();
+  // Jobs come one after the other: it is known only of all whether times can be compared.
+  const measure = chosen ?? (isSame ? "time" : "speedup");
   const [isLog, setLog] = useState(true);
   const [hasDefault, setDefault] = useState(false);
   return (
