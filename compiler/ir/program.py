@@ -15,7 +15,7 @@ class _Printed:
 
     __slots__ = ()
 
-    def script(self: PrimFunc | IRModule, dialect: Dialect = "new") -> str:
+    def script(self, dialect: Dialect = "new") -> str:
         """Return the text, which `parse` reads, or `parse_module` if it is a module's.
 
         Args:
@@ -23,20 +23,21 @@ class _Printed:
         """
         from compiler.ir import printer  # noqa: PLC0415 (the printer imports the nodes)
 
+        assert isinstance(self, PrimFunc | IRModule), "there are no others"
         return printer.script(self, dialect=dialect)
 
-    def show(self: PrimFunc | IRModule, dialect: Dialect = "new") -> None:
+    def show(self, dialect: Dialect = "new") -> None:
         """Print the script: in colour where a terminal or a notebook takes it."""
         from compiler.ir import highlight  # noqa: PLC0415 (few programs are shown)
 
         highlight.show(self.script(dialect))
 
-    def _repr_html_(self: PrimFunc | IRModule) -> str:
+    def _repr_html_(self) -> str:
         from compiler.ir import highlight  # noqa: PLC0415
 
         return highlight.html(self.script())
 
-    def __str__(self: PrimFunc | IRModule) -> str:
+    def __str__(self) -> str:
         return self.script()
 
 
