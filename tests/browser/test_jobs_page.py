@@ -7,6 +7,7 @@ import re
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenTab
+from tests.browser.looks import wait_until
 
 
 def test_a_job_is_told_in_figures(open_tab: OpenTab) -> None:
@@ -54,3 +55,16 @@ def test_jobs_that_are_ticked_are_compared(open_tab: OpenTab) -> None:
     page.get_by_role("link", name="Compare 2 jobs").click()
     expect(page).to_have_url(re.compile(r"/compare\?jobs=[0-9a-f-]{36},[0-9a-f-]{36}$"))
     expect(page.get_by_role("rowheader", name="Median of 2 seeds")).to_be_visible()
+
+
+def test_on_a_phone_jobs_are_cards_and_still_a_table(open_tab: OpenTab) -> None:
+    page = open_tab("/?sort=created_at")
+    page.set_viewport_size({"width": 390, "height": 900})
+    region = page.get_by_role("region", name="Jobs")
+    row = region.get_by_role("row").nth(1)
+    expect(row.get_by_role("cell")).to_have_count(9)
+    expect(row.get_by_role("link", name="matmul")).to_be_in_viewport()
+    expect(region.get_by_role("columnheader", name="Trials")).to_have_count(1)
+    wait_until(page, "document.documentElement.scrollWidth <= window.innerWidth")
+    width, inner = region.evaluate("element => [element.scrollWidth, element.clientWidth]")
+    assert width <= inner
