@@ -49,8 +49,9 @@ class Coordinator:
         interrupt: Makes it give up what is under way, by an error of its own.
         lease_secs: How long a job stays ours without a heartbeat.
         retrainer: Told of the kind of target of each job that was driven.
-        serves: Says for which kinds of target there are workers here. Jobs for others are left to
-            the coordinators that have such workers, if there are any.
+        serves: Says for which kinds of target there are workers here, None while those cannot be
+            reached: no job is claimed then. Jobs for others are left to the coordinators that have
+            such workers, if there are any.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Coordinator:
         lease_secs: float = leases.LEASE_SECS,
         patience_secs: float = PATIENCE_SECS,
         retrainer: Retrainer | None = None,
-        serves: Callable[[], Collection[str]] | None = None,
+        serves: Callable[[], Collection[str] | None] | None = None,
     ) -> None:
         self.owner = Owner.here()
         self._database = database
@@ -106,20 +107,17 @@ class Coordinator:
 
     def run_one(self) -> bool:
         """Claim a job, or a group, and drive it as far as it goes; tell whether there was one."""
+        served = () if self._serves is None else self._serves()
+        if served is None:
+            return False
         with self._database.write() as session:
-            jobs = leases.claim(
-                session, self.owner, lease_secs=self._lease_secs, leave=self._for_others(session)
-            )
+            others = () if self._serves is None else _there(session) - set(served)
+            jobs = leases.claim(session, self.owner, lease_secs=self._lease_secs, leave=others)
         if not jobs:
             return False
         with request_ids.bound(jobs[0].request_id):  # those of a group came with one request
             self._drive_claimed(jobs)
         return True
-
-    def _for_others(self, session: Session) -> Collection[str]:
-        if self._serves is None:
-            return ()
-        return workers.served(session, now=True).keys() - set(self._serves())
 
     def _drive_claimed(self, jobs: Sequence[JobRow]) -> None:
         for job in jobs:
@@ -211,3 +209,7 @@ class Coordinator:
             with suppress(LeaseLostError), self._database.write() as session:
                 fruitless = leases.give_up(session, job_id, self.owner, error)
         self._stopping.wait(min(0.25 * 2**fruitless, _MAX_BACKOFF_SECS))
+
+
+def _there(session: Session) -> set[str]:
+    return set(workers.served(session, now=True))

@@ -58,6 +58,7 @@ class EmbeddedWorkers:
         self._used_at = 0.0
         self._lock = Lock()
         self._closed = Event()
+        self._look = Event()  # at once, for the engine is gone or this is closed
         self._reporter = Thread(target=self._report, name="worker reports", daemon=True)
 
     def begin(self) -> None:
@@ -65,9 +66,12 @@ class EmbeddedWorkers:
         if self._stays:
             self._reporter.start()
 
-    def labels(self) -> Collection[str]:
-        """Return the kinds of target that the workers serve, as last heard of."""
-        return self._labels
+    def labels(self) -> Collection[str] | None:
+        """Return the kinds of target that the workers serve, as last heard of.
+
+        None while an engine that stays is gone: nothing can be measured.
+        """
+        return None if self._stays and not self._has_engine() else self._labels
 
     def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
         """Yield the index of each of the request's traces with its measurement."""
@@ -92,6 +96,7 @@ class EmbeddedWorkers:
     def close(self) -> None:
         """End the engine and its workers."""
         self._closed.set()
+        self._look.set()
         self.interrupt()
 
     def interrupt(self) -> None:
@@ -122,6 +127,7 @@ class EmbeddedWorkers:
             if self._engine is not engine:
                 return
             self._engine = None
+        self._look.set()
         self._end(engine)
 
     def _end(self, engine: Engine) -> None:
@@ -137,9 +143,12 @@ class EmbeddedWorkers:
         engine.close()
 
     def _report(self) -> None:
-        self._attend()
-        while not self._closed.wait(self._report_secs):
+        while not self._closed.is_set():
             self._attend()
+            self._look.wait(self._report_secs)
+            if self._look.is_set():
+                self._look.clear()
+                continue
             with self._lock:
                 engine = self._engine
                 idle_secs = monotonic() - self._used_at

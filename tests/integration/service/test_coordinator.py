@@ -42,6 +42,17 @@ def test_a_job_is_driven_to_its_end(database: Database, strategy: Strategy) -> N
     assert (best.run_secs, best.job_id, best.default_secs) == (job.best_secs, job_id, 1.0)
 
 
+def test_no_job_is_claimed_while_workers_cannot_be_reached(database: Database) -> None:
+    job_id = submit(database)
+    served: list[str] | None = None
+    coordinator = Coordinator(database, MemoryMeasurer(cost), serves=lambda: served)
+    assert not coordinator.run_one()
+    assert read(database, job_id).state is JobState.QUEUED
+    served = []
+    assert coordinator.run_one()
+    assert read(database, job_id).state is JobState.SUCCEEDED
+
+
 def test_nothing_to_do(database: Database) -> None:
     assert not Coordinator(database, MemoryMeasurer(cost)).run_one()
 
