@@ -132,19 +132,17 @@ def _last(p: Options, array: Array) -> Array:
 
 
 def _conv(p: Options, a: Array, w: Array, *bias: Array) -> Array:
+    """Convolve by a matrix product over the windows of each group, copied out."""
     if not p.layout.startswith("NC"):
         w = np.moveaxis(w, (-1, -2), (0, 1))
-    kernel = w.shape[2:]
-    found = np.moveaxis(_windows(p, _first(p, a), kernel), 1, -len(kernel) - 1)
-    per_group = w.shape[0] // p.groups
-    axes = tuple(range(-len(kernel) - 1, 0))
-    parts = np.split(found, p.groups, axis=axes[0])
-    groups = [
-        np.tensordot(part, w[g * per_group : (g + 1) * per_group], (axes, axes))
-        for g, part in enumerate(parts)
-    ]
-    total = np.moveaxis(np.concatenate(groups, axis=-1), -1, 1)
-    return _last(p, _after(p, total, bias, 1))
+    co, inner, *kernel = w.shape
+    ndim = len(kernel)
+    found = _windows(p, _first(p, a), kernel)
+    n, _, *places = found.shape[:-ndim]
+    windows = np.moveaxis(found, range(-ndim, 0), range(2, 2 + ndim))
+    columns = windows.reshape(n, p.groups, inner * math.prod(kernel), math.prod(places))
+    total = w.reshape(p.groups, co // p.groups, -1) @ columns
+    return _last(p, _after(p, total.reshape(n, co, *places), bias, 1))
 
 
 def _winograd(p: Options, a: Array, w: Array, *bias: Array) -> Array:
