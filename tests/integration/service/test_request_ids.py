@@ -43,7 +43,9 @@ class Workers:
     def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
         self.ids.add(CompareRequest.from_json(request.to_json()).request_id)
         for _ in range(request.num_rounds):
-            yield [Measurement((1.0 + index,), worker="w") for index in range(len(request.traces))]
+            yield [
+                Measurement((1.0 + index,), worker="w") for index in range(request.num_contestants)
+            ]
 
 
 @pytest.fixture

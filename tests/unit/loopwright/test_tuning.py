@@ -44,7 +44,7 @@ class AnsweringRunner:
 
     def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
         for _ in range(request.num_rounds):
-            yield [self.others] * len(request.traces)
+            yield [self.others] * request.num_contestants
 
 
 def test_tuning_measures_for_real_and_finds_a_right_kernel() -> None:
@@ -60,6 +60,9 @@ def test_tuning_measures_for_real_and_finds_a_right_kernel() -> None:
     assert 0 < low <= result.best.run_secs <= high
     assert result.best.final is not None
     assert result.best.final.outcome == "kept"
+    assert result.baseline is not None
+    assert result.baseline.version.startswith("NumPy")
+    assert result.baseline.speedup > 0
     a = np.arange(256, dtype="float32").reshape(16, 16)
     c = np.empty_like(a)
     result.build()(a, a, c)
