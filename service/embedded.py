@@ -69,9 +69,10 @@ class EmbeddedWorkers:
     def labels(self) -> Collection[str] | None:
         """Return the kinds of target that the workers serve, as last heard of.
 
-        None while an engine that stays is gone: nothing can be measured.
+        None while an engine that stays is gone, or has no worker: nothing can be measured.
         """
-        return None if self._stays and not self._has_engine() else self._labels
+        can_measure = not self._stays or (self._has_engine() and self._labels)
+        return self._labels if can_measure else None
 
     def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
         """Yield the index of each of the request's traces with its measurement."""

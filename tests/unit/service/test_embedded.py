@@ -21,7 +21,7 @@ class MemoryEngine:
     """An engine of one worker that answers at once, or breaks."""
 
     def __init__(self, name: str = "w", *, is_broken: bool = False) -> None:
-        self.is_closed = self.is_gone = False
+        self.is_closed = self.is_gone = self.is_empty = False
         self._name = name
         self._is_broken = is_broken
 
@@ -40,6 +40,8 @@ class MemoryEngine:
     def workers(self) -> list[WorkerFacts]:
         if self.is_gone:
             raise ConnectionError("the scheduler is gone")
+        if self.is_empty:
+            return []
         return [
             WorkerFacts(self._name, "here", "cpu/znver3", 1, False, time.time(), {"noise": 0.1})
         ]
@@ -178,9 +180,12 @@ def test_an_engine_that_stays_is_there_before_any_request_and_comes_back(
     embedded.begin()
     wait_until(lambda: [worker.name for worker in known(database)] == ["w0"])
     assert embedded.labels() == {"cpu/znver3"}
+    engines[0].is_empty = True
+    wait_until(lambda: embedded.labels() is None)
     engines[0].is_gone = True
     wait_until(lambda: [worker.name for worker in known(database)] == ["w0", "w1"])
     assert engines[0].is_closed
+    wait_until(lambda: embedded.labels() == {"cpu/znver3"})
     assert len(list(embedded.measure(REQUEST))) == 2
     embedded.close()
     assert engines[1].is_closed
