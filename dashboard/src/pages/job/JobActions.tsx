@@ -7,6 +7,7 @@ import { useCaller } from "../../api/queries";
 import { CopyButton } from "../../components/CopyButton";
 import { NotAllowed } from "../../components/NotAllowed";
 import { snippet } from "../../components/snippet";
+import { TellMe } from "./TellMe";
 import { isOver } from "./useLiveJob";
 
 /** What can be done to a job as it stands. */
@@ -73,6 +74,7 @@ export function JobActions({ job }: { job: Job }) {
           act.mutate(() => patch<Job>(path, { trials }));
         }}
       />
+      <TellMe job={job} />
       <CopyButton label="Copy client snippet" text={() => snippetOf(job)} />
       <NotAllowed to="stop, resume or extend jobs" />
       {act.error && (
