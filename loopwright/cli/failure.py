@@ -32,6 +32,7 @@ class ExitCode(IntEnum):
     NO_RESULT = 1  # the job failed, nothing is known, the server cannot do it
     USAGE = 2  # what was asked means nothing
     NO_SERVER = 3  # no server answers
+    INTERRUPTED = 130  # Ctrl-C; it is what a shell reports of a command that a signal ended
 
 
 class InputError(Exception):

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 import loopwright
-from loopwright.cli.failure import explain
+from loopwright.cli.failure import ExitCode, explain
 from loopwright.cli.output import err_console
 
 COMMANDS = (
@@ -62,6 +62,9 @@ class Commands(TyperGroup):
         """Run the command that was asked for."""
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            err_console.print("interrupted")
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
         except Exception as error:
             failure = explain(error)
             if failure is None:

@@ -10,9 +10,6 @@ from compiler.schedule.trace import Trace
 from loopwright.models import BaselineRead
 from tuner.finish.baseline import Baseline
 
-# What a shell reports of a command that Ctrl-C ended.
-INTERRUPTED = 130
-
 
 @dataclass(frozen=True)
 class Search:

@@ -12,7 +12,7 @@ from compiler.driver import compile_artifact
 from compiler.ir.flops import flops
 from compiler.target import Target
 from loopwright import tuning
-from loopwright.cli.failure import InputError
+from loopwright.cli.failure import ExitCode, InputError
 from loopwright.cli.options import (
     JsonOption,
     OptionalUrlOption,
@@ -21,7 +21,7 @@ from loopwright.cli.options import (
     WorkloadsArgument,
     read_workload,
 )
-from loopwright.cli.outcome import INTERRUPTED, Outcome, Search, as_told
+from loopwright.cli.outcome import Outcome, Search, as_told
 from loopwright.cli.output import against, console, err_console, facts, print_json, secs, speed_up
 from loopwright.cli.tune_several import Several, tune_several
 from loopwright.client import Client
@@ -109,7 +109,7 @@ def tune(
     else:
         _show(outcome, text)
     if outcome.was_interrupted:
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(ExitCode.INTERRUPTED)
 
 
 def _known_rules(names: Sequence[str]) -> Sequence[str] | None:
@@ -142,7 +142,7 @@ def _tune_here(search: Search, *, is_cold: bool) -> Outcome:
         )
         if not seen or not found.best.measurement.ok:
             err_console.print(f"{measured}: nothing was found yet", highlight=False)
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
         err_console.print(f"{measured}; the best so far:", highlight=False)
         was_interrupted = True
     # Trials arrive as they are done, so that the first to arrive need not be the default.
@@ -179,7 +179,7 @@ def _tune_there(client: Client, search: Search, *, warm_start: bool) -> Outcome:
             highlight=False,
             soft_wrap=True,
         )
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
     if job.best_secs is None:
         raise JobFailedError(f"job {job.id} was {job.state} before anything ran")
     best = client.best(search.workload, target=job.target)

@@ -13,8 +13,8 @@ import typer
 from rich.table import Table
 
 from loopwright import tuning
-from loopwright.cli.failure import InputError
-from loopwright.cli.outcome import INTERRUPTED, Outcome, as_told
+from loopwright.cli.failure import ExitCode, InputError
+from loopwright.cli.outcome import Outcome, as_told
 from loopwright.cli.output import err_console, print_json, print_table, secs, speed_up
 from loopwright.client import Client
 from loopwright.errors import JobFailedError
@@ -54,7 +54,7 @@ def tune_several(
     else:
         print_table(_table(outcomes))
     if any(outcome.was_interrupted for outcome in outcomes):
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(ExitCode.INTERRUPTED)
 
 
 def _tune_here(asked: Several, *, is_cold: bool) -> list[Outcome]:
@@ -70,7 +70,7 @@ def _tune_here(asked: Several, *, is_cold: bool) -> list[Outcome]:
             )
         except NothingMeasuredError as error:
             err_console.print(f"interrupted: {error}", highlight=False, soft_wrap=True)
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
     return [
         Outcome(
             result.func.name,
@@ -119,7 +119,7 @@ def _tune_there(client: Client, asked: Several, *, warm_start: bool) -> list[Out
             highlight=False,
             soft_wrap=True,
         )
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
     outcomes = []
     for workload, job in zip(asked.workloads, group.jobs, strict=True):
         if job.best_secs is None:

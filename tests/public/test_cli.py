@@ -93,6 +93,29 @@ def test_ctrl_c_is_heeded_while_the_program_is_still_loaded(tmp_path: Path) -> N
     assert process.returncode == 130
 
 
+def test_ctrl_c_ends_any_command_in_one_line(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "loopwright_start",
+            "import",
+            "-",
+            "--db",
+            f"sqlite:///{tmp_path}/a",
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    process.stdin.write(bytes(1 << 20))  # more than a pipe holds: the command has begun to read it
+    process.stdin.flush()
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60) == (b"", b"interrupted\n")
+    assert process.returncode == 130
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [

@@ -15,7 +15,7 @@ export function BestFilters() {
   return (
     <search className="card filters">
       <AddressText name="operator" label="Operator" placeholder="matmul" />
-      <AddressText name="text" label="Text" placeholder="name, key, 512 x 512" />
+      <AddressText name="text" label="Text" placeholder="name, 64 x 64" />
       <AddressText name="target" label="Target" known={targets ?? []} />
       <AddressSelect name="sort" label="Sort" options={SORTS} />
     </search>

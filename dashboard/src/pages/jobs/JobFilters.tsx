@@ -35,7 +35,7 @@ export function JobFilters() {
         ))}
       </div>
       <div className="filters">
-        <AddressText name="text" label="Text" placeholder="name, or 512 x 512" />
+        <AddressText name="text" label="Text" placeholder="name, 64 x 64" />
         <AddressText name="operator" label="Operator" placeholder="matmul" />
         <AddressText name="target" label="Target" known={targets ?? []} />
         <AddressText name="owner" label="Owner" />
