@@ -27,8 +27,9 @@ class ServeError(ServiceError):
 class NotFoundError(ServiceError):
     """What was asked for does not exist; `job_id` is that of a job that looks for it."""
 
-    def __init__(self, detail: str, job_id: UUID | None = None) -> None:
-        super().__init__(detail)
+    def __init__(self, reason: str, job_id: UUID | None = None, *, advice: str = "") -> None:
+        super().__init__(f"{reason}; {advice}" if advice else reason)
+        self.reason = reason
         self.job_id = job_id
 
 

@@ -51,8 +51,8 @@ def find_best(database: Database, workload_key: str, target: str) -> BestRead:
     best = _best(database, workload_key, target)
     if best is None:
         raise NotFoundError(
-            f"no schedule is known of workload {workload_key[:12]} on target {target!r}; "
-            "submit a job to find one, or ask for that of the nearest shape (`nearest`)"
+            f"no schedule is known of workload {workload_key[:12]} on target {target!r}",
+            advice="submit a job to find one, or ask for that of the nearest shape (`nearest`)",
         )
     return best
 
@@ -68,7 +68,8 @@ def find_nearest(database: Database, workload: NewWorkload, target: Target) -> B
     if best is None:
         raise NotFoundError(
             f"no schedule is known of workload {workload.key[:12]} on target {target.name!r}, nor "
-            "one of another shape of its operator that fits; submit a job to find one"
+            "one of another shape of its operator that fits",
+            advice="submit a job to find one",
         )
     return best
 

@@ -46,4 +46,4 @@ def enqueued(
     except NotFoundError as error:
         if found is None:
             raise
-        raise NotFoundError(f"{error}; {found}", found.job.id) from error
+        raise NotFoundError(error.reason, found.job.id, advice=str(found)) from error

@@ -71,7 +71,8 @@ def test_a_miss_queues_one_job_however_often(
     assert (job.state, job.priority, job.owner) == (JobState.QUEUED, PRIORITY, None)
     assert job.workload_key == task_of(ASKED).workload_key
     assert first["job_id"] == str(job.id)
-    assert first["detail"].endswith(f"job {job.id} was queued to find one")
+    assert first["detail"].endswith(f"; job {job.id} was queued to find one")
+    assert "submit a job" not in first["detail"], "it was done"
     for ask in (by_text, by_key, kernel):
         again = problem(ask(client), 404)
         assert again["job_id"] == str(job.id)
