@@ -50,6 +50,8 @@ def _split(trace: dict[str, Any]) -> tuple[bytes, list[Any]]:
     """Return what a trace says besides its decisions, and these; nothing of what is no trace."""
     try:
         entries = trace["instructions"]
+        if not isinstance(entries, list):
+            return b"", []
         decisions = [entry.get("decision") for entry in entries]
         others = [{k: v for k, v in entry.items() if k != "decision"} for entry in entries]
         return to_json({**trace, "instructions": others}), decisions

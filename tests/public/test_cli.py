@@ -7,8 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,45 +77,48 @@ def test_a_script_file_is_tuned_on_a_server_and_found_there(server: Server) -> N
     assert "default" in loopwright("trials", job, *at).stdout
 
 
+# As from a terminal: a shell has what it starts in the background ignore Ctrl-C.
+LOOPWRIGHT = """
+import signal
+import loopwright_start
+signal.signal(signal.SIGINT, signal.default_int_handler)
+loopwright_start.main()
+"""
+
+
+@contextmanager
+def running(*args: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a command; it does not outlast the body."""
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", LOOPWRIGHT, *args]
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 def test_ctrl_c_is_heeded_while_the_program_is_still_loaded(tmp_path: Path) -> None:
     """It is amid the first of the libraries that take long."""
     slow = "import time\nprint('loading', flush=True)\ntime.sleep(600)\n"
     (tmp_path / "numpy.py").write_text(slow)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "loopwright_start", "jobs"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "loading\n"
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60) == ("", "interrupted\n")
-    assert process.returncode == 130
+    with running("jobs", env={**os.environ, "PYTHONPATH": str(tmp_path)}) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"loading\n"
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60) == (b"", b"interrupted\n")
+        assert process.returncode == 130
 
 
 def test_ctrl_c_ends_any_command_in_one_line(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "loopwright_start",
-            "import",
-            "-",
-            "--db",
-            f"sqlite:///{tmp_path}/a",
-        ],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert process.stdin is not None
-    process.stdin.write(bytes(1 << 20))  # more than a pipe holds: the command has begun to read it
-    process.stdin.flush()
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60) == (b"", b"interrupted\n")
-    assert process.returncode == 130
+    with running("import", "-", "--db", f"sqlite:///{tmp_path}/a") as process:
+        assert process.stdin is not None
+        # More than a pipe holds: the command has begun to read it.
+        process.stdin.write(bytes(1 << 20))
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60) == (b"", b"interrupted\n")
+        assert process.returncode == 130
 
 
 @pytest.mark.parametrize(
