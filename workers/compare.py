@@ -23,11 +23,12 @@ from workers.libraries.load import Load, load_library
 from workers.phase import Phase
 from workers.prepared import Prepared
 from workers.request import Limits
-from workers.timed_run import Run, run_of_kernel, run_of_library
+from workers.timed_run import Timed, run_of_kernel, run_of_library
 
 BATCH_SECS = 2.0
 """After so long a child has measured rounds enough; whoever asked may want no more."""
 _SETTLE_SECS = 0.03  # OpenBLAS's threads wait for work for 2^26 cycles
+_SHORT_SECS = 20e-3  # of one thread; see `workers.timed_run.LibraryRun`
 # How many turns each has in a round, by what the longest run takes: long ones are calm.
 _TURNS = ((200e-3, 1), (20e-3, 2), (1e-3, 3), (0.0, 5))
 
@@ -187,7 +188,7 @@ class SideBySide:
         self._arrays = prepared
         self._announce = announce
         self._target = Target(request.target)
-        self._open_in: dict[int, Callable[[Prepared], Run]] = {}
+        self._open_in: dict[int, Callable[[Prepared], Timed]] = {}
         self._versions: dict[int, str] = {}
         self._checked: set[int] = set()
 
@@ -223,8 +224,14 @@ class SideBySide:
         except Exception as error:
             raise FaultError(place) from error
         self._open_in[place] = partial(
-            run_of_library, library, self._request.operator, self._target.num_cores
+            run_of_library, library, self._request.operator, self._thread_counts()
         )
+
+    def _thread_counts(self) -> Sequence[int]:
+        """Return with how many threads libraries are tried: what is short with one as well."""
+        num = self._target.num_cores
+        is_short = num * (self._request.incumbent_secs or 0.0) < _SHORT_SECS
+        return (1, num) if num > 1 and is_short else (num,)
 
     def drop(self, place: int) -> None:
         """Leave a contestant out."""
@@ -243,7 +250,7 @@ class SideBySide:
         samples = self._take_turns({place: self._open(place) for place in order})
         return Round(samples, self._versions)
 
-    def _open(self, place: int) -> Run:
+    def _open(self, place: int) -> Timed:
         """Load a contestant and run it once, which warms it up; at first, check its result."""
         self._announce(Phase.CHECK, place)
         try:
@@ -255,7 +262,7 @@ class SideBySide:
             raise FaultError(place) from error
         return run
 
-    def _take_turns(self, runs: Mapping[int, Run]) -> dict[int, Sequence[float]]:
+    def _take_turns(self, runs: Mapping[int, Timed]) -> dict[int, Sequence[float]]:
         self._announce(Phase.TIME, None)
         longest = max(run.first_secs for run in runs.values())
         num_turns = next(turns for secs, turns in _TURNS if longest >= secs)
