@@ -27,7 +27,8 @@ from workers.timed_run import Timed, run_of_kernel, run_of_library
 
 BATCH_SECS = 2.0
 """After so long a child has measured rounds enough; whoever asked may want no more."""
-_SETTLE_SECS = 0.03  # OpenBLAS's threads wait for work for 2^26 cycles
+_MAX_SETTLE_SECS = 0.5
+_NAP_SECS = 0.01
 _SHORT_SECS = 20e-3  # of one thread; see `workers.timed_run.LibraryRun`
 # How many turns each has in a round, by what the longest run takes: long ones are calm.
 _TURNS = ((200e-3, 1), (20e-3, 2), (1e-3, 3), (0.0, 5))
@@ -270,12 +271,22 @@ class SideBySide:
         must_settle = bool(self._versions) and self._target.num_cores > 1
         samples: dict[int, list[float]] = {place: [] for place in runs}
         order = list(runs)
-        for _ in range(min(num_turns, 2) if must_settle else num_turns):
+        for _ in range(1 if must_settle else num_turns):
             for place in order:
                 if self._request.is_careful:
                     self._announce(Phase.TIME, place)
                 if must_settle:
-                    time.sleep(_SETTLE_SECS)
+                    _settle()
                 samples[place].append(runs[place].sample(is_cold=must_settle))
             order.reverse()
         return dict(samples)
+
+
+def _settle() -> None:
+    """Wait until no thread of this process is at work, which those of OpenBLAS are for 0.1 s."""
+    end = time.monotonic() + _MAX_SETTLE_SECS
+    is_busy = True
+    while is_busy and time.monotonic() < end:
+        before = time.process_time()
+        time.sleep(_NAP_SECS)
+        is_busy = time.process_time() - before > 0.1 * _NAP_SECS

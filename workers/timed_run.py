@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
@@ -12,6 +13,8 @@ from workers.libraries.library import Library
 from workers.prepared import Prepared
 
 MIN_SAMPLE_SECS = 200e-6
+_WARM_UP_SECS = 20e-3  # until cores that slept, and who runs on which, are as they stay
+_REPEATS = 5  # after that, instead of turns
 
 
 class Timed(Protocol):
@@ -27,7 +30,7 @@ class Timed(Protocol):
         """Return the mean seconds a call over one turn.
 
         Args:
-            is_cold: Whether its threads may sleep, so that a call has to wake them first.
+            is_cold: Whether threads and cores may sleep, and must be woken first.
         """
         ...
 
@@ -53,12 +56,15 @@ class Run:
         return self._check()
 
     def sample(self, *, is_cold: bool = False) -> float:
-        """Return the mean seconds a call over one turn; see `Timed`."""
+        """Return the mean seconds a call in one turn; see `Timed`."""
         if is_cold:
-            self._run()
+            end = time.perf_counter() + _WARM_UP_SECS
+            while time.perf_counter() < end:
+                self._run()
         if not self._calls:
             self._calls = calls_per_sample(self._run, self._num_threads, MIN_SAMPLE_SECS)
-        return time_calls(self._run, self._num_threads, self._calls)
+        repeats = _REPEATS if is_cold else 1
+        return min(time_calls(self._run, self._num_threads, self._calls) for _ in range(repeats))
 
 
 def run_of_kernel(artifact: Artifact, arrays: Prepared) -> Timed:
