@@ -16,12 +16,14 @@ from service.drive import Driven, Drives
 from service.heartbeat import Heartbeat
 from service.owner import Owner
 from service.store import finals, jobs, trials
+from service.store.baselines import BaselineRow
 from service.store.database import Database
 from service.store.finals import FinalRow
 from service.store.jobs import JobRow, NewJob
 from service.store.sql_store import SqlStore
 from service.store.workloads import WorkloadRow
 from tuner.budget import StopReason
+from tuner.finish.baseline import Baseline
 from tuner.finish.finish import Finalist, Finish
 from tuner.task import Task
 from tuner.trial import Trial
@@ -35,8 +37,8 @@ _LOOK_SECS = 0.1
 class Player:
     """Plays recorded jobs again at the pace at which they ran; drives all others as ever.
 
-    What it adds to the store are the trials of the recording, number by number, and its finish. A
-    job that is played is stopped, cancelled and resumed like any other.
+    What it adds to the store are the trials of the recording, number by number, its finish and
+    the libraries beside it. A job that is played is stopped, cancelled and resumed like any other.
     """
 
     def __init__(self, database: Database, owner: Owner, driver: Drives) -> None:
@@ -75,6 +77,7 @@ class Player:
             script = session.get_one(WorkloadRow, job.workload_key).script
             at = {row.number: row.created_at for row in trials.of_job(session, source.id)}
             finalists = finals.of_job(session, source.id)
+            beside = [_baseline(row) for row in source.baselines]
         task = Task(parse(script), Target(job.target))
         recorded = self._store.trials(str(source.id))
         played = {trial.number for trial in self._store.trials(str(job.id))}
@@ -91,7 +94,8 @@ class Player:
             last = at[trial.number]
             self._store.add(str(job.id), task, [trial])
         result = TuneResult(tuple(self._store.trials(str(job.id))), reason)
-        return Driven(job.id, result, _finish(result.trials, finalists))
+        finish = _finish(result.trials, finalists)
+        return Driven(job.id, result, finish, () if finish is None else beside)
 
     def _wait(
         self,
@@ -133,6 +137,19 @@ def _finish(played: Sequence[Trial], finalists: Sequence[FinalRow]) -> Finish | 
     if not finalists or any(row.number not in by_number for row in finalists):
         return None
     return Finish(tuple(_finalist(row, by_number[row.number]) for row in finalists))
+
+
+def _baseline(row: BaselineRow) -> Baseline:
+    return Baseline(
+        library=row.library,
+        version=row.version,
+        run_secs=row.run_secs,
+        kernel_secs=row.kernel_secs,
+        speedup=row.speedup,
+        interval=row.interval,
+        worker=row.worker,
+        toolchain=row.toolchain,
+    )
 
 
 def _finalist(row: FinalRow, trial: Trial) -> Finalist:

@@ -24,7 +24,7 @@ from tests.integration.service.coordinating import cost
 from tuner.measurer.memory import MemoryMeasurer
 
 _WAIT_SECS = 120.0
-PLAYED = ("workload_key", "num_measured", "stop_reason", "best_secs", "best_interval")
+PLAYED = ("workload_key", "num_measured", "stop_reason", "best_secs", "best_interval", "baseline")
 
 
 @contextmanager
@@ -95,19 +95,14 @@ def test_what_is_played_is_what_was_recorded(
     with database.read() as session:
         rows = session.scalars(select(JobRow).order_by(JobRow.created_at)).all()
     recorded, queued = rows[: len(rows) // 2], rows[len(rows) // 2 :]
+    assert any(source.baseline is not None for source in recorded)
     for _ in queued:
         assert coordinator.run_one()
     assert not coordinator.run_one()
     with database.read() as session:
         for source, again in zip(recorded, (jobs.get(session, q.id) for q in queued), strict=True):
             assert again.state is JobState.SUCCEEDED
-            for name in (
-                "workload_key",
-                "num_measured",
-                "stop_reason",
-                "best_secs",
-                "best_interval",
-            ):
+            for name in PLAYED:
                 assert getattr(again, name) == getattr(source, name)
 
 
