@@ -16,6 +16,7 @@ import typer
 from compiler.ir.structural import structural_hash
 from compiler.target import Target
 from loopwright.cli.failure import InputError
+from loopwright.cli.gzipped import gzip_file, is_to_be_gzipped
 from loopwright.cli.options import (
     DbOption,
     OptionalTargetOption,
@@ -36,7 +37,11 @@ from service.store.database import open_database
 
 def export(
     file: Annotated[
-        Path, typer.Argument(help="Where to write; - for the standard output.", metavar="FILE")
+        Path,
+        typer.Argument(
+            help="Where to write, gzipped if it ends in .gz; - for the standard output.",
+            metavar="FILE",
+        ),
     ],
     *,
     job: Annotated[
@@ -61,13 +66,16 @@ def export(
     try:
         # A file appears in its place when it is whole, which the standard output cannot.
         with TemporaryDirectory() as folder:
-            whole = Path(folder, "records.jsonl") if is_piped else file
+            is_kept = is_piped or is_to_be_gzipped(file)
+            whole = Path(folder, "records.jsonl") if is_kept else file
             with waiting(f"writing the records of {url if db is None else db}"):
                 if db is None:
                     with Client(url, token) as client:
                         client.export_records(whole, jobs=job or (), workload_key=key, target=where)
                 else:
                     _write(db, Selection(job or (), key, where), whole)
+            if is_to_be_gzipped(file):
+                gzip_file(whole, file)
             if is_piped:
                 with whole.open("rb") as opened:
                     shutil.copyfileobj(opened, sys.stdout.buffer)

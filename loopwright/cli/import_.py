@@ -14,6 +14,7 @@ from rich.filesize import decimal
 from rich.progress import wrap_file
 
 from loopwright.cli.failure import InputError
+from loopwright.cli.gzipped import plain_file
 from loopwright.cli.options import DbOption, JsonOption, TokenOption, UrlOption
 from loopwright.cli.output import console, err_console, print_json, waiting
 from loopwright.client import DEFAULT_URL, Client
@@ -25,7 +26,10 @@ from service.store.database import open_database
 
 def import_(
     file: Annotated[
-        Path, typer.Argument(help="What was exported; - for the standard input.", metavar="FILE")
+        Path,
+        typer.Argument(
+            help="What was exported, gzipped or not; - for the standard input.", metavar="FILE"
+        ),
     ],
     *,
     db: DbOption = None,
@@ -49,7 +53,7 @@ def import_(
             if file.exists():
                 reason = "it is no regular file (a pipe is read from the standard input, as -)"
             raise InputError(f"the file {file} cannot be read: {reason}")
-        added = _import(path, db, url, token)
+        added = _import(plain_file(path, Path(folder)), db, url, token)
     if as_json:
         print_json(added)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -88,6 +89,23 @@ def test_records_go_from_a_server_to_a_database_and_back(
     assert set(json.loads(again.stdout).values()) == {0}
     shown = run("import", str(file), server=server)
     assert "added 0 job(s), 0 trial(s)" in shown.stdout
+
+
+def test_records_may_be_gzipped(server: Server, job: str, tmp_path: Path) -> None:
+    plain, packed = tmp_path / "records.jsonl", tmp_path / "records.jsonl.gz"
+    for file in (plain, packed):
+        assert run("export", str(file), "--job", job, server=server).exit_code == 0
+    unpacked = gzip.decompress(packed.read_bytes())
+    assert unpacked.splitlines()[1:] == plain.read_bytes().splitlines()[1:]
+    for number, stdin in enumerate([None, packed.read_bytes()]):
+        db = f"sqlite:///{tmp_path}/{number}.db"
+        added = run("import", "-" if stdin else str(packed), "--db", db, "--json", stdin=stdin)
+        assert added.exit_code == 0, added.stderr
+        assert json.loads(added.stdout)["trials"] == 4
+    packed.write_bytes(packed.read_bytes()[:-100])
+    refused = run("import", str(packed), server=server)
+    assert refused.exit_code == 2
+    assert "is gzipped and cannot be unpacked" in " ".join(refused.stderr.split())
 
 
 def test_an_export_replaces_no_device_or_link(server: Server, job: str, tmp_path: Path) -> None:
