@@ -86,7 +86,7 @@ function Nothing({ isPending, job }: { isPending: boolean; job: Job }) {
   return (
     <p className="quiet">
       {job.state === "queued"
-        ? "The job waits for its turn: nothing was measured yet. It starts by itself."
+        ? "The job waits for its turn: nothing was measured yet. It starts by itself, once a coordinator takes it."
         : "Nothing was measured yet."}
     </p>
   );
