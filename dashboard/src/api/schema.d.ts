@@ -740,6 +740,17 @@ export interface components {
         /**
          * BaselineRead
          * @description A library that computes the same, timed beside the best kernel: in turns, on one worker.
+         * @example {
+         *       "library": "numpy",
+         *       "version": "NumPy 2.4.6, OpenBLAS 0.3.31",
+         *       "run_secs": 0.00261,
+         *       "kernel_secs": 0.00204,
+         *       "speedup": 1.28,
+         *       "interval": [
+         *         1.27,
+         *         1.3
+         *       ]
+         *     }
          */
         BaselineRead: {
             /**
@@ -788,6 +799,17 @@ export interface components {
          *       "provenance": {
          *         "worker": "worker-0",
          *         "toolchain": "loopwright 0.1, llvm 20"
+         *       },
+         *       "baseline": {
+         *         "library": "numpy",
+         *         "version": "NumPy 2.4.6, OpenBLAS 0.3.31",
+         *         "run_secs": 0.00261,
+         *         "kernel_secs": 0.00204,
+         *         "speedup": 1.28,
+         *         "interval": [
+         *           1.27,
+         *           1.3
+         *         ]
          *       }
          *     }
          */
@@ -844,7 +866,18 @@ export interface components {
          *       "trial_number": 137,
          *       "toolchain": "loopwright 0.1, llvm 20",
          *       "worker": "worker-0",
-         *       "created_at": "2026-11-21T17:32:31.270310Z"
+         *       "created_at": "2026-11-21T17:32:31.270310Z",
+         *       "baseline": {
+         *         "library": "numpy",
+         *         "version": "NumPy 2.4.6, OpenBLAS 0.3.31",
+         *         "run_secs": 0.00261,
+         *         "kernel_secs": 0.00204,
+         *         "speedup": 1.28,
+         *         "interval": [
+         *           1.27,
+         *           1.3
+         *         ]
+         *       }
          *     }
          */
         BestSummary: {
@@ -1461,7 +1494,18 @@ export interface components {
          *         0.00203
          *       ],
          *       "stop_reason": "budget",
-         *       "error": null
+         *       "error": null,
+         *       "baseline": {
+         *         "library": "numpy",
+         *         "version": "NumPy 2.4.6, OpenBLAS 0.3.31",
+         *         "run_secs": 0.00261,
+         *         "kernel_secs": 0.00204,
+         *         "speedup": 1.28,
+         *         "interval": [
+         *           1.27,
+         *           1.3
+         *         ]
+         *       }
          *     }
          */
         JobRead: {
@@ -1619,7 +1663,18 @@ export interface components {
          *           "trial_number": 137,
          *           "toolchain": "loopwright 0.1, llvm 20",
          *           "worker": "worker-0",
-         *           "created_at": "2026-11-21T17:32:31.270310Z"
+         *           "created_at": "2026-11-21T17:32:31.270310Z",
+         *           "baseline": {
+         *             "library": "numpy",
+         *             "version": "NumPy 2.4.6, OpenBLAS 0.3.31",
+         *             "run_secs": 0.00261,
+         *             "kernel_secs": 0.00204,
+         *             "speedup": 1.28,
+         *             "interval": [
+         *               1.27,
+         *               1.3
+         *             ]
+         *           }
          *         }
          *       ],
          *       "next_cursor": null
@@ -1673,7 +1728,18 @@ export interface components {
          *             0.00203
          *           ],
          *           "stop_reason": "budget",
-         *           "error": null
+         *           "error": null,
+         *           "baseline": {
+         *             "library": "numpy",
+         *             "version": "NumPy 2.4.6, OpenBLAS 0.3.31",
+         *             "run_secs": 0.00261,
+         *             "kernel_secs": 0.00204,
+         *             "speedup": 1.28,
+         *             "interval": [
+         *               1.27,
+         *               1.3
+         *             ]
+         *           }
          *         }
          *       ],
          *       "next_cursor": null
