@@ -18,6 +18,7 @@ setup: $(VENV)/.dev ## make .venv with everything in it
 dashboard: $(DASHBOARD) ## build the pages that the service shows
 
 demo: $(VENV)/.runtime ## tune three workloads through a real server (TRIALS=24 for a short run)
+	@$(MAKE) --no-print-directory dashboard || echo 'the dashboard was not built; the demo runs without it' >&2
 	@$(BIN)/python -m examples.demo $(if $(TRIALS),--trials $(TRIALS)) $(ARGS)
 
 test: $(VENV)/.dev $(DASHBOARD) ## run the whole test suite (ARGS="tests/unit -k split" for a part)

@@ -1,7 +1,8 @@
 """The main job, end to end: serve, tune three workloads, fetch their kernels, prove them.
 
-Run it with `make demo`. It starts `loopwright serve` on a free loopback port with a database of its
-own, and talks to it as any user would. It fails if a kernel is wrong, or slower than the default.
+Run it with `make demo`. It starts `loopwright serve` on a free loopback port with a new database,
+`demo.db`, and talks to it as any user would. It fails if a kernel is wrong, or slower than the
+default. The database stays, so that the jobs can be looked at afterwards.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import sqlite3
 import sys
 import tempfile
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +29,10 @@ from rich.table import Table
 import loopwright as lw
 from examples.cases import Array, Case, cases
 from examples.serving import serving
+from loopwright.client import DEFAULT_URL
 from loopwright.interleaved import time_interleaved
+from loopwright.tables import FittedTable
+from service.pages import HOW_TO_BUILD, is_built
 
 DEFAULT_TRIALS = 200
 # Relative to the largest element; sums of 512 or 576 products in float32 stay far below.
@@ -68,15 +74,17 @@ def main() -> int:
     """Run the demo; return the exit code of the process."""
     options = argparse.ArgumentParser(description=__doc__, prog="make demo")
     options.add_argument("--trials", type=int, default=DEFAULT_TRIALS, help="of each workload")
+    options.add_argument("--db", type=Path, default=Path("demo.db"), help="the database to make")
     options.add_argument("--svg", type=Path, help="also draw what is printed")
     chosen = options.parse_args()
     # Without a terminal the table still needs its width, and nobody wants a bar drawn into a log.
     console = Console(width=None if sys.stdout.isatty() else 128, record=True)
     started = time.monotonic()
+    remove_database(chosen.db)
     target = lw.Target("cpu -num-cores=1")
     console.print(f"target {target.name}")
     with (
-        serving() as server,
+        serving(chosen.db) as server,
         # A kernel that an earlier run left in the cache must not stand in for this one's.
         tempfile.TemporaryDirectory() as cache,
         lw.Client(server.url, cache=Path(cache)) as client,
@@ -85,15 +93,50 @@ def main() -> int:
         results = [tune_and_prove(client, c, target, chosen.trials, console) for c in cases()]
     # A core's clock changes within minutes: the best of several moments is what it can do.
     peak = max(result.peak_gflops for result in results)
-    console.print(make_table(results, peak))
+    console.print(FittedTable(make_table(results, peak)))
     console.print(f"FMA peak of one core, measured beside the kernels: {peak:.1f} GFLOP/s")
     console.print(f"everything took {time.monotonic() - started:.0f} s")
-    if chosen.svg:
-        draw(console, chosen.svg)
     complaints = [c for result in results for c in result.complaints]
     for complaint in complaints:
         console.print(f"[red bold]FAILED[/] {complaint}")
+    say_what_is_next(console, chosen.db)
+    if chosen.svg:
+        draw(console, chosen.svg)
     return 1 if complaints else 0
+
+
+def remove_database(path: Path) -> None:
+    """Remove the database of an earlier demo, so that this one begins with nothing.
+
+    Raises:
+        SystemExit: If the file is in use, or is no database.
+    """
+    if not path.exists():
+        return
+    try:
+        with closing(sqlite3.connect(path, timeout=0)) as database:
+            # SQLite does this only for the one process that has the file open.
+            database.execute("PRAGMA journal_mode = DELETE")
+            database.execute("PRAGMA user_version = 0")
+    except sqlite3.Error as error:
+        sys.exit(
+            f"error: {path} cannot be made anew: {error}\n"
+            "  Stop the server that uses it, or name another file: make demo ARGS='--db other.db'"
+        )
+    path.unlink()
+
+
+def say_what_is_next(console: Console, database: Path) -> None:
+    """Say how to look at the jobs of the demo in a browser, and what else to try."""
+    command = os.path.relpath(Path(sys.executable).with_name("loopwright"))
+    console.print("\n[bold]Next:[/] look at these jobs in a browser")
+    if not is_built():
+        console.print(f"  {HOW_TO_BUILD}", highlight=False, soft_wrap=True)
+    console.print(
+        f"  {command} serve --db sqlite:///{database}", highlight=False, soft_wrap=True
+    )
+    console.print(f"  and open {DEFAULT_URL}. While it runs, tune in another terminal:")
+    console.print(f"  {command} tune matmul:256,256,256", highlight=False, soft_wrap=True)
 
 
 def tune_and_prove(

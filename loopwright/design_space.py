@@ -13,6 +13,7 @@ from rich.table import Table
 from compiler.ir.program import PrimFunc
 from compiler.schedule.trace import Trace
 from compiler.target import Target
+from loopwright.tables import FittedTable
 from loopwright.workload import WorkloadLike, to_func
 from tuner.space.design_space import Count
 from tuner.space.generate import design_space as generate
@@ -97,7 +98,7 @@ class DesignSpace:
         decisions = sum(sketch.num_decisions for sketch in self.sketches)
         total = _number(self.num_schedules, is_exact=self.is_exact)
         table.add_row("all", "", f"{decisions:,}", total)
-        Console().print(table)
+        Console().print(FittedTable(table))
 
     def sample(self, num: int, *, sketch: int | None = None, seed: int = 0) -> list[Trace]:
         """Return up to `num` different traces, drawn at random.

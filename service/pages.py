@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib.resources import files
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.types import Receive, Scope, Send
 
 BUILT = Path(str(files("service"))) / "dashboard"
+HOW_TO_BUILD = f"make -C {shlex.quote(str(BUILT.parents[1]))} dashboard"
+"""The command that builds the pages of a source tree; an installed package has them."""
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -23,7 +26,13 @@ _HEADERS = {
 _ASSETS = "/assets/"
 _MISSING = """<!doctype html><html lang="en"><title>Loopwright</title>
 <h1>The dashboard was not built</h1>
-<p>The API works. Run <code>make dashboard</code> in the source tree, or install the wheel.</p>"""
+<p>The API works. To see the dashboard, run <code>make dashboard</code> in the source tree that the
+server runs from, and reload this page.</p>"""
+
+
+def is_built(built: Path = BUILT) -> bool:
+    """Return whether there are pages to show."""
+    return (built / "index.html").exists()
 
 
 class Pages:
@@ -36,10 +45,8 @@ class Pages:
 
     def __init__(self, api_prefix: str, built: Path = BUILT) -> None:
         self._api = f"{api_prefix}/"
-        # Only what is there now: no address can name another file.
-        self._files = {
-            f"/{file.relative_to(built).as_posix()}": file for file in built.rglob("*.*")
-        }
+        self._built = built
+        self._files = _files(built)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it with 404."""
@@ -51,6 +58,8 @@ class Pages:
     def _answer(self, path: str) -> Response:
         if path.startswith(self._api):
             raise HTTPException(404)
+        if path not in self._files and (path.startswith(_ASSETS) or not self._files):
+            self._files = _files(self._built)  # the pages may have been built meanwhile
         if path.startswith(_ASSETS) and path not in self._files:
             raise HTTPException(404)
         # The page itself knows which addresses it has.
@@ -58,6 +67,11 @@ class Pages:
         if file is None:
             return HTMLResponse(_MISSING, 503, headers=_HEADERS)
         return FileResponse(file, headers=_HEADERS | _caching(path))
+
+
+def _files(built: Path) -> dict[str, Path]:
+    """Return the files by their addresses: no other address can name a file."""
+    return {f"/{file.relative_to(built).as_posix()}": file for file in built.rglob("*.*")}
 
 
 def _caching(path: str) -> dict[str, str]:

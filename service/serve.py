@@ -19,6 +19,7 @@ from service.background import Background
 from service.demo.recorded import import_recorded
 from service.elsewhere import Elsewhere
 from service.errors import ServeError
+from service.pages import HOW_TO_BUILD, is_built
 from service.parts import Parts
 from service.rate_limit import DEFAULT_PER_SEC
 from service.store import tokens
@@ -33,6 +34,8 @@ STOP_SECS = 5.0
 
 def _say(url: str) -> None:
     sys.stdout.write(f"Loopwright serves on {url}\n")
+    if not is_built():
+        sys.stdout.write(f"The dashboard was not built; to see it, run: {HOW_TO_BUILD}\n")
     sys.stdout.flush()
 
 

@@ -16,8 +16,9 @@ from rich.table import Table
 
 from loopwright.models import BaselineRead
 from loopwright.progress import format_ratio, format_secs
+from loopwright.tables import FittedTable
 
-# Wider than any table; a terminal that is narrower wraps its lines.
+# Wider than any table.
 _ENOUGH = 1000
 
 console = Console()
@@ -59,11 +60,17 @@ def facts(rows: dict[str, str]) -> Table:
 
 
 def print_table(table: Table) -> None:
-    """Print a table with nothing cut off: what is in it is to be copied, or read by a program."""
+    """Print a table with nothing cut off, so that what is in it can be copied.
+
+    On a terminal it fits the width. To a pipe or a file each row is one line, for programs.
+    """
     for column in table.columns:
         column.no_wrap = True
     table.box = SIMPLE_HEAD
-    Console(width=_ENOUGH).print(table)
+    if console.is_terminal:
+        console.print(FittedTable(table))
+    else:
+        Console(width=_ENOUGH).print(table)
 
 
 def secs(value: float | None) -> str:
