@@ -129,14 +129,16 @@ def remove_database(path: Path) -> None:
 def say_what_is_next(console: Console, database: Path) -> None:
     """Say how to look at the jobs of the demo in a browser, and what else to try."""
     command = os.path.relpath(Path(sys.executable).with_name("loopwright"))
-    console.print("\n[bold]Next:[/] look at these jobs in a browser")
-    if not is_built():
-        console.print(f"  {HOW_TO_BUILD}", highlight=False, soft_wrap=True)
-    console.print(
-        f"  {command} serve --db sqlite:///{database}", highlight=False, soft_wrap=True
-    )
-    console.print(f"  and open {DEFAULT_URL}. While it runs, tune in another terminal:")
-    console.print(f"  {command} tune matmul:256,256,256", highlight=False, soft_wrap=True)
+    lines = [
+        "",
+        "Next: look at these jobs in a browser",
+        *([] if is_built() else [f"  {HOW_TO_BUILD}"]),
+        f"  {command} serve --db sqlite:///{database}",
+        f"  then open {DEFAULT_URL}",
+        "While it runs, tune in another terminal:",
+        f"  {command} tune matmul:256,256,256",
+    ]
+    console.print("\n".join(lines), highlight=False, soft_wrap=True)
 
 
 def tune_and_prove(

@@ -47,7 +47,10 @@ class FittedTable:
         columns = [column for column in self._table.columns if any(column.cells)]
         widths = [_width(column, console, max_width - _INDENT) for column in columns]
         lines = _lines(widths, max_width)
-        rows = [[column.header for column in columns], *zip(*(c.cells for c in columns), strict=True)]
+        rows = [
+            [column.header for column in columns],
+            *zip(*(c.cells for c in columns), strict=True),
+        ]
         for number, row in enumerate(rows):
             for place, line in enumerate(lines):
                 grid = Table.grid(padding=(0, _GAP, 0, 0))

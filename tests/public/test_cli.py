@@ -213,7 +213,7 @@ def test_a_job_that_others_cancelled_before_anything_ran_says_so(
     assert ran.stderr.endswith(f"error: job {job.id} was cancelled before anything ran\n")
 
 
-def test_a_narrow_terminal_cuts_no_job_id(server: Server) -> None:
+def test_what_is_piped_has_a_line_for_each_job(server: Server) -> None:
     with lw.Client(server.url) as client:
         job = client.tune("matmul:8,8,8", target=TARGET, trials=1)
         job.wait()

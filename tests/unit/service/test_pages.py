@@ -72,3 +72,13 @@ def test_a_service_without_its_pages_says_how_to_build_them(tmp_path: Path) -> N
         response = client.get("/")
     assert response.status_code == 503
     assert "make dashboard" in response.text
+
+
+def test_pages_that_are_built_while_the_service_runs_are_found(tmp_path: Path) -> None:
+    with _client(tmp_path) as client:
+        assert client.get("/").status_code == 503
+        (tmp_path / "assets").mkdir()
+        (tmp_path / "index.html").write_text("the page")
+        assert client.get("/").text == "the page"
+        (tmp_path / "assets" / "index-new.js").write_text("the code")
+        assert client.get("/assets/index-new.js").text == "the code"
