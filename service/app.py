@@ -9,6 +9,7 @@ from fastapi import APIRouter, FastAPI
 from service import openapi, problems
 from service.auth import READ, Tokens
 from service.best_answers import BestAnswers
+from service.content_types import ContentTypes
 from service.event_feed import EventFeed
 from service.guard import BodyLimit, KnownHosts
 from service.kept_answers import KeptAnswers
@@ -35,6 +36,7 @@ from service.routes import (
     workers,
     workloads,
 )
+from service.same_origin import SameOrigin
 from service.security_headers import SecurityHeaders
 from service.short_cut import ShortCut
 from service.store.data_version import DataVersion
@@ -95,13 +97,15 @@ def create_app(
     app.include_router(api)
     app.include_router(health.probes)
     app.include_router(metrics.router, dependencies=[READ], responses=refusals)
-    app.router.default = Pages(PREFIX)
+    app.router.default = Pages()
     problems.install(app)
     openapi.install(app)
     asked = {"prefix": PREFIX, "tokens": app.state.tokens, "limit": app.state.rate_limit}
     app.add_middleware(KeptAnswers, version=DataVersion(parts.database), **asked)
     app.add_middleware(ShortCut, answers=app.state.best_answers, **asked)
     app.add_middleware(BodyLimit)
+    app.add_middleware(ContentTypes)
+    app.add_middleware(SameOrigin)
     if hosts is not None:
         app.add_middleware(KnownHosts, names=hosts)
     app.add_middleware(Timed, metrics=app.state.metrics)

@@ -13,13 +13,11 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from loopwright.models import JobRead, JobState, ScheduleQuery, SearchOptions
-from service.errors import NotFoundError
 from service.intake import parse_target, read_workload
 from service.jobs import Queue
-from service.store import best_schedules, jobs, workloads
+from service.store import best_schedules, jobs
 from service.store.database import Database
 from service.store.jobs import JobRow
-from service.store.workloads import NewWorkload
 
 TRIALS = 200
 PRIORITY = -1
@@ -58,32 +56,8 @@ def enqueue(database: Database, query: ScheduleQuery, *, owner: str | None) -> E
         InvalidRequestError: If the workload or the target cannot be meant, or if nothing here
             serves that kind of target.
     """
-    return _enqueue(database, read_workload(query.workload), query.target, owner)
-
-
-def enqueue_by_key(
-    database: Database, workload_key: str, target: str, *, owner: str | None
-) -> Enqueued | None:
-    """Do the same for a workload that is known by its key.
-
-    Raises:
-        InvalidRequestError: As above.
-        NotFoundError: If the workload is unknown.
-    """
-    with database.read() as session:
-        workload = workloads.find(session, workload_key)
-    if workload is None:
-        raise NotFoundError(
-            f"no workload {workload_key[:12]} is known, so that no job can be queued for it; "
-            "post its text to this address instead"
-        )
-    return _enqueue(database, workload, target, owner)
-
-
-def _enqueue(
-    database: Database, workload: NewWorkload, target: str, owner: str | None
-) -> Enqueued | None:
-    name = parse_target(target).name
+    workload = read_workload(query.workload)
+    name = parse_target(query.target).name
     with database.read() as session:
         if best_schedules.stamp(session, workload.key, name) is not None:
             return None

@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from starlette.exceptions import HTTPException
-from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
 BUILT = Path(str(files("service"))) / "dashboard"
@@ -24,6 +24,19 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 _ASSETS = "/assets/"
+_API = "/api"
+_ICON = "/icon.svg"
+_ROBOTS = "User-agent: *\nDisallow: /\n"
+_ADVICE = {
+    "/healthz": "the probes are /livez and /readyz",
+    "/health": "the probes are /livez and /readyz, and /api/v1/health tells of each part",
+    "/ping": "the probes are /livez and /readyz",
+    "/docs": "the API is described by /api/v1/openapi.json and in docs/rest.md",
+    "/redoc": "the API is described by /api/v1/openapi.json and in docs/rest.md",
+    "/openapi.json": "the API is described by /api/v1/openapi.json",
+    "/swagger.json": "the API is described by /api/v1/openapi.json",
+}
+"""Addresses that other services have, and where to find here what they are asked for."""
 _MISSING = """<!doctype html><html lang="en"><title>Loopwright</title>
 <h1>The dashboard was not built</h1>
 <p>The API works. To see the dashboard, run <code>make dashboard</code> in the source tree that the
@@ -39,12 +52,10 @@ class Pages:
     """Answers what no route does, as the default of a router.
 
     Args:
-        api_prefix: Addresses below it are the API's: they are not found.
         built: The folder that the build of the dashboard made.
     """
 
-    def __init__(self, api_prefix: str, built: Path = BUILT) -> None:
-        self._api = f"{api_prefix}/"
+    def __init__(self, built: Path = BUILT) -> None:
         self._built = built
         self._files = _files(built)
 
@@ -56,14 +67,19 @@ class Pages:
         await self._answer(path)(scope, receive, send)
 
     def _answer(self, path: str) -> Response:
-        if path.startswith(self._api):
-            raise HTTPException(404)
+        if path == "/robots.txt":
+            return PlainTextResponse(_ROBOTS)
+        if path == "/favicon.ico":
+            path = _ICON
+        if path in _ADVICE:
+            raise HTTPException(404, f"there is nothing at {path}: {_ADVICE[path]}")
         if path not in self._files and (path.startswith(_ASSETS) or not self._files):
             self._files = _files(self._built)  # the pages may have been built meanwhile
-        if path.startswith(_ASSETS) and path not in self._files:
+        file = self._files.get(path)
+        if file is None and _is_no_page(path):
             raise HTTPException(404)
         # The page itself knows which addresses it has.
-        file = self._files.get(path) or self._files.get("/index.html")
+        file = file or self._files.get("/index.html")
         if file is None:
             return HTMLResponse(_MISSING, 503, headers=_HEADERS)
         return FileResponse(file, headers=_HEADERS | _caching(path))
@@ -72,6 +88,13 @@ class Pages:
 def _files(built: Path) -> dict[str, Path]:
     """Return the files by their addresses: no other address can name a file."""
     return {f"/{file.relative_to(built).as_posix()}": file for file in built.rglob("*.*")}
+
+
+def _is_no_page(path: str) -> bool:
+    """Tell whether the dashboard has no such address: none of its pages has the name of a file."""
+    if path == _API or path.startswith((f"{_API}/", _ASSETS)):
+        return True
+    return "." in path.rpartition("/")[2]
 
 
 def _caching(path: str) -> dict[str, str]:

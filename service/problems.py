@@ -35,6 +35,7 @@ _USUAL = {
     405: "method-not-allowed",
     409: "conflict",
     413: "too-large",
+    415: "unsupported-media-type",
     421: "misdirected",
     422: "invalid-request",
     429: "too-many-requests",
@@ -49,7 +50,15 @@ _OF_POINTERS = {
     "header/Idempotency-Key": "invalid-idempotency-key",
 }
 KINDS = frozenset(
-    {*_USUAL.values(), *_OF_POINTERS.values(), "build-failed", "busy", "database-busy", "error"}
+    {
+        *_USUAL.values(),
+        *_OF_POINTERS.values(),
+        "build-failed",
+        "busy",
+        "cross-origin",
+        "database-busy",
+        "error",
+    }
 )
 
 _log = structlog.get_logger()
@@ -135,7 +144,7 @@ def _flaw(request: Request, flaw: Mapping[str, Any]) -> ProblemError:
         case "json_invalid", (_, position):  # where the text is wrong, which is no JSON pointer
             reason = flaw["ctx"]["error"]
             return ProblemError(detail=f"not JSON at character {position}: {reason}")
-        case _, ("body",) if "json" not in request.headers.get("content-type", ""):
+        case _, ("body",) if "content-type" not in request.headers:  # and no body, then
             return ProblemError(detail="expected JSON, with `Content-Type: application/json`")
         case _, location:
             text = str(flaw["msg"]).removeprefix("Value error, ")

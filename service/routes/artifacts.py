@@ -42,7 +42,7 @@ def post_artifact(
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
     """Build the kernel of the best schedule, or with `fallback` of the default one if need be."""
-    with enqueued(parts, caller, query if query.enqueue else None) as headers:
+    with enqueued(parts, caller, query) as headers:
         kernel = plan_kernel(parts.database, query, fallback=fallback)
     etag = quoted(kernel.key)
     headers |= {"ETag": etag, SCHEDULE_HEADER: kernel.schedule}

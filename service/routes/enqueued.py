@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from loopwright.models import ScheduleQuery
 from loopwright.server_models import Scope
 from service.auth import Caller, refuse_unless
-from service.enqueue import enqueue, enqueue_by_key
+from service.enqueue import enqueue
 from service.errors import NotFoundError
 from service.parts import Parts
 
@@ -16,13 +16,11 @@ HEADER = "Loopwright-Job"
 
 
 @contextmanager
-def enqueued(
-    parts: Parts, caller: Caller, asked: ScheduleQuery | tuple[str, str] | None
-) -> Iterator[dict[str, str]]:
+def enqueued(parts: Parts, caller: Caller, asked: ScheduleQuery) -> Iterator[dict[str, str]]:
     """Queue a job for what is asked for, and look for what there is meanwhile in the body.
 
     Args:
-        asked: A query, or the key of a workload and a target; none where no job is wanted.
+        asked: A query; a job is queued only if it has `enqueue`.
 
     Yields:
         The headers of the answer, which name the job if there is one. A `NotFoundError` of the body
@@ -31,14 +29,11 @@ def enqueued(
     Raises:
         HTTPException: 403 if a job is wanted, and the caller may not submit one.
     """
-    if asked is None:
+    if not asked.enqueue:
         yield {}
         return
     refuse_unless(caller, Scope.SUBMIT)
-    if isinstance(asked, ScheduleQuery):
-        found = enqueue(parts.database, asked, owner=caller.name)
-    else:
-        found = enqueue_by_key(parts.database, *asked, owner=caller.name)
+    found = enqueue(parts.database, asked, owner=caller.name)
     if found is not None and found.is_new:
         parts.wake()
     try:

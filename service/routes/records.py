@@ -12,6 +12,7 @@ from fastapi.responses import StreamingResponse
 
 from loopwright.server_models import ImportRead
 from service.auth import ADMIN
+from service.content_types import RECORDS
 from service.parts import PartsOf
 from service.problems import responses
 from service.records.check import lines_of
@@ -20,7 +21,7 @@ from service.records.write import Selection, check, export
 
 router = APIRouter(tags=["records"])
 
-MEDIA_TYPE = "application/x-ndjson"
+MEDIA_TYPE = RECORDS[0]
 _IN_MEMORY_BYTES = 4 << 20
 
 

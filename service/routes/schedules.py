@@ -12,6 +12,7 @@ from loopwright.models import BestRead, Page, ScheduleQuery
 from loopwright.readings import BestSummary
 from service.auth import CallerOf
 from service.best_answers import Answer, BestAnswers
+from service.errors import Flaw, InvalidRequestError
 from service.parts import PartsOf
 from service.problems import responses
 from service.reading.queries import SchedulesQuery
@@ -23,6 +24,10 @@ router = APIRouter(prefix="/schedules", tags=["schedules"])
 
 IfNoneMatch = Annotated[str | None, Header(max_length=1000)]
 _RESPONSES = {**responses(404, 422), **NOT_MODIFIED}
+_NO_ENQUEUE = (
+    "a GET changes nothing, so that it cannot queue a job: send the workload's text by "
+    'POST /api/v1/schedules/best, with `"enqueue": true` in the body'
+)
 
 
 @router.get("", responses=responses(422))
@@ -49,36 +54,33 @@ def post_best(
     workload is not known: one only, however often it is asked for.
     """
     answers: BestAnswers = request.app.state.best_answers
-    with enqueued(parts, caller, query if query.enqueue else None) as headers:
+    with enqueued(parts, caller, query) as headers:
         return _sent(answers.find_by_text(query), if_none_match, headers)
 
 
 @router.get("/best", response_model=BestRead, responses=_RESPONSES)
 async def get_best(
     request: Request,
-    parts: PartsOf,
-    caller: CallerOf,
     workload_key: Annotated[str, Query(min_length=1, max_length=64)],
     target: Annotated[str, Query(min_length=1, max_length=1000)] = "cpu",
     *,
     nearest: bool = False,
-    enqueue: bool = False,
+    enqueue: Annotated[
+        bool, Query(deprecated=True, description="refused: only a POST may queue a job")
+    ] = False,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """Find the best schedule of a workload given by its key; `nearest` and `enqueue` as by POST."""
+    """Find the best schedule of a workload given by its key; `nearest` as by POST."""
+    if enqueue:
+        raise InvalidRequestError(_NO_ENQUEUE, Flaw(_NO_ENQUEUE, "query/enqueue"))
     answers: BestAnswers = request.app.state.best_answers
     # What is at hand is not worth a thread, and deployed programs ask for the same again and again.
     answer = None if nearest else answers.at_hand(workload_key, target)
     if answer is not None:
         return _sent(answer, if_none_match)
 
-    def find() -> Response:
-        asked = (workload_key, target) if enqueue else None
-        with enqueued(parts, caller, asked) as headers:
-            found = answers.find(workload_key, target, nearest=nearest)
-            return _sent(found, if_none_match, headers)
-
-    return await run_in_threadpool(find)
+    found = await run_in_threadpool(answers.find, workload_key, target, nearest=nearest)
+    return _sent(found, if_none_match)
 
 
 def _sent(

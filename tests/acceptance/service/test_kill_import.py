@@ -26,6 +26,7 @@ pytestmark = pytest.mark.slow
 FILE = file_of(
     [(History(UUID(int=n), SPECS[n % 2], TARGETS[0], seed=n), NUM_TRIALS, True) for n in range(4)]
 )
+HEADERS = {"Content-Type": "application/x-ndjson"}
 # Dies where the trials of the third job were just moved into the store.
 DIES = """
 import os, signal
@@ -50,7 +51,7 @@ def test_a_server_that_is_killed_amid_an_import_has_nothing_of_it(tmp_path: Path
     database = tmp_path / "loopwright.db"
     with serving(database, part="api", program=("-c", DIES)) as server:
         with pytest.raises(httpx2.TransportError):
-            server.http.post("/import", content=FILE)
+            server.http.post("/import", content=FILE, headers=HEADERS)
         assert server.process.wait(PATIENCE_SECS) == -signal.SIGKILL
     with closing(sqlite3.connect(database)) as connection:
         tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master")]
@@ -59,6 +60,6 @@ def test_a_server_that_is_killed_amid_an_import_has_nothing_of_it(tmp_path: Path
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
         assert not [name for name in tables if name.startswith("import_")]
     with serving(database, part="api") as server:
-        added = server.http.post("/import", content=FILE).raise_for_status().json()
+        added = server.http.post("/import", content=FILE, headers=HEADERS).raise_for_status().json()
         assert (added["jobs"], added["trials"]) == (4, 4 * NUM_TRIALS)
         assert content_of(server.http.get("/export").content) == content_of(FILE)

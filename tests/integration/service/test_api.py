@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import sqlite3
 import time
@@ -201,14 +202,30 @@ def test_text_that_is_not_json_is_told_where(client: TestClient) -> None:
     assert refused["errors"] == [{"detail": "not JSON at character 11: Expecting value"}]
 
 
-def test_json_that_is_sent_as_something_else_is_told_so(client: TestClient) -> None:
-    headers = {"content-type": "text/plain"}
-    refused = problem(client.post("/jobs", content=json.dumps(JOB), headers=headers), 422)
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "json", ""])
+def test_json_that_is_sent_as_something_else_is_refused(client: TestClient, kind: str) -> None:
+    headers = {"content-type": kind}
+    refused = problem(client.post("/jobs", content=json.dumps(JOB), headers=headers), 415)
+    assert "`Content-Type: application/json`" in refused["detail"]
+    assert refused["type"].endswith(":unsupported-media-type")
+
+
+def test_a_compressed_body_is_refused(client: TestClient) -> None:
+    headers = {"content-type": "application/json", "content-encoding": "gzip"}
+    content = gzip.compress(json.dumps(JOB).encode())
+    refused = problem(client.post("/jobs", content=content, headers=headers), 415)
+    assert "without `Content-Encoding`" in refused["detail"]
+
+
+def test_a_request_without_a_body_is_told_what_it_lacks(client: TestClient) -> None:
+    refused = problem(client.post("/jobs"), 422)
     assert "`Content-Type: application/json`" in refused["detail"]
 
 
 def test_a_body_that_announces_too_much_is_refused(client: TestClient) -> None:
-    refused = problem(client.post("/jobs", content=b" " * (2 << 20) + b"{}"), 413)
+    headers = {"content-type": "application/json"}
+    content = b" " * (2 << 20) + b"{}"
+    refused = problem(client.post("/jobs", content=content, headers=headers), 413)
     assert "larger than 2097152 bytes" in refused["detail"]
 
 

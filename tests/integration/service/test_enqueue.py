@@ -55,7 +55,7 @@ def by_text(client: TestClient) -> Any:
 
 
 def by_key(client: TestClient) -> Any:
-    asked = {"workload_key": task_of(ASKED).workload_key, "target": TARGET, "enqueue": "true"}
+    asked = {"workload_key": task_of(ASKED).workload_key, "target": TARGET}
     return client.get("/schedules/best", params=asked)
 
 
@@ -73,7 +73,7 @@ def test_a_miss_queues_one_job_however_often(
     assert first["job_id"] == str(job.id)
     assert first["detail"].endswith(f"; job {job.id} was queued to find one")
     assert "submit a job" not in first["detail"], "it was done"
-    for ask in (by_text, by_key, kernel):
+    for ask in (by_text, kernel):
         again = problem(ask(client), 404)
         assert again["job_id"] == str(job.id)
         assert again["detail"].endswith(f"job {job.id} is queued to find one")
@@ -155,12 +155,16 @@ def test_a_job_that_ended_in_vain_is_not_repeated(
     assert len(every_job(database)) == 1
 
 
-def test_a_workload_that_is_known_by_no_name_cannot_be_queued(
-    database: Database, client: TestClient
-) -> None:
-    refused = problem(by_key(client), 404)
-    assert "post its text to this address instead" in refused["detail"]
-    assert every_job(database) == []
+def test_a_get_queues_nothing_and_names_the_post(database: Database, client: TestClient) -> None:
+    asked = {"workload_key": task_of(ASKED).workload_key, "target": TARGET}
+    for is_known in (False, True):
+        refused = problem(client.get("/schedules/best", params={**asked, "enqueue": True}), 422)
+        assert "POST /api/v1/schedules/best" in refused["detail"]
+        assert refused["errors"][0]["pointer"] == "query/enqueue"
+        assert len(every_job(database)) == is_known
+        if not is_known:
+            tuned(database, ASKED)
+            assert by_key(client).status_code == 200
 
 
 def test_who_may_only_read_queues_nothing(database: Database, client: TestClient) -> None:

@@ -26,6 +26,7 @@ from service.errors import InvalidRequestError
 from service.owner import Owner
 from service.parts import Parts
 from service.records.write import Selection
+from service.routes.records import MEDIA_TYPE
 from service.store import leases
 from service.store.best_schedules import BestScheduleRow
 from service.store.database import Database, open_database
@@ -372,7 +373,7 @@ def test_the_routes_write_and_read_files(store: Callable[[], Database]) -> None:
     assert content_of(file) == content_of(WHOLE)
     assert [line["id"] for line in objects(one, "job")] == [job]
     assert {line["target"] for line in objects(for_target, "job")} == {TARGETS[1]}
-    with TestClient(create_app(Parts(sink))) as client:
+    with TestClient(create_app(Parts(sink)), headers={"Content-Type": MEDIA_TYPE}) as client:
         added = client.post("/api/v1/import", content=file)
         assert (added.status_code, added.json()["jobs"]) == (200, len(HISTORIES))
         assert client.post("/api/v1/import", content=file).json() == NOTHING.model_dump()

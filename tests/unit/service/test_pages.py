@@ -22,7 +22,7 @@ def _refuse(_: Request, error: Exception) -> Response:
 
 def _client(built: Path) -> TestClient:
     app = Starlette(exception_handlers={HTTPException: _refuse})
-    app.router.default = Pages("/api/v1", built)
+    app.router.default = Pages(built)
     return TestClient(app)
 
 
@@ -31,6 +31,7 @@ def client(tmp_path: Path) -> Iterator[TestClient]:
     built = tmp_path / "dashboard"
     (built / "assets").mkdir(parents=True)
     (built / "index.html").write_text("the page")
+    (built / "icon.svg").write_text("<svg/>")
     (built / "assets" / "index-abc.js").write_text("the code")
     (tmp_path / "secret").write_text("not for the web")
     with _client(built) as client:
@@ -51,9 +52,37 @@ def test_assets_are_kept_by_browsers_since_their_names_change(client: TestClient
     assert "immutable" in response.headers["cache-control"]
 
 
-@pytest.mark.parametrize("path", ["/api/v1/nothing", "/assets/index-old.js"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api",
+        "/api/v1",
+        "/api/v1/nothing",
+        "/api/v2/jobs",
+        "/assets/index-old.js",
+        "/healthz",
+        "/docs",
+        "/redoc",
+        "/openapi.json",
+        "/.env",
+        "/wp-login.php",
+        "/.git/config.bak",
+    ],
+)
 def test_what_is_missing_is_not_the_page(client: TestClient, path: str) -> None:
     assert client.get(path).status_code == 404
+
+
+def test_a_browser_finds_the_icon_where_it_looks_for_one(client: TestClient) -> None:
+    response = client.get("/favicon.ico")
+    assert (response.status_code, response.text) == (200, "<svg/>")
+    assert response.headers["content-type"] == "image/svg+xml"
+
+
+def test_robots_are_sent_away(client: TestClient) -> None:
+    response = client.get("/robots.txt")
+    assert response.headers["content-type"].startswith("text/plain")
+    assert response.text == "User-agent: *\nDisallow: /\n"
 
 
 def test_nothing_is_sent_to_the_page(client: TestClient) -> None:
