@@ -21,7 +21,7 @@ class TargetError(ValueError):
     """A target text that means nothing here."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Target:
     """A CPU: what LLVM needs to know of it, and what the search needs to know.
 
@@ -38,6 +38,9 @@ class Target:
         """Check the text, and keep its canonical form."""
         cpu, cores = _parse(self.text)
         object.__setattr__(self, "text", f"cpu -mcpu={cpu} -num-cores={cores}")
+
+    def __repr__(self) -> str:
+        return f"Target({self.text!r})"
 
     @property
     def name(self) -> str:

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from compiler.ir.structural import structural_equal, structural_hash
     from compiler.ir.verify import VerifyError
     from compiler.ops import OperatorError
-    from compiler.runtime.artifact import Artifact
+    from compiler.passes.error import LoweringError
+    from compiler.runtime.artifact import Artifact, ArtifactError
     from compiler.runtime.module import ArgumentError, Module
     from compiler.runtime.peak import fma_peak_gflops
     from compiler.runtime.timing import Timing, time_evaluator
-    from compiler.schedule.error import ScheduleError
-    from compiler.schedule.index_map import IndexMap
+    from compiler.schedule.error import ScheduleError, TraceError
+    from compiler.schedule.index_map import IndexMap, IndexMapError
     from compiler.schedule.schedule import Schedule
     from compiler.schedule.tensor_intrin import TensorIntrin, TensorIntrinError
     from compiler.schedule.trace import Trace
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from tuner.space.draft import Draft
     from tuner.space.own_rules import remove_schedule_rule, schedule_rule
     from tuner.space.rule import ScheduleRuleError
+    from tuner.tune import NothingMeasuredError
 
 __version__ = "0.1.0"
 
@@ -65,6 +67,7 @@ __all__ = [
     "AccessDeniedError",
     "ArgumentError",
     "Artifact",
+    "ArtifactError",
     "ArtifactRefusedError",
     "AsyncClient",
     "AsyncGroupHandle",
@@ -80,6 +83,7 @@ __all__ = [
     "GroupHandle",
     "IRModule",
     "IndexMap",
+    "IndexMapError",
     "InvalidAddressError",
     "InvalidRequestError",
     "JobFailedError",
@@ -88,8 +92,10 @@ __all__ = [
     "KernelSchedule",
     "KernelSource",
     "LoopwrightError",
+    "LoweringError",
     "Module",
     "NotFoundError",
+    "NothingMeasuredError",
     "OperatorError",
     "PrimFunc",
     "ProtocolError",
@@ -107,6 +113,7 @@ __all__ = [
     "TensorIntrinError",
     "Timing",
     "Trace",
+    "TraceError",
     "Trial",
     "TuneResult",
     "VerifyError",
@@ -140,12 +147,13 @@ _HOMES = {
     "compiler.ir.structural": ("structural_equal", "structural_hash"),
     "compiler.ir.verify": ("VerifyError",),
     "compiler.ops": ("OperatorError",),
-    "compiler.runtime.artifact": ("Artifact",),
+    "compiler.passes.error": ("LoweringError",),
+    "compiler.runtime.artifact": ("Artifact", "ArtifactError"),
     "compiler.runtime.module": ("ArgumentError", "Module"),
     "compiler.runtime.peak": ("fma_peak_gflops",),
     "compiler.runtime.timing": ("Timing", "time_evaluator"),
-    "compiler.schedule.error": ("ScheduleError",),
-    "compiler.schedule.index_map": ("IndexMap",),
+    "compiler.schedule.error": ("ScheduleError", "TraceError"),
+    "compiler.schedule.index_map": ("IndexMap", "IndexMapError"),
     "compiler.schedule.schedule": ("Schedule",),
     "compiler.schedule.tensor_intrin": ("TensorIntrin", "TensorIntrinError"),
     "compiler.schedule.trace": ("Trace",),
@@ -179,6 +187,7 @@ _HOMES = {
     "tuner.space.draft": ("Draft",),
     "tuner.space.own_rules": ("remove_schedule_rule", "schedule_rule"),
     "tuner.space.rule": ("ScheduleRuleError",),
+    "tuner.tune": ("NothingMeasuredError",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 from uuid import UUID
 
 from loopwright.answers import read
@@ -21,9 +22,10 @@ class GroupMethods:
     """What a handle can do; handles hold no state: make as many as you like."""
 
     id: UUID
+    _connection: Any
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self.id)!r})"
+        return f"<{type(self).__name__} {self.id} of {self._connection.url}>"
 
     @property
     def _path(self) -> str:

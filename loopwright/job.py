@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from loopwright.answers import read, read_event
@@ -39,9 +39,10 @@ class JobMethods:
     """What a handle can do; handles hold no state: make as many as you like."""
 
     id: UUID
+    _connection: Any
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self.id)!r})"
+        return f"<{type(self).__name__} {self.id} of {self._connection.url}>"
 
     @property
     def _path(self) -> str:

@@ -28,7 +28,7 @@ def show(text: str) -> None:
     """Write a script where the user looks: plain to a file or a pipe, else in colour."""
     if _in_notebook():
         notebook = import_module("IPython.display")  # there only where a notebook runs
-        notebook.display(notebook.HTML(html(text)))
+        notebook.display({"text/plain": text, "text/html": html(text)}, raw=True)
     elif _takes_colours():
         from rich.console import Console  # noqa: PLC0415 (heavy, and most programs show nothing)
 
@@ -42,7 +42,14 @@ def html(text: str) -> str:
     from rich.console import Console  # noqa: PLC0415
 
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
-        console = Console(record=True, file=nowhere, width=1_000_000, color_system="truecolor")
+        # In a notebook rich would display what is recorded, beside what we return.
+        console = Console(
+            record=True,
+            file=nowhere,
+            width=1_000_000,
+            color_system="truecolor",
+            force_jupyter=False,
+        )
         console.print(_coloured(text, _PAGE_THEME), end="", soft_wrap=True)
         page = console.export_html(inline_styles=True, code_format=_HTML)
     return _SURROUNDINGS.sub("", page)

@@ -41,7 +41,7 @@ class _Printed:
         return self.script()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PrimFunc(_Printed):
     """A function over buffers; its body is the realisation of a block called "root".
 
@@ -53,6 +53,11 @@ class PrimFunc(_Printed):
     params: tuple[Buffer | Var, ...]
     body: BlockRealize
     attrs: Annotations = ()
+
+    def __repr__(self) -> str:
+        from compiler.ir import one_line  # noqa: PLC0415 (it imports the programs)
+
+        return f"<PrimFunc {one_line.describe_func(self)}>"
 
     @property
     def root(self) -> Block:
@@ -108,7 +113,7 @@ class PrimFunc(_Printed):
         return replace(self, name=name, attrs=tuple(attrs.items()))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class IRModule(_Printed):
     """Several functions, told apart by their names: a tuple, or a mapping that gives the names."""
 
@@ -123,6 +128,9 @@ class IRModule(_Printed):
             raise TypeError(
                 f"an IRModule takes a tuple or a mapping of functions, not a {type(given).__name__}"
             )
+
+    def __repr__(self) -> str:
+        return f"<IRModule of {', '.join(func.name for func in self.functions) or 'no function'}>"
 
     def __getitem__(self, name: str) -> PrimFunc:
         for func in self.functions:

@@ -11,6 +11,7 @@ import io
 import json
 import zipfile
 import zlib
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -46,7 +47,12 @@ class Param:
     is_output: bool
 
 
-@dataclass(frozen=True, slots=True)
+def describe_kernel(name: str, params: Iterable[Param]) -> str:
+    """Return a signature such as `matmul(A: float32[64, 64])`."""
+    return f"{name}({', '.join(f'{p.name}: {p.dtype}{list(p.shape)}' for p in params)})"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Artifact:
     """A kernel's object code, and what a caller must know to call it.
 
@@ -62,6 +68,10 @@ class Artifact:
     workspace_bytes: int
     num_threads: int
     object_code: bytes
+
+    def __repr__(self) -> str:
+        size = f"{len(self.object_code)} bytes of code"
+        return f"<Artifact {describe_kernel(self.name, self.params)} for {self.target}: {size}>"
 
     def to_bytes(self) -> bytes:
         """Return the artifact as the bytes of a file."""

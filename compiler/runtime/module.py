@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from compiler.codegen.module import ENTRY
 from compiler.cores import available_cores
-from compiler.runtime.artifact import Artifact, ArtifactError, Param
+from compiler.runtime.artifact import Artifact, ArtifactError, Param, describe_kernel
 from compiler.runtime.load import load_object
 from compiler.runtime.pool import launch_address
 from compiler.target import Target, TargetError, host_cpu, host_features
@@ -60,6 +60,10 @@ class Module:
         self._local = threading.local()
         self._entry: Callable[[bytes | int], None] | None = _load(artifact)
         self._launch = launch_address() if artifact.num_threads > 1 else 0
+
+    def __repr__(self) -> str:
+        signature = describe_kernel(self.artifact.name, self.params)
+        return f"<Module {signature} for {self.artifact.target}>"
 
     @classmethod
     def load(cls, path: str | Path) -> Module:

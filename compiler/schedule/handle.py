@@ -13,16 +13,34 @@ from compiler.schedule.instruction import TermOp
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockRV:
-    """A block of the program under schedule."""
+    """A block of the program under schedule.
+
+    Attributes:
+        name: What the trace calls it.
+        of: The name of the block when the handle was made.
+    """
 
     name: str
+    of: str
+
+    def __repr__(self) -> str:
+        return f'<BlockRV {self.name}: block "{self.of}">'
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopRV:
-    """A loop of the program under schedule."""
+    """A loop of the program under schedule, or a place for a block that is under no loop.
+
+    Attributes:
+        name: What the trace calls it.
+        of: The variable of the loop, or the place.
+    """
 
     name: str
+    of: str
+
+    def __repr__(self) -> str:
+        return f"<LoopRV {self.name}: loop {self.of}>"
 
 
 class _Value:
@@ -63,9 +81,18 @@ class _Value:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExprRV(_Value):
-    """An integer that a sampling instruction chose."""
+    """An integer that a sampling instruction chose.
+
+    Attributes:
+        name: What the trace calls it.
+        of: The integer.
+    """
 
     name: str
+    of: int
+
+    def __repr__(self) -> str:
+        return f"<ExprRV {self.name}: {self.of}>"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

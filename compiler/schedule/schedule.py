@@ -61,6 +61,11 @@ class Schedule(LoopMethods, BlockMethods, StorageMethods, SamplingMethods, Tenso
         super().__init__(mod, seed=seed)
         self._detail = error_render_level
 
+    def __repr__(self) -> str:
+        done = len(self._instructions)
+        instructions = "1 instruction" if done == 1 else f"{done} instructions"
+        return f"<Schedule of {', '.join(self._functions)}: {instructions}>"
+
     @property
     def trace(self) -> Trace:
         """What was done so far."""

@@ -85,22 +85,22 @@ class State:
         return name
 
     def _new_block(self, func: PrimFunc, name: str) -> BlockRV:
-        handle = BlockRV(self._new_name("b"))
+        handle = BlockRV(self._new_name("b"), name)
         self._blocks[handle] = (func.name, name)
         return handle
 
     def _new_loop(self, func: PrimFunc, var: Var) -> LoopRV:
-        handle = LoopRV(self._new_name("l"))
+        handle = LoopRV(self._new_name("l"), var.name)
         self._loops[handle] = (func.name, var)
         return handle
 
     def _new_place(self, place: Place) -> LoopRV:
-        handle = LoopRV(self._new_name("l"))
+        handle = LoopRV(self._new_name("l"), place)
         self._places[handle] = place
         return handle
 
     def _new_value(self, value: int) -> ExprRV:
-        handle = ExprRV(self._new_name("v"))
+        handle = ExprRV(self._new_name("v"), value)
         self._values[handle] = value
         return handle
 

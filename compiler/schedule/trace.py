@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from compiler.schedule.schedule import Schedule
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace:
     """What was done to a program, in order. Traces are values: what changes one gives another.
 
@@ -43,6 +43,10 @@ class Trace:
 
     instructions: tuple[Instruction, ...] = ()
     function: str = field(default="main", compare=False)
+
+    def __repr__(self) -> str:
+        done = len(self.instructions)
+        return f"<Trace of {done} instruction{'' if done == 1 else 's'}>"
 
     @property
     def insts(self) -> tuple[Instruction, ...]:

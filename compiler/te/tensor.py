@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
 from compiler.ir.dtypes import DType, is_integer
@@ -15,6 +15,7 @@ from compiler.ir.nodes import (
     Stmt,
     Var,
 )
+from compiler.ir.one_line import describe_buffer
 from compiler.ir.program import PrimFunc
 from compiler.te.value import ReduceAxis, Value, ValueLike, as_value
 
@@ -113,12 +114,15 @@ class Extern:
 Definition: TypeAlias = Compute | Scan | Extern
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tensor:
     """A tensor; an input has no definition. Its shape may have symbolic extents."""
 
     buffer: Buffer
-    definition: Definition | None = field(default=None, repr=False)
+    definition: Definition | None = None
+
+    def __repr__(self) -> str:
+        return f"<Tensor {describe_buffer(self.buffer)}>"
 
     @property
     def name(self) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
+import inspect
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import pytest
 
@@ -13,6 +17,7 @@ NAMES = [
     "AccessDeniedError",
     "ArgumentError",
     "Artifact",
+    "ArtifactError",
     "ArtifactRefusedError",
     "AsyncClient",
     "AsyncGroupHandle",
@@ -28,6 +33,7 @@ NAMES = [
     "GroupHandle",
     "IRModule",
     "IndexMap",
+    "IndexMapError",
     "InvalidAddressError",
     "InvalidRequestError",
     "JobFailedError",
@@ -36,8 +42,10 @@ NAMES = [
     "KernelSchedule",
     "KernelSource",
     "LoopwrightError",
+    "LoweringError",
     "Module",
     "NotFoundError",
+    "NothingMeasuredError",
     "OperatorError",
     "PrimFunc",
     "ProtocolError",
@@ -55,6 +63,7 @@ NAMES = [
     "TensorIntrinError",
     "Timing",
     "Trace",
+    "TraceError",
     "Trial",
     "TuneResult",
     "VerifyError",
@@ -90,6 +99,22 @@ def test_the_public_names_are_these() -> None:
 def test_each_public_name_is_found_in_a_fresh_process_state(name: str) -> None:
     lw.__dict__.pop(name, None) if name != "__version__" else None
     assert getattr(lw, name) is not None
+
+
+def docstrings() -> Iterator[str]:
+    """Yield those of all that is public: functions, classes and what these have."""
+    for name in lw.__all__:
+        value = getattr(lw, name)
+        names = dir(value) if inspect.isclass(value) else getattr(value, "__all__", [])
+        members = [inspect.getattr_static(value, n) for n in names if not n.startswith("_")]
+        yield from (inspect.getdoc(each) or "" for each in (value, *members))
+
+
+def test_each_error_that_is_documented_can_be_caught_by_a_public_name() -> None:
+    sections = [text.partition("Raises:\n")[2].split("\n\n")[0] for text in docstrings()]
+    documented = {name for s in sections for name in re.findall(r"^    (\w+):", s, re.MULTILINE)}
+    assert len(documented) > 15
+    assert {name for name in documented if not hasattr(builtins, name)} <= set(lw.__all__)
 
 
 def test_a_name_that_is_not_public_is_no_attribute() -> None:

@@ -29,7 +29,7 @@ WRONG: list[tuple[str, Call]] = [
     ("buffer is 0: expected (", lambda s, _: s.reindex("Y", 0)),
     ("index is '0': expected an integer", lambda s, k: s.compute_at("Y", k, index="0")),
     ("factor_axis is 0.5: expected an integer", lambda s, k: s.rfactor(k, 0.5)),
-    ("target is BlockRV", lambda s, _: s.blockize(s.get_block("Y"))),
+    ("target is <BlockRV", lambda s, _: s.blockize(s.get_block("Y"))),
     ("expected an integer, got '16'", lambda s, _: s.pad_einsum("Y", [16, 16, "16"])),
     ("expected an integer, got 'Y'", lambda s, _: s.rolling_buffer("Y", "Y")),
     ("tensor_intrin is ['x']: expected a string", lambda s, k: s.tensorize(k, ["x"])),
