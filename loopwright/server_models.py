@@ -9,9 +9,10 @@ from uuid import UUID
 
 from pydantic import Field, JsonValue
 
-from loopwright.models import Request, Response
+from loopwright.models import MAX_PRIORITY, Request, Response
 
 TOKEN_NAME = r"^[A-Za-z0-9][A-Za-z0-9._@-]*$"
+MAX_QUOTA = 2**31 - 1
 
 
 class WorkerState(StrEnum):
@@ -74,10 +75,13 @@ class Scope(StrEnum):
 
 
 class CallerRead(Response):
-    """Who asks; a service that wants no token knows no name, and lets everybody do everything."""
+    """Who asks, and the quota; a service that needs no token knows no name, and allows all."""
 
     name: str | None
     scope: Scope
+    max_jobs: int | None = None
+    max_trials: int | None = None
+    max_priority: int | None = None
 
 
 class TokenCreate(Request):
@@ -85,6 +89,10 @@ class TokenCreate(Request):
 
     name: str = Field(min_length=1, max_length=64, pattern=TOKEN_NAME)
     scopes: tuple[Scope, ...] = Field(default=(Scope.READ,), min_length=1, max_length=3)
+    # What its jobs that wait or run may be, all together; none is no limit.
+    max_jobs: int | None = Field(default=None, ge=0, le=MAX_QUOTA)
+    max_trials: int | None = Field(default=None, ge=0, le=MAX_QUOTA)  # yet to measure
+    max_priority: int | None = Field(default=None, ge=-MAX_PRIORITY, le=MAX_PRIORITY)
 
 
 class TokenRead(Response):
@@ -96,6 +104,9 @@ class TokenRead(Response):
     created_at: datetime
     last_used_at: datetime | None  # to a quarter of an hour
     revoked_at: datetime | None
+    max_jobs: int | None = None  # that wait or run
+    max_trials: int | None = None  # that those have yet to measure
+    max_priority: int | None = None
 
 
 class TokenCreated(TokenRead):

@@ -22,6 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
 from loopwright.server_models import Scope
+from service.caller import ANYBODY, Caller
 from service.rate_limit import RateLimit
 from service.store import tokens
 from service.store.database import Database
@@ -33,23 +34,6 @@ REMEMBERED_SECS = 1.0
 _MAX_REMEMBERED = 10_000
 _LEVELS = list(Scope)
 _MORE_COST = 9
-BOOTSTRAP = "bootstrap"
-"""The name of the token that the service was given when it started."""
-
-
-@dataclass(frozen=True)
-class Caller:
-    """Whoever asks: `name` is that of a token, none where none is needed."""
-
-    name: str | None
-    scope: Scope
-
-    def may(self, scope: Scope) -> bool:
-        """Tell whether a scope is within the caller's."""
-        return _LEVELS.index(scope) <= _LEVELS.index(self.scope)
-
-
-ANYBODY = Caller(None, Scope.ADMIN)
 
 
 @dataclass(frozen=True)
@@ -110,7 +94,7 @@ class Tokens:
 
     def _recall(self, digest: str, now: float) -> _Known | None:
         if self._bootstrap is not None and hmac.compare_digest(digest, self._bootstrap):
-            return _Known(now, Caller(BOOTSTRAP, Scope.ADMIN))
+            return _Known(now, Caller(tokens.BOOTSTRAP, Scope.ADMIN))
         with self._lock:
             known = self._known.get(digest)
         return known if known is not None and now < known.until else None
@@ -138,7 +122,8 @@ class Tokens:
             except SQLAlchemyError:
                 # It is noted by the next use; this request does not fail because of it.
                 _log.warning("the use of a token cannot be noted", token=row.name, exc_info=True)
-        return Caller(row.name, max((Scope(s) for s in row.scopes), key=_LEVELS.index))
+        scope = max((Scope(s) for s in row.scopes), key=_LEVELS.index)
+        return Caller(row.name, scope, row.quota)
 
 
 _bearer = HTTPBearer(

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from threading import Event, Thread
 from uuid import UUID
 
 import structlog
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session
 
 from compiler.target import Target
@@ -22,22 +25,44 @@ from service.errors import LeaseLostError
 from service.heartbeat import PATIENCE_SECS, Heartbeat
 from service.owner import Owner
 from service.retrain import Retrainer
-from service.store import baselines, controls, finals, leases, trials, workers
+from service.store import baselines, blame, claims, controls, finals, leases, trials, workers
 from service.store.database import Database
 from service.store.jobs import JobRow
 from tuner.budget import StopReason
 from tuner.finish.baseline import Rivals
 from tuner.tune import TuneResult
-from workers.engine import NoWorkerError
+from workers.engine import EngineClosedError, EngineStartError, NoWorkerError, WorkersGoneError
+from workers.runner import ChildStartError, RunnerClosedError
 
 _log = structlog.get_logger()
 
 _IDLE_SECS = 1.0
-_MAX_BACKOFF_SECS = 10.0
+_MAX_BACKOFF_SECS = 60.0
+_NO_CLAIM_SECS = 10.0
+_OF_THE_SERVICE = (
+    ChildStartError,
+    EngineClosedError,
+    EngineStartError,
+    InterfaceError,
+    OperationalError,
+    OSError,
+    PoolTimeoutError,
+    RunnerClosedError,
+    WorkersGoneError,
+)
+"""Errors that say nothing of the job that was driven."""
 
 
 def _nothing() -> None:
     pass
+
+
+@dataclass
+class _Work:
+    """Claimed jobs in hand; `has_begun` says that the service was found well before."""
+
+    open_ids: list[UUID]
+    has_begun: bool = False
 
 
 class Coordinator:
@@ -49,6 +74,8 @@ class Coordinator:
         interrupt: Makes it give up what is under way, by an error of its own.
         lease_secs: How long a job stays ours without a heartbeat.
         retrainer: Told of the kind of target of each job that was driven.
+        prove: Measures something known, and raises if that fails: called before a job is driven
+            whose last claim came to nothing.
         serves: Says for which kinds of target there are workers here, None while those cannot be
             reached: no job is claimed then. Jobs for others are left to the coordinators that have
             such workers, if there are any.
@@ -64,6 +91,7 @@ class Coordinator:
         lease_secs: float = leases.LEASE_SECS,
         patience_secs: float = PATIENCE_SECS,
         retrainer: Retrainer | None = None,
+        prove: Callable[[], None] = _nothing,
         serves: Callable[[], Collection[str] | None] | None = None,
     ) -> None:
         self.owner = Owner.here()
@@ -72,7 +100,9 @@ class Coordinator:
         self._lease_secs = lease_secs
         self._patience_secs = patience_secs
         self._retrainer = retrainer
+        self._prove = prove
         self._serves = serves
+        self._num_errors = 0  # in a row
         self.driver: Drives = Driver(database, measuring, self.owner, rivals)
         self._stopping = Event()
         self._work = Event()
@@ -112,7 +142,7 @@ class Coordinator:
             return False
         with self._database.write() as session:
             others = () if self._serves is None else _there(session) - set(served)
-            jobs = leases.claim(session, self.owner, lease_secs=self._lease_secs, leave=others)
+            jobs = claims.claim(session, self.owner, lease_secs=self._lease_secs, leave=others)
         if not jobs:
             return False
         with request_ids.bound(jobs[0].request_id):  # those of a group came with one request
@@ -123,20 +153,18 @@ class Coordinator:
         for job in jobs:
             log = _log.bind(job=str(job.id), workload=job.workload_name, target=job.target)
             log.info("job claimed", num_measured=job.num_measured, trials=job.trials)
-        open_ids = [job.id for job in jobs]
+        work = _Work([job.id for job in jobs])
         try:
-            self._drive(jobs, open_ids)
+            self._drive(jobs, work)
+            self._num_errors = 0
             for label in sorted({Target(job.target).label for job in jobs}):
                 if self._retrainer is not None:
                     self._retrainer.offer(label)
         except LeaseLostError as error:
-            _log.warning("jobs lost", jobs=list(map(str, open_ids)), reason=str(error))
+            _log.warning("jobs lost", jobs=list(map(str, work.open_ids)), reason=str(error))
         except Exception as error:
-            _log.exception("jobs interrupted by an error", jobs=list(map(str, open_ids)))
-            # Without a worker for the target nothing is wrong here; its error says what to do.
-            is_ours = not isinstance(error, NoWorkerError)
-            reason = f"internal error: {type(error).__name__}: {error}" if is_ours else str(error)
-            self._give_up(open_ids, reason)
+            _log.exception("jobs interrupted by an error", jobs=list(map(str, work.open_ids)))
+            self._give_up(work, error)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -146,24 +174,30 @@ class Coordinator:
             except Exception:
                 # Whatever it is, jobs would wait for ever without this thread.
                 _log.exception("cannot claim a job, or put one back")
-                pause_secs = _MAX_BACKOFF_SECS
+                pause_secs = _NO_CLAIM_SECS
             self._work.wait(pause_secs)
 
-    def _drive(self, jobs: Sequence[JobRow], open_ids: list[UUID]) -> None:
-        """Drive jobs; each leaves `open_ids` when it ends, or is put back."""
+    def _drive(self, jobs: Sequence[JobRow], work: _Work) -> None:
+        """Drive jobs; each leaves `work.open_ids` when it ends, or is put back."""
         with Heartbeat(
             self._database,
-            open_ids,
+            work.open_ids,
             self.owner,
             group_id=jobs[0].group_id,
             interrupt=self._interrupt,
             lease_secs=self._lease_secs,
             patience_secs=self._patience_secs,
         ) as heartbeat:
+            if any(map(blame.is_suspect, jobs)):
+                self._prove()
+                with self._database.write() as session:
+                    owner = str(self.owner)
+                    blame.begin_work(leases.owned(session, job.id, owner) for job in jobs)
+            work.has_begun = True
             for driven in self.driver.drive(jobs, heartbeat, self._stopping.is_set):
                 heartbeat.leave(driven.job_id)
                 self._end(driven)
-                open_ids.remove(driven.job_id)
+                work.open_ids.remove(driven.job_id)
 
     def _end(self, driven: Driven) -> None:
         with self._database.write() as session:
@@ -203,12 +237,19 @@ class Coordinator:
     ) -> None:
         leases.finish(session, job.id, self.owner, state, stop_reason=reason, error=error)
 
-    def _give_up(self, job_ids: Sequence[UUID], error: str) -> None:
-        fruitless = 0
-        for job_id in job_ids:
+    def _give_up(self, work: _Work, error: Exception) -> None:
+        """Put jobs back after an error, and wait: longer with each error in a row."""
+        # Without a worker for the target nothing is wrong here; its error says what to do.
+        is_plain = isinstance(error, NoWorkerError)
+        reason = str(error) if is_plain else f"internal error: {type(error).__name__}: {error}"
+        is_own = work.has_begun and not isinstance(error, _OF_THE_SERVICE)
+        for job_id in work.open_ids:
             with suppress(LeaseLostError), self._database.write() as session:
-                fruitless = leases.give_up(session, job_id, self.owner, error)
-        self._stopping.wait(min(0.25 * 2**fruitless, _MAX_BACKOFF_SECS))
+                leases.give_up(
+                    session, job_id, self.owner, reason, is_own=is_own, has_begun=work.has_begun
+                )
+        self._num_errors += 1
+        self._stopping.wait(min(0.25 * 2 ** min(self._num_errors, 30), _MAX_BACKOFF_SECS))
 
 
 def _there(session: Session) -> set[str]:

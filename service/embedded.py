@@ -14,8 +14,9 @@ from compiler.runtime.measurement import Measurement
 from service.store import workers
 from service.store.database import Database
 from workers.compare import CompareRequest
-from workers.engine import Engine
+from workers.engine import Engine, EngineStartError
 from workers.request import MeasureRequest
+from workers.self_test import known_kernel
 
 ItemT = TypeVar("ItemT")
 
@@ -81,6 +82,20 @@ class EmbeddedWorkers:
     def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
         """Yield rounds, each with a measurement of each of the request's traces."""
         return self._results(lambda engine: engine.compare(request))
+
+    def prove(self) -> None:
+        """Measure a known kernel with the workers of this host; those of a cluster did so.
+
+        Raises:
+            EngineStartError: If that fails: the host is broken, whatever is measured.
+        """
+        if self._stays:
+            return
+        for _, found in self.measure(known_kernel()):
+            if found.error is not None:
+                raise EngineStartError(
+                    f"a known kernel cannot be measured here: {found.error}: {found.message}"
+                )
 
     def _results(self, ask: Callable[[Engine], Iterator[ItemT]]) -> Iterator[ItemT]:
         engine = self._running()

@@ -13,9 +13,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from loopwright.models import JobRead, JobState, ScheduleQuery, SearchOptions
+from service.caller import Caller
 from service.intake import parse_target, read_workload
 from service.jobs import Queue
-from service.store import best_schedules, jobs
+from service.store import best_schedules, jobs, quotas
 from service.store.database import Database
 from service.store.jobs import JobRow
 
@@ -46,15 +47,17 @@ class Enqueued:
                 return f"{job} has found none: {self.job.error or 'it ended without a right trial'}"
 
 
-def enqueue(database: Database, query: ScheduleQuery, *, owner: str | None) -> Enqueued | None:
+def enqueue(database: Database, query: ScheduleQuery, *, caller: Caller) -> Enqueued | None:
     """Return the job for what is asked for; none where its very schedule is known.
 
     Args:
-        owner: The name of the token that asks.
+        caller: Whose job it becomes if there is none.
 
     Raises:
         InvalidRequestError: If the workload or the target cannot be meant, or if nothing here
             serves that kind of target.
+        ForbiddenError: If the caller may never submit this.
+        QuotaError: If the caller has too much in the queue.
     """
     workload = read_workload(query.workload)
     name = parse_target(query.target).name
@@ -68,8 +71,10 @@ def enqueue(database: Database, query: ScheduleQuery, *, owner: str | None) -> E
         known = _newest(session, workload.key, name)
         if known is not None:  # who asked at the same time was faster
             return known
-        options = SearchOptions(target=name, trials=TRIALS, priority=PRIORITY)
-        row = Queue(session, options, owner).add(workload)
+        priority = min(PRIORITY, caller.quota.max_priority or PRIORITY)
+        options = SearchOptions(target=name, trials=TRIALS, priority=priority)
+        with quotas.held(session, caller):
+            row = Queue(session, options, caller).add(workload)
         return Enqueued(jobs.read(row), is_new=True)
 
 

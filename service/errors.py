@@ -3,8 +3,10 @@
 ServiceError
 ├── ServeError             the service cannot start: the message tells the operator why
 ├── NotFoundError          what was asked for does not exist                            (404)
+├── ForbiddenError         the caller's token does not allow what was asked for         (403)
 ├── ConflictError          what was asked for cannot be as things stand                 (409)
 ├── InvalidRequestError    the request is well-formed and means nothing we can do       (422)
+├── QuotaError             the caller's token has too much in the queue                 (429)
 ├── BuildFailedError       the compiler died of a kernel, or took too long              (500)
 ├── BusyError              too many wait for the same thing already: come back          (503)
 └── LeaseLostError         another coordinator owns the job now: stop, write nothing
@@ -31,6 +33,14 @@ class NotFoundError(ServiceError):
         super().__init__(f"{reason}; {advice}" if advice else reason)
         self.reason = reason
         self.job_id = job_id
+
+
+class ForbiddenError(ServiceError):
+    """The token of the caller does not allow what was asked for."""
+
+
+class QuotaError(ServiceError):
+    """The token of the caller has too much in the queue; that may be less later."""
 
 
 class ConflictError(ServiceError):

@@ -8,10 +8,11 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from loopwright.models import GroupCreate, GroupRead
+from service.caller import ANYBODY, Caller
 from service.errors import Flaw, InvalidRequestError
 from service.intake import read_workload
 from service.jobs import Key, Queue
-from service.store import groups, jobs
+from service.store import groups, jobs, quotas
 from service.store.database import Database
 from service.store.jobs import JobRow
 from service.store.workloads import NewWorkload
@@ -23,12 +24,12 @@ def submit_group(
     request: GroupCreate,
     idempotency_key: str | None = None,
     *,
-    owner: str | None = None,
+    caller: Caller = ANYBODY,
 ) -> tuple[GroupRead, bool]:
     """Queue jobs that share a budget; with a key that was used for the same request, return those.
 
     Args:
-        owner: The name of the token that submits them.
+        caller: Whose jobs they become.
 
     Returns:
         The group, and whether it is new.
@@ -36,19 +37,22 @@ def submit_group(
     Raises:
         InvalidRequestError: If a workload, the target or a rule cannot be meant, a workload occurs
             twice, the trials are not enough for a round each, or the key stood for another request.
+        ForbiddenError: If the caller may never submit this.
+        QuotaError: If the caller has too much in the queue.
     """
-    key = Key.of(request, idempotency_key)
+    key = Key.of(request, idempotency_key, caller)
     tasks = _read_tasks(request)
     with database.write() as session:
         if (known := key.recall(session)) is not None:
             assert known.group_id is not None, "the key stands for this very request"
             return read(session, known.group_id), False
-        queue = Queue(session, request, owner)
-        group = groups.create(session, request.trials)
-        rows = [
-            queue.add(workload, group_id=group.id, weight=task.weight)
-            for task, workload in zip(request.tasks, tasks, strict=True)
-        ]
+        with quotas.held(session, caller):
+            queue = Queue(session, request, caller)
+            group = groups.create(session, request.trials)
+            rows = [
+                queue.add(workload, group_id=group.id, weight=task.weight)
+                for task, workload in zip(request.tasks, tasks, strict=True)
+            ]
         key.remember(session, rows[0])
         return read(session, group.id), True
 

@@ -9,9 +9,10 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from loopwright.models import JobCreate, JobRead, SearchOptions
+from service.caller import ANYBODY, Caller
 from service.errors import Flaw, InvalidRequestError
 from service.intake import read_rules, read_target, read_workload
-from service.store import idempotency, jobs, targets, warm_starts, workloads
+from service.store import idempotency, jobs, quotas, targets, warm_starts, workloads
 from service.store.database import Database
 from service.store.jobs import JobRow, NewJob
 from service.store.workloads import NewWorkload
@@ -22,12 +23,12 @@ def submit_job(
     request: JobCreate,
     idempotency_key: str | None = None,
     *,
-    owner: str | None = None,
+    caller: Caller = ANYBODY,
 ) -> tuple[JobRead, bool]:
     """Queue a tuning job; with a key that was used for the same request, return that job.
 
     Args:
-        owner: The name of the token that submits it.
+        caller: Whose job it becomes.
 
     Returns:
         The job, and whether it is new.
@@ -35,26 +36,30 @@ def submit_job(
     Raises:
         InvalidRequestError: If the workload, the target or a rule cannot be meant, or the key
             stood for another request.
+        ForbiddenError: If the caller may never submit this.
+        QuotaError: If the caller has too much in the queue.
     """
-    key = Key.of(request, idempotency_key)
+    key = Key.of(request, idempotency_key, caller)
     workload = read_workload(request.workload)
     with database.write() as session:
         if (known := key.recall(session)) is not None:
             return jobs.read(known), False
-        row = Queue(session, request, owner).add(workload)
+        with quotas.held(session, caller):
+            row = Queue(session, request, caller).add(workload)
         key.remember(session, row)
         return jobs.read(row), True
 
 
 @dataclass(frozen=True)
 class Key:
-    """An idempotency key, or none, and what it stands for."""
+    """An idempotency key of a token, or none, and what it stands for."""
 
+    owner: str | None
     text: str | None
     content: str
 
     @classmethod
-    def of(cls, request: SearchOptions, text: str | None) -> Key:
+    def of(cls, request: SearchOptions, text: str | None, caller: Caller) -> Key:
         """Return the key of a request.
 
         Raises:
@@ -63,7 +68,8 @@ class Key:
         if text is not None and not 1 <= len(text) <= idempotency.MAX_KEY_CHARS:
             detail = f"an idempotency key has 1 to {idempotency.MAX_KEY_CHARS} characters"
             raise InvalidRequestError(detail, Flaw(detail, "header/Idempotency-Key"))
-        return cls(text, hashlib.sha256(request.model_dump_json().encode()).hexdigest())
+        content = hashlib.sha256(request.model_dump_json().encode()).hexdigest()
+        return cls(caller.name, text, content)
 
     def recall(self, session: Session) -> JobRow | None:
         """Return the job that the key made, if it made one.
@@ -71,29 +77,33 @@ class Key:
         Raises:
             InvalidRequestError: If it stood for another request.
         """
-        known = None if self.text is None else idempotency.recall(session, self.text, self.content)
+        if self.text is None:
+            return None
+        known = idempotency.recall(session, self.owner, self.text, self.content)
         return None if known is None else jobs.get(session, known)
 
     def remember(self, session: Session, row: JobRow) -> None:
         """Tie the key to the job that it made."""
         if self.text is not None:
-            idempotency.remember(session, self.text, self.content, row.id)
+            idempotency.remember(session, self.owner, self.text, self.content, row.id)
 
 
 class Queue:
     """Queues jobs of one request.
 
     Args:
-        owner: The name of the token that submits them.
+        caller: Whose jobs they become.
 
     Raises:
         InvalidRequestError: If the target or a rule cannot be meant.
+        ForbiddenError: If the priority is above the ceiling of the caller.
     """
 
-    def __init__(self, session: Session, request: SearchOptions, owner: str | None) -> None:
+    def __init__(self, session: Session, request: SearchOptions, caller: Caller) -> None:
+        quotas.refuse_priority(caller, request.priority)
         self._session = session
         self._request = request
-        self._owner = owner
+        self._owner = caller.name
         self._target = read_target(session, request.target)
         self._rules = read_rules(request.rules)
 

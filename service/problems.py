@@ -19,8 +19,10 @@ from service.errors import (
     BuildFailedError,
     BusyError,
     ConflictError,
+    ForbiddenError,
     InvalidRequestError,
     NotFoundError,
+    QuotaError,
 )
 
 MEDIA_TYPE = "application/problem+json"
@@ -49,17 +51,8 @@ _OF_POINTERS = {
     "query/cursor": "invalid-cursor",
     "header/Idempotency-Key": "invalid-idempotency-key",
 }
-KINDS = frozenset(
-    {
-        *_USUAL.values(),
-        *_OF_POINTERS.values(),
-        "build-failed",
-        "busy",
-        "cross-origin",
-        "database-busy",
-        "error",
-    }
-)
+_OTHERS = ("build-failed", "busy", "cross-origin", "database-busy", "error", "quota")
+KINDS = frozenset({*_USUAL.values(), *_OF_POINTERS.values(), *_OTHERS})
 
 _log = structlog.get_logger()
 
@@ -101,6 +94,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _validation)
     app.add_exception_handler(NotFoundError, _not_found)
+    app.add_exception_handler(ForbiddenError, _forbidden)
+    app.add_exception_handler(QuotaError, _quota)
     app.add_exception_handler(ConflictError, _conflict)
     app.add_exception_handler(InvalidRequestError, _invalid)
     app.add_exception_handler(BuildFailedError, _build_failed)
@@ -161,6 +156,18 @@ def _pointer(location: tuple[int | str, ...]) -> str:
 def _not_found(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, NotFoundError)
     return problem_response(404, str(error), instance=request.url.path, job_id=error.job_id)
+
+
+def _forbidden(request: Request, error: Exception) -> JSONResponse:
+    return problem_response(403, str(error), instance=request.url.path)
+
+
+def _quota(request: Request, error: Exception) -> JSONResponse:
+    # Jobs take minutes: clients do not repeat what is refused for longer than one.
+    headers = {"Retry-After": "300"}
+    return problem_response(
+        429, str(error), kind="quota", instance=request.url.path, headers=headers
+    )
 
 
 def _conflict(request: Request, error: Exception) -> JSONResponse:

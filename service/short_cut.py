@@ -14,8 +14,9 @@ from urllib.parse import parse_qsl
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.auth import ANYBODY, Caller, Tokens
+from service.auth import Tokens
 from service.best_answers import MAX_KEPT, Answer, BestAnswers
+from service.caller import ANYBODY, Caller
 from service.rate_limit import RateLimit
 from service.routes.conditional import has_it, quoted
 

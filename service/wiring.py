@@ -42,6 +42,7 @@ def coordinate(
         interrupt=workers.interrupt,
         retrainer=Retrainer(database),
         serves=workers.labels,
+        prove=workers.prove,
     )
     if plays:
         player = Player(database, coordinator.owner, coordinator.driver)

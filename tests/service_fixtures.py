@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -18,7 +19,7 @@ from loopwright.models import Strategy
 from service.problems import KINDS, TYPE
 from service.store import jobs, targets, workloads
 from service.store.database import Database, open_database
-from service.store.jobs import NewJob
+from service.store.jobs import JobRow, NewJob
 from service.store.workloads import NewWorkload
 from tests import postgres as postgresql
 
@@ -76,7 +77,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("database", ["sqlite", "postgresql"], indirect=True)
 
 
-def add_job(database: Database, *, trials: int = 16) -> UUID:
+def add_job(
+    database: Database, *, trials: int = 16, owner: str | None = None, priority: int = 0
+) -> UUID:
     """Queue a job of `WORKLOAD` for `TARGET`."""
     with database.write() as session:
         workloads.ensure(session, WORKLOAD)
@@ -88,8 +91,21 @@ def add_job(database: Database, *, trials: int = 16) -> UUID:
             trials=trials,
             seed=0,
             strategy=Strategy.RANDOM,
+            owner=owner,
+            priority=priority,
         )
         return jobs.submit(session, job).id
+
+
+def let_time_pass(database: Database, secs: float = 3600.0) -> None:
+    """Move what the next claims depend on into the past."""
+    by = timedelta(seconds=secs)
+    with database.write() as session:
+        for row in session.query(JobRow):
+            row.claimed_at = row.claimed_at and row.claimed_at - by
+            row.retry_at = row.retry_at and row.retry_at - by
+            row.progress_at = row.progress_at and row.progress_at - by
+            row.finished_at = row.finished_at and row.finished_at - by
 
 
 def problem(response: httpx2.Response, status: int) -> dict[str, Any]:

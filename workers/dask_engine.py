@@ -36,6 +36,7 @@ from workers.engine import (
     EngineStartError,
     NoWorkerError,
     WorkerFacts,
+    WorkersGoneError,
 )
 from workers.request import MeasureRequest
 
@@ -265,7 +266,7 @@ class _Slots:
                 if self.is_served():
                     seen_at = monotonic()
                 elif monotonic() - seen_at > _NO_WORKER_SECS:
-                    raise NoWorkerError("all workers are gone, and none came back") from None
+                    raise WorkersGoneError("all workers are gone, and none came back") from None
 
     def is_served(self) -> bool:
         """Tell whether there is a worker."""

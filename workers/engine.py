@@ -16,6 +16,10 @@ class NoWorkerError(LookupError):
     """No worker serves the target of a request."""
 
 
+class WorkersGoneError(NoWorkerError):
+    """All workers of an engine are gone, and none came back."""
+
+
 class EngineStartError(RuntimeError):
     """The workers of an engine do not start, or can't measure."""
 

@@ -18,7 +18,7 @@ from workers.compare import CompareRequest
 from workers.peak import peak_in_child
 from workers.request import MeasureRequest
 from workers.runner import ChildStartError, RunnerClosedError
-from workers.self_test import PROGRAM, TRACE, SelfTest
+from workers.self_test import SelfTest, known_kernel
 
 CANARY_SECS = 60.0
 _NAME = re.compile(r"^\s*def (\w+)", re.MULTILINE)
@@ -115,9 +115,8 @@ class Health:
 
 
 def _canary(runner: Measures) -> tuple[float, ...]:
-    request = MeasureRequest(PROGRAM, "cpu -num-cores=1", (TRACE,))
     try:
-        (found,) = runner.measure(request)
+        (found,) = runner.measure(known_kernel())
     except (ChildStartError, RunnerClosedError):
         return ()
     return found[1].run_secs

@@ -27,6 +27,11 @@ TRACE = '{"format": 1, "instructions": []}'
 _REPEATS = 3
 
 
+def known_kernel(num_times: int = 1) -> MeasureRequest:
+    """Return a request for measurements that succeed on every host that can measure."""
+    return MeasureRequest(PROGRAM, "cpu -num-cores=1", (TRACE,) * num_times)
+
+
 class SelfTestError(RuntimeError):
     """A worker that can't build, run or check a kernel that is known to be right."""
 
@@ -54,9 +59,8 @@ def self_test(runner: ChildRunner) -> SelfTest:
         ChildStartError: If no child can be started.
     """
     start = time.monotonic()
-    request = MeasureRequest(PROGRAM, "cpu -num-cores=1", (TRACE,) * _REPEATS)
     samples: list[float] = []
-    for _, measurement in runner.measure(request):
+    for _, measurement in runner.measure(known_kernel(_REPEATS)):
         if measurement.error is not None:
             raise SelfTestError(f"self-test: {measurement.error}: {measurement.message}")
         samples += measurement.run_secs

@@ -14,7 +14,9 @@ from rich.table import Table
 from loopwright.cli.failure import InputError
 from loopwright.cli.options import JsonOption, ServedDbOption
 from loopwright.cli.output import console, err_console, moment, print_json, print_table
-from loopwright.server_models import TOKEN_NAME, Scope, TokenCreated
+from loopwright.models import MAX_PRIORITY
+from loopwright.server_models import MAX_QUOTA, TOKEN_NAME, Scope, TokenCreated, TokenRead
+from service.quota import Quota
 from service.store import tokens
 from service.store.database import Database, open_database
 
@@ -46,10 +48,23 @@ def _opened(url: str, *, must_exist: bool = True) -> Iterator[Database]:
 @token.command()
 def create(
     name: NameArgument,
+    *,
     scope: Annotated[
         Scope,
         typer.Option(help="read: look; submit: jobs, kernels; admin: tokens, import."),
     ] = Scope.SUBMIT,
+    max_jobs: Annotated[
+        int | None,
+        typer.Option(min=0, max=MAX_QUOTA, help="How many of its jobs may wait or run at once."),
+    ] = None,
+    max_trials: Annotated[
+        int | None,
+        typer.Option(min=0, max=MAX_QUOTA, help="How many trials those may have yet to measure."),
+    ] = None,
+    max_priority: Annotated[
+        int | None,
+        typer.Option(min=-MAX_PRIORITY, max=MAX_PRIORITY, help="The highest priority of its jobs."),
+    ] = None,
     db: ServedDbOption = _DATABASE,
     as_json: JsonOption = False,
 ) -> None:
@@ -60,7 +75,8 @@ def create(
             "and a letter or a digit first"
         )
     with _opened(db, must_exist=False) as database, database.write() as session:
-        row, made = tokens.create(session, name, [scope])
+        quota = Quota(max_jobs, max_trials, max_priority)
+        row, made = tokens.create(session, name, [scope], quota)
         shown = TokenCreated(**tokens.read(row).model_dump(), token=made)
     if as_json:
         print_json(shown)
@@ -82,11 +98,11 @@ def list_tokens(db: ServedDbOption = _DATABASE, as_json: JsonOption = False) -> 
     if not found:
         console.print("no tokens: a service on loopback lets everybody in")
         return
-    table = Table("token", "name", "scopes", "created", "last used", "revoked")
+    table = Table("token", "name", "scopes", "limits", "created", "last used", "revoked")
     for each in found:
         scopes = ", ".join(scope.value for scope in each.scopes)
         moments = (each.created_at, each.last_used_at, each.revoked_at)
-        table.add_row(str(each.id), each.name, scopes, *map(moment, moments))
+        table.add_row(str(each.id), each.name, scopes, _limits(each), *map(moment, moments))
     print_table(table)
 
 
@@ -100,6 +116,15 @@ def revoke(
         row = tokens.find(session, name)
         tokens.revoke(session, _id(name) if row is None else row.id)
     console.print(f"revoked {name}", markup=False, highlight=False)
+
+
+def _limits(each: TokenRead) -> str:
+    limits = {
+        "{} jobs": each.max_jobs,
+        "{} trials": each.max_trials,
+        "priority {}": each.max_priority,
+    }
+    return ", ".join(text.format(most) for text, most in limits.items() if most is not None)
 
 
 def _id(text: str) -> UUID:

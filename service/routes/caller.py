@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from fastapi import APIRouter
 
 from loopwright.server_models import CallerRead
@@ -13,4 +15,4 @@ router = APIRouter(prefix="/caller", tags=["tokens"])
 @router.get("")
 async def get_caller(caller: CallerOf) -> CallerRead:
     """Say whose token this is, and what it may do."""
-    return CallerRead(name=caller.name, scope=caller.scope)
+    return CallerRead(name=caller.name, scope=caller.scope, **asdict(caller.quota))

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 
 from loopwright.models import ScheduleQuery
 from loopwright.server_models import Scope
-from service.auth import Caller, refuse_unless
+from service.auth import refuse_unless
+from service.caller import Caller
 from service.enqueue import enqueue
-from service.errors import NotFoundError
+from service.errors import ForbiddenError, NotFoundError, QuotaError
 from service.parts import Parts
 
 HEADER = "Loopwright-Job"
@@ -33,12 +34,17 @@ def enqueued(parts: Parts, caller: Caller, asked: ScheduleQuery) -> Iterator[dic
         yield {}
         return
     refuse_unless(caller, Scope.SUBMIT)
-    found = enqueue(parts.database, asked, owner=caller.name)
+    found, advice = None, ""
+    try:
+        found = enqueue(parts.database, asked, caller=caller)
+    except (ForbiddenError, QuotaError) as error:  # what is known is still looked up
+        advice = f"no job was queued to find one: {error}"
     if found is not None and found.is_new:
         parts.wake()
     try:
         yield {} if found is None else {HEADER: str(found.job.id)}
     except NotFoundError as error:
-        if found is None:
+        if found is None and not advice:
             raise
-        raise NotFoundError(error.reason, found.job.id, advice=str(found)) from error
+        job_id = None if found is None else found.job.id
+        raise NotFoundError(error.reason, job_id, advice=advice or str(found)) from error

@@ -12,7 +12,7 @@ from service.auth import SUBMIT, CallerOf
 from service.groups import read, submit_group
 from service.parts import PartsOf
 from service.problems import responses
-from service.store import controls
+from service.store import controls, groups, quotas
 
 router = APIRouter(prefix="/groups", tags=["groups"])
 
@@ -35,7 +35,7 @@ def post_group(
     They share the trials: each round goes to the job that is expected to gain most of the weighted
     time.
     """
-    group, is_new = submit_group(parts.database, request, idempotency_key, owner=caller.name)
+    group, is_new = submit_group(parts.database, request, idempotency_key, caller=caller)
     response.headers["Location"] = f"/api/v1/groups/{group.id}"
     if is_new:
         parts.wake()
@@ -52,14 +52,20 @@ def get_group(parts: PartsOf, group_id: UUID) -> GroupRead:
 
 
 @router.patch("/{group_id}", responses=responses(404, 409, 422), dependencies=[SUBMIT])
-def change_group(parts: PartsOf, group_id: UUID, request: GroupChange) -> GroupRead:
+def change_group(
+    parts: PartsOf, caller: CallerOf, group_id: UUID, request: GroupChange
+) -> GroupRead:
     """Change the trials that the jobs of a group share.
 
     Jobs that ended because the trials were spent go on. If all jobs have ended and none can go on,
     that is refused (409).
     """
     with parts.database.write() as session:
-        controls.change_group(session, group_id, request.trials)
+        groups.get(session, group_id)
+        owners = [row.owner for row in groups.members(session, group_id)]
+        caller.refuse_stranger(owners, f"group {group_id}")
+        with quotas.held(session, caller):
+            controls.change_group(session, group_id, request.trials)
         group = read(session, group_id)
     parts.wake()
     return group

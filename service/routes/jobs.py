@@ -43,7 +43,7 @@ def post_job(
     idempotency_key: Annotated[str | None, Header()] = None,
 ) -> JobRead:
     """Queue a tuning job; sent twice with the same `Idempotency-Key`, it is queued once."""
-    job, is_new = submit_job(parts.database, request, idempotency_key, owner=caller.name)
+    job, is_new = submit_job(parts.database, request, idempotency_key, caller=caller)
     response.headers["Location"] = f"/api/v1/jobs/{job.id}"
     if is_new:
         parts.wake()

@@ -12,6 +12,7 @@ from loopwright.server_models import TokenCreate, TokenCreated, TokenRead
 from service.auth import ADMIN
 from service.parts import PartsOf
 from service.problems import responses
+from service.quota import Quota
 from service.reading.lists import list_tokens
 from service.reading.queries import TokensQuery
 from service.store import tokens
@@ -23,7 +24,8 @@ router = APIRouter(prefix="/tokens", tags=["tokens"], dependencies=[ADMIN])
 def post_token(parts: PartsOf, request: TokenCreate) -> TokenCreated:
     """Make a token, and show it this once; from the first on, every request needs one."""
     with parts.database.write() as session:
-        row, token = tokens.create(session, request.name, request.scopes)
+        quota = Quota(request.max_jobs, request.max_trials, request.max_priority)
+        row, token = tokens.create(session, request.name, request.scopes, quota)
         return TokenCreated(**tokens.read(row).model_dump(), token=token)
 
 

@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 
 from loopwright.models import JobState
 from service.errors import ConflictError
-from service.store import groups, jobs
+from service.store import blame, groups, jobs
 from service.store.base import utc_now
 from service.store.groups import GroupRow
 from service.store.jobs import JobRow
@@ -203,7 +203,7 @@ def _go_on(session: Session, row: JobRow) -> None:
     row.state, row.finished_at = JobState.QUEUED, None
     row.stop_reason = row.error = None
     row.cancel_requested = row.stop_requested = False
-    row.fruitless_claims = 0
+    blame.forget(row)
     jobs.record_state(session, row)
 
 

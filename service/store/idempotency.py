@@ -1,4 +1,4 @@
-"""Idempotency keys: a submission that is sent twice creates one job."""
+"""Idempotency keys: a submission that a token sends twice creates one job."""
 
 from __future__ import annotations
 
@@ -15,23 +15,30 @@ MAX_KEY_CHARS = 255
 
 
 class IdempotencyKeyRow(Base):
-    """A key that a client chose, the request it stood for, and the job that came of it."""
+    """A key that a client chose, the request it stood for, and the job that it created.
+
+    A key belongs to a token: two tokens may choose the same one.
+    """
 
     __tablename__ = "idempotency_keys"
 
+    owner: Mapped[str] = mapped_column(String(64), primary_key=True)  # empty without a token
     key: Mapped[str] = mapped_column(String(MAX_KEY_CHARS), primary_key=True)
     request_sha256: Mapped[str] = mapped_column(String(64))
     job_id: Mapped[UUID] = mapped_column(ForeignKey("jobs.id"))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
-def recall(session: Session, key: str, request_sha256: str) -> UUID | None:
-    """Return the job that this key created, if it created one.
+def recall(session: Session, owner: str | None, key: str, request_sha256: str) -> UUID | None:
+    """Return the job that this key of a token created, if it created one.
+
+    Args:
+        owner: The name of the token, if there is one.
 
     Raises:
         InvalidRequestError: If the key stood for another request.
     """
-    row = session.get(IdempotencyKeyRow, key)
+    row = session.get(IdempotencyKeyRow, (owner or "", key))
     if row is None:
         return None
     if row.request_sha256 != request_sha256:
@@ -42,10 +49,16 @@ def recall(session: Session, key: str, request_sha256: str) -> UUID | None:
     return row.job_id
 
 
-def remember(session: Session, key: str, request_sha256: str, job_id: UUID) -> None:
-    """Tie the key to the job that it created."""
+def remember(
+    session: Session, owner: str | None, key: str, request_sha256: str, job_id: UUID
+) -> None:
+    """Tie the key of a token to the job that it created."""
     session.add(
         IdempotencyKeyRow(
-            key=key, request_sha256=request_sha256, job_id=job_id, created_at=utc_now()
+            owner=owner or "",
+            key=key,
+            request_sha256=request_sha256,
+            job_id=job_id,
+            created_at=utc_now(),
         )
     )

@@ -61,6 +61,7 @@ class JobRow(Base):
         Index("ix_jobs_created_at_id", "created_at", "id"),
         Index("ix_jobs_workload_key_target", "workload_key", "target"),
         Index("ix_jobs_group_id", "group_id"),
+        Index("ix_jobs_progress_at", "progress_at"),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
@@ -89,7 +90,12 @@ class JobRow(Base):
     request_id: Mapped[str | None] = mapped_column(String(64))  # of the request that submitted it
     lease_owner: Mapped[str | None] = mapped_column(String(255))  # a `service.owner.Owner`
     lease_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    fruitless_claims: Mapped[int] = mapped_column(Integer, default=0)  # since the last trial
+    # See `service.store.blame`: claims and crashes since the last trial, ...
+    fruitless_claims: Mapped[int] = mapped_column(Integer, default=0)
+    crashes: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
+    claimed_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    retry_at: Mapped[datetime | None] = mapped_column(UtcDateTime)  # not claimed before
+    progress_at: Mapped[datetime | None] = mapped_column(UtcDateTime)  # ... and when that was
     # How long owners have driven it.
     active_secs: Mapped[float] = mapped_column(default=0.0, server_default=text("0"))
     active_at: Mapped[datetime | None] = mapped_column(UtcDateTime)  # until when that is counted
@@ -202,6 +208,7 @@ def submit(session: Session, job: NewJob) -> JobRow:
         plateau_from=0,
         num_finishes=0,
         fruitless_claims=0,
+        crashes=0,
     )
     session.add(row)
     session.flush()

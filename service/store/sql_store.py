@@ -12,7 +12,7 @@ from compiler.runtime.measurement import Measurement
 from compiler.schedule.trace import Trace
 from loopwright.models import EventKind
 from service.owner import Owner
-from service.store import best_schedules, events, jobs, leases, packed, trials
+from service.store import best_schedules, blame, events, jobs, leases, packed, trials
 from service.store.base import utc_now
 from service.store.database import Database
 from service.store.jobs import JobRow
@@ -53,7 +53,7 @@ class SqlStore:
                 best_schedules.offer(session, job, row)
             if packed.is_due(job.num_measured - len(trials), job.num_measured):
                 packed.pack(session, job.id, job.num_measured)
-            leases.count_as_fruitful(session, job)
+            blame.note_progress(session, job)
             payload = {
                 "num_measured": job.num_measured,
                 "best_secs": job.best_secs,

@@ -8,13 +8,16 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
-from sqlalchemy import JSON, Index, String, select, text
+from sqlalchemy import JSON, Index, Integer, String, select, text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from loopwright.server_models import Scope, TokenRead
 from service.errors import ConflictError, NotFoundError
+from service.quota import NO_LIMITS, Quota
 from service.store.base import Base, UtcDateTime, utc_now
 
+BOOTSTRAP = "bootstrap"
+"""The name of the token that a service was given when it started; it is in no database."""
 _PREFIX = "lw_"
 """So that a token is known for one wherever it is found."""
 _USE_IS_NOTED_AFTER = timedelta(minutes=15)
@@ -45,6 +48,14 @@ class TokenRow(Base):
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
     last_used_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     revoked_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    max_jobs: Mapped[int | None] = mapped_column(Integer)
+    max_trials: Mapped[int | None] = mapped_column(Integer)
+    max_priority: Mapped[int | None] = mapped_column(Integer)
+
+    @property
+    def quota(self) -> Quota:
+        """What the token may have queued at once."""
+        return Quota(self.max_jobs, self.max_trials, self.max_priority)
 
 
 def digest(token: str) -> str:
@@ -52,15 +63,21 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def create(session: Session, name: str, scopes: Collection[Scope]) -> tuple[TokenRow, str]:
+def create(
+    session: Session, name: str, scopes: Collection[Scope], quota: Quota = NO_LIMITS
+) -> tuple[TokenRow, str]:
     """Make a token.
 
     Returns:
         Its row, and the token, which is not known any more after this.
 
     Raises:
-        ConflictError: If a token of this name is in use.
+        ConflictError: If a token of this name is in use, or the name is reserved.
     """
+    if name == BOOTSTRAP:
+        raise ConflictError(
+            f"{BOOTSTRAP!r} is the name of the token that `serve --token` is given: choose another"
+        )
     if find(session, name) is not None:
         raise ConflictError(f"there is a token {name!r}: revoke it first, or choose another name")
     token = _PREFIX + secrets.token_urlsafe(32)
@@ -70,6 +87,9 @@ def create(session: Session, name: str, scopes: Collection[Scope]) -> tuple[Toke
         sha256=digest(token),
         scopes=sorted({scope.value for scope in scopes}),
         created_at=utc_now(),
+        max_jobs=quota.max_jobs,
+        max_trials=quota.max_trials,
+        max_priority=quota.max_priority,
     )
     session.add(row)
     session.flush()

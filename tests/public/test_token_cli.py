@@ -53,6 +53,15 @@ def test_a_token_is_made_used_listed_and_revoked(url: str) -> None:
     assert status(url, token) == 401
 
 
+def test_limits_of_a_token_are_listed(url: str) -> None:
+    options = ["--max-jobs", "2", "--max-trials", "500", "--max-priority", "-1"]
+    made = json.loads(run("create", "ci", *options, "--db", url, "--json").stdout)
+    (shown,) = json.loads(run("list", "--db", url, "--json").stdout)
+    for each in (made, shown):
+        assert (each["max_jobs"], each["max_trials"], each["max_priority"]) == (2, 500, -1)
+    assert "500 trials" in " ".join(run("list", "--db", url).stdout.split())
+
+
 def test_a_token_is_revoked_by_its_id_too(url: str) -> None:
     made = json.loads(run("create", "ops", "--db", url, "--json").stdout)
     assert made["scopes"] == ["submit"]

@@ -924,12 +924,18 @@ export interface components {
         };
         /**
          * CallerRead
-         * @description Who asks; a service that wants no token knows no name, and lets everybody do everything.
+         * @description Who asks, and the quota; a service that needs no token knows no name, and allows all.
          */
         CallerRead: {
             /** Name */
             name: string | null;
             scope: components["schemas"]["Scope"];
+            /** Max Jobs */
+            max_jobs?: number | null;
+            /** Max Trials */
+            max_trials?: number | null;
+            /** Max Priority */
+            max_priority?: number | null;
         };
         /**
          * Canary
@@ -2047,6 +2053,12 @@ export interface components {
              *     ]
              */
             scopes?: components["schemas"]["Scope"][];
+            /** Max Jobs */
+            max_jobs?: number | null;
+            /** Max Trials */
+            max_trials?: number | null;
+            /** Max Priority */
+            max_priority?: number | null;
         };
         /**
          * TokenCreated
@@ -2071,6 +2083,12 @@ export interface components {
             last_used_at: string | null;
             /** Revoked At */
             revoked_at: string | null;
+            /** Max Jobs */
+            max_jobs?: number | null;
+            /** Max Trials */
+            max_trials?: number | null;
+            /** Max Priority */
+            max_priority?: number | null;
             /** Token */
             token: string;
         };
@@ -2097,6 +2115,12 @@ export interface components {
             last_used_at: string | null;
             /** Revoked At */
             revoked_at: string | null;
+            /** Max Jobs */
+            max_jobs?: number | null;
+            /** Max Trials */
+            max_trials?: number | null;
+            /** Max Priority */
+            max_priority?: number | null;
         };
         /**
          * TrialCode

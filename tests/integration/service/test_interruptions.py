@@ -11,7 +11,7 @@ import pytest
 from loopwright.models import JobState, Strategy
 from service.coordinator import Coordinator
 from service.owner import Owner
-from service.store import controls, jobs, leases
+from service.store import blame, claims, controls, jobs
 from service.store.database import Database
 from tests.integration.service.driving import (
     TRIALS,
@@ -22,9 +22,10 @@ from tests.integration.service.driving import (
     rows,
     submit,
 )
+from tests.service_fixtures import let_time_pass
 from tuner.candidate import Candidate
 from tuner.measurer.memory import MemoryMeasurer
-from workers.engine import NoWorkerError
+from workers.engine import EngineStartError, NoWorkerError
 
 
 def test_a_coordinator_that_stops_puts_its_job_back(database: Database) -> None:
@@ -80,15 +81,66 @@ def test_a_measurer_that_is_broken_fails_the_job(
     job_id = submit(database)
 
     def break_it(_: Candidate) -> float:
-        raise ConnectionError("the workers are gone")
+        raise AssertionError("a bug")
 
     coordinator = Coordinator(database, MemoryMeasurer(break_it))
-    for _ in range(leases.MAX_FRUITLESS_CLAIMS):
+    for _ in range(blame.MAX_CRASHES):
         assert coordinator.run_one()
+        let_time_pass(database)
     assert not coordinator.run_one()
     job = read(database, job_id)
     assert job.state is JobState.FAILED
-    assert job.error == "internal error: ConnectionError: the workers are gone"
+    assert job.error == "internal error: AssertionError: a bug"
+
+
+@pytest.mark.parametrize("error", [ConnectionError("gone"), EngineStartError("no memory")])
+def test_a_service_that_is_broken_fails_no_job(
+    database: Database, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    monkeypatch.setattr("service.coordinator._MAX_BACKOFF_SECS", 0.0)
+    job_id = submit(database)
+    is_broken = [True]
+
+    def break_it(candidate: Candidate) -> float:
+        if is_broken[0]:
+            raise error
+        return cost(candidate)
+
+    coordinator = Coordinator(database, MemoryMeasurer(break_it))
+    for _ in range(blame.MAX_CRASHES + 1):
+        assert coordinator.run_one()
+        assert read(database, job_id).state is JobState.QUEUED
+        let_time_pass(database)
+    is_broken[0] = False
+    assert coordinator.run_one()
+    assert read(database, job_id).state is JobState.SUCCEEDED
+
+
+def test_a_job_that_came_to_nothing_waits_for_proof_that_the_host_is_well(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("service.coordinator._MAX_BACKOFF_SECS", 0.0)
+    job_id = submit(database)
+    proofs = iter([OSError("no memory"), ValueError("no compiler"), None])
+    measured: list[Candidate] = []
+
+    def prove() -> None:
+        if (error := next(proofs)) is not None:
+            raise error
+
+    def measure(candidate: Candidate) -> float:
+        measured.append(candidate)
+        if len(measured) == 1:
+            raise AssertionError("a bug")
+        return cost(candidate)
+
+    coordinator = Coordinator(database, MemoryMeasurer(measure), prove=prove)
+    for _ in range(3):
+        assert coordinator.run_one()
+        assert len(measured) == 1
+        let_time_pass(database)
+    assert coordinator.run_one()
+    assert read(database, job_id).state is JobState.SUCCEEDED
 
 
 def test_a_cancelled_job_keeps_its_trials(database: Database) -> None:
@@ -138,14 +190,14 @@ def test_a_job_whose_workers_end_while_it_stops_is_put_back(database: Database) 
 def test_the_thread_outlives_an_error_that_nobody_foresaw(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claim, calls = leases.claim, iter([ValueError("a row that cannot be read")])
+    claim, calls = claims.claim, iter([ValueError("a row that cannot be read")])
 
     def fail_once(*args: Any, **more: Any) -> Any:
         if (error := next(calls, None)) is not None:
             raise error
         return claim(*args, **more)
 
-    monkeypatch.setattr(leases, "claim", fail_once)
+    monkeypatch.setattr(claims, "claim", fail_once)
     job_id = submit(database)
     coordinator = Coordinator(database, MemoryMeasurer(cost))
     coordinator.start()
@@ -178,7 +230,7 @@ def test_a_lease_is_renewed_while_a_measurement_takes_long(database: Database) -
     def take_long() -> None:
         time.sleep(1.5)
         with database.write() as session:
-            claimed_by_another.append(leases.claim(session, Owner.here()) != [])
+            claimed_by_another.append(claims.claim(session, Owner.here()) != [])
 
     Coordinator(database, Interrupting(2, take_long), lease_secs=0.6).run_one()
     assert claimed_by_another == [False]
@@ -211,7 +263,7 @@ def test_a_job_for_a_machine_that_no_worker_has_says_what_to_do(
 
     job_id = submit(database)
     with database.write() as session:
-        jobs.get(session, job_id).fruitless_claims = leases.MAX_FRUITLESS_CLAIMS - 1
+        jobs.get(session, job_id).crashes = blame.MAX_CRASHES - 1
     monkeypatch.setattr("service.coordinator._MAX_BACKOFF_SECS", 0.0)
     Coordinator(database, Interrupting(1, refuse)).run_one()
     job = read(database, job_id)

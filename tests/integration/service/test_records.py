@@ -27,7 +27,7 @@ from service.owner import Owner
 from service.parts import Parts
 from service.records.write import Selection
 from service.routes.records import MEDIA_TYPE
-from service.store import leases
+from service.store import claims
 from service.store.best_schedules import BestScheduleRow
 from service.store.database import Database, open_database
 from service.store.jobs import JobRow
@@ -171,7 +171,7 @@ def test_a_job_that_runs_here_is_left_alone(store: Callable[[], Database]) -> No
     put(database, file_of([(history, 2, False)]))
     with database.write() as session:
         session.get_one(JobRow, history.job_id).state = JobState.QUEUED
-        assert leases.claim(session, Owner.here()) is not None
+        assert claims.claim(session, Owner.here()) is not None
     before = rows_of(database)
     assert put(database, WHOLE).skipped_jobs == 1
     assert [j for j in rows_of(database)["jobs"] if str(history.job_id) in j["id"]] == [

@@ -13,7 +13,7 @@ from compiler.runtime.measurement import ErrorKind
 from loopwright.models import EventKind, Strategy
 from service.errors import LeaseLostError
 from service.owner import Owner
-from service.store import events, jobs, leases, packed, targets, trials, workloads
+from service.store import claims, events, jobs, packed, targets, trials, workloads
 from service.store.database import Database
 from service.store.jobs import NewJob
 from service.store.packed import PackedTrialsRow
@@ -101,7 +101,7 @@ class TestSqlStore(MeasurementStoreContract):
     ) -> None:
         me, other = Owner.here(), Owner.here()
         with self.database.write() as session:
-            leases.claim(session, me)
+            claims.claim(session, me)
         SqlStore(self.database, me).add(job, task, [make_trial(task, 0, 0.5)])
         with pytest.raises(LeaseLostError):
             SqlStore(self.database, other).add(job, task, [make_trial(task, 1, 0.25)])

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from loopwright.server_models import Scope
 from service.app import create_app
-from service.auth import BOOTSTRAP, REMEMBERED_SECS, Tokens
+from service.auth import REMEMBERED_SECS, Tokens
 from service.errors import ConflictError
 from service.parts import Parts
 from service.rate_limit import RateLimit
@@ -126,7 +126,7 @@ def test_the_bootstrap_token_may_do_everything(database: Database) -> None:
     with TestClient(create_app(Parts(database), token="s3cret")) as client:
         assert client.get("/api/v1/tokens", headers=headers("s3cret")).status_code == 200
         job = client.post("/api/v1/jobs", json=JOB, headers=headers("s3cret")).json()
-        assert job["owner"] == BOOTSTRAP
+        assert job["owner"] == tokens.BOOTSTRAP
 
 
 def test_the_last_use_is_noted_coarsely(database: Database) -> None:

@@ -12,7 +12,7 @@ from compiler.target import Target
 from loopwright.models import JobCreate, Strategy, Workload
 from service.jobs import submit_job
 from service.owner import Owner
-from service.store import leases
+from service.store import claims
 from service.store.database import Database
 from service.store.jobs import JobRow
 from service.store.sql_store import SqlStore
@@ -77,7 +77,7 @@ def claimed(
     )
     job_id = submit_job(database, request)[0].id
     with database.write() as session:
-        while found := leases.claim(session, OWNER):
+        while found := claims.claim(session, OWNER):
             job = found[0]
             if job.id == job_id:
                 return job

@@ -9,10 +9,10 @@ import pytest
 from loopwright.models import JobState
 from service.errors import LeaseLostError, NotFoundError
 from service.owner import Owner
-from service.store import controls, events, jobs, leases
+from service.store import blame, claims, controls, events, jobs, leases
 from service.store.database import Database
 from service.store.jobs import JobRow
-from tests.service_fixtures import add_job
+from tests.service_fixtures import add_job, let_time_pass
 from tuner.budget import StopReason
 
 pytestmark = pytest.mark.on_both_databases
@@ -25,7 +25,7 @@ DEAD = replace(OTHER, started=OTHER.started - 1)
 
 def claim(database: Database, owner: Owner, lease_secs: float = 30.0) -> JobRow | None:
     with database.write() as session:
-        rows = leases.claim(session, owner, lease_secs=lease_secs)
+        rows = claims.claim(session, owner, lease_secs=lease_secs)
     assert len(rows) <= 1, "none of these jobs is in a group"
     return rows[0] if rows else None
 
@@ -54,8 +54,8 @@ def test_jobs_are_claimed_in_the_order_they_came(database: Database) -> None:
 def test_jobs_for_a_kind_of_target_may_be_left_to_others(database: Database) -> None:
     job_id = add_job(database)
     with database.write() as session:
-        assert leases.claim(session, ME, leave=["cpu/znver3", "cpu/z"]) == []
-        assert [row.id for row in leases.claim(session, ME, leave=["cpu/z"])] == [job_id]
+        assert claims.claim(session, ME, leave=["cpu/znver3", "cpu/z"]) == []
+        assert [row.id for row in claims.claim(session, ME, leave=["cpu/z"])] == [job_id]
 
 
 def test_a_claimed_job_runs(database: Database) -> None:
@@ -133,24 +133,14 @@ def test_a_released_job_waits_again_and_keeps_its_start(database: Database) -> N
     assert second.started_at == first.started_at
 
 
-def test_a_job_that_ends_its_owners_fails_in_the_end(database: Database) -> None:
-    job_id = add_job(database)
-    for _ in range(leases.MAX_FRUITLESS_CLAIMS):
-        assert claimed(database, DEAD) == job_id
-    assert claim(database, ME) is None
-    with database.read() as session:
-        row = jobs.get(session, job_id)
-    assert row.state is JobState.FAILED
-    assert row.error is not None
-    assert "stopped 5 times in a row" in row.error
-
-
 def test_a_job_given_up_again_and_again_fails_with_the_error(database: Database) -> None:
     job_id = add_job(database)
-    for _ in range(leases.MAX_FRUITLESS_CLAIMS):
+    for _ in range(blame.MAX_CRASHES):
+        let_time_pass(database)
         claimed(database, ME)
         with database.write() as session:
-            leases.give_up(session, job_id, ME, "internal error: it broke")
+            reason = "internal error: it broke"
+            leases.give_up(session, job_id, ME, reason, is_own=True, has_begun=False)
     with database.read() as session:
         row = jobs.get(session, job_id)
     assert (row.state, row.error) == (JobState.FAILED, "internal error: it broke")
