@@ -11,14 +11,15 @@ from compiler.cores import available_cores
 from compiler.ir.flops import flops
 from compiler.ir.printer import script
 from compiler.ir.program import PrimFunc
-from compiler.ir.structural import structural_hash
+from compiler.ir.specialize import symbolic_vars
+from compiler.ir.structural import structural_equal, structural_hash
 from compiler.ir.verify import VerifyError, verify
 from compiler.ops.error import OperatorError
 from compiler.ops.spec import from_spec
 from compiler.script.error import ScriptError
 from compiler.script.parser import parse
 from compiler.target import Target, TargetError
-from loopwright.models import Workload
+from loopwright.models import MAX_SCRIPT_CHARS, Workload
 from service.errors import Flaw, InvalidRequestError
 from service.store import workers
 from service.store.workloads import NewWorkload
@@ -30,14 +31,19 @@ def read_workload(workload: Workload) -> NewWorkload:
     """Turn a workload from the wire into one to keep.
 
     Raises:
-        InvalidRequestError: If the script or the operator is not a legal program; says where.
+        InvalidRequestError: If the script or the operator is not a legal program of constant
+            shapes; says where.
     """
     func = _program(workload)
+    _check_static(func, _pointer(workload))
+    text = script(func)
+    if text != workload.script:
+        _check_printed(func, text, _pointer(workload))
     shape = shape_of(func)
     return NewWorkload(
         key=structural_hash(func),
         name=func.name[:255],
-        script=script(func),
+        script=text,
         flops=flops(func),
         operator_key=shape.operator,
         shape=shape.to_json(),
@@ -104,9 +110,48 @@ def read_rules(names: Sequence[str] | None) -> list[str] | None:
     return list(names)
 
 
+def _pointer(workload: Workload) -> str:
+    return "/workload/script" if workload.operator is None else "/workload/operator"
+
+
+def _check_static(func: PrimFunc, pointer: str) -> None:
+    symbols = symbolic_vars(func)
+    if symbols:
+        names = ", ".join(var.name for var in symbols)
+        values = ", ".join(f'"{var.name}": 128' for var in symbols)
+        raise _refused(
+            f"function {func.name} has symbolic variables ({names}): schedules are measured for "
+            f"constant shapes. Give them values first: func.specialize({{{values}}})",
+            pointer,
+        )
+
+
+def _check_printed(func: PrimFunc, text: str, pointer: str) -> None:
+    """Refuse a program whose stored text could not be read again.
+
+    The parser limits the size of a text; a program is printed longer than it was written where
+    literals get types and names are replaced by what they stand for.
+    """
+    if len(text) > MAX_SCRIPT_CHARS:
+        raise _refused(
+            f"function {func.name} is too large: printed with all types it has {len(text)} "
+            f"characters, expected {MAX_SCRIPT_CHARS} at most",
+            pointer,
+        )
+    try:
+        back = parse(text)
+    except ScriptError as error:
+        raise _refused(
+            f"function {func.name} is too large to be stored: its text, printed with all types, "
+            f"is refused: {error.message}",
+            pointer,
+        ) from error
+    assert structural_equal(back, func), "what is printed is the same program"
+
+
 def _program(workload: Workload) -> PrimFunc:
+    pointer = _pointer(workload)
     if workload.operator is not None:
-        pointer = "/workload/operator"
         try:
             func = from_spec(workload.operator)
             verify(func)
@@ -118,7 +163,7 @@ def _program(workload: Workload) -> PrimFunc:
         return parse(workload.script)
     except ScriptError as error:
         # The detail is the whole rendering, caret included; the flaw is for programs to read.
-        flaw = Flaw(error.message, "/workload/script", error.line, error.column)
+        flaw = Flaw(error.message, pointer, error.line, error.column)
         raise InvalidRequestError(str(error), flaw) from error
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -52,7 +53,10 @@ class Names:
 
 def identifier(name: str) -> str:
     """Turn any text into a Python identifier that is no keyword."""
-    name = re.sub(r"\W", "_", name, flags=re.ASCII)
+    # Python reads names in this form: other forms of them would come back changed.
+    name = unicodedata.normalize("NFKC", name)
+    if not name.isidentifier():
+        name = re.sub(r"\W", "_", name, flags=re.ASCII)
     if not name or name[0].isdigit() or keyword.iskeyword(name):
         name = f"_{name}"
     return name

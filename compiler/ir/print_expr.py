@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import assert_never
+from typing import TypeGuard, assert_never
 
 from compiler.ir.dtypes import is_float
 from compiler.ir.expr_types import dtype_of, lanes_of
@@ -34,6 +34,7 @@ from compiler.ir.nodes import (
     Var,
 )
 from compiler.ir.opaque import OPAQUE
+from compiler.ir.overflow import may_wrap
 
 _NOT, _COMPARE, _UNARY = 3, 4, 11
 _PRECEDENCE = {
@@ -121,9 +122,14 @@ def print_element(buffer: str, indices: tuple[Expr, ...], names: Names) -> str:
 
 
 def print_target(buffer: str, indices: tuple[Expr, ...], names: Names) -> str:
-    """Print where a store goes: vectors of indices are slices there."""
-    printed = (_slice(i, names) if isinstance(i, Ramp) else print_expr(i, names) for i in indices)
+    """Print where a store goes: vectors of indices are slices there if the parser reads them so."""
+    printed = (_slice(i, names) if _is_slice(i) else print_expr(i, names) for i in indices)
     return f"{buffer}[{', '.join(printed) or '()'}]"
+
+
+def _is_slice(index: Expr) -> TypeGuard[Ramp]:
+    """Tell whether an index can be written as a slice, whose ends the parser subtracts."""
+    return isinstance(index, Ramp) and index.stride > 0 and not may_wrap(index.base)
 
 
 def _slice(ramp: Ramp, names: Names) -> str:

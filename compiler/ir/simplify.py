@@ -122,9 +122,10 @@ def _atomic(expr: Expr, ranges: Ranges) -> Affine:
             return a.scaled(b.const) if not b.terms else b.scaled(a.const)
         case BinOp("//" | "%" as op, lhs, rhs):
             a, b = recombine(normal(lhs, ranges)), normal(rhs, ranges)
-            if not a.terms and not b.terms and b.const:
-                whole, rest = divmod(a.const, b.const)
-                return Affine((), whole if op == "//" else rest, a.dtype)
+            if not a.terms and not b.terms:
+                # By zero, quotient and remainder are zero: as in the code that is generated.
+                whole, rest = divmod(a.const, b.const) if b.const else (0, 0)
+                return Affine((), wrapped(whole if op == "//" else rest, a.dtype), a.dtype)
             if b.terms or b.const <= 0:
                 return affine(BinOp(op, a.to_expr(), b.to_expr()))
             return _divide(a, b.const, ranges) if op == "//" else _modulo(a, b.const, ranges)
@@ -209,6 +210,8 @@ def recombine(form: Affine) -> Affine:
         if not (isinstance(atom, BinOp) and atom.op == "%" and isinstance(atom.rhs, IntImm)):
             continue
         period = atom.rhs.value
+        if period <= 0:
+            continue  # only of a positive divisor is the quotient in a normal form
         match _divide(affine(atom.lhs), period, _NOTHING):
             case Affine(((quotient, 1),), 0):
                 pass

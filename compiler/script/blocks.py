@@ -28,7 +28,7 @@ from compiler.ir.promotion import converted
 from compiler.ir.regions import with_regions
 from compiler.ir.simplify import simplify
 from compiler.script.arguments import bind, literal_dict, string
-from compiler.script.buffers import ALLOCATIONS, allocation, match, regions
+from compiler.script.buffers import ALLOCATIONS, allocation, check_regions, match, regions
 from compiler.script.context import Axis, Context, call_name
 from compiler.script.error import near
 from compiler.script.expressions import condition, extent_of, index, interval
@@ -85,7 +85,7 @@ def root(
     rest = head.take_all(statements)
     if head.iter_vars or head.predicate is not None or head.init is not None:
         raise context.error("the whole function has no axes, no predicate and no T.init", place)
-    found = head.block(name, body(context, rest, place))
+    found = head.block(name, body(context, rest, place), place)
     return BlockRealize((), TRUE, context.at(found, place))
 
 
@@ -156,12 +156,18 @@ class _Head:
         if self.init is not None:
             with self._context.scope():
                 init = body(self._context, self.init.body, self.init)
-        computed = self.block(name, body(self._context, rest, place), init, is_root=False)
+        computed = self.block(name, body(self._context, rest, place), place, init, is_root=False)
         predicate = TRUE if self.predicate is None else self.predicate
         return BlockRealize(tuple(self._values), predicate, self._context.at(computed, place))
 
     def block(
-        self, name: str, body: Stmt, init: Stmt | None = None, *, is_root: bool = True
+        self,
+        name: str,
+        body: Stmt,
+        place: ast.AST,
+        init: Stmt | None = None,
+        *,
+        is_root: bool = True,
     ) -> Block:
         """Put the block together; regions that were not written are found from the body."""
         plain = Block(
@@ -178,6 +184,8 @@ class _Head:
         if is_root or (self._reads is not None and self._writes is not None):
             return plain
         found = with_regions(plain)
+        for derived in (found.reads, found.writes):
+            check_regions(self._context, len(derived), place)
         return replace(
             plain,
             reads=found.reads if self._reads is None else self._reads,

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from compiler.ir.dtypes import DType
 from compiler.ir.expr_types import dtype_of
+from compiler.ir.limits import MAX_OFFSET_FACTOR
 from compiler.ir.nodes import BinOp, Buffer, BufferRegion, Expr, IntImm, MatchBuffer, Range, Var
 from compiler.ir.simplify import simplify
 from compiler.script.arguments import DTYPE_NAMED, Arguments, bind, dtype, string
@@ -36,7 +37,7 @@ _SCOPED = {"alloc_local": "local", "alloc_shared": "shared"}
 FLAT_ALLOCATIONS = frozenset({*_SCOPED, "alloc_buffer", "allocate", "decl_buffer"})
 _PARAMETER_DETAILS = ("dtype", "data", "strides", "elem_offset", "byte_offset", *DETAILS[4:])
 
-_MAX_REGIONS = 256
+_MAX_REGIONS = 1024
 _ONE = IntImm(1)
 
 
@@ -107,9 +108,18 @@ def declare(
         _default_scope(source) if scope is None else string(context, scope, "a scope"),
         _strides(context, arguments.get("strides")),
         _offset(context, name, arguments.get("elem_offset"), is_named=source is not None),
-        0 if factor is None else constant_int(context, factor, "an offset factor").value,
+        0 if factor is None else _offset_factor(context, factor),
     )
     return context.at(buffer, place)
+
+
+def _offset_factor(context: Context, node: ast.expr) -> int:
+    factor = constant_int(context, node, "an offset factor").value
+    if not 0 <= factor <= MAX_OFFSET_FACTOR:
+        raise context.error(
+            f"an offset factor of {factor}: expected 0 to {MAX_OFFSET_FACTOR}", node
+        )
+    return factor
 
 
 def _default_dtype(source: BufferRegion | None) -> DType:
@@ -211,9 +221,18 @@ def regions(context: Context, call: ast.Call) -> tuple[BufferRegion, ...]:
     parts: Sequence[ast.expr] = call.args
     if len(parts) == 1 and isinstance(parts[0], ast.List | ast.Tuple):
         parts = parts[0].elts
-    if len(parts) > _MAX_REGIONS:
-        raise context.error(f"{len(parts)} regions: expected {_MAX_REGIONS} at most", call)
+    check_regions(context, len(parts), call)
     return tuple(region(context, part) for part in parts)
+
+
+def check_regions(context: Context, number: int, place: ast.AST) -> None:
+    """Refuse a block that reads or writes too many buffers.
+
+    Raises:
+        ScriptError: If it does.
+    """
+    if number > _MAX_REGIONS:
+        raise context.error(f"{number} regions: expected {_MAX_REGIONS} at most", place)
 
 
 def region(context: Context, node: ast.expr) -> BufferRegion:

@@ -127,13 +127,31 @@ class Context:
             ScriptError: If names for names for names have grown without bounds.
         """
         value = entity.value if isinstance(entity, Axis) else entity.expr
-        if not isinstance(value, Var):
-            self._substituted += sum(1 for _ in islice(walk(value), _MAX_SUBSTITUTED + 1))
-            if self._substituted > _MAX_SUBSTITUTED:
-                raise self.error(
-                    f"names stand for more than {_MAX_SUBSTITUTED} operations in all", place
-                )
+        self.copying(value, 1, place)
         return value
+
+    def copying(self, value: Expr, copies: int, place: ast.AST) -> None:
+        """Count the operations that a text adds to the program by writing `value` only once.
+
+        Copies of copies would grow exponentially, so all of them together are limited.
+
+        Args:
+            value: What a name, or the argument of a function, stands for.
+            copies: How often it is added to the program.
+            place: The name or the function.
+
+        Raises:
+            ScriptError: If that is more than a program may have.
+        """
+        if isinstance(value, Var | IntImm):
+            return
+        size = sum(1 for _ in islice(walk(value), _MAX_SUBSTITUTED + 1))
+        self._substituted += copies * size
+        if self._substituted > _MAX_SUBSTITUTED:
+            raise self.error(
+                f"names and functions stand for more than {_MAX_SUBSTITUTED} operations in all",
+                place,
+            )
 
     def ranges(self) -> dict[Var, Interval]:
         """Return the values that loop variables and iterators in scope take, where it is known."""

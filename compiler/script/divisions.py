@@ -10,7 +10,7 @@ from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import BinOp, Call, Compare, Expr, IntImm, Logic, Select
 from compiler.script.arguments import bind
 from compiler.script.context import Context
-from compiler.script.expressions import arithmetic, pair
+from compiler.script.expressions import arithmetic, check_divisor, pair
 
 
 def true_division(context: Context, node: ast.Call) -> Expr:
@@ -23,7 +23,7 @@ def true_division(context: Context, node: ast.Call) -> Expr:
     lhs, rhs = pair(context, two["a"], two["b"], node)
     if is_float(dtype_of(lhs)):
         return arithmetic(context, "/", (lhs, two["a"]), (rhs, two["b"]), node)
-    return truncdiv(context, node)
+    return _towards_zero(context, *_checked(context, lhs, rhs, node), node)
 
 
 def truncdiv(context: Context, node: ast.Call) -> Expr:
@@ -32,7 +32,7 @@ def truncdiv(context: Context, node: ast.Call) -> Expr:
     Raises:
         ScriptError: If the operands are no integers.
     """
-    return _towards_zero(context, *_integers(context, node))
+    return _towards_zero(context, *_integers(context, node), node)
 
 
 def truncmod(context: Context, node: ast.Call) -> Expr:
@@ -45,10 +45,13 @@ def truncmod(context: Context, node: ast.Call) -> Expr:
     lhs, rhs = pair(context, two["a"], two["b"], node)
     if is_float(dtype_of(lhs)):
         return Call("fmod", (lhs, rhs), dtype_of(lhs))
-    lhs, rhs = _integers(context, node)
+    lhs, rhs = _checked(context, lhs, rhs, node)
     if _is_at_least(context, lhs, 0) and _is_at_least(context, rhs, 1):
         return BinOp("%", lhs, rhs)
-    return BinOp("-", lhs, BinOp("*", _towards_zero(context, lhs, rhs), rhs))
+    quotient = _towards_zero(context, lhs, rhs, node)
+    context.copying(lhs, 1, node)
+    context.copying(rhs, 1, node)
+    return BinOp("-", lhs, BinOp("*", quotient, rhs))
 
 
 def ceildiv(context: Context, node: ast.Call) -> Expr:
@@ -64,13 +67,17 @@ def ceildiv(context: Context, node: ast.Call) -> Expr:
 
 def _integers(context: Context, node: ast.Call) -> tuple[Expr, Expr]:
     two = bind(context, node, ("a", "b"))
-    lhs, rhs = pair(context, two["a"], two["b"], node)
+    return _checked(context, *pair(context, two["a"], two["b"], node), node)
+
+
+def _checked(context: Context, lhs: Expr, rhs: Expr, node: ast.Call) -> tuple[Expr, Expr]:
     if not is_integer(dtype_of(lhs)):
         raise context.error(f"expected integers, got {dtype_of(lhs)}", node)
+    check_divisor(context, "//", rhs, node)
     return lhs, rhs
 
 
-def _towards_zero(context: Context, lhs: Expr, rhs: Expr) -> Expr:
+def _towards_zero(context: Context, lhs: Expr, rhs: Expr, place: ast.AST) -> Expr:
     """Return a quotient rounded towards zero.
 
     `//` rounds down: where the signs differ and something is left, that is one too low.
@@ -78,6 +85,8 @@ def _towards_zero(context: Context, lhs: Expr, rhs: Expr) -> Expr:
     quotient = BinOp("//", lhs, rhs)
     if _is_at_least(context, lhs, 0) and _is_at_least(context, rhs, 1):
         return quotient
+    context.copying(lhs, 3, place)
+    context.copying(rhs, 3, place)
     dtype = dtype_of(lhs)
     zero, one = IntImm(0, dtype), IntImm(1, dtype)
     negative = Logic("and", Compare("<", lhs, zero), Compare(">", rhs, zero))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from compiler.ir.dtypes import bits, is_float, is_integer, is_signed
+from compiler.ir.dtypes import bits, is_float, is_integer, is_signed, wrapped
 from compiler.ir.expr_types import dtype_of
+from compiler.ir.limits import MAX_DEPTH
 from compiler.ir.nodes import (
     ArithOp,
     BinOp,
@@ -29,7 +30,8 @@ from compiler.script.context import Context, Handle, Thread
 from compiler.script.error import described, near
 from compiler.script.literals import Parsed, match_types, number
 
-_MAX_CHAIN = 60  # a chain of n operators becomes n nested nodes
+# A chain of n conditions becomes n nested nodes; a longer one makes no legal program.
+_MAX_CHAIN = MAX_DEPTH
 
 _ARITHMETIC: dict[type[ast.operator], ArithOp] = {
     ast.Add: "+",
@@ -212,6 +214,8 @@ def constant_int(context: Context, node: ast.expr, what: str) -> IntImm:
     value = simplify(index(context, node))
     if not isinstance(value, IntImm):
         raise context.error(f"expected {what} as a constant", node)
+    if wrapped(value.value, value.dtype) != value.value:
+        raise context.error(f"{what} of {value.value} does not fit into {value.dtype}", node)
     return value
 
 
@@ -269,7 +273,18 @@ def arithmetic(context: Context, op: ArithOp, left: Parsed, right: Parsed, place
         raise context.error(f"/ divides floating-point values, got {dtype}: use //", place)
     if not (is_integer(dtype) or (is_float(dtype) and op in _ON_FLOATS)):
         raise context.error(f"{op} does not take operands of type {dtype}", place)
+    check_divisor(context, op, rhs, right[1])
     return BinOp(op, lhs, rhs)
+
+
+def check_divisor(context: Context, op: ArithOp, divisor: Expr, place: ast.AST) -> None:
+    """Refuse a division of integers by a literal zero.
+
+    Raises:
+        ScriptError: If it is one.
+    """
+    if op in ("//", "%") and isinstance(divisor, IntImm) and divisor.value == 0:
+        raise context.error("this divides by zero", place)
 
 
 def pair(context: Context, left: ast.expr, right: ast.expr, place: ast.AST) -> tuple[Expr, Expr]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from compiler.ir.expr_types import dtype_of
+from compiler.ir.limits import MAX_DEPTH
 from compiler.ir.names import Names
 from compiler.ir.nodes import Annotations, BinOp, Expr, For, IntImm, LoopKind, Stmt, Var
 from compiler.ir.print_expr import show_expr
@@ -26,7 +27,6 @@ _LOOPS: dict[str, LoopKind] = {
     "unrolled": "unrolled",
     "vectorized": "vectorized",
 }
-_MAX_GRID = 32
 
 
 def loop(context: Context, node: ast.For, body: Body) -> Stmt:
@@ -128,8 +128,8 @@ def _grid(context: Context, node: ast.For, call: ast.Call, body: Body) -> Stmt:
         raise context.error(
             f"{len(targets)} loop variable(s) for {len(call.args)} extent(s)", node.target
         )
-    if len(targets) > _MAX_GRID:
-        raise context.error(f"a grid of {len(targets)} loops: expected {_MAX_GRID} at most", call)
+    if len(targets) > MAX_DEPTH:
+        raise context.error(f"a grid of {len(targets)} loops: expected {MAX_DEPTH} at most", call)
     axes: list[Axis] = []
     for target, extent in zip(targets, call.args, strict=True):
         if not isinstance(target, ast.Name):

@@ -108,7 +108,11 @@ def is_nan(context: Context, node: ast.Call) -> Expr:
     Raises:
         ScriptError: If the argument is no floating-point value.
     """
-    value = _floating(context, node)
+    return _differs_from_itself(context, _floating(context, node), node)
+
+
+def _differs_from_itself(context: Context, value: Expr, place: ast.AST) -> Expr:
+    context.copying(value, 1, place)
     return Compare("!=", value, value)
 
 
@@ -118,11 +122,14 @@ def is_inf(context: Context, node: ast.Call) -> Expr:
     Raises:
         ScriptError: If the argument is no floating-point value.
     """
-    value = _floating(context, node)
-    infinite = Compare(
-        "==", Call("abs", (value,), dtype_of(value)), FloatImm(float("inf"), dtype_of(value))
-    )
-    return Logic("and", infinite, Not(Compare("!=", value, value)))
+    return _is_infinite(context, _floating(context, node), node)
+
+
+def _is_infinite(context: Context, value: Expr, place: ast.AST) -> Expr:
+    context.copying(value, 1, place)
+    dtype = dtype_of(value)
+    infinite = Compare("==", Call("abs", (value,), dtype), FloatImm(float("inf"), dtype))
+    return Logic("and", infinite, Not(_differs_from_itself(context, value, place)))
 
 
 def is_finite(context: Context, node: ast.Call) -> Expr:
@@ -132,7 +139,9 @@ def is_finite(context: Context, node: ast.Call) -> Expr:
         ScriptError: If the argument is no floating-point value.
     """
     value = _floating(context, node)
-    return Logic("and", Not(is_inf(context, node)), Not(Compare("!=", value, value)))
+    context.copying(value, 1, node)
+    is_infinite = _is_infinite(context, value, node)
+    return Logic("and", Not(is_infinite), Not(_differs_from_itself(context, value, node)))
 
 
 def _floating(context: Context, node: ast.Call) -> Expr:

@@ -382,3 +382,17 @@ def test_the_api_describes_itself(client: TestClient) -> None:
             assert operation.get("summary"), (method, path)
             content = operation["responses"].get("422", {}).get("content", {})
             assert set(content) <= {"application/problem+json"}, (method, path)
+
+
+@pytest.mark.parametrize("route", ["/jobs", "/workloads/check", "/schedules/best"])
+def test_a_symbolic_program_is_refused_with_the_way_to_make_it_static(
+    client: TestClient, route: str
+) -> None:
+    symbolic = SCRIPT.replace("(16,)", '("n",)')
+    assert symbolic != SCRIPT
+    request = {"workload": {"script": symbolic}}
+    if route == "/jobs":
+        request |= {"trials": 1}  # type: ignore[dict-item]
+    detail = problem(client.post(route, json=request), 422)["detail"]
+    assert "symbolic variables (n)" in detail
+    assert 'func.specialize({"n": 128})' in detail

@@ -32,3 +32,42 @@ def main(A: T.Buffer((8,), "float32")):
             A[i] = T.exp(A[i // 2]) * 2.0 - 1.0
 """
     assert flops(parse(text)) == 8 * 3
+
+
+TRIANGLE = """
+@T.prim_func
+def main(A: T.Buffer(({n}, {n}), "float32"), B: T.Buffer(({n}, {n}), "float32")):
+    for i in range({n}):
+        for j in range(i + 1):
+            with T.block("b"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                for k in range(vj + 1):
+                    B[vi, vj] = A[vi, k] * 2.0
+"""
+
+
+@pytest.mark.parametrize("n", [1, 8, 24])
+def test_extents_that_depend_on_outer_loops_are_counted_in_each_iteration(n: int) -> None:
+    expected = sum(j + 1 for i in range(n) for j in range(i + 1))
+    assert flops(parse(TRIANGLE.format(n=n))) == expected
+
+
+def test_many_iterations_of_varying_extent_are_counted_by_the_middle_one() -> None:
+    triangle = """
+@T.prim_func
+def main(A: T.Buffer((5000,), "float32")):
+    for i in range(5000):
+        for j in range(i + 1):
+            A[j] = A[j] + 1.0
+"""
+    assert flops(parse(triangle)) == pytest.approx(5000 * 5001 / 2, rel=1e-3)
+
+
+def test_an_extent_out_of_a_buffer_counts_as_one_iteration() -> None:
+    text = """
+@T.prim_func
+def main(N: T.Buffer((1,), "int32"), A: T.Buffer((8,), "float32")):
+    for i in range(N[0]):
+        A[0] = A[0] + 1.0
+"""
+    assert flops(parse(text)) == 1

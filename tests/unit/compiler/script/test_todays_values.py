@@ -65,7 +65,7 @@ def test_an_abbreviation_stands_for_its_expression() -> None:
 
 def test_abbreviations_of_abbreviations_are_bounded() -> None:
     chain = "\n".join(f"x{n} = T.meta_var(x{n - 1} + x{n - 1})" for n in range(1, 60))
-    with pytest.raises(ScriptError, match="names stand for more than"):
+    with pytest.raises(ScriptError, match="names and functions stand for more than"):
         in_block(f"x0 = T.meta_var(vi)\n{chain}\nB[vi] = T.Cast('float32', x59)")
 
 
