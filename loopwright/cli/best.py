@@ -15,7 +15,7 @@ from loopwright.cli.options import (
     read_workload,
 )
 from loopwright.cli.output import against, console, facts, print_json, secs, speed_up
-from loopwright.client import DEFAULT_URL, Client
+from loopwright.cli.where import server
 from loopwright.models import BestRead
 
 
@@ -23,7 +23,7 @@ def best(
     workload: WorkloadArgument,
     *,
     target: TargetOption = "cpu",
-    url: UrlOption = DEFAULT_URL,
+    url: UrlOption = None,
     token: TokenOption = None,
     nearest: Annotated[
         bool, typer.Option("--nearest", help="Else that of the nearest shape, adapted.")
@@ -35,7 +35,7 @@ def best(
 ) -> None:
     """Show the best schedule known of a workload, as a program that makes it."""
     text = read_workload(workload)
-    with Client(url, token) as client:
+    with server(url, token) as client:
         found = client.best(text, target=target, nearest=nearest, enqueue=enqueue)
     if as_json:
         print_json(found.record)

@@ -26,7 +26,7 @@ from loopwright.cli.options import (
     read_workload,
 )
 from loopwright.cli.output import err_console, waiting
-from loopwright.client import DEFAULT_URL, Client
+from loopwright.cli.where import server
 from loopwright.whole_file import whole_file
 from loopwright.workload import to_func
 from service.records.write import Selection
@@ -53,7 +53,7 @@ def export(
     ] = None,
     target: OptionalTargetOption = None,
     db: DbOption = None,
-    url: UrlOption = DEFAULT_URL,
+    url: UrlOption = None,
     token: TokenOption = None,
 ) -> None:
     """Write jobs with all their measurements to a file of JSON lines, for `loopwright import`.
@@ -68,11 +68,11 @@ def export(
         with TemporaryDirectory() as folder:
             is_kept = is_piped or is_to_be_gzipped(file)
             whole = Path(folder, "records.jsonl") if is_kept else file
-            with waiting(f"writing the records of {url if db is None else db}"):
-                if db is None:
-                    with Client(url, token) as client:
-                        client.export_records(whole, jobs=job or (), workload_key=key, target=where)
-                else:
+            if db is None:
+                with server(url, token) as client, waiting(f"writing the records of {client.url}"):
+                    client.export_records(whole, jobs=job or (), workload_key=key, target=where)
+            else:
+                with waiting(f"writing the records of {db}"):
                     _write(db, Selection(job or (), key, where), whole)
             if is_to_be_gzipped(file):
                 gzip_file(whole, file)

@@ -17,7 +17,7 @@ from loopwright.cli.failure import InputError
 from loopwright.cli.gzipped import plain_file
 from loopwright.cli.options import DbOption, JsonOption, TokenOption, UrlOption
 from loopwright.cli.output import console, err_console, print_json, waiting
-from loopwright.client import DEFAULT_URL, Client
+from loopwright.cli.where import server
 from loopwright.server_models import ImportRead
 from service.records.check import lines_of
 from service.records.merge import import_records
@@ -33,7 +33,7 @@ def import_(
     ],
     *,
     db: DbOption = None,
-    url: UrlOption = DEFAULT_URL,
+    url: UrlOption = None,
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -68,10 +68,10 @@ def import_(
     )
 
 
-def _import(path: Path, db: str | None, url: str, token: str | None) -> ImportRead:
+def _import(path: Path, db: str | None, url: str | None, token: str | None) -> ImportRead:
     if db is None:
         size = decimal(path.stat().st_size)
-        with Client(url, token) as client, waiting(f"{url} takes in {size}"):
+        with server(url, token) as client, waiting(f"{client.url} takes in {size}"):
             return client.import_records(path)
     with (
         closing(open_database(db)) as database,

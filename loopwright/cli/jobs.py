@@ -24,7 +24,7 @@ from loopwright.cli.output import (
     secs,
     speed_up,
 )
-from loopwright.client import DEFAULT_URL, Client
+from loopwright.cli.where import server
 from loopwright.models import MAX_SECONDS, MAX_TRIALS, JobRead, JobState
 
 jobs = typer.Typer(
@@ -56,14 +56,14 @@ def listed(
         str | None, typer.Option(help="By a column, such as best_secs or -num_measured.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")] = 20,
-    url: UrlOption = DEFAULT_URL,
+    url: UrlOption = None,
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List jobs, the newest first."""
     if context.invoked_subcommand is not None:
         return
-    with Client(url, token) as client:
+    with server(url, token) as client:
         found = list(
             client.jobs(
                 state=state,
@@ -86,12 +86,12 @@ def listed(
 @jobs.command()
 def stop(
     job: JobArgument,
-    url: UrlOption = DEFAULT_URL,
+    url: UrlOption = None,
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """End a job's search now; the best so far are compared, and the best is kept."""
-    with Client(url, token) as client:
+    with server(url, token) as client:
         found = client.job(job).stop()
     _show(found, as_json=as_json)
     _say_if_open(found, "is being stopped: its best are compared before it ends")
@@ -100,12 +100,12 @@ def stop(
 @jobs.command()
 def cancel(
     job: JobArgument,
-    url: UrlOption = DEFAULT_URL,
+    url: UrlOption = None,
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Give a job up; what it measured is kept."""
-    with Client(url, token) as client:
+    with server(url, token) as client:
         found = client.job(job).cancel()
     _show(found, as_json=as_json)
     _say_if_open(found, "is being cancelled: it ends within seconds")
@@ -114,12 +114,12 @@ def cancel(
 @jobs.command()
 def resume(
     job: JobArgument,
-    url: UrlOption = DEFAULT_URL,
+    url: UrlOption = None,
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Have a job that was cancelled or stopped, or failed, go on where it was."""
-    with Client(url, token) as client:
+    with server(url, token) as client:
         _show(client.job(job).resume(), as_json=as_json)
 
 
@@ -139,7 +139,7 @@ def extend(
     priority: Annotated[
         int | None, typer.Option(help="Of the jobs that wait, those of a higher one come first.")
     ] = None,
-    url: UrlOption = DEFAULT_URL,
+    url: UrlOption = None,
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -147,7 +147,7 @@ def extend(
     has_budget = (trials, seconds, plateau) != (None, None, None)
     if not has_budget and priority is None:
         raise InputError("nothing to change: expected --trials, --seconds, --plateau or --priority")
-    with Client(url, token) as client:
+    with server(url, token) as client:
         handle = client.job(job)
         if priority is not None:
             handle.prioritize(priority)

@@ -38,14 +38,12 @@ TargetOption: TypeAlias = Annotated[
     str, typer.Option("--target", help='Such as "cpu" or "cpu -mcpu=znver3 -num-cores=1".')
 ]
 UrlOption: TypeAlias = Annotated[
-    str, typer.Option("--url", envvar="LOOPWRIGHT_URL", help="The server's address.")
-]
-OptionalUrlOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--url",
         envvar="LOOPWRIGHT_URL",
-        help=f"A server, such as {DEFAULT_URL}; else this process.",
+        help=f"The server; by default {DEFAULT_URL}.",
+        show_default=False,
     ),
 ]
 TokenOption: TypeAlias = Annotated[

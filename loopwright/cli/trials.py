@@ -9,7 +9,7 @@ from rich.table import Table
 
 from loopwright.cli.options import JobArgument, JsonOption, TokenOption, UrlOption
 from loopwright.cli.output import console, print_json, print_table, secs
-from loopwright.client import DEFAULT_URL, Client
+from loopwright.cli.where import server
 from loopwright.models import TrialRead
 
 
@@ -25,12 +25,12 @@ def trials(
         str | None, typer.Option(help="number, -number, best_secs or -best_secs.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="How many at most.")] = None,
-    url: UrlOption = DEFAULT_URL,
+    url: UrlOption = None,
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the trials of a job, in order; failed ones with their reason."""
-    with Client(url, token) as client:
+    with server(url, token) as client:
         found = list(
             client.job(job).trials(outcome=outcome or (), sketch=sketch, sort=sort, limit=limit)
         )

@@ -15,15 +15,16 @@ from loopwright import tuning
 from loopwright.cli.failure import ExitCode, InputError
 from loopwright.cli.options import (
     JsonOption,
-    OptionalUrlOption,
     TargetOption,
     TokenOption,
+    UrlOption,
     WorkloadsArgument,
     read_workload,
 )
 from loopwright.cli.outcome import Outcome, Search, as_told
 from loopwright.cli.output import against, console, err_console, facts, print_json, secs, speed_up
 from loopwright.cli.tune_several import Several, tune_several
+from loopwright.cli.where import find_server, say_in_process
 from loopwright.client import Client
 from loopwright.errors import JobFailedError
 from loopwright.models import MAX_SECONDS, MAX_SEED, MAX_TRIALS, Strategy
@@ -66,11 +67,14 @@ def tune(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the best kernel to this file.")
     ] = None,
-    url: OptionalUrlOption = None,
+    url: UrlOption = None,
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Search for a fast schedule; every candidate is checked before it counts.
+
+    A server does the search, if one is named or answers at the default address. Else this process
+    does, and keeps nothing.
 
     Several workloads share the trials: each round goes where it is expected to gain most.
     """
@@ -86,20 +90,23 @@ def tune(
         "strategy": strategy.value,
         "rules": _known_rules(rule or ()),
     }
+    if len(texts) > 1 and output is not None:
+        raise InputError("--output takes the kernel of one workload: tune them one by one")
+    if len(texts) == 1 and weight:
+        raise InputError("--weight is for several workloads")
+    found = find_server(url, token)
+    if found is None:
+        say_in_process()
     if len(texts) > 1:
-        if output is not None:
-            raise InputError("--output takes the kernel of one workload: tune them one by one")
         several = Several(texts, weight or None, target, options)
-        tune_several(several, is_cold=cold, url=url, token=token, as_json=as_json)
+        tune_several(several, is_cold=cold, url=found, token=token, as_json=as_json)
         return
     text = texts[0]
-    if weight:
-        raise InputError("--weight is for several workloads")
     search = Search(text, target, options)
-    if url is None:
+    if found is None:
         outcome = _tune_here(search, is_cold=cold)
     else:
-        with Client(url, token) as client:
+        with Client(found, token) as client:
             outcome = _tune_there(client, search, warm_start=not cold)
     if output is not None:
         schedule = outcome.trace.apply_to(to_func(text))

@@ -6,17 +6,17 @@ from rich.table import Table
 
 from loopwright.cli.options import JsonOption, TokenOption, UrlOption
 from loopwright.cli.output import console, moment, print_json, print_table
-from loopwright.client import DEFAULT_URL, Client
+from loopwright.cli.where import server
 from loopwright.server_models import WorkerRead
 
 
 def workers(
-    url: UrlOption = DEFAULT_URL,
+    url: UrlOption = None,
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the workers of a server."""
-    with Client(url, token) as client:
+    with server(url, token) as client:
         found = client.workers()
     if as_json:
         print_json(found)

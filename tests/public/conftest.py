@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import loopwright as lw
-from examples.serving import Server, serving
+from examples.serving import Server, free_port, serving
+from loopwright.cli import where
 
 
 @pytest.fixture(scope="session")
@@ -14,6 +15,15 @@ def server() -> Iterator[Server]:
     """A real server with real workers, shared: tests leave its other jobs alone."""
     with serving() as running:
         yield running
+
+
+@pytest.fixture
+def no_server(monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return the default address of commands, at which no server answers now."""
+    url = f"http://127.0.0.1:{free_port()}"
+    monkeypatch.delenv("LOOPWRIGHT_URL", raising=False)
+    monkeypatch.setattr(where, "DEFAULT_URL", url)
+    return url
 
 
 @pytest.fixture

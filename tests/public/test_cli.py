@@ -41,12 +41,14 @@ def loopwright(*args: str, cwd: Path | None = None) -> subprocess.CompletedProce
     )
 
 
-def test_a_workload_is_tuned_here_and_its_kernel_written(tmp_path: Path) -> None:
+def test_a_workload_is_tuned_here_and_its_kernel_written(no_server: str, tmp_path: Path) -> None:
     path = tmp_path / "kernel"
-    ran = loopwright(
-        "tune", "matmul:16,16,16", "--target", TARGET, "--trials", "4", "--json", "-o", str(path)
+    ran = CliRunner().invoke(
+        app,
+        ["tune", "matmul:16,16,16", "--target", TARGET, "--trials", "4", "--json", "-o", str(path)],
     )
-    assert ran.returncode == 0, ran.stderr
+    assert ran.exit_code == 0, ran.stderr
+    assert f"no server answers at {no_server}: tuning in this process" in ran.stderr
     outcome = json.loads(ran.stdout)
     assert outcome["num_measured"] == 4
     assert outcome["best_secs"] <= outcome["default_secs"]
@@ -162,6 +164,7 @@ def test_a_kernel_that_could_not_be_written_is_told_before_tuning() -> None:
     assert "there is no such directory" in ran.stderr
 
 
+@pytest.mark.usefixtures("no_server")
 def test_tuning_that_is_interrupted_shows_the_best_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = lw.Schedule(lw.ops.from_spec("matmul:8,8,8")).trace
 
@@ -179,6 +182,7 @@ def test_tuning_that_is_interrupted_shows_the_best_so_far(monkeypatch: pytest.Mo
     assert (outcome["default_secs"], outcome["best_secs"]) == (2.0, 1.0)
 
 
+@pytest.mark.usefixtures("no_server")
 def test_tuning_that_is_interrupted_at_once_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def tune(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -189,6 +193,7 @@ def test_tuning_that_is_interrupted_at_once_says_so(monkeypatch: pytest.MonkeyPa
     assert "interrupted after 0 of 9 trials: nothing was found yet" in ran.stderr
 
 
+@pytest.mark.usefixtures("no_server")
 def test_tuning_several_that_is_interrupted_at_once_says_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -42,6 +42,7 @@ def test_a_job_is_stopped_and_extended(server: Server, client: lw.Client) -> Non
 
 
 @pytest.mark.parametrize("is_there", [False, True])
+@pytest.mark.usefixtures("no_server")
 def test_several_workloads_are_tuned(server: Server, is_there: bool) -> None:
     at = ("--url", server.url) if is_there else ()
     weights = ("--weight", "1", "--weight", "3")

@@ -72,7 +72,7 @@ function NoJobs({ isNarrowed }: { isNarrowed: boolean }) {
     <Empty title="Nothing was tuned yet">
       <p>
         A job searches for the fastest schedule of a program on this machine. Start one here, or
-        from a shell: <code>loopwright tune matmul:512,512,512</code>
+        from a shell: <code>loopwright tune matmul:512,512,512 --url {location.origin}</code>
       </p>
       <Link className="button main" to="/submit">
         Start the first job
