@@ -35,7 +35,7 @@ Values: TypeAlias = NDArray[Any]
 MAX_POINTS = 1 << 16
 
 
-class _UnknownError(Exception):
+class UnknownError(Exception):
     """An expression whose value the variables do not determine."""
 
 
@@ -56,11 +56,11 @@ def is_never_negative(expr: Expr, facts: Facts) -> bool:
     axes = [np.arange(low, high + 1) for low, high in (facts.ranges[v] for v in variables)]
     points = dict(zip(variables, np.meshgrid(*axes, indexing="ij", sparse=True), strict=True))
     try:
-        fails = _value(expr, points) < 0
+        fails = value_at(expr, points) < 0
         for form in facts.not_negative:
             if fails.any() and all(_variables(atom) <= points.keys() for atom, _ in form.terms):
                 fails = fails & (_form_value(form, points) >= 0)
-    except _UnknownError:
+    except UnknownError:
         return False
     return not fails.any()
 
@@ -72,34 +72,39 @@ def _variables(expr: Expr) -> set[Var]:
 def _form_value(form: Affine, points: Mapping[Var, Values]) -> Values:
     total = np.asarray(form.const)
     for atom, coefficient in form.terms:
-        total = total + coefficient * _value(atom, points)
+        total = total + coefficient * value_at(atom, points)
     return total
 
 
-def _value(expr: Expr, points: Mapping[Var, Values]) -> Values:
+def value_at(expr: Expr, points: Mapping[Var, Values]) -> Values:
+    """Return the values of an expression at some points of its variables.
+
+    Raises:
+        UnknownError: If they do not determine it.
+    """
     match expr:
         case IntImm(value):
             return np.asarray(value)
-        case Var():
+        case Var() if expr in points:
             return points[expr]
         case BinOp(op, lhs, rhs) if op in _ARITHMETIC and is_integer(dtype_of(lhs)):
             if op in ("//", "%") and not (isinstance(rhs, IntImm) and rhs.value > 0):
-                raise _UnknownError
-            return np.asarray(_ARITHMETIC[op](_value(lhs, points), _value(rhs, points)))
+                raise UnknownError
+            return np.asarray(_ARITHMETIC[op](value_at(lhs, points), value_at(rhs, points)))
         case Compare(op, lhs, rhs) if is_integer(dtype_of(lhs)):
-            return np.asarray(_COMPARE[op](_value(lhs, points), _value(rhs, points)))
+            return np.asarray(_COMPARE[op](value_at(lhs, points), value_at(rhs, points)))
         case Logic(op, lhs, rhs):
             join = np.logical_and if op == "and" else np.logical_or
-            return np.asarray(join(_value(lhs, points), _value(rhs, points)))
+            return np.asarray(join(value_at(lhs, points), value_at(rhs, points)))
         case Not(value):
-            return np.asarray(np.logical_not(_value(value, points)))
+            return np.asarray(np.logical_not(value_at(value, points)))
         case Select(condition, then, otherwise) | Conditional(condition, then, otherwise):
-            sides = _value(then, points), _value(otherwise, points)
-            return np.where(_value(condition, points), *sides)
+            sides = value_at(then, points), value_at(otherwise, points)
+            return np.where(value_at(condition, points), *sides)
         case Cast("int32" | "int64", value) if dtype_of(value) in ("int32", "int64"):
-            return _value(value, points)
+            return value_at(value, points)
         case _:
-            raise _UnknownError
+            raise UnknownError
 
 
 _ARITHMETIC: dict[str, Any] = {
@@ -110,6 +115,9 @@ _ARITHMETIC: dict[str, Any] = {
     "%": np.mod,
     "min": np.minimum,
     "max": np.maximum,
+    "&": np.bitwise_and,
+    "|": np.bitwise_or,
+    "^": np.bitwise_xor,
 }
 _COMPARE: dict[str, Any] = {
     "==": np.equal,

@@ -3,7 +3,8 @@
 Variables and buffers are defined before use, blocks have names of their own and bind all their
 iterators, types agree, sizes are within limits, and every access is proved to be in bounds: what
 can't be proved is refused, so that no kernel of ours reads or writes what it was not given. Only
-indices that come out of buffers may go anywhere: they are checked when the program runs.
+indices that come out of buffers may go anywhere: they are checked when the program runs. Iterations
+that have no order, and threads, do not race (see `compiler.ir.races.check`).
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.print_expr import show_expr
 from compiler.ir.program import PrimFunc
+from compiler.ir.races.check import check_races
 from compiler.ir.specialize import symbolic_vars
 from compiler.ir.verify_accesses import Accesses, runs
 from compiler.ir.verify_buffers import stored_buffers
@@ -60,6 +62,8 @@ def verify(func: PrimFunc) -> None:
     if problem is not None:
         raise VerifyError(f"function {func.name} is too large: {problem}", func)
     _Verifier(func).program()
+    if not symbolic_vars(func):
+        check_races(func)
 
 
 class _Verifier(Accesses):

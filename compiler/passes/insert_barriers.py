@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Container, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
+from compiler.ir.dependence import Touch, agree_on, most_iterations, touches_of
 from compiler.ir.nodes import (
     Allocate,
     Buffer,
@@ -32,7 +33,6 @@ from compiler.ir.nodes import (
     seq,
 )
 from compiler.ir.visit import map_stmt, walk, walk_stmts
-from compiler.passes.dependence import Touch, agree_on, touches_of
 from compiler.passes.error import LoweringError
 from compiler.passes.realize_blocks import NOTHING
 from compiler.passes.thread_loops import (
@@ -40,7 +40,6 @@ from compiler.passes.thread_loops import (
     is_barrier,
     is_one_by_one,
     is_thread,
-    most_iterations,
 )
 
 

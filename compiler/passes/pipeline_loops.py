@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from compiler.ir.dependence import Touch, agree_on, most_iterations, touches_of
 from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     Allocate,
@@ -34,11 +35,9 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.simplify import simplify
 from compiler.ir.visit import map_expr, map_stmt, substitute, walk
-from compiler.passes.dependence import Touch, agree_on, touches_of
 from compiler.passes.error import LoweringError
 from compiler.passes.mark_pipelines import Plan, is_part, is_pipelined, plan_of
 from compiler.passes.realize_blocks import in_order
-from compiler.passes.thread_loops import most_iterations
 
 _ITERATION = "iteration"
 

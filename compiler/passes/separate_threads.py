@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
+from compiler.ir.dependence import Touch, agree_on
 from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
     Allocate,
@@ -34,7 +35,6 @@ from compiler.ir.nodes import (
 from compiler.ir.visit import map_expr, map_stmt, substitute, walk
 from compiler.passes.accesses import Access, collect_accesses, loop_extents
 from compiler.passes.compact_buffers import private_buffers
-from compiler.passes.dependence import Touch, agree_on
 from compiler.passes.error import LoweringError
 from compiler.passes.realize_blocks import Realized
 from compiler.passes.thread_loops import is_thread

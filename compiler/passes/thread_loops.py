@@ -21,11 +21,6 @@ def has_threads(stmt: Stmt) -> bool:
     return any(isinstance(node, For) and node.thread is not None for node in walk_stmts(stmt))
 
 
-def most_iterations(loop: For) -> int:
-    """Return how often a loop runs; where that varies, more than it surely does."""
-    return loop.extent.value if isinstance(loop.extent, IntImm) else 1 << 31
-
-
 def is_barrier(stmt: Stmt) -> bool:
     """Tell whether a statement makes the threads of a block wait for one another."""
     return (

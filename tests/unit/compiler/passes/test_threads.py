@@ -12,6 +12,7 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
+from compiler.script.error import ScriptError
 from compiler.script.parser import parse
 from compiler.target import Target
 from tests.unit.compiler.codegen.programs import ONE_CORE, check_against_evaluation
@@ -50,14 +51,26 @@ S = T.sblock_alloc_buffer((64,), scope="shared")
 kept = T.sblock_alloc_buffer((1,), scope="local")
 for bx in T.thread_binding(2, thread="blockIdx.x"):
     for tx in T.thread_binding(32, thread="threadIdx.x"):
-        with T.sblock("rounds"):
+        with T.sblock("first"):
             v = T.axis.spatial(64, bx * 32 + tx)
-            T.reads(A[0:64], S[0:64], kept[0:1])
-            T.writes(B[v], S[0:64], kept[0:1])
+            T.reads(A[v])
+            T.writes(kept[0])
             kept[0] = A[v] * 2.0
-            for k in range(3):
+        for k in range(3):
+            with T.sblock("tell"):
+                v = T.axis.spatial(64, bx * 32 + tx)
+                T.reads(kept[0])
+                T.writes(S[v])
                 S[v] = kept[0] + T.Cast("float32", k)
+            with T.sblock("hear"):
+                v = T.axis.spatial(64, bx * 32 + tx)
+                T.reads(kept[0], S[v // 32 * 32 + 31 - v % 32])
+                T.writes(kept[0])
                 kept[0] = kept[0] + S[v // 32 * 32 + 31 - v % 32]
+        with T.sblock("last"):
+            v = T.axis.spatial(64, bx * 32 + tx)
+            T.reads(kept[0])
+            T.writes(B[v])
             B[v] = kept[0]
 """
 )
@@ -202,6 +215,7 @@ for tx in T.thread_binding(64, thread="threadIdx.x"):
         T.writes(B[v], S[v])
         x: T.let[T.float32] = A[v] * 2.0
         S[v] = x
+        T.tvm_storage_sync("shared")
         B[v] = x + S[63 - v]
 """
 )
@@ -285,7 +299,7 @@ def refused(body: str) -> str:
 
 def test_loops_over_one_axis_must_agree() -> None:
     body = """
-for bx in T.thread_binding(2, thread="blockIdx.x"):
+for bx in T.thread_binding(1, thread="blockIdx.x"):
     for tx in T.thread_binding(32, thread="threadIdx.x"):
         B[tx] = A[tx]
     for ty in T.thread_binding(16, thread="threadIdx.x"):
@@ -322,7 +336,8 @@ for tx in T.thread_binding(64, thread="threadIdx.x"):
         S[tx] = A[tx]
         B[tx] = S[31 - tx]
 """
-    assert "threads share S, but the condition around may differ" in refused(body)
+    with pytest.raises(ScriptError, match="threads race"):
+        program(body)
 
 
 def test_local_memory_that_carries_values_between_threads_is_refused() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,10 +12,14 @@ import pytest
 from compiler import te
 from compiler.ir.evaluate import evaluate
 from compiler.ir.nodes import (
+    BlockRealize,
+    For,
+    Stmt,
     static_shape,
 )
 from compiler.ir.program import PrimFunc
 from compiler.ir.structural import structural_equal
+from compiler.ir.visit import transform
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.tree import blocks
@@ -56,6 +61,20 @@ def computes_the_same(before: PrimFunc, after: PrimFunc) -> None:
 def scheduled(text: str) -> Schedule:
     """Return a schedule of a script."""
     return Schedule(parse(text))
+
+
+def racing(text: str, loop: str) -> Schedule:
+    """Return a schedule of a script with one loop made parallel, which the verifier refuses."""
+
+    def make_parallel(stmt: Stmt) -> Stmt | None:
+        if isinstance(stmt, For) and stmt.var.name == loop:
+            return replace(stmt, kind="parallel")
+        return None
+
+    func = parse(text)
+    body = transform(func.body, on_stmt=make_parallel)
+    assert isinstance(body, BlockRealize)
+    return Schedule(replace(func, body=body))
 
 
 def matmul_relu(n: int = 16) -> PrimFunc:

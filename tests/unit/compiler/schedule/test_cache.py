@@ -22,6 +22,7 @@ from tests.unit.compiler.schedule.refusals import (
     computes_the_same,
     elementwise,
     matmul_relu,
+    racing,
     refused,
     scheduled,
 )
@@ -185,7 +186,7 @@ def test_cache_read_refuses_a_vectorized_loop_around_the_copy() -> None:
 
 
 def test_cache_read_refuses_iterations_side_by_side_that_read_of_others() -> None:
-    sch = scheduled(SHARED_LOOP.replace("range(16)", "T.parallel(16)"))
+    sch = racing(SHARED_LOOP, "i")
     with refused(sch, "block B is not proved to write all that block C reads of B", at='"C"'):
         sch.cache_read("C", 0, "local")
 

@@ -18,6 +18,7 @@ from tests.unit.compiler.schedule.refusals import (
     computes_the_same,
     elementwise,
     matmul_relu,
+    racing,
     refused,
     scheduled,
 )
@@ -118,7 +119,7 @@ def test_read_at_refuses_writers_after_the_first_reader() -> None:
 
 
 def test_read_at_refuses_writers_in_loops_side_by_side() -> None:
-    sch = scheduled(SHARED_LOOP.replace("range(16)", "T.parallel(16)"))
+    sch = racing(SHARED_LOOP, "i")
     (i,) = sch.get_loops("C")
     with refused(sch, "block B writes B in loop i, which runs side by side", at='"B"'):
         sch.read_at(i, "C", 0, "shared")

@@ -60,7 +60,7 @@ def test_threads_share_what_each_would_do_again() -> None:
         ),
         (
             "    B[vi, vj] = A[vi, vj] * T.float32(2)",
-            "    B[vi, vj] = A[vi, vj] * T.float32(tx)",
+            "    if tx < 9:\n                        B[vi, vj] = A[vi, vj] * T.float32(2)",
             "block B is not complete: threads can't share it",
             '"B"',
         ),

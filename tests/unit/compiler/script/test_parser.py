@@ -189,11 +189,11 @@ def test_conditions_on_statements() -> None:
 def main(A: T.Buffer((8,), "float32")):
     for i in T.parallel(8):
         if i < 4:
-            A[i + 4] = 1.0
+            A[i] = 1.0
         elif i == 5:
-            A[i] = 2.0
+            A[5] = 2.0
         else:
-            A[i - 4] = 3.0
+            A[i] = 3.0
 """
     assert structural_equal(parse(script(parse(text))), parse(text))
 

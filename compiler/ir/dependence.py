@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
-from compiler.ir.nodes import Buffer, Expr, For, Load, Stmt, Store, Var
+from compiler.ir.nodes import Buffer, Expr, For, IntImm, Load, Stmt, Store, Var
 from compiler.ir.simplify import normal
 from compiler.ir.vectors import as_ramp
 from compiler.ir.visit import children, is_stmt
-from compiler.passes.thread_loops import most_iterations
 
 Digit = tuple[int, Hashable, int]
 """A term of an index: its coefficient, what varies, and how many values that takes."""
@@ -63,6 +62,11 @@ class Touch:
             reach += abs(coefficient) * (extent - 1)
         digits = frozenset(found)
         return (form.const, digits) if len(digits) == len(found) else None
+
+
+def most_iterations(loop: For) -> int:
+    """Return how often a loop runs; where that varies, more than it surely does."""
+    return loop.extent.value if isinstance(loop.extent, IntImm) else 1 << 31
 
 
 def agree_on(one: Touch, other: Touch, names: Iterable[Hashable]) -> bool:

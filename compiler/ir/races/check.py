@@ -1,0 +1,190 @@
+"""Refuse programs that race.
+
+Two iterations of a parallel or vectorized loop, or two threads, may touch one element at once, and
+one of them writes: then what the program computes depends on who comes first. It is shown with
+both accesses. These are no races:
+
+- what each iteration has for itself: buffers that are allocated in it, or that are used in the
+  loop only and read where the same iteration has written;
+- what threads of one block touch with a barrier between. The compiler puts one around each block
+  of the program, as schedules rely on; inside of a block the program says where threads wait;
+- what threads of one block add up together, in a block that reduces over the loop they are bound
+  to;
+- threads of one block that write one and the same value.
+
+An index or a condition that comes out of a buffer may be anything. Accesses whose indices do not
+tell the iterations apart are tried point by point (see `compiler.ir.races.points`): a program
+that is too large to be tried in full is refused if a part of it races.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from compiler.ir.dependence import Touch, agree_on
+from compiler.ir.nodes import Buffer, Load, Store, Var
+from compiler.ir.print_expr import show_expr
+from compiler.ir.program import PrimFunc
+from compiler.ir.races.accesses import Access, Loop, accesses_of, is_concurrent
+from compiler.ir.races.points import Instance, Question, find_race, is_known
+from compiler.ir.races.private import has_small_numbers, is_declared_inside, is_own
+from compiler.ir.verify_error import VerifyError
+from compiler.ir.visit import walk_stmts
+
+_SHARED = ("shared", "warp", "wmma")
+
+
+def check_races(func: PrimFunc) -> None:
+    """Check that nothing in a static program depends on the order of what has none.
+
+    Raises:
+        VerifyError: Showing two accesses that race.
+    """
+    if not any(is_concurrent(stmt) for stmt in walk_stmts(func.body)):
+        return
+    accesses = accesses_of(func)
+    params = frozenset(func.buffers)
+    by_buffer: dict[Buffer, list[Access]] = {}
+    for access in accesses:
+        by_buffer.setdefault(access.buffer, []).append(access)
+    for buffer, touching in by_buffer.items():
+        for group in _groups(touching):
+            _check_group(buffer, group, touching, is_param=buffer in params)
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The accesses to a buffer below something whose iterations have no order.
+
+    Attributes:
+        what: A name for it: "parallel", "vectorized", "blocks" or "threads".
+        accesses: The accesses.
+        moving: The loops that have no order.
+        fixed: The variables of the loops around.
+    """
+
+    what: str
+    accesses: Sequence[Access]
+    moving: Sequence[Loop]
+    fixed: frozenset[Var]
+
+
+def _groups(accesses: Sequence[Access]) -> Iterator[_Group]:
+    loops: dict[int, tuple[Loop, frozenset[Var]]] = {}
+    kernels: dict[int, frozenset[Var]] = {}
+    for access in accesses:
+        around: frozenset[Var] = frozenset()
+        for loop in access.loops:
+            if loop.axis is not None and _kernel(access) == loop.number:
+                kernels[loop.number] = around
+            if loop.kind in ("parallel", "vectorized") and loop.extent > 1:
+                loops[loop.number] = loop, around
+            around |= {loop.var}
+    for number, (loop, around) in loops.items():
+        below = [a for a in accesses if any(inner.number == number for inner in a.loops)]
+        yield _Group(loop.kind, below, [loop], around)
+    for number, around in kernels.items():
+        below = [a for a in accesses if _kernel(a) == number]
+        axes = {loop.var: loop for a in below for loop in a.loops if loop.axis and loop.extent > 1}
+        blocks = [loop for loop in axes.values() if str(loop.axis).startswith("blockIdx")]
+        threads = [loop for loop in axes.values() if loop not in blocks]
+        yield _Group("blocks", below, blocks, around)
+        yield _Group("threads", below, threads, around | {loop.var for loop in blocks})
+
+
+def _kernel(access: Access) -> int | None:
+    """Return the number of the loop that starts the threads of an access."""
+    return next((loop.number for loop in access.loops if loop.axis is not None), None)
+
+
+def _check_group(
+    buffer: Buffer, group: _Group, touching: Sequence[Access], *, is_param: bool
+) -> None:
+    moving = [loop.var for loop in group.moving]
+    accesses = group.accesses
+    if group.what == "threads":
+        accesses = [a for a in accesses if a.reduced.isdisjoint(moving)]
+    if not moving or not any(access.is_store for access in accesses):
+        return
+    if not is_param and _is_private(buffer, group, touching, moving):
+        return
+    if _are_told_apart(accesses, moving, group.fixed):
+        return
+    is_threads = group.what == "threads"
+    if is_threads and not all(map(has_small_numbers, accesses)):
+        return
+    question = Question(accesses, moving, group.fixed, waits=is_threads, may_repeat=is_threads)
+    found = find_race(question)
+    if found is not None:
+        raise VerifyError(_message(group, *found), found[0].access.node)
+
+
+def _is_private(
+    buffer: Buffer, group: _Group, touching: Sequence[Access], moving: Collection[Var]
+) -> bool:
+    """Tell whether each iteration or thread has a buffer for itself."""
+    is_shared = buffer.scope.startswith(_SHARED)
+    if group.what == "threads" and is_shared:
+        return False
+    if group.what == "blocks" and is_shared:
+        return True
+    if group.what in ("blocks", "threads") and buffer.scope.startswith("local"):
+        return True
+    if all(is_declared_inside(access, moving) for access in group.accesses):
+        return True
+    return len(group.accesses) == len(touching) and is_own(touching, moving)
+
+
+def _are_told_apart(
+    accesses: Sequence[Access], moving: Sequence[Var], fixed: Collection[Var]
+) -> bool:
+    """Tell whether the indices of accesses say in which iteration or thread each happens."""
+    touches = []
+    for access in accesses:
+        extents = {loop.var: loop.extent for loop in access.loops if loop.var not in fixed}
+        touches.append(
+            Touch(access.buffer, access.indices, access.is_store, extents, {v: v for v in moving})
+        )
+    return all(agree_on(touches[0], touch, moving) for touch in touches)
+
+
+def _message(group: _Group, one: Instance, other: Instance) -> str:
+    both = [_shown(instance) for instance in (one, other)]
+    who = [
+        ", ".join(f"{_name(loop)} = {i.point.get(loop.var, 0)}" for loop in group.moving)
+        for i in (one, other)
+    ]
+    what = {
+        "parallel": "iterations of a parallel loop",
+        "vectorized": "iterations of a vectorized loop",
+        "blocks": "blocks of threads",
+        "threads": "threads",
+    }[group.what]
+    certain = all(_is_certain(instance.access) for instance in (one, other))
+    return (
+        f"{what} race: the one with {who[0]} {both[0]}, and the one with {who[1]} {both[1]}, "
+        f"which {'is' if certain else 'may be'} the same element{_advice(group, one, other)}"
+    )
+
+
+def _name(loop: Loop) -> str:
+    return loop.axis or loop.var.name
+
+
+def _shown(instance: Instance) -> str:
+    node = instance.access.node
+    verb = "writes" if isinstance(node, Store) else "reads"
+    return f"{verb} {show_expr(Load(node.buffer, node.indices))}"
+
+
+def _is_certain(access: Access) -> bool:
+    return all(is_known(expr, access) for expr in (*access.indices, *access.conditions))
+
+
+def _advice(group: _Group, one: Instance, other: Instance) -> str:
+    if group.what == "threads" and one.access.node is not other.access.node:
+        return ': put T.tvm_storage_sync("shared") between them'
+    if group.what in ("parallel", "vectorized"):
+        return ": run the loop serially, or reduce over it in a block"
+    return ""

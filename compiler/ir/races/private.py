@@ -1,0 +1,117 @@
+"""Which buffers each iteration, or each thread, has for itself.
+
+A buffer that is used below a loop only, and of which every iteration reads no more than it has
+written itself, is allocated in the loop by lowering, wherever the program declares it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+
+import numpy as np
+
+from compiler.ir.all_points import value_at
+from compiler.ir.bounds import bounds
+from compiler.ir.nodes import Expr, Var, static_shape
+from compiler.ir.races.accesses import Access
+from compiler.ir.races.points import Numbers, is_known, points_of, variables_of
+
+# Points of one access and elements of one buffer that are looked at; beyond, all counts as written.
+_MAX_POINTS = 1 << 18
+_MAX_ELEMENTS = 1 << 22
+_LATEST = np.iinfo(np.int64).max
+
+
+def is_declared_inside(access: Access, moving: Collection[Var]) -> bool:
+    """Tell whether the buffer of an access is allocated below all loops that move."""
+    depth = access.homes.get(access.buffer, -1)
+    return depth >= _depth(access, moving)
+
+
+def is_own(accesses: Sequence[Access], moving: Collection[Var]) -> bool:
+    """Tell whether each iteration reads only what it has written before.
+
+    Args:
+        accesses: All accesses of the program to a buffer that is no parameter.
+        moving: The variables whose values tell iterations apart.
+    """
+    depth = _depth(accesses[0], moving)
+    around = [tuple(loop.number for loop in access.loops[:depth]) for access in accesses]
+    if depth == 0 or any(loops != around[0] for loops in around):
+        return False
+    outer = accesses[0].loops[:depth]
+    ends = {loop.var: 0 for loop in outer}, {loop.var: loop.extent - 1 for loop in outer}
+    return all(_reads_what_it_wrote(accesses, place) for place in ends)
+
+
+def _depth(access: Access, moving: Collection[Var]) -> int:
+    """Return how many loops stand around what lies below all those that move."""
+    inside = [n for n, loop in enumerate(access.loops, 1) if loop.var in moving]
+    return inside[-1] if len(inside) == len(moving) else len(access.loops) + 1
+
+
+def _reads_what_it_wrote(accesses: Sequence[Access], place: Mapping[Var, int]) -> bool:
+    """Tell whether one iteration does so; if it has too many points, it is taken to."""
+    shape = static_shape(accesses[0].buffer)
+    if math.prod(shape) > _MAX_ELEMENTS or not all(map(has_small_numbers, accesses)):
+        return True
+    first = np.full(shape, _LATEST)
+    for access in accesses:
+        exprs = [*access.indices, *access.conditions]
+        if access.is_store and all(is_known(expr, access) for expr in exprs):
+            touched = _touched(access, exprs, place)
+            if touched is None:
+                return True
+            np.minimum.at(first, *touched)
+    for access in accesses:
+        if access.is_store:
+            continue
+        exprs = [e for e in (*access.indices, *access.conditions) if is_known(e, access)]
+        touched = _touched(access, exprs, place)
+        if touched is None:
+            return True
+        # What is read at an unknown place may be any element: the last to be written.
+        any_of = tuple(d for d, index in enumerate(access.indices) if not is_known(index, access))
+        written = first.max(axis=any_of, keepdims=True)
+        if (written[touched[0]] >= touched[1]).any():
+            return False
+    return True
+
+
+def has_small_numbers(access: Access) -> bool:
+    """Tell whether the order of an access can be computed with."""
+    ranges = {loop.var: (0, loop.extent - 1) for loop in access.loops}
+    ends = [bounds(expr, ranges) for expr in (access.time, access.epoch)]
+    return all(interval is not None and interval[1] < _LATEST // 2 for interval in ends)
+
+
+def _touched(
+    access: Access, exprs: Sequence[Expr], place: Mapping[Var, int]
+) -> tuple[tuple[Numbers, ...], Numbers] | None:
+    """Return the places that an access touches in an iteration, and when it first does.
+
+    Args:
+        access: The access; where its index is not known, it is taken to be 0.
+        exprs: The indices and conditions that are known.
+        place: The iteration.
+    """
+    used = variables_of(exprs)
+    axes = {
+        loop.var: np.asarray([place[loop.var]])
+        if loop.var in place
+        else np.arange(loop.extent if loop.var in used and loop.extent <= _MAX_POINTS else 1)
+        for loop in access.loops
+    }
+    sizes = [loop.extent for loop in access.loops if loop.var in used and loop.var not in place]
+    if math.prod(sizes) > _MAX_POINTS:
+        return None
+    at = points_of(axes)
+    shape = tuple(map(len, axes.values()))
+    holds = np.ones(shape, bool)
+    for condition in access.conditions:
+        if condition in exprs:
+            holds = holds & value_at(condition, at).astype(bool)
+    numbers = [value_at(i, at) if i in exprs else np.zeros(1, int) for i in access.indices]
+    columns = [np.broadcast_to(n, shape)[holds] for n in (*numbers, value_at(access.time, at))]
+    return tuple(columns[:-1]), columns[-1]
