@@ -11,7 +11,7 @@ from service.auth import READ, Tokens
 from service.best_answers import BestAnswers
 from service.content_types import ContentTypes
 from service.event_feed import EventFeed
-from service.guard import BodyLimit, KnownHosts
+from service.guard import BodyLimit, KnownCallers, KnownHosts
 from service.kept_answers import KeptAnswers
 from service.metrics import Metrics, Timed
 from service.pages import Pages
@@ -103,6 +103,7 @@ def create_app(
     asked = {"prefix": PREFIX, "tokens": app.state.tokens, "limit": app.state.rate_limit}
     app.add_middleware(KeptAnswers, version=DataVersion(parts.database), **asked)
     app.add_middleware(ShortCut, answers=app.state.best_answers, **asked)
+    app.add_middleware(KnownCallers, tokens=app.state.tokens)
     app.add_middleware(BodyLimit)
     app.add_middleware(ContentTypes)
     app.add_middleware(SameOrigin)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hmac
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Lock
 from typing import Annotated, Any
@@ -124,6 +124,12 @@ class Tokens:
                 _log.warning("the use of a token cannot be noted", token=row.name, exc_info=True)
         scope = max((Scope(s) for s in row.scopes), key=_LEVELS.index)
         return Caller(row.name, scope, row.quota)
+
+
+def token_in(headers: Mapping[bytes, bytes]) -> str | None:
+    """Return the token of a request, by its headers as they came."""
+    kind, _, text = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+    return text if kind.lower() == "bearer" else None
 
 
 _bearer = HTTPBearer(

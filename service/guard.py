@@ -1,39 +1,52 @@
-"""What stands before every request: a limit on its size, and on whom a browser may speak for."""
+"""Checks before every request: its size, its host name, and whether its body is to be read."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
+from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from service.auth import Tokens, token_in
 from service.problems import problem_response
 
 MAX_BODY_BYTES = 2 << 20
 MAX_FILE_BYTES = 1 << 30
+MAX_HELD_BYTES = 256 << 20
+"""Of all bodies that are in memory at the same time: many clients may send slowly."""
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _TAKE_FILES = frozenset({"/api/v1/import"})
 
 
 class BodyLimit:
     """Refuses a body of more than `max_bytes`, announced or not, with 413.
 
-    Routes that take a file, which they do not hold in memory, have a limit of their own.
+    Routes that take a file, which they do not hold in memory, have a limit of their own. A body
+    that would be too much beside those that are being answered is refused with 503.
     """
 
     def __init__(
-        self, app: ASGIApp, max_bytes: int = MAX_BODY_BYTES, max_file_bytes: int = MAX_FILE_BYTES
+        self,
+        app: ASGIApp,
+        max_bytes: int = MAX_BODY_BYTES,
+        max_file_bytes: int = MAX_FILE_BYTES,
+        max_held_bytes: int = MAX_HELD_BYTES,
     ) -> None:
         self._app = app
         self._max_bytes = max_bytes
         self._max_file_bytes = max_file_bytes
+        self._max_held_bytes = max_held_bytes
+        self._held_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        max_bytes = self._max_file_bytes if scope["path"] in _TAKE_FILES else self._max_bytes
+        is_file = scope["path"] in _TAKE_FILES
+        max_bytes = self._max_file_bytes if is_file else self._max_bytes
         detail = f"the body is larger than {max_bytes} bytes"
         announced = Headers(scope=scope).get("content-length", "")
         if announced.isdecimal() and int(announced) > max_bytes:
@@ -44,12 +57,22 @@ class BodyLimit:
         async def limited() -> Message:
             nonlocal received
             message = await receive()
-            received += len(message.get("body", b""))
+            size = len(message.get("body", b""))
+            received += size
             if received > max_bytes:
                 raise HTTPException(413, detail)
+            if not is_file:
+                self._held_bytes += size
+                if self._held_bytes > self._max_held_bytes:
+                    reason = "the service reads too many requests at the same time"
+                    raise HTTPException(503, reason, headers={"Retry-After": "1"})
             return message
 
-        await self._app(scope, limited, send)
+        try:
+            await self._app(scope, limited, send)
+        finally:
+            if not is_file:
+                self._held_bytes -= received
 
 
 class KnownHosts:
@@ -73,3 +96,28 @@ class KnownHosts:
                 await problem_response(421, detail, instance=scope["path"])(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+
+class KnownCallers:
+    """Withholds the body of a request that has no token of ours, so that nothing of it is held.
+
+    The route finds an empty body and refuses the caller, as it would have done after reading it.
+    """
+
+    def __init__(self, app: ASGIApp, tokens: Tokens) -> None:
+        self._app = app
+        self._tokens = tokens
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "http" and scope["method"] not in _READS:
+            token = token_in(dict(scope["headers"]))
+            at_hand = self._tokens.is_at_hand(token)
+            identify = self._tokens.identify
+            if (identify(token) if at_hand else await run_in_threadpool(identify, token)) is None:
+                receive = _nothing
+        await self._app(scope, receive, send)
+
+
+async def _nothing() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}

@@ -13,6 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from sqlalchemy.exc import OperationalError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from loopwright.models import Problem, ProblemError
 from service.errors import (
@@ -35,12 +36,14 @@ _USUAL = {
     403: "forbidden",
     404: "not-found",
     405: "method-not-allowed",
+    408: "request-timeout",
     409: "conflict",
     413: "too-large",
     415: "unsupported-media-type",
     421: "misdirected",
     422: "invalid-request",
     429: "too-many-requests",
+    431: "head-too-large",
     500: "internal",
     503: "unavailable",
 }
@@ -101,6 +104,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(BuildFailedError, _build_failed)
     app.add_exception_handler(BusyError, _busy)
     app.add_exception_handler(OperationalError, _database_busy)
+    app.add_exception_handler(ClientDisconnect, _gone)
     app.add_exception_handler(Exception, _unexpected)
 
 
@@ -204,6 +208,11 @@ def _database_busy(request: Request, error: Exception) -> JSONResponse:
     return problem_response(
         503, detail, kind="database-busy", instance=request.url.path, headers=headers
     )
+
+
+def _gone(request: Request, error: Exception) -> JSONResponse:
+    """Answer a client that left before its request was whole; it is not an error of ours."""
+    return problem_response(400, "the body ends too early", instance=request.url.path)
 
 
 def _unexpected(request: Request, error: Exception) -> JSONResponse:

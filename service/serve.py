@@ -16,9 +16,11 @@ import uvicorn
 
 from service.app import create_app
 from service.background import Background
+from service.connections import Limits
 from service.demo.recorded import import_recorded
 from service.elsewhere import Elsewhere
 from service.errors import ServeError
+from service.http_protocol import limited
 from service.pages import HOW_TO_BUILD, is_built
 from service.parts import Parts
 from service.rate_limit import DEFAULT_PER_SEC
@@ -92,7 +94,10 @@ def serve(
                 create_app(
                     parts, token=token or None, hosts=names, requests_per_sec=requests_per_sec
                 ),
+                http=limited(Limits.of_process()),
+                ws="none",
                 log_config=None,
+                log_level="error",  # a request that is no HTTP is no worry of the operator's
                 access_log=False,
                 lifespan="off",
                 server_header=False,

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.auth import Tokens
+from service.auth import Tokens, token_in
 from service.best_answers import MAX_KEPT, Answer, BestAnswers
 from service.caller import ANYBODY, Caller
 from service.rate_limit import RateLimit
@@ -74,8 +74,7 @@ class ShortCut:
 
 def may_read(tokens: Tokens, limit: RateLimit, headers: Mapping[bytes, bytes]) -> bool:
     """Tell whether a caller is known without a look, and has not asked too often; count it."""
-    kind, _, text = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-    token = text if kind.lower() == "bearer" else None
+    token = token_in(headers)
     if not tokens.is_at_hand(token):
         return False
     caller: Caller | None = tokens.identify(token)
