@@ -20,7 +20,7 @@ from compiler.ir.nodes import (
     static_shape,
 )
 from compiler.ir.program import IRModule, PrimFunc
-from compiler.ir.specialize import symbolic_vars
+from compiler.ir.specialize import symbolic_problem
 from compiler.ir.visit import replace_buffers, walk
 from compiler.passes.align_buffers import alignments_of
 from compiler.passes.check_indices import check_indices
@@ -252,13 +252,9 @@ def _with_constants(func: PrimFunc, goal: Target, arrays: Mapping[str, Any]) -> 
 
 
 def _check_parameters(func: PrimFunc) -> None:
-    symbols = [var.name for var in symbolic_vars(func)]
-    if symbols:
-        values = ", ".join(f'"{name}": 128' for name in symbols)
-        raise LoweringError(
-            f"{', '.join(symbols)} {'has' if len(symbols) == 1 else 'have'} no value yet: "
-            f"give each one by func.specialize({{{values}}})"
-        )
+    problem = symbolic_problem(func)
+    if problem is not None:
+        raise LoweringError(problem)
     for buffer in func.buffers:
         dense = strides_of(buffer)
         strides = tuple(stride.value for stride in buffer.strides if isinstance(stride, IntImm))
@@ -274,8 +270,7 @@ def _function(program: PrimFunc | IRModule | Scheduled) -> PrimFunc:
     """Return what is to be compiled; of a module, its only function."""
     if isinstance(program, IRModule):
         if len(program.functions) != 1:
-            names = ", ".join(func.name for func in program.functions) or "none"
-            raise BuildError(f"a kernel is one function, and the module holds: {names}")
+            raise BuildError(f"a kernel is one function: {program.choice()}")
         return program.functions[0]
     func: object = program if isinstance(program, PrimFunc) else getattr(program, "func", None)
     if not isinstance(func, PrimFunc):

@@ -8,6 +8,7 @@ from typing import Any, overload
 
 from compiler.driver import build
 from compiler.ir.program import PrimFunc
+from compiler.ir.specialize import symbolic_problem
 from compiler.runtime.measurement import Measurement
 from compiler.runtime.module import Module
 from compiler.schedule.schedule import Schedule
@@ -189,7 +190,9 @@ def tune(
     most of the weighted time. The results come in the same order.
 
     Args:
-        workload: A program, the text of a script, or an operator with its shape; or a list of them.
+        workload: A program, a module of one program, the text of a script, or an operator with its
+            shape; or a list of them. A schedule stands for its program as it is now, `sch.mod`: the
+            search works on the loops and blocks that it finds there.
         weights: How much the time of each of several workloads matters, such as how often a model
             runs it; by default all the same.
         trials: The budget; trial 0 is the default schedule. Of several workloads each takes 16 at
@@ -214,8 +217,8 @@ def tune(
         ScriptError: If the text of a script is wrong.
         OperatorError: If the operator is unknown.
         TargetError: If the target is unknown.
-        ValueError: If `strategy` or a rule is, a budget is not positive, or the weights or trials
-            do not fit the workloads.
+        ValueError: If `strategy` or a rule is, a budget is not positive, the weights or trials do
+            not fit the workloads, a shape is symbolic, or a module holds several functions.
         NothingMeasuredError: If `should_stop` said so before anything was measured.
         JobFailedError: If not one trial of a workload, the default schedule included, ran and was
             right; what was found of all workloads is in its `results`.
@@ -225,7 +228,7 @@ def tune(
     several = list(workload) if isinstance(workload, list | tuple) else [workload]
     where = target if isinstance(target, Target) else Target(target)
     tasks = [
-        Task(to_func(one), where, weight)
+        Task(_static(to_func(one)), where, weight)
         for one, weight in zip(several, weights_of(several, weights), strict=True)
     ]
     name = tasks[0].func.name if len(tasks) == 1 else f"{len(tasks)} tasks"
@@ -257,6 +260,13 @@ def tune(
         if not result.best.measurement.ok:
             raise JobFailedError(_failure(result), results)
     return results if isinstance(workload, list | tuple) else results[0]
+
+
+def _static(func: PrimFunc) -> PrimFunc:
+    problem = symbolic_problem(func)
+    if problem is not None:
+        raise ValueError(f"{func.name}: {problem}")
+    return func
 
 
 class _Seen:

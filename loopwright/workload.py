@@ -1,6 +1,7 @@
-"""The three forms in which a user gives a workload, and what each becomes.
+"""The forms in which a user gives a workload, and what each becomes.
 
-A program (`PrimFunc`), the text of a script, or an operator such as `matmul:512,512,512:float32`.
+A program (`PrimFunc`), a module of one program (`IRModule`), a schedule, which stands for its
+program as it is now, the text of a script, or an operator such as `matmul:512,512,512:float32`.
 """
 
 from __future__ import annotations
@@ -9,23 +10,34 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from compiler.ir.printer import script
-from compiler.ir.program import PrimFunc
+from compiler.ir.program import IRModule, PrimFunc
 from compiler.ops import from_spec
+from compiler.schedule.schedule import Schedule
 from compiler.script import parse
 from loopwright.models import Workload
 
-WorkloadLike: TypeAlias = PrimFunc | str
-Workloads: TypeAlias = list[str] | list[PrimFunc] | list[WorkloadLike] | tuple[WorkloadLike, ...]
+Program: TypeAlias = PrimFunc | IRModule | Schedule
+WorkloadLike: TypeAlias = Program | str
+Workloads: TypeAlias = (
+    list[str]
+    | list[PrimFunc]
+    | list[PrimFunc | str]
+    | list[IRModule]
+    | list[Schedule]
+    | list[WorkloadLike]
+    | tuple[WorkloadLike, ...]
+)
 
 
 def to_wire(workload: WorkloadLike) -> Workload:
     """Return what is sent to a server; text is sent as it was given, and read over there.
 
     Raises:
-        TypeError: If it has none of the three forms.
+        TypeError: If it has none of the forms.
+        ValueError: If a module does not hold exactly one function.
     """
-    if isinstance(workload, PrimFunc):
-        return Workload(script=script(workload))
+    if isinstance(workload, Program):
+        return Workload(script=script(_only_function(workload)))
     _check_is_text(workload)
     if is_script(workload):
         return Workload(script=workload)
@@ -38,10 +50,11 @@ def to_func(workload: WorkloadLike) -> PrimFunc:
     Raises:
         ScriptError: If the text of a script is wrong; the error shows the place.
         OperatorError: If it is no operator that is known.
-        TypeError: If it has none of the three forms.
+        TypeError: If it has none of the forms.
+        ValueError: If a module does not hold exactly one function.
     """
-    if isinstance(workload, PrimFunc):
-        return workload
+    if isinstance(workload, Program):
+        return _only_function(workload)
     _check_is_text(workload)
     return parse(workload) if is_script(workload) else from_spec(workload.strip())
 
@@ -51,11 +64,21 @@ def is_script(text: str) -> bool:
     return "def " in text or "\n" in text.strip()
 
 
+def _only_function(program: Program) -> PrimFunc:
+    if isinstance(program, Schedule):
+        return program.func
+    if isinstance(program, PrimFunc):
+        return program
+    if len(program.functions) != 1:
+        raise ValueError(f"a workload is one function: {program.choice()}")
+    return program.functions[0]
+
+
 def _check_is_text(workload: object) -> None:
     if not isinstance(workload, str):
         raise TypeError(
-            "a workload is a PrimFunc, the text of a script or an operator with its shape,"
-            f" not a {type(workload).__name__}"
+            "a workload is a PrimFunc, an IRModule of one function, a Schedule, the text of a"
+            f" script or an operator with its shape, not a {type(workload).__name__}"
         )
 
 

@@ -11,7 +11,7 @@ from compiler.cores import available_cores
 from compiler.ir.flops import flops
 from compiler.ir.printer import script
 from compiler.ir.program import PrimFunc
-from compiler.ir.specialize import symbolic_vars
+from compiler.ir.specialize import symbolic_problem
 from compiler.ir.structural import structural_equal, structural_hash
 from compiler.ir.verify import VerifyError, verify
 from compiler.ops.error import OperatorError
@@ -115,15 +115,10 @@ def _pointer(workload: Workload) -> str:
 
 
 def _check_static(func: PrimFunc, pointer: str) -> None:
-    symbols = symbolic_vars(func)
-    if symbols:
-        names = ", ".join(var.name for var in symbols)
-        values = ", ".join(f'"{var.name}": 128' for var in symbols)
-        raise _refused(
-            f"function {func.name} has symbolic variables ({names}): schedules are measured for "
-            f"constant shapes. Give them values first: func.specialize({{{values}}})",
-            pointer,
-        )
+    problem = symbolic_problem(func)
+    if problem is not None:
+        reason = "schedules are measured for constant shapes"
+        raise _refused(f"function {func.name} is symbolic: {reason}, and {problem}", pointer)
 
 
 def _check_printed(func: PrimFunc, text: str, pointer: str) -> None:

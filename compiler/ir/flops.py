@@ -27,6 +27,7 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import simplify
+from compiler.ir.specialize import symbolic_problem
 from compiler.ir.visit import children, substitute, walk, walk_stmts
 
 # Iterations of a loop that are counted one by one, since extents inside depend on it.
@@ -44,9 +45,13 @@ def flops(func: PrimFunc) -> int:
 
     Raises:
         TypeError: If it is no function.
+        ValueError: If a shape of the function is symbolic.
     """
     if not isinstance(func, PrimFunc):
         raise TypeError(f"expected a PrimFunc, got a {type(func).__name__}")
+    problem = symbolic_problem(func)
+    if problem is not None:
+        raise ValueError(f"{func.name}: {problem}")
     return _Counter({}, _MAX_STEPS).stmt(func.body)
 
 

@@ -132,6 +132,13 @@ class IRModule(_Printed):
     def __repr__(self) -> str:
         return f"<IRModule of {', '.join(func.name for func in self.functions) or 'no function'}>"
 
+    def choice(self) -> str:
+        """Say which functions the module holds, and how one of them is taken."""
+        if not self.functions:
+            return "the module holds none"
+        names = ", ".join(func.name for func in self.functions)
+        return f'the module holds {names}: pass one of them, module["{self.functions[0].name}"]'
+
     def __getitem__(self, name: str) -> PrimFunc:
         for func in self.functions:
             if func.name == name:

@@ -128,3 +128,13 @@ class _Specializer:
         if new != old:
             self._buffers[old] = new
         return new
+
+
+def symbolic_problem(func: PrimFunc) -> str | None:
+    """Return why a program has no constant shapes, and what to do; None if it has."""
+    names = [var.name for var in symbolic_vars(func)]
+    if not names:
+        return None
+    values = ", ".join(f'"{name}": 128' for name in names)
+    have = "has" if len(names) == 1 else "have"
+    return f"{', '.join(names)} {have} no value yet: give each one by func.specialize({{{values}}})"

@@ -147,6 +147,12 @@ def _method(context: Context, node: ast.Call) -> Expr:
         argument = bind(context, node, ("dtype",))["dtype"]
         return _conversion(dtype(context, argument), expression(context, node.func.value))
     spelled = ast.unparse(node.func)[:40].rpartition(".")[2]
+    if context.is_function(node.func):
+        raise context.error(
+            f"{spelled} is a function of its own: a program calls no other. Write its statements "
+            "here, or build each function and call one after the other",
+            node.func,
+        )
     hint = f": did you mean T.{spelled}?" if spelled in _functions() else ", such as T.max(a, b)"
     raise context.error(f"expected a call of the dialect{hint}", node.func)
 

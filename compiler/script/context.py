@@ -81,6 +81,7 @@ class Context:
         # The types of symbolic variables that the body declares after the signature names them.
         self.symbol_dtypes: dict[str, DType] = {}
         self.asked_offsets: frozenset[str] = frozenset()  # buffers whose offset the text speaks of
+        self.functions: frozenset[str] = frozenset()  # the names of all functions of the text
         self.has_vectors = False  # whether a vector was parsed: most programs have none
         self._substituted = 0
         # The nodes are kept with their places, so that no id is given twice.
@@ -152,6 +153,16 @@ class Context:
                 f"names and functions stand for more than {_MAX_SUBSTITUTED} operations in all",
                 place,
             )
+
+    def is_function(self, node: ast.expr) -> bool:
+        """Tell whether a node names a function of the module: `g`, `Module.g` or `cls.g`."""
+        match node:
+            case ast.Name(id=name):
+                return name in self.functions and self.get(name) is None
+            case ast.Attribute(value=ast.Name(id=owner), attr=name):
+                return owner == "cls" or (name in self.functions and self.get(owner) is None)
+            case _:
+                return False
 
     def ranges(self) -> dict[Var, Interval]:
         """Return the values that loop variables and iterators in scope take, where it is known."""

@@ -64,7 +64,8 @@ def parse_module(text: str, *, filename: str = "<script>") -> IRModule:
     """
     source = Source(text, filename)
     functions, variables = _functions(source)
-    return IRModule(tuple(_function(source, node, variables) for node in functions))
+    names = frozenset(node.name for node in functions)
+    return IRModule(tuple(_function(source, node, variables, names) for node in functions))
 
 
 def parse_function(text: str, *, filename: str, around: Surroundings) -> PrimFunc:
@@ -134,8 +135,14 @@ def _is_decorated(node: ast.FunctionDef | ast.ClassDef, names: frozenset[str]) -
     return False
 
 
-def _function(source: Source, node: ast.FunctionDef, type_variables: frozenset[str]) -> PrimFunc:
+def _function(
+    source: Source,
+    node: ast.FunctionDef,
+    type_variables: frozenset[str],
+    functions: frozenset[str] = frozenset(),
+) -> PrimFunc:
     context = Context(source, call)
+    context.functions = functions
     find_declarations(context, node.body)
     context.asked_offsets = _asked_offsets(source, node)
     for name in sorted(type_variables):

@@ -168,9 +168,8 @@ def test_a_number_of_trials_out_of_range_is_refused(trials: int) -> None:
 
 
 def test_what_is_no_workload_is_refused() -> None:
-    schedule = lw.Schedule(lw.ops.from_spec(OPERATOR))
-    with pytest.raises(TypeError, match=r"a workload is .* not a Schedule"):
-        lw.tune(schedule, trials=1)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match=r"a workload is .* not a Trace"):
+        lw.tune(lw.Trace(()), trials=1)  # type: ignore[call-overload]
 
 
 def test_several_workloads_share_the_trials(monkeypatch: pytest.MonkeyPatch) -> None:
