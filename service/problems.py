@@ -11,7 +11,7 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DatabaseError, OperationalError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
@@ -20,11 +20,13 @@ from service.errors import (
     BuildFailedError,
     BusyError,
     ConflictError,
+    DatabaseLostError,
     ForbiddenError,
     InvalidRequestError,
     NotFoundError,
     QuotaError,
 )
+from service.store.database import Database
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -54,7 +56,15 @@ _OF_POINTERS = {
     "query/cursor": "invalid-cursor",
     "header/Idempotency-Key": "invalid-idempotency-key",
 }
-_OTHERS = ("build-failed", "busy", "cross-origin", "database-busy", "error", "quota")
+_OTHERS = (
+    "build-failed",
+    "busy",
+    "cross-origin",
+    "database-busy",
+    "database-lost",
+    "error",
+    "quota",
+)
 KINDS = frozenset({*_USUAL.values(), *_OF_POINTERS.values(), *_OTHERS})
 
 _log = structlog.get_logger()
@@ -104,6 +114,8 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(BuildFailedError, _build_failed)
     app.add_exception_handler(BusyError, _busy)
     app.add_exception_handler(OperationalError, _database_busy)
+    app.add_exception_handler(DatabaseLostError, _database_lost)
+    app.add_exception_handler(DatabaseError, _database_damaged)
     app.add_exception_handler(ClientDisconnect, _gone)
     app.add_exception_handler(Exception, _unexpected)
 
@@ -207,6 +219,22 @@ def _database_busy(request: Request, error: Exception) -> JSONResponse:
     headers = {"Retry-After": "5"}
     return problem_response(
         503, detail, kind="database-busy", instance=request.url.path, headers=headers
+    )
+
+
+def _database_lost(request: Request, error: Exception) -> JSONResponse:
+    return problem_response(503, str(error), kind="database-lost", instance=request.url.path)
+
+
+def _database_damaged(request: Request, error: Exception) -> JSONResponse:
+    """Answer for pages that SQLite cannot read; other errors of a statement are bugs of ours."""
+    reason = str(getattr(error, "orig", ""))
+    if not any(words in reason for words in ("malformed", "not a database")):
+        return _unexpected(request, error)
+    database: Database = request.app.state.parts.database
+    database.note_damage(f"the database is damaged ({reason}): restore a backup of it")
+    return problem_response(
+        503, database.loss() or reason, kind="database-lost", instance=request.url.path
     )
 
 

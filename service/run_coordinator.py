@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from threading import Event
@@ -49,6 +50,8 @@ def run_coordinator(
         signal.signal(number, lambda *_: is_over.set())
     with closing(open_database(db_url)) as database:
         background = Background(database, num_workers, cluster=cluster)
+        # A large file takes a while to read, and is served meanwhile.
+        threading.Thread(target=database.look_for_damage, daemon=True).start()
         background.start()
         announce("Loopwright drives jobs")
         _log.info("coordinating", num_workers=num_workers)

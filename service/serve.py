@@ -104,6 +104,8 @@ def serve(
                 timeout_graceful_shutdown=3,
             )
         )
+        # A large file takes a while to read, and is served meanwhile.
+        threading.Thread(target=database.look_for_damage, daemon=True).start()
         background.start()
         announce(f"http://{_in_url(host)}:{bound_port}")
         _log.info("serving", host=host, port=bound_port, database=database.shown)

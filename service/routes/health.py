@@ -27,16 +27,22 @@ async def livez() -> None:
 
 @probes.get("/readyz", status_code=204, response_class=Response, responses=responses(503))
 def readyz(parts: PartsOf) -> Response:
-    """Say whether requests can be answered: the database is there, with this version's tables."""
+    """Say whether requests can be answered.
+
+    The database must have this version's tables, take what is written, and keep it.
+    """
     try:
         with parts.database.read() as session:
             is_current = migrate.is_current(session.connection())
+        trouble = parts.database.trouble()
     except SQLAlchemyError:
         _log.warning("not ready: the database does not answer", exc_info=True)
         return problem_response(503, "the database does not answer", instance="/readyz")
     if not is_current:
         detail = "another version of Loopwright changed the database; start this one anew"
         return problem_response(503, detail, instance="/readyz")
+    if trouble is not None:
+        return problem_response(503, trouble, instance="/readyz")
     return Response(status_code=204)
 
 
@@ -46,11 +52,13 @@ def get_health(parts: PartsOf) -> Health:
     with parts.database.read() as session:
         counts = jobs.count_by_state(session)
         alive = [s for s in workers.states(session) if s in {WorkerState.IDLE, WorkerState.BUSY}]
+    trouble = parts.database.trouble()
+    is_well = trouble is None and parts.is_coordinating()
     return Health(
-        status="ok" if parts.is_coordinating() else "degraded",
+        status="ok" if is_well else "degraded",
         version=_version(),
         checks={
-            "database": "ok",
+            "database": trouble or "ok",
             "coordinator": "ok" if parts.is_coordinating() else "not running",
         },
         num_workers=len(alive),

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 
 from service.store.database import Database
+from service.store.file_health import connect
 
 
 class DataVersion:
@@ -22,14 +23,17 @@ class DataVersion:
         self._connection: sqlite3.Connection | None = None
 
     def read(self) -> int | None:
-        """Return a number that is another one after each change."""
+        """Return a number that is another one after each change; none if it is unknown."""
         if not self._is_sqlite:
             return None
         with self._lock:
             if self._connection is None:
                 assert self._path is not None
                 # It only ever reads that number, and waits for nobody.
-                self._connection = sqlite3.connect(self._path, check_same_thread=False)
+                try:
+                    self._connection = connect(self._path, check_same_thread=False)
+                except sqlite3.OperationalError:  # the file was deleted
+                    return None
             found: tuple[int] = self._connection.execute("PRAGMA data_version").fetchone()
             return found[0]
 

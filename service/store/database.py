@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import structlog
 from sqlalchemy import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import Session
 
-from service.errors import ServeError
+from service.errors import DatabaseLostError, ServeError
 from service.store import postgresql, sqlite
+from service.store.file_health import DatabaseFile
+
+_log = structlog.get_logger()
 
 BUSY_TIMEOUT_SECS = 30.0
 _EXPECTED = "expected sqlite:///PATH or postgresql://USER@HOST/NAME"
@@ -19,8 +23,10 @@ _EXPECTED = "expected sqlite:///PATH or postgresql://USER@HOST/NAME"
 class Database:
     """An open database; safe to use from several threads."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, file: DatabaseFile | None = None) -> None:
         self.engine = engine
+        self._file = file
+        self._damage: str | None = None
         self._writer = engine.execution_options(writes=True)
 
     @property
@@ -45,7 +51,12 @@ class Database:
 
         Args:
             aside: A connection of `aside`, for a transaction that sees its temporary tables.
+
+        Raises:
+            DatabaseLostError: If the file is damaged, or not at its place any more.
         """
+        if (loss := self.loss()) is not None:
+            raise DatabaseLostError(loss)
         writer = self._writer if aside is None else aside.execution_options(writes=True)
         with Session(writer, expire_on_commit=False) as session, session.begin():
             if aside is not None:
@@ -61,6 +72,27 @@ class Database:
         with self.engine.connect() as connection:
             connection.detach()  # what goes back to the pool would keep its tables
             yield connection.execution_options(is_aside=True)
+
+    def loss(self) -> str | None:
+        """Return why what is written would be lost; none if it is kept."""
+        return self._damage or (None if self._file is None else self._file.loss())
+
+    def trouble(self) -> str | None:
+        """Return why the database cannot be written now; none if it can."""
+        if self._file is None:
+            return postgresql.refusal_to_write(self.engine)
+        return self.loss() or self._file.shortage()
+
+    def look_for_damage(self) -> None:
+        """Read the whole file, and write nothing any more if it is damaged."""
+        if self._file is not None and (damage := self._file.damage()) is not None:
+            self.note_damage(damage)
+
+    def note_damage(self, damage: str) -> None:
+        """Write nothing any more: a write would make the damage worse."""
+        if self._damage is None:
+            _log.error("the database is damaged: nothing is written any more", reason=damage)
+        self._damage = damage
 
     def close(self) -> None:
         """Close all connections."""
@@ -87,7 +119,8 @@ def open_database(
         return Database(postgresql.open_engine(parsed, busy_timeout_secs))
     if must_exist and not (path := sqlite.path_of(parsed)).exists():
         raise ServeError(f"there is no database {path}")
-    return Database(sqlite.open_engine(parsed, busy_timeout_secs))
+    engine = sqlite.open_engine(parsed, busy_timeout_secs)
+    return Database(engine, DatabaseFile(sqlite.path_of(parsed)))
 
 
 def _parse(url: str) -> URL:

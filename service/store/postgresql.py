@@ -42,6 +42,16 @@ def open_engine(url: URL, busy_timeout_secs: float) -> Engine:
     return engine
 
 
+def refusal_to_write(engine: Engine) -> str | None:
+    """Return why a server takes no writes: it is a standby, or was set to read only."""
+    with engine.connect() as connection:
+        query = "SELECT pg_is_in_recovery(), current_setting('default_transaction_read_only')"
+        is_standby, read_only = connection.execute(text(query)).one()
+    if is_standby:
+        return "the PostgreSQL server is a standby: nothing can be written"
+    return "the PostgreSQL database is set to read only" if read_only == "on" else None
+
+
 def _engine(url: URL, busy_timeout_secs: float) -> Engine:
     try:
         engine = create_engine(

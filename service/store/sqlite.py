@@ -11,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,11 @@ def open_engine(url: URL, busy_timeout_secs: float) -> Engine:
     path = path_of(url)
     _refuse_foreign_file(path)
     engine = _engine(path, busy_timeout_secs)
+    try:
+        if not path.exists():
+            path.touch()
+    except OSError as error:
+        raise ServeError(f"cannot create the database {path}: {error.strerror}") from error
     try:
         with engine.connect() as connection:
             _use_write_ahead_log(connection)
@@ -100,9 +106,16 @@ def _engine(path: Path, busy_timeout_secs: float) -> Engine:
         max_overflow=32,
         pool_use_lifo=True,
     )
+    event.listen(engine, "do_connect", partial(_connect, path))
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def _connect(path: Path, _dialect: Any, _record: Any, args: list[Any], options: Any) -> None:
+    # A file that was deleted must not come back empty: only `open_engine` creates one.
+    args[0] = f"{path.as_uri()}?mode=rw"
+    options["uri"] = True
 
 
 def _prepare(connection: sqlite3.Connection, _record: Any) -> None:

@@ -111,7 +111,7 @@ def test_a_folder_is_no_database(tmp_path: Path) -> None:
 
 
 def test_a_path_that_cannot_be_written_is_refused() -> None:
-    with pytest.raises(ServeError, match=r"cannot use the database /proc/loopwright.db"):
+    with pytest.raises(ServeError, match=r"cannot create the database /proc/loopwright.db"):
         open_database("sqlite:////proc/loopwright.db")
 
 

@@ -1,0 +1,75 @@
+"""Whether the file of an SQLite database is still the one that was opened, and is whole.
+
+SQLite goes on with a file that was deleted or replaced: it takes all that is written, and all of it
+is lost when the last process closes the file.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+LEAST_FREE_BYTES = 64 << 20
+"""With less a service is not ready: a batch of trials, the log and temporary tables need some."""
+
+
+class DatabaseFile:
+    """A file that is open; remembers which one it is."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._identity = _identity(path)
+
+    def loss(self) -> str | None:
+        """Return why nothing may be written: the file is not at its place any more."""
+        try:
+            identity = _identity(self._path)
+        except OSError as error:
+            return (
+                f"the database file {self._path} was deleted or cannot be reached "
+                f"({error.strerror}): put it back, and start the service anew"
+            )
+        if identity != self._identity:
+            return f"the database file {self._path} was replaced by another: start the service anew"
+        return None
+
+    def shortage(self) -> str | None:
+        """Return why a write is about to fail: no space is left, or no permission."""
+        if not os.access(self._path, os.W_OK):
+            return f"the database file {self._path} cannot be written"
+        free_bytes = shutil.disk_usage(self._path.parent).free
+        if free_bytes < LEAST_FREE_BYTES:
+            return (
+                f"{free_bytes >> 20} MiB are free on the disk of {self._path}: make room, "
+                f"{LEAST_FREE_BYTES >> 20} MiB are needed"
+            )
+        return None
+
+    def damage(self) -> str | None:
+        """Return what is wrong with the pages of the file; it is read whole."""
+        try:
+            with closing(connect(self._path)) as connection:
+                (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        except sqlite3.DatabaseError as error:
+            # A file that is busy or out of reach is none that is damaged.
+            if isinstance(error, sqlite3.OperationalError):
+                return None
+            found = str(error)
+        if found == "ok":
+            return None
+        detail = " ".join(str(found).split())
+        return f"the database file {self._path} is damaged ({detail}): restore a backup of it"
+
+
+def connect(path: Path | str, *, check_same_thread: bool = True) -> sqlite3.Connection:
+    """Open a file that exists; a file that is missing is not created."""
+    uri = f"{Path(path).absolute().as_uri()}?mode=rw"
+    return sqlite3.connect(uri, uri=True, check_same_thread=check_same_thread)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
