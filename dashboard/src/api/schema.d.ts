@@ -702,7 +702,9 @@ export interface paths {
         };
         /**
          * Readyz
-         * @description Say whether requests can be answered: the database is there, with this version's tables.
+         * @description Say whether requests can be answered.
+         *
+         *     The database must have this version's tables, take what is written, and keep it.
          */
         get: operations["readyz_readyz_get"];
         put?: never;
