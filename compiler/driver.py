@@ -11,6 +11,7 @@ import numpy as np
 from compiler.codegen.error import CodegenError
 from compiler.codegen.machine_code import compile_object, llvm_version
 from compiler.codegen.module import LlvmModule, emit_module
+from compiler.ir.layout import strides_of
 from compiler.ir.nodes import (
     Buffer,
     IntImm,
@@ -20,6 +21,7 @@ from compiler.ir.nodes import (
     static_shape,
 )
 from compiler.ir.program import IRModule, PrimFunc
+from compiler.ir.resolve_views import resolve_views
 from compiler.ir.specialize import symbolic_problem
 from compiler.ir.visit import replace_buffers, walk
 from compiler.passes.align_buffers import alignments_of
@@ -29,13 +31,11 @@ from compiler.passes.error import LoweringError
 from compiler.passes.hoist_constants import constant_copies, split_copies, with_room
 from compiler.passes.hoist_loads import hoist_loads
 from compiler.passes.insert_barriers import insert_barriers
-from compiler.passes.layout import strides_of
 from compiler.passes.mark_pipelines import mark_pipelines
 from compiler.passes.pipeline_loops import pipeline_loops
 from compiler.passes.promote_accumulators import promote_accumulators
 from compiler.passes.realize_blocks import NOTHING, Realized, realize_blocks
 from compiler.passes.reduce_in_lanes import reduce_in_lanes
-from compiler.passes.resolve_views import resolve_views
 from compiler.passes.separate_threads import separate_threads
 from compiler.passes.split_threads import split_threads
 from compiler.passes.thread_loops import has_threads

@@ -18,11 +18,11 @@ from compiler.ir.affine import Affine
 from compiler.ir.bounds import bounds
 from compiler.ir.dtypes import size_bytes
 from compiler.ir.frozen import frozen
+from compiler.ir.layout import strides_of
 from compiler.ir.nodes import Buffer, Call, Expr, IntImm, Load, Var
 from compiler.ir.simplify import normal, recombine
 from compiler.ir.vectors import as_ramp
 from compiler.ir.visit import substitute, walk
-from compiler.passes.layout import strides_of
 
 
 @frozen

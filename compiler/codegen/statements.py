@@ -8,13 +8,12 @@ from math import prod
 from typing import TypeAlias, assert_never
 
 from compiler.codegen.addresses import Lane
-from compiler.codegen.error import CodegenError
 from compiler.codegen.instructions import Value
 from compiler.codegen.loops import Counter, rotated_loop
 from compiler.codegen.math_functions import POLYNOMIALS
 from compiler.codegen.stores import MAX_EXPANDED_STORES, STREAMS, StoreEmitter
 from compiler.codegen.types import memory_type
-from compiler.ir.bounds import bounds
+from compiler.ir.bounds import bounds, reach
 from compiler.ir.dtypes import bits, is_integer, size_bytes
 from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
@@ -181,10 +180,8 @@ class StatementEmitter(StoreEmitter):
 
     def _dynamic(self, loop: For, extent: Expr) -> None:
         """Emit a loop whose extent varies with outer loops, and may be zero."""
-        interval = bounds(extent, self.extents)
-        if interval is None:
-            raise CodegenError(f"the extent of loop {loop.var.name} has no known bound")
-        self.extents[loop.var] = interval[1]
+        _, most = bounds(extent, self.extents) or reach(extent, self.extents)
+        self.extents[loop.var] = most
         count = self.integer(extent)
         enters = self.icmp("sgt", "i64", count, Value("0", 0))
         self._guarded(enters, lambda: self.rotated(loop, "0", count.name))

@@ -42,6 +42,8 @@ def _atom(atom: Expr, ranges: Ranges) -> Interval | None:
         case Var():
             known = ranges.get(atom)
             return (0, known - 1) if isinstance(known, int) else known
+        case BinOp("%", lhs, IntImm(divisor)) if divisor > 0 and bounds(lhs, ranges) is None:
+            return 0, divisor - 1
         case BinOp():
             a, b = bounds(atom.lhs, ranges), bounds(atom.rhs, ranges)
             return None if a is None or b is None else _combine(atom.op, a, b)

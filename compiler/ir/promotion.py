@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import reduce
 from typing import TypeGuard
 
 from compiler.ir.dtypes import DType, bits, is_float, is_integer, is_signed, wrapped
@@ -23,6 +25,13 @@ def common_type(a: DType, b: DType) -> DType | None:
     if is_float(a):
         return a if a == b else None
     return b if is_signed(a) else a
+
+
+def widest(dtypes: Iterable[DType]) -> DType:
+    """Return the common type of integers."""
+    found = reduce(lambda a, b: common_type(a, b) or a, dtypes)
+    assert is_integer(found), "indices are integers"
+    return found
 
 
 def promoted(a: Expr, b: Expr) -> tuple[Expr, Expr]:

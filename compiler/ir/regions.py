@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from compiler.ir.affine import affine
@@ -33,6 +34,7 @@ from compiler.ir.simplify import simplify
 from compiler.ir.visit import map_region, substitute, walk
 
 _ONE = IntImm(1)
+_NO_VARS: frozenset[Var] = frozenset()
 
 
 def access_regions(
@@ -69,6 +71,16 @@ def with_regions(block: Block) -> Block:
     )
 
 
+def read_outside_blocks(stmt: Stmt) -> tuple[BufferRegion, ...]:
+    """Return what loops, conditions and the values of iterators below a statement read.
+
+    What blocks below it read themselves is left out: they name it.
+    """
+    found = _Accesses(enters_blocks=False)
+    found.stmt(stmt)
+    return tuple(found.reads.values())
+
+
 @dataclass
 class _Accesses:
     reads: dict[Buffer, BufferRegion] = field(default_factory=dict)
@@ -76,6 +88,7 @@ class _Accesses:
     loops: dict[Var, int] = field(default_factory=dict)  # loops inside the block, by extent
     views: dict[Buffer, BufferRegion] = field(default_factory=dict)
     unknown: set[Var] = field(default_factory=set)  # what may be anything inside the block
+    enters_blocks: bool = True
 
     def stmt(self, stmt: Stmt) -> None:  # noqa: C901 - one case a node
         match stmt:
@@ -97,6 +110,7 @@ class _Accesses:
                 if otherwise is not None:
                     self.stmt(otherwise)
             case For(var, extent, body):
+                self._exprs(extent)
                 if isinstance(extent, IntImm):
                     self.loops[var] = extent.value
                 else:
@@ -112,6 +126,8 @@ class _Accesses:
     def _realize(self, realize: BlockRealize) -> None:
         """Take a nested block by its regions, in terms of what its iterators are bound to."""
         self._exprs(*realize.iter_values, realize.predicate)
+        if not self.enters_blocks:
+            return
         block = realize.block
         mapping = {
             iter_var.var: value
@@ -130,25 +146,36 @@ class _Accesses:
     def _add(self, kind: dict[Buffer, BufferRegion], region: BufferRegion) -> None:
         region = self.views.get(region.buffer, region)
         buffer = region.buffer
-        ranges = zip(region.region, buffer.shape, strict=True)
-        known_ends = tuple(
-            Range(IntImm(0), extent) if _has_any(r, self.unknown) else r for r, extent in ranges
-        )
-        whole = relaxed(BufferRegion(buffer, known_ends), self.loops)
+        whole = relaxed(region, self.loops, self.unknown)
         known = kind.get(buffer)
         kind[buffer] = whole if known is None else union(known, whole)
 
 
-def relaxed(region: BufferRegion, loops: Mapping[Var, int]) -> BufferRegion:
-    """Return what a region covers over all iterations of some loops, given by their extents."""
+def relaxed(
+    region: BufferRegion, loops: Mapping[Var, int], unknown: AbstractSet[Var] = _NO_VARS
+) -> BufferRegion:
+    """Return what a region covers over all iterations of some loops.
+
+    Args:
+        loops: Those of known extents.
+        unknown: Those that may run for any number of iterations.
+    """
+    if unknown:
+        known = tuple(
+            Range(IntImm(0), extent) if _has_any(r, unknown) else r
+            for r, extent in zip(region.region, region.buffer.shape, strict=True)
+        )
+        region = BufferRegion(region.buffer, known)
     ranges = zip(region.region, region.buffer.shape, strict=True)
     return BufferRegion(region.buffer, tuple(_relax(r, extent, loops) for r, extent in ranges))
 
 
 def _relax(r: Range, extent: Expr, loops: Mapping[Var, int]) -> Range:
+    whole = Range(IntImm(0), extent)
+    if _mentions(r.extent, loops):
+        return whole
     if not _mentions(r.minimum, loops):
         return r
-    whole = Range(IntImm(0), extent)
     if not isinstance(r.extent, IntImm):
         return whole
     form = affine(r.minimum)
@@ -172,10 +199,8 @@ def _replaced(expr: Expr, mapping: Mapping[Var, Expr]) -> Expr:
     return expr if new is expr else simplify(new)
 
 
-def _has_any(r: Range, variables: set[Var]) -> bool:
-    return bool(variables) and any(
-        node in variables for end in (r.minimum, r.extent) for node in walk(end)
-    )
+def _has_any(r: Range, variables: AbstractSet[Var]) -> bool:
+    return any(node in variables for end in (r.minimum, r.extent) for node in walk(end))
 
 
 def _point(buffer: Buffer, indices: tuple[Expr, ...]) -> BufferRegion:

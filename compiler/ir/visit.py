@@ -25,6 +25,8 @@ from compiler.ir.nodes import (
     Expr,
     For,
     If,
+    IntImm,
+    IterVar,
     Let,
     Load,
     Logic,
@@ -161,7 +163,8 @@ def same_operation(a: Expr, b: Expr) -> bool:
 def map_stmt(stmt: Stmt, on_stmt: StmtFn, on_expr: ExprFn) -> Stmt:  # noqa: C901 - one case a node
     """Rebuild `stmt` with the functions applied to its direct children.
 
-    A block counts as part of its realisation: its body, init and regions are children too.
+    A block counts as part of its realisation: its body, init, regions and the extents of its
+    iterators are children too.
     """
     match stmt:
         case For():
@@ -214,8 +217,10 @@ def _map_block(block: Block, on_stmt: StmtFn, on_expr: ExprFn) -> Block:
     body = on_stmt(block.body)
     init = None if block.init is None else on_stmt(block.init)
     matches = _map_matches(block.match_buffers, on_expr)
+    iter_vars = _map_extents(block.iter_vars, on_expr)
     if (
-        reads is block.reads
+        iter_vars is block.iter_vars
+        and reads is block.reads
         and writes is block.writes
         and body is block.body
         and init is block.init
@@ -224,7 +229,7 @@ def _map_block(block: Block, on_stmt: StmtFn, on_expr: ExprFn) -> Block:
         return block
     return Block(
         block.name,
-        block.iter_vars,
+        iter_vars,
         reads,
         writes,
         body,
@@ -233,6 +238,16 @@ def _map_block(block: Block, on_stmt: StmtFn, on_expr: ExprFn) -> Block:
         block.annotations,
         matches,
     )
+
+
+def _map_extents(iter_vars: tuple[IterVar, ...], fn: ExprFn) -> tuple[IterVar, ...]:
+    """Rebuild the extents of iterators that depend on loops outside."""
+    if all(isinstance(i.extent, IntImm) for i in iter_vars):
+        return iter_vars
+    new = tuple(
+        i if (extent := fn(i.extent)) is i.extent else replace(i, extent=extent) for i in iter_vars
+    )
+    return iter_vars if all(map(is_, new, iter_vars)) else new
 
 
 def _map_matches(matches: tuple[MatchBuffer, ...], fn: ExprFn) -> tuple[MatchBuffer, ...]:
@@ -291,7 +306,10 @@ def substitute(node: Expr, mapping: Mapping[Var, Expr]) -> Expr: ...
 @overload
 def substitute(node: Stmt, mapping: Mapping[Var, Expr]) -> Stmt: ...
 def substitute(node: Expr | Stmt, mapping: Mapping[Var, Expr]) -> Expr | Stmt:
-    """Replace variables by expressions, in regions too. Binders (loops, iterators) stay."""
+    """Replace variables by expressions, in regions and the extents of iterators too.
+
+    Binders (the variables of loops and iterators) stay.
+    """
     if not mapping:
         return node
 

@@ -18,7 +18,7 @@ from compiler.ir.nodes import (
     seq,
 )
 from compiler.ir.program import PrimFunc
-from compiler.ir.regions import relaxed, union
+from compiler.ir.regions import read_outside_blocks, relaxed, union
 from compiler.schedule.cache import body_of, common_path
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.init_nest import init_nest
@@ -117,15 +117,33 @@ def _outer(scope: Scope, site: Site, parts: Blockized, loops: Sequence[For], nam
         inner = realize.block
         reads = (*inner.writes, *inner.reads) if _reduces(old) else inner.reads
         realize = replace(realize, block=replace(inner, init=None, reads=reads))
-    # A block that names loops from outside, as those of loop_partition do, names them there too.
-    around = {loop.var: loop.extent.value for loop in loops if isinstance(loop.extent, IntImm)}
-    reads, writes = (
-        tuple(relaxed(region, around) for region in regions)
-        for regions in (parts.reads, parts.writes)
-    )
-    block = Block(name, parts.outer_iters, reads, writes, _nest(realize, loops), init)
+    nest = _nest(realize, loops)
+    reads = _reads(parts, loops, nest)
+    block = Block(name, parts.outer_iters, reads, _relaxed(parts.writes, loops), nest, init)
     values = tuple(part.value for part in parts.division.outer)
     return BlockRealize(values, parts.division.outer_predicate, block)
+
+
+def _relaxed(regions: Sequence[BufferRegion], loops: Sequence[For]) -> tuple[BufferRegion, ...]:
+    """Return what regions cover over all iterations of some loops.
+
+    A block that names loops from outside, as those of loop_partition do, names them there too.
+    """
+    known = {loop.var: loop.extent.value for loop in loops if isinstance(loop.extent, IntImm)}
+    unknown = {loop.var for loop in loops} - known.keys()
+    return tuple(relaxed(region, known, unknown) for region in regions)
+
+
+def _reads(parts: Blockized, loops: Sequence[For], nest: Stmt) -> tuple[BufferRegion, ...]:
+    """Return what an outer block reads: in its inner block, its loops and their conditions."""
+    reads = list(_relaxed(parts.reads, loops))
+    for region in read_outside_blocks(nest):
+        place = next((n for n, r in enumerate(reads) if r.buffer == region.buffer), None)
+        if place is None:
+            reads.append(region)
+        else:
+            reads[place] = union(reads[place], region)
+    return tuple(reads)
 
 
 def _reduces(block: Block) -> bool:
@@ -185,6 +203,8 @@ def blockize_blocks(
     first = _place(top, sites[0])
     stmts: list[Stmt] = []
     parts: list[Blockized] = []
+    reads: list[BufferRegion] = []
+    writes: list[BufferRegion] = []
     for number, site in enumerate(sites):
         child = _children(top)[_place(top, site)]
         if _place(top, site) != first + number or len(list(_blocks(child))) != 1:
@@ -199,6 +219,8 @@ def blockize_blocks(
         )
         parts.append(part)
         stmts.append(_nest(part.inner, loops))
+        reads += _reads(part, loops, stmts[-1])
+        writes += _relaxed(part.writes, loops)
     if sites[0].block.init is not None:
         reason = f"block {sites[0].name} is a reduction with an init: it can't give its iterators"
         raise refuse(f"{reason} to the outer block", sites[0].realize)
@@ -207,8 +229,8 @@ def blockize_blocks(
     block = Block(
         name,
         parts[0].outer_iters,
-        _united([region for part in parts for region in part.reads]),
-        _united([region for part in parts for region in part.writes]),
+        _united(reads),
+        _united(writes),
         seq(*stmts),
     )
     division = parts[0].division

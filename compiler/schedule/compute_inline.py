@@ -27,6 +27,7 @@ from compiler.schedule.tree import (
     realize_at,
     replace_at,
     with_block,
+    without_views,
 )
 
 
@@ -48,6 +49,7 @@ def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
         ScheduleError: If a requirement does not hold.
     """
     refuse = refusal("compute_inline", func)
+    func = without_views(func, block, refuse)
     scope, site = scope_of_block(func, block, refuse)
     store = require_single_store(scope, site)
     scope.require_local(site)
@@ -93,9 +95,9 @@ def require_single_store(scope: Scope, site: Site) -> Store:
 def _require_no_views(scope: Scope, consumer: Site, buffer: Buffer) -> None:
     """Refuse if a block reads the buffer by another name."""
     for realize in walk_stmts(consumer.realize):
-        if not isinstance(realize, BlockRealize) or not realize.block.match_buffers:
+        if not isinstance(realize, BlockRealize):
             continue
-        if any(region.buffer == buffer for region in realize.block.reads):
+        if any(match.source.buffer == buffer for match in realize.block.match_buffers):
             reason = f"block {realize.block.name} has views, through which it may read"
             raise scope.refuse(f"{reason} {buffer.name}", realize)
     if any(node is buffer.data for node in walk(consumer.realize)):

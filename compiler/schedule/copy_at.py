@@ -26,6 +26,7 @@ from compiler.ir.nodes import (
     Var,
 )
 from compiler.ir.program import PrimFunc
+from compiler.ir.promotion import converted, widest
 from compiler.ir.visit import substitute, walk
 from compiler.schedule.cache import Place, region_buffer, require_no_pointer
 from compiler.schedule.copy_block import Part, whole_of
@@ -51,6 +52,21 @@ class Body:
     def loop(self) -> For:
         """The loop."""
         return loop_at(self.path)
+
+    def touching(self, mode: Mode) -> list[Site]:
+        """Return the blocks under the loop that read the buffer, or write it; refuse none.
+
+        A block may declare what its body never does.
+        """
+        is_read = mode == "read"
+        found = [s for s in self.sites if (s.reads if is_read else s.writes)(self.buffer)]
+        if not found:
+            verb = "reads" if is_read else "writes"
+            reason = f"no block under loop {self.loop.var.name} {verb} {self.buffer.name},"
+            raise self.scope.refuse(
+                f"{reason} whatever is declared: there is nothing to copy", self.loop
+            )
+        return found
 
     @property
     def sites(self) -> list[Site]:
@@ -118,11 +134,13 @@ def copy_block(
                 bound[node] = IterVar(var, around[node].extent, "spatial")
     names = {old: i.var for old, i in bound.items()}
     ranges = tuple(Range(substitute(p.low.to_expr(), names), p.extent) for p in parts)
-    loops = [Var(f"ax{n}", dtype_of(r.extent)) for n, r in enumerate(ranges)]
+    # The place is counted by loops around, which may be wider than the dimension.
+    dtypes = [widest((dtype_of(r.minimum), dtype_of(r.extent))) for r in ranges]
+    loops = [Var(f"ax{n}", dtype) for n, dtype in enumerate(dtypes)]
     at = tuple(_plus(p.low, r.minimum, v) for p, r, v in zip(parts, ranges, loops, strict=True))
     stmt: Stmt = Store(target, at, Load(source, at))
     for loop, r in zip(reversed(loops), reversed(ranges), strict=True):
-        stmt = For(loop, r.extent, stmt)
+        stmt = For(loop, converted(r.extent, dtype_of(loop)), stmt)
     block = Block(
         name,
         tuple(bound.values()),

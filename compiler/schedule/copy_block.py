@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from compiler.ir.affine import Affine
 from compiler.ir.bounds import affine_bounds
 from compiler.ir.expr_types import dtype_of
+from compiler.ir.limits import MAX_EXTENT
 from compiler.ir.nodes import (
     BinOp,
     Block,
@@ -52,7 +53,9 @@ def _part(size: Expr, span: Span | None) -> Part:
     dtype = dtype_of(size)
     limit = extent_or_unknown(size)
     whole = Part(Affine((), 0, dtype), size)
-    if span is None or (span.extent >= limit and span.low.terms) or _is_loaded(span.low):
+    if span is None or span.extent > MAX_EXTENT or _is_loaded(span.low):
+        return whole
+    if span.extent >= limit and span.low.terms:
         return whole
     low, extent = span.low, span.extent
     if not low.terms:

@@ -22,8 +22,11 @@ Terms: TypeAlias = frozenset[tuple[Expr, int]]
 Extents: TypeAlias = Mapping[Var, int]
 """The extents of variables that start at zero: `UNKNOWN` or more where nothing is known."""
 
-UNKNOWN = 2**40
-"""Stands for an extent that is no literal: what holds for more iterations holds for fewer."""
+UNKNOWN = 2**62
+"""Stands for an extent that is no literal: what holds for more iterations holds for fewer.
+
+So large that a quotient of it is still greater than any extent that is known.
+"""
 
 Guards: TypeAlias = Mapping[Terms, int]
 """Known upper bounds: a sum of terms (without its constant) is less than the number."""

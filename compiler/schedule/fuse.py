@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import BinOp, Expr, For, IntImm, Var
 from compiler.ir.program import PrimFunc
+from compiler.ir.promotion import converted, widest
 from compiler.ir.simplify import simplify
 from compiler.schedule.digits import extent_or_unknown, variables
 from compiler.schedule.error import refusal
@@ -53,8 +54,9 @@ def fuse(
             raise refuse(f"the extent of loop {var.name} depends on loop {names}", inner)
         sizes.append(inner.extent)
 
-    dtype = dtype_of(outer.var)
+    dtype = widest(map(dtype_of, loops))
     fused = Var("_".join([*(var.name for var in loops), "fused"]), dtype)
+    sizes = [converted(size, dtype) for size in sizes]
     total: Expr = sizes[0]
     for size in sizes[1:]:
         total = simplify(BinOp("*", total, size))
@@ -71,7 +73,7 @@ def _parts(fused: Var, loops: Sequence[Var], sizes: Sequence[Expr]) -> dict[Var,
     for number in range(len(loops) - 1, -1, -1):
         size = sizes[number]
         if isinstance(size, IntImm) and size.value == 1:
-            values[loops[number]] = IntImm(0, dtype_of(loops[number]))
+            values[loops[number]] = IntImm(0, dtype_of(fused))
             continue
         values[loops[number]] = BinOp("%", rest, size) if number else rest
         rest = BinOp("//", rest, size)

@@ -8,7 +8,7 @@ from compiler.schedule.add_unit_loop import add_unit_loop
 from compiler.schedule.bind import bind
 from compiler.schedule.fuse import fuse
 from compiler.schedule.handle import BlockRV, ExprRV, LoopRV, TermRV
-from compiler.schedule.loop_partition import loop_partition
+from compiler.schedule.loop_partition import loop_partition, with_rest
 from compiler.schedule.merge import merge
 from compiler.schedule.parallel import parallel
 from compiler.schedule.queries import Queries
@@ -80,7 +80,8 @@ class LoopMethods(Queries):
         loops = [self._new_loop(func, v) for v in new]
         arguments: dict[str, object] = {
             "loop": loop,
-            "factors": tuple(factors),
+            # A trace says how many loops come out of it.
+            "factors": with_rest(factors),
             "preserve_unit_iters": preserve_unit_iters,
         }
         self._record("loop_partition", arguments, loops)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from compiler.ir.expr_types import dtype_of
 from compiler.ir.names import unique
@@ -22,6 +23,7 @@ from compiler.ir.nodes import (
     seq,
 )
 from compiler.ir.program import PrimFunc
+from compiler.ir.regions import read_outside_blocks
 from compiler.ir.visit import map_stmt, substitute
 from compiler.schedule.access import facts_of
 from compiler.schedule.digits import variables_of
@@ -39,6 +41,8 @@ from compiler.schedule.tree import (
     replace_at,
     statements,
 )
+
+T = TypeVar("T")
 
 
 def loop_partition(
@@ -76,7 +80,7 @@ def loop_partition(
     path = loop_path(func, loop, refuse)
     old = loop_at(path)
     require_plain(old, refuse)
-    sizes = _sizes(factors, literal_extent(old, refuse), old, refuse)
+    sizes = _sizes(with_rest(factors), literal_extent(old, refuse), old, refuse)
     _require_spatial(Scope.around(func, path, refuse), old)
     first = next((s for s in statements(old) if isinstance(s, BlockRealize)), None)
     if first is None:
@@ -101,6 +105,11 @@ def loop_partition(
     return replace_at(func, path, whole), tuple(new)
 
 
+def with_rest(factors: Sequence[T | None]) -> tuple[T | None, ...]:
+    """Return factors with None for the rest, if none of them is that."""
+    return tuple(factors) if None in factors else (*factors, None)
+
+
 def _sizes(factors: Sequence[int | None], extent: int, loop: For, refuse: Refuse) -> list[int]:
     """Return how many iterations each part has, or refuse."""
     name = loop.var.name
@@ -114,8 +123,7 @@ def _sizes(factors: Sequence[int | None], extent: int, loop: For, refuse: Refuse
     if not known or rest < 1:
         reason = f"factors {list(factors)} don't make several parts of loop {name}"
         raise refuse(f"{reason}, which has {extent} iterations", loop)
-    given = factors if len(known) < len(factors) else (*factors, None)
-    return [rest if factor is None else factor for factor in given]
+    return [rest if factor is None else factor for factor in factors]
 
 
 def _require_spatial(scope: Scope, loop: For) -> None:
@@ -205,7 +213,10 @@ def _fresh(name: str, suffix: str, taken: set[str]) -> str:
 
 
 def _holder(name: str, body: Stmt, taken: set[str]) -> BlockRealize:
-    """Return a block without iterators around a statement."""
+    """Return a block without iterators around a statement.
+
+    It names what is read outside of the blocks in it: nothing else would.
+    """
     fresh = unique(name, taken)
     taken.add(fresh)
-    return BlockRealize((), TRUE, Block(fresh, (), (), (), body))
+    return BlockRealize((), TRUE, Block(fresh, (), read_outside_blocks(body), (), body))

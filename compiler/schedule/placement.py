@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from compiler.ir.affine import Affine
 from compiler.ir.expr_types import dtype_of
+from compiler.ir.limits import MAX_EXTENT
 from compiler.ir.nodes import Block, BlockRealize, Expr, For, IntImm, IterVar, Seq, Stmt, Var
 from compiler.ir.program import PrimFunc
 from compiler.schedule.digits import (
-    UNKNOWN,
     Extents,
     as_written,
     extent_or_unknown,
@@ -121,7 +121,7 @@ def clip(iter_var: IterVar, span: Span | None) -> Span:
     """Return the span of an iterator that is wanted; the whole range where nothing is known."""
     size = extent_or_unknown(iter_var.extent)
     dtype = dtype_of(iter_var.var)
-    if span is None or span.extent >= size:
+    if span is None or span.extent >= min(size, MAX_EXTENT):
         return Span(Affine((), 0, dtype), size)
     return Span(Affine(span.low.terms, span.low.const, dtype), span.extent)
 
@@ -152,7 +152,7 @@ def make_nest(
         dtype = dtype_of(iter_var.var)
         if span.extent > 1 or keep_unit_loops:
             var = Var(f"ax{len(new)}", dtype)
-            is_unknown = span.extent >= UNKNOWN
+            is_unknown = span.extent > MAX_EXTENT
             new.append((var, iter_var.extent if is_unknown else IntImm(span.extent, dtype)))
             extents[var] = span.extent
             value += Affine(((var, 1),), 0, dtype)

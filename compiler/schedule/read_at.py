@@ -55,7 +55,7 @@ def read_at(
     body = body_of_loop(func, loop, block, ("read", read_index), refuse)
     buffer, top = body.buffer, body.loop
     require_memory_scope(memory_scope, top, refuse)
-    readers = [site for site in body.sites if site.reads(buffer)]
+    readers = body.touching("read")
     writers = [site for site in body.sites if site.writes(buffer)]
     position = min(child_position(top, site) for site in readers)
     for site in writers:

@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from compiler.ir.nodes import (
+    TRUE,
     Block,
     BlockRealize,
     Expr,
     For,
     If,
-    IntImm,
     Let,
     Seq,
     Stmt,
     Var,
     seq,
 )
-from compiler.ir.visit import substitute, transform
+from compiler.ir.visit import substitute
 from compiler.schedule.access import facts_of
 from compiler.schedule.digits import Extents, extent_or_unknown
 from compiler.schedule.guard import bounds_of, conjunction, conjuncts
@@ -78,15 +78,6 @@ def rebind(
 def _block(block: Block, values: Mapping[Var, Expr]) -> Block:
     if facts_of(block).outside.isdisjoint(values):
         return block
-
-    def with_extents(stmt: Stmt) -> Stmt | None:
-        if not isinstance(stmt, BlockRealize):
-            return None
-        inner = stmt.block
-        iter_vars = tuple(replace(i, extent=substitute(i.extent, values)) for i in inner.iter_vars)
-        return replace(stmt, block=replace(inner, iter_vars=iter_vars))
-
-    realize = substitute(BlockRealize((), IntImm(1, "bool"), block), values)
-    whole = transform(realize, on_stmt=with_extents)
-    assert isinstance(whole, BlockRealize), "substitution keeps the kind of a statement"
-    return whole.block
+    realize = substitute(BlockRealize((), TRUE, block), values)
+    assert isinstance(realize, BlockRealize), "substitution keeps the kind of a statement"
+    return realize.block

@@ -90,7 +90,8 @@ def starts_anew(site: Site) -> bool:
     """Tell whether a block is a reduction that initialises every element before it adds to it.
 
     Where one loop binds a spatial and a reduction iterator, `C[i] += A[i, i]`, the reduction begins
-    for one element only.
+    for one element only. Where one is bound from outside the scope, a run of the scope goes on with
+    a reduction that an earlier run began.
     """
     spatial: set[Var] = set()
     reduce: set[Var] = set()
@@ -98,4 +99,5 @@ def starts_anew(site: Site) -> bool:
         (spatial if iter_var.kind == "spatial" else reduce).update(variables_of(value))
         if iter_var.kind != "spatial" and (value.const or any(c < 0 for _, c in value.terms)):
             return False
-    return site.kind == "reduction" and spatial & reduce <= own_digits(site)
+    inside = {loop.var for loop in site.loops}
+    return site.kind == "reduction" and reduce <= inside and spatial & reduce <= own_digits(site)

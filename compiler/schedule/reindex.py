@@ -21,8 +21,10 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
+from compiler.ir.print_expr import show_expr
 from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import simplify
+from compiler.ir.specialize import symbolic_vars
 from compiler.ir.visit import substitute, walk
 from compiler.schedule.cache import (
     Place,
@@ -35,6 +37,7 @@ from compiler.schedule.cache import (
 from compiler.schedule.cache_write import require_no_old_values
 from compiler.schedule.copy_block import is_passed_on, point_of
 from compiler.schedule.coverage import runs_whole_domain
+from compiler.schedule.digits import variables
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.kind import extents_of_iterators
 from compiler.schedule.placement import require_no_vector_around
@@ -95,6 +98,7 @@ def reindex(func: PrimFunc, block: str, mode: Mode, index: int) -> tuple[PrimFun
 
     named = {node for i in indices for node in walk(i) if isinstance(node, Var)}
     used = tuple(i for i in site.block.iter_vars if i.var in named)
+    require_fixed_extents(scope, site, used)
     name = f"{buffer.name}_reindex"
     data = Var(fresh_buffer_name(func, name), "handle")
     new = Buffer(data, tuple(i.extent for i in used), buffer.dtype, buffer.scope)
@@ -106,6 +110,16 @@ def reindex(func: PrimFunc, block: str, mode: Mode, index: int) -> tuple[PrimFun
     place = Place(site.path[:1], position if mode == "read" else position + 1)
     func = insert_copy(scope, place, nest, new)
     return _redirected(func, block, buffer, new, own), title
+
+
+def require_fixed_extents(scope: Scope, site: Site, iter_vars: Sequence[IterVar]) -> None:
+    """Refuse iterators whose extents vary: they can be no dimensions of a buffer."""
+    symbols = set(symbolic_vars(scope.func))
+    for iter_var in iter_vars:
+        if not variables(iter_var.extent) <= symbols:
+            reason = f"the extent of iterator {iter_var.var.name} of block {site.name} varies:"
+            reason = f"{reason} {show_expr(iter_var.extent)}; a dimension of a buffer can't"
+            raise scope.refuse(reason, site.realize)
 
 
 def only_indices(site: Site, buffer: Buffer, refuse: Refuse) -> tuple[Expr, ...]:

@@ -26,11 +26,11 @@ from compiler.ir.simplify import normal, simplify
 from compiler.ir.visit import substitute, walk
 from compiler.schedule.cache import Place, cache_of
 from compiler.schedule.copy_block import point_of
-from compiler.schedule.digits import determined, variables_of
+from compiler.schedule.digits import UNKNOWN, determined, variables_of
 from compiler.schedule.error import Refuse
 from compiler.schedule.index_map import IndexMapError, IndexMapLike, as_index_map
 from compiler.schedule.kind import extents_of_iterators
-from compiler.schedule.reindex import only_indices
+from compiler.schedule.reindex import only_indices, require_fixed_extents
 from compiler.schedule.rewrite_access import AccessRewriter
 from compiler.schedule.scope import Scope
 from compiler.schedule.site import Site
@@ -115,6 +115,12 @@ def reindexed(
     ):
         reason = f"the map {given} may send different elements of {buffer.name} to one place"
         raise refuse(reason, site.realize)
+    require_fixed_extents(scope, site, used)
+    if any(known[i.var] >= UNKNOWN for i in used):
+        reason = f"the extents of block {site.name}'s iterators are symbolic: the shape of a copy"
+        raise refuse(
+            f"{reason} under a map can't be found; specialise the program first", site.realize
+        )
     dtype = dtype_of(own[0]) if own else "int32"
     shape = tuple(IntImm(size, dtype) for size in sizes)
     cache = cache_of(scope.func, buffer, memory_scope, shape)

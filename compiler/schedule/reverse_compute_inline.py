@@ -28,7 +28,7 @@ from compiler.schedule.region import Span
 from compiler.schedule.scope import Scope, scope_of_block
 from compiler.schedule.site import Site
 from compiler.schedule.solve import iterators_at
-from compiler.schedule.tree import drop_buffer, find_block, replace_at
+from compiler.schedule.tree import drop_buffer, find_block, replace_at, without_views
 
 
 def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
@@ -52,10 +52,15 @@ def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
         ScheduleError: If a requirement does not hold.
     """
     refuse = refusal("reverse_compute_inline", func)
+    func = without_views(func, block, refuse)
     scope, site = scope_of_block(func, block, refuse)
+    producer = _only_producer(scope, site)
+    if producer.block.match_buffers:
+        func = without_views(func, producer.name, refuse)
+        scope, site = scope_of_block(func, block, refuse)
+        producer = _only_producer(scope, site)
     store = require_single_store(scope, site)
     scope.require_only_writer(site)
-    producer = _only_producer(scope, site)
     inner = require_single_store(scope, producer)
     scope.require_local(producer)
     scope.require_only_writer(producer)

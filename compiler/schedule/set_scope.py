@@ -17,6 +17,7 @@ from compiler.ir.visit import replace_buffers, walk_stmts
 from compiler.schedule.cache import region_buffer, require_memory_scope
 from compiler.schedule.coverage import covers_reads
 from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.reduction import starts_anew
 from compiler.schedule.rewrite_access import with_views
 from compiler.schedule.scope import Scope
 from compiler.schedule.site import Site
@@ -67,10 +68,10 @@ def _require_own_values(scope: Scope, buffer: Buffer) -> None:
         threads = {loop for loop in reader.loops if loop.kind == "thread_binding"}
         if any(isinstance(s, For) and s.kind == "thread_binding" for s in _inside(reader)):
             raise scope.refuse(f"block {reader.name} holds threads of its own", reader.realize)
-        starts_anew = reader.writes(buffer) and reader.kind in ("complete", "reduction")
+        is_own = reader.writes(buffer) and (reader.kind == "complete" or starts_anew(reader))
         if (
             threads
-            and not starts_anew
+            and not is_own
             and not any(
                 threads <= set(writer.loops) and covers_reads(writer, reader, buffer)
                 for writer in scope.writers(buffer)

@@ -20,7 +20,7 @@ from compiler.ir.visit import map_stmt
 from compiler.schedule.error import Detail, ScheduleError, refusal
 from compiler.schedule.handle import BlockRV, ExprRV, Handle, LoopRV, Place, TermRV
 from compiler.schedule.instruction import Argument, Decision, Instruction, NoteDict, Ref, Term
-from compiler.schedule.thread_memory import require_sound_threads
+from compiler.schedule.legal_result import legal_result
 from compiler.schedule.tree import block_path, loops_on, realize_at, statements, with_block
 
 
@@ -69,9 +69,8 @@ class State:
         return self._functions[name]
 
     def _commit(self, primitive: str, func: PrimFunc) -> None:
-        """Take a changed function, unless its threads would disturb each other."""
-        require_sound_threads(primitive, self._functions[func.name], func)
-        self._functions[func.name] = func
+        """Take a changed function, unless it would be no legal program."""
+        self._functions[func.name] = legal_result(primitive, self._functions[func.name], func)
 
     def _fail(self, primitive: str, reason: str, func: PrimFunc | None = None) -> ScheduleError:
         program = func or self.func

@@ -24,16 +24,19 @@ from compiler.ir.nodes import (
     If,
     IntImm,
     Load,
+    Stmt,
     Store,
 )
+from compiler.ir.print_expr import show_expr
 from compiler.ir.program import PrimFunc
+from compiler.ir.specialize import symbolic_vars
 from compiler.ir.visit import walk
 from compiler.schedule.digits import variables, variables_of
 from compiler.schedule.error import ScheduleError, refusal
 from compiler.schedule.independence import Nest, is_apart
 from compiler.schedule.scope import Scope
 from compiler.schedule.site import Site
-from compiler.schedule.tree import Path, block_path, blocks, loops_on, places_of
+from compiler.schedule.tree import Path, block_path, blocks, children, loops_on, places_of
 
 SHARED = ("shared", "warp", "wmma")
 """How the scopes begin of memory that threads of a block share."""
@@ -44,7 +47,7 @@ class _Fault:
     """Something that threads do wrongly: where, to what, along which axis."""
 
     reason: str
-    realize: BlockRealize
+    at: Stmt
     key: tuple[str, str, str]
 
 
@@ -61,12 +64,13 @@ def require_sound_threads(primitive: str, before: PrimFunc, after: PrimFunc) -> 
         known = {fault.key for fault in _faults(before)}
         for fault in faults:
             if fault.key not in known:
-                raise refusal(primitive, after)(fault.reason, fault.realize)
+                raise refusal(primitive, after)(fault.reason, fault.at)
 
 
 def _faults(func: PrimFunc) -> Iterator[_Fault]:
     if not places_of(func).has_threads:
         return
+    yield from _extents(func)
     yield from _shared_storage(func)
     for realize in blocks(func):
         scope = Scope(func, (realize,), refusal("bind", func))
@@ -77,6 +81,31 @@ def _faults(func: PrimFunc) -> Iterator[_Fault]:
         for site in sites:
             for loop in _threads(site):
                 yield from _shared_sums(scope, site, loop)
+
+
+def _extents(func: PrimFunc) -> Iterator[_Fault]:
+    """Find loops over threads whose extents vary, or differ along one axis of a kernel.
+
+    A kernel is a loop that is bound to an axis, with no such loop around it: one number of threads
+    is started along each of its axes.
+    """
+    symbols = set(symbolic_vars(func))
+    waiting: list[tuple[Stmt, dict[str, For] | None]] = [(func.body, None)]
+    while waiting:
+        stmt, kernel = waiting.pop()
+        if isinstance(stmt, For) and stmt.thread is not None:
+            kernel = {} if kernel is None else kernel
+            first = kernel.setdefault(stmt.thread, stmt)
+            reason = None
+            if not variables(stmt.extent) <= symbols:
+                reason = f"but its extent varies: {show_expr(stmt.extent)}"
+            elif first.extent != stmt.extent:
+                reason = f"as loop {first.var.name} in the same kernel, and they have extents"
+                reason = f"{reason} {show_expr(stmt.extent)} and {show_expr(first.extent)}"
+            if reason is not None:
+                reason = f"loop {stmt.var.name} is bound to {stmt.thread}, {reason}"
+                yield _Fault(reason, stmt, (stmt.var.name, "", stmt.thread))
+        waiting += [(child, kernel) for child in reversed(children(stmt))]
 
 
 def _shared_storage(func: PrimFunc) -> Iterator[_Fault]:

@@ -12,14 +12,18 @@ from typing import TypeAlias
 from compiler.ir.children import STATEMENTS_IN
 from compiler.ir.names import unique
 from compiler.ir.nodes import (
+    TRUE,
     Allocate,
     Block,
     BlockRealize,
     Buffer,
     Evaluate,
+    Expr,
     For,
     If,
+    IntImm,
     Let,
+    Load,
     Not,
     Seq,
     Stmt,
@@ -28,7 +32,8 @@ from compiler.ir.nodes import (
     seq,
 )
 from compiler.ir.program import PrimFunc
-from compiler.ir.visit import walk_stmts
+from compiler.ir.resolve_views import resolve_views
+from compiler.ir.visit import walk, walk_stmts
 from compiler.schedule.digits import extent_or_unknown
 from compiler.schedule.error import Refuse
 
@@ -74,6 +79,7 @@ class Places:
 
     def __init__(self, root: Stmt) -> None:
         self.has_threads = False
+        self.is_plain = True  # no views, and nothing but int32 indices and literal extents
         self._loops: dict[Var, int] = {}
         self._blocks: dict[str, int] = {}
         self._stmts: list[Stmt] = []
@@ -87,12 +93,14 @@ class Places:
                 self._parents.append(parent)
                 self._loops.setdefault(stmt.var, number)
                 self.has_threads = self.has_threads or stmt.thread is not None
+                self.is_plain = self.is_plain and _is_plain(stmt.var, stmt.extent)
                 stmt, parent = stmt.body, number
             number = len(self._stmts)
             self._stmts.append(stmt)
             self._parents.append(parent)
             if isinstance(stmt, BlockRealize):
                 self._blocks.setdefault(stmt.block.name, number)
+                self.is_plain = self.is_plain and _has_plain_indices(stmt)
             waiting += [(child, number) for child in reversed(children(stmt))]
 
     def loop(self, var: Var) -> Path | None:
@@ -111,6 +119,23 @@ class Places:
             path.append(self._stmts[number])
             number = self._parents[number]
         return tuple(reversed(path))
+
+
+def _is_plain(var: Var, extent: Expr) -> bool:
+    return isinstance(extent, IntImm) and var.dtype == extent.dtype == "int32"
+
+
+def _has_plain_indices(realize: BlockRealize) -> bool:
+    block = realize.block
+    return (
+        not block.match_buffers
+        and all(_is_plain(i.var, i.extent) for i in block.iter_vars)
+        and (realize.predicate == TRUE or not any(map(_is_load, walk(realize.predicate))))
+    )
+
+
+def _is_load(node: object) -> bool:
+    return isinstance(node, Load)
 
 
 _KEPT_PLACES = 16
@@ -272,6 +297,24 @@ def drop_buffer(func: PrimFunc, scope: str, buffer: Buffer) -> PrimFunc:
 def with_block(realize: BlockRealize, block: Block) -> BlockRealize:
     """Return the realisation of another block at the same place."""
     return BlockRealize(realize.iter_values, realize.predicate, block)
+
+
+def without_views(func: PrimFunc, name: str, refuse: Refuse) -> PrimFunc:
+    """Return the program with a block that touches what its views are views of.
+
+    Its body may then stand in another block, which has no such views.
+    """
+    path = block_path(func, name, refuse)
+    realize = realize_at(path)
+    views = realize.block.match_buffers
+    if not views:
+        return func
+    for match in views:
+        if not all(isinstance(extent, IntImm) for extent in match.source.buffer.shape):
+            source = match.source.buffer.name
+            reason = f"block {name} has a view of {source}, whose shape is symbolic"
+            raise refuse(reason, realize)
+    return replace_at(func, path, resolve_views(realize))
 
 
 def insert_in(body: Stmt, position: int, new: Stmt) -> Stmt:

@@ -61,7 +61,7 @@ def write_at(
     body = body_of_loop(func, loop, block, ("write", write_index), refuse)
     buffer, top = body.buffer, body.loop
     require_memory_scope(memory_scope, top, refuse)
-    writers = [site for site in body.sites if site.writes(buffer)]
+    writers = body.touching("write")
     position = max(child_position(top, site) for site in writers) + 1
     for site in body.sites:
         if child_position(top, site) >= position:

@@ -137,12 +137,6 @@ def divisors(number: int) -> list[int]:
 
 
 def iter_extents(block: Block) -> list[int]:
-    """Return the extents of a block's iterators.
-
-    Raises:
-        NotApplicableError: If one of them is not known.
-    """
-    extents = [iter_var.extent for iter_var in block.iter_vars]
-    if not all(isinstance(extent, IntImm) for extent in extents):
-        raise NotApplicableError
-    return [extent.value for extent in extents if isinstance(extent, IntImm)]
+    """Return the extents of a block's iterators; of those that vary, some number."""
+    extents = (iter_var.extent for iter_var in block.iter_vars)
+    return [extent.value if isinstance(extent, IntImm) else 4 for extent in extents]

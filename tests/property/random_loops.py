@@ -13,6 +13,8 @@ from tests.property.random_choice import (
     step,
 )
 
+THREAD_AXES = ("blockIdx.x", "vthread.x", "threadIdx.y", "threadIdx.x", "threadIdx.x")
+
 
 def _plain_loop(draw: Draw) -> Place:
     """Choose a serial loop of more than one iteration."""
@@ -21,7 +23,8 @@ def _plain_loop(draw: Draw) -> Place:
 
 @step
 def split(draw: Draw) -> None:
-    place = _plain_loop(draw)
+    # Also loops of extents that vary, of which nothing is known.
+    place = draw.pick(p for p in draw.loops(draw.block()) if p.is_serial and p.extent != 1)
     inner = draw.choose((*divisors(place.extent), 2, 3, 4, 5))
     middle = draw.choose((1, 2, 3))
     factors: list[int | None] = draw.choose(
@@ -70,9 +73,9 @@ def merge(draw: Draw) -> None:
 def loop_partition(draw: Draw) -> None:
     place = _plain_loop(draw)
     cut = draw.choose(range(1, place.extent))
-    factors: list[int | None] = [cut, None]
+    factors: list[int | None] = [cut, None] if draw.chance() else [cut]
     if place.extent - cut > 1 and draw.chance():
-        factors = [cut, draw.choose(range(1, place.extent - cut)), None]
+        factors = [cut, draw.choose(range(1, place.extent - cut)), *factors[1:]]
     draw.schedule.loop_partition(place.handle, factors)
 
 
@@ -119,6 +122,12 @@ def bind(draw: Draw) -> None:
     axes = [a for a in ("blockIdx.x", "vthread.x", "threadIdx.y", "threadIdx.x") if a not in used]
     spatial = _loop_of_kind(draw, {"spatial"})
     draw.schedule.bind(spatial, draw.pick(axes))
+
+
+@step
+def bind_anywhere(draw: Draw) -> None:
+    """Bind any loop to any axis: most must be refused."""
+    draw.schedule.bind(draw.loop(), draw.choose(THREAD_AXES))
 
 
 @step

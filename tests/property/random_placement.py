@@ -47,6 +47,16 @@ def reverse_compute_at(draw: Draw) -> None:
 
 
 @step
+def compute_anywhere(draw: Draw) -> None:
+    """Compute any block under any loop: most must be refused."""
+    block, loop = draw.block(), draw.loop()
+    if draw.chance():
+        draw.schedule.compute_at(block, loop)
+    else:
+        draw.schedule.reverse_compute_at(block, loop)
+
+
+@step
 def sample_compute_location(draw: Draw) -> None:
     block = _producer(draw)
     loop = draw.schedule.sample_compute_location(block)

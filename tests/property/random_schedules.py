@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from compiler.ir.dtypes import is_float
 from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import BinOp, BlockRealize, Call, Expr, For, IntImm, Let, Stmt, Var
+from compiler.ir.nodes import BinOp, BlockRealize, Call, For, IntImm, Let, Stmt, Var
 from compiler.ir.oracle import random_inputs
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import substitute, transform, walk
@@ -107,7 +107,9 @@ PRIMITIVES = {
     "annotate_dynamic_partition": "annotate",
     "annotate_reduce_in_lanes": "annotate",
     "annotate_software_pipeline": "annotate",
+    "bind_anywhere": "bind",
     "bind_reduction": "bind",
+    "compute_anywhere": "compute_at",
 }
 
 CONCURRENT = ("parallel", "vectorized", "thread_binding")
@@ -144,10 +146,9 @@ def reverse_concurrent_loops(func: PrimFunc) -> PrimFunc:
     def on_stmt(stmt: Stmt) -> Stmt | None:
         if not isinstance(stmt, For) or stmt.kind not in CONCURRENT or stmt.var in reduced:
             return None
-        assert isinstance(stmt.extent, IntImm)
         dtype = dtype_of(stmt.var)
         var = Var(stmt.var.name, dtype)
-        last: Expr = IntImm(stmt.extent.value - 1, dtype)
+        last = BinOp("-", stmt.extent, IntImm(1, dtype))
         body = substitute(stmt.body, {stmt.var: BinOp("-", last, var)})
         kind = stmt.kind if stmt.kind == "thread_binding" else "serial"
         return replace(stmt, var=var, body=body, kind=kind)

@@ -11,6 +11,7 @@ from compiler import ops, te
 from compiler.ir.program import PrimFunc
 from compiler.script import parse
 from tests.property.random_choice import Choose
+from tests.property.random_kinds import TEXTS, text_of
 
 Make: TypeAlias = Callable[[Choose], PrimFunc]
 
@@ -286,4 +287,11 @@ SCRIPTS: dict[str, Make] = {
     "tiled": script(TILED),
 }
 
-WORKLOADS: dict[str, Make] = {**OPERATORS, **PROGRAMS, **SCRIPTS}
+
+def _of_kind(name: str) -> Make:
+    return lambda choose: parse(text_of(name, choose))
+
+
+KINDS: dict[str, Make] = {name: _of_kind(name) for name in TEXTS}
+
+WORKLOADS: dict[str, Make] = {**OPERATORS, **PROGRAMS, **SCRIPTS, **KINDS}

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from compiler.ir.expr_types import dtype_of
+from compiler.ir.layout import strides_of
 from compiler.ir.nodes import (
     BinOp,
     Block,
@@ -31,7 +32,6 @@ from compiler.ir.nodes import (
 from compiler.ir.simplify import simplify
 from compiler.ir.vectors import shifted
 from compiler.ir.visit import map_expr, map_region, map_stmt, walk_stmts
-from compiler.passes.layout import strides_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +119,7 @@ class _Resolver:
         view = self._views[buffer]
         lead = len(view.corner) - len(indices)
         moved = (
-            shifted(index, low) for index, low in zip(indices, view.corner[lead:], strict=True)
+            low if index == IntImm(0, dtype_of(index)) else shifted(index, low)
+            for index, low in zip(indices, view.corner[lead:], strict=True)
         )
         return view.source, (*view.corner[:lead], *moved)

@@ -1,0 +1,44 @@
+"""What holds of every program that a primitive gives, whatever the primitive is.
+
+Its threads do not disturb each other, its indices have the types that its text gives them, and the
+verifier accepts it. A primitive checks its own requirements; this is for what several of them meet
+together: views, extents that depend on loops, indices of two types, predicates that read buffers.
+Programs without any of that are not verified after each step: it would cost more than the step.
+"""
+
+from __future__ import annotations
+
+from compiler.ir.index_types import with_agreeing_types
+from compiler.ir.program import PrimFunc
+from compiler.ir.verify import VerifyError, verify
+from compiler.schedule.error import ScheduleError
+from compiler.schedule.thread_memory import require_sound_threads
+from compiler.schedule.tree import places_of
+
+
+def legal_result(primitive: str, before: PrimFunc, after: PrimFunc) -> PrimFunc:
+    """Return what a primitive made of a program, with the types of indices made to agree.
+
+    What the program did wrong before, it may go on doing.
+
+    Raises:
+        ScheduleError: If the result is no legal program.
+    """
+    is_plain = places_of(after).is_plain
+    if not is_plain:
+        after = with_agreeing_types(after)
+    require_sound_threads(primitive, before, after)
+    if not is_plain:
+        problem = _problem(after)
+        if problem is not None and _problem(before) is None:
+            reason = f"the result would be no legal program: {problem}"
+            raise ScheduleError(primitive, reason, before, before)
+    return after
+
+
+def _problem(func: PrimFunc) -> VerifyError | None:
+    try:
+        verify(func)
+    except VerifyError as error:
+        return error
+    return None
