@@ -24,7 +24,8 @@ from tests.property.random_schedules import (
     reverse_concurrent_loops,
 )
 
-NUM_PAIRS = 2000
+# Each primitive is looked at, so a pair takes twice as long as its end alone would.
+NUM_PAIRS = 1000
 # What finds, shows, remembers or copies, and changes no program.
 NOT_TRANSFORMATIONS = {
     "can_decompose_padding",
@@ -62,7 +63,7 @@ def test_a_legal_trace_computes_what_the_program_computes() -> None:
     assert counts.acceptance >= 0.6
     assert counts.unbuilt <= 0.05 * NUM_PAIRS
     for name in STEPS:
-        assert counts.accepted[name] >= 8, f"{name}: {counts.refused[name]} refused"
+        assert counts.accepted[name] >= 4, f"{name}: {counts.refused[name]} refused"
 
 
 def test_every_primitive_has_its_turn() -> None:
