@@ -21,6 +21,7 @@ from workers.measure import Bench, build_candidate
 from workers.parent_death import die_with_parent
 from workers.phase import Phase
 from workers.request import Limits, MeasureRequest
+from workers.sandbox import confine, is_spent, refuse
 
 _READ_BYTES = 1 << 16
 _GC_THRESHOLD = 50_000  # new objects between two collections: those of a few candidates
@@ -34,8 +35,9 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
         load: Loads a library by its name; tests put those with faults in its place.
     """
     parent, requests, results, *slots = (int(text) for text in sys.argv[1:])
-    die_with_parent(parent)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    lacks = confine()
+    die_with_parent(parent)  # a new name space of users would have cleared the signal
+    lacks += refuse()
     own_bytes, resident_bytes = _memory_bytes()
     bench = Bench(build, slots, load)
     # What is loaded by now stays; what a candidate makes has few cycles, and many small objects.
@@ -52,6 +54,7 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
 
     label = Target("cpu").label
     host = {"label": label, "toolchain": toolchain(), "resident_bytes": resident_bytes}
+    host["lacks"] = lacks
     say({"host": host, "peak_bytes": _peak_bytes()})
     decoder = FrameDecoder()
     while content := os.read(requests, _READ_BYTES):
@@ -61,12 +64,13 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
                 _limit_memory(own_bytes + (rounds.limits or Limits()).memory_bytes)
                 for told in bench.compare(rounds, announce):
                     say(told)
-                say({"done": True, "peak_bytes": _peak_bytes()})
+                say({"done": True, "peak_bytes": _peak_bytes(), "is_spent": is_spent()})
                 continue
             request = MeasureRequest.from_json(message)
             _limit_memory(own_bytes + (request.limits or Limits()).memory_bytes)
             found = bench.measure(request, announce)
-            say({"measurement": found.to_json(), "peak_bytes": _peak_bytes()})
+            answer = {"measurement": found.to_json(), "peak_bytes": _peak_bytes()}
+            say({**answer, "is_spent": is_spent()})
 
 
 def _memory_bytes() -> tuple[int, int]:

@@ -57,9 +57,13 @@ class FrameDecoder:
             yield _parse(body)
 
 
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
 def _parse(body: bytes) -> Message:
     try:
-        message = json.loads(body)
+        message = json.loads(body, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise FrameError(f"a frame is not JSON: {body[:40]!r}") from error
     if not isinstance(message, dict):

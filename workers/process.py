@@ -20,13 +20,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
+from workers.child_environment import child_environment
 from workers.frames import FrameDecoder, Message, encode
 
 _READ_BYTES = 1 << 16
 _LAST_WORDS_BYTES = 2000
 _MAX_POLL_MILLIS = 1 << 30
-# A kernel is timed on its own threads only; libraries in the child must not add theirs.
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class ChildGoneError(Exception):
@@ -210,8 +209,6 @@ def _start(module: str, inherited: Sequence[int]) -> tuple[subprocess.Popen[byte
     result_source, result_sink = os.pipe()
     ends = (request_source, result_sink)
     fds = (*ends, *inherited)
-    # The child finds modules where this process does: `-P` keeps its own working directory out.
-    path = os.pathsep.join(place or os.getcwd() for place in sys.path)
     try:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", module, str(os.getpid()), *map(str, fds)],
@@ -220,7 +217,7 @@ def _start(module: str, inherited: Sequence[int]) -> tuple[subprocess.Popen[byte
             stderr=subprocess.PIPE,
             pass_fds=fds,
             start_new_session=True,
-            env={**os.environ, **_ONE_THREAD, "PYTHONPATH": path},
+            env=child_environment(os.environ),
         )
     except BaseException:
         os.close(request_sink)

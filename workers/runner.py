@@ -10,12 +10,12 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from signal import SIGABRT, SIGKILL
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from compiler.runtime.measurement import ErrorKind, Measurement
 from workers.attempt import Attempt
@@ -34,7 +34,10 @@ _NUM_SLOTS = 4  # workloads whose expected result outlives a child
 # Native code says so before it aborts, in words that depend on the library.
 _OUT_OF_MEMORY_WORDS = ("out of memory", "bad_alloc", "cannot allocate memory", "MemoryError")
 # What may go wrong when a child is talked to.
-_FAULTS = (DeadlineError, ChildGoneError, FrameError, ValueError, TypeError, KeyError)
+_FAULTS = (
+    *(DeadlineError, ChildGoneError, FrameError),
+    *(ArithmeticError, AttributeError, LookupError, TypeError, ValueError),
+)
 
 
 class ChildStartError(RuntimeError):
@@ -52,6 +55,21 @@ class Host:
     label: str
     toolchain: str
     resident_bytes: int
+    lacks: tuple[str, ...] = ()  # measures of `workers.sandbox` that its kernel did not allow
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> Host:
+        """Read the greeting of a child.
+
+        Raises:
+            KeyError, TypeError, ValueError: If it is none.
+        """
+        return cls(
+            str(obj["label"]),
+            str(obj["toolchain"]),
+            int(obj["resident_bytes"]),
+            tuple(map(str, obj["lacks"])),
+        )
 
 
 class ChildRunner:
@@ -213,7 +231,9 @@ class ChildRunner:
                     attempt.enter(Phase(message["phase"]))
                 else:
                     self._peak_bytes = int(message["peak_bytes"])
-                    return Measurement.from_json(message["measurement"])
+                    found = Measurement.from_json(message["measurement"])
+                    self._replace_if_spent(message)
+                    return found
         except _FAULTS as error:
             failure = self._failure(attempt, error, is_last=is_last)
             if failure and attempt.is_of_the_oracle and isinstance(error, DeadlineError):
@@ -251,6 +271,7 @@ class ChildRunner:
                     rounds.append(comparison.take_round(message))
             comparison.end_batch()
             self._peak_bytes = int(message["peak_bytes"])
+            self._replace_if_spent(message)
         except _FAULTS as error:
             failure = self._failure(attempt, error, is_last=is_last)
             if failure is None:
@@ -328,9 +349,9 @@ class ChildRunner:
             child = self._child = ChildProcess(self._child_module, self._slots)
         try:
             greeting = child.receive(time.monotonic() + _START_TIMEOUT_SECS)
-            self._host = Host(**greeting["host"])
+            self._host = Host.from_json(greeting["host"])
             self._peak_bytes = int(greeting["peak_bytes"])
-        except (ChildGoneError, DeadlineError, FrameError, TypeError, KeyError) as error:
+        except _FAULTS as error:
             death = self._bury(_GRACE_SECS)
             self._raise_if_closed()
             cause = "no answer" if isinstance(error, DeadlineError) else death.cause
@@ -339,6 +360,11 @@ class ChildRunner:
             ) from error
         self._system_ran_out_of_memory()
         return child
+
+    def _replace_if_spent(self, message: Mapping[str, Any]) -> None:
+        """End a child that has computed for long: what it may compute in all is limited."""
+        if message.get("is_spent") is True:
+            self._bury()
 
     def _bury(self, grace_secs: float = 0.0) -> Death:
         with self._state:

@@ -66,6 +66,9 @@ class Slot:
         try:
             tested = self_test(runner)
             self.facts["self_test"] = asdict(tested)
+            if lacks := runner.host().lacks:
+                self.facts["lacks"] = list(lacks)
+                _log.warning("candidates are confined less than they could be", lacks=lacks)
             self.runner, self.health = runner, Health(runner, tested)
             self._rest_later()
         except (SelfTestError, ChildStartError) as error:

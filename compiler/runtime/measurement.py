@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
@@ -60,17 +61,43 @@ class Measurement:
 
     @classmethod
     def from_json(cls, obj: dict[str, Any]) -> Measurement:
-        """Read what `to_json` wrote.
+        """Read what `to_json` wrote, possibly in a process that is not trusted.
 
         Raises:
-            ValueError: If a value is out of its domain.
+            ValueError: If a value is of another type, or out of its domain.
             TypeError: If a field is unknown.
         """
-        error = obj.get("error")
-        return cls(
-            **{
-                **obj,
-                "run_secs": tuple(float(s) for s in obj.get("run_secs", ())),
-                "error": None if error is None else ErrorKind(error),
-            }
-        )
+        if not isinstance(obj, dict):
+            raise ValueError(f"expected an object with a measurement, not {type(obj).__name__}")
+        read: dict[str, Any] = {name: _secs(obj[name]) for name in _DURATIONS if name in obj}
+        read |= {name: _text(obj[name]) for name in _TEXTS if name in obj}
+        run_secs, error, off = (obj.get(name) for name in ("run_secs", "error", "max_error"))
+        if run_secs is not None and not isinstance(run_secs, list | tuple):
+            raise ValueError(f"expected a list of seconds, not {type(run_secs).__name__}")
+        read["run_secs"] = tuple(map(_secs, run_secs or ()))
+        read["error"] = None if error is None else ErrorKind(error)
+        read["max_error"] = None if off is None else _number(off)
+        return cls(**{**obj, **read})
+
+
+_DURATIONS = ("build_secs", "check_secs", "time_secs")
+_TEXTS = ("message", "worker", "toolchain")
+_MAX_CHARS = 1 << 16
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"expected a finite number, not {value!r:.50}")
+    return float(value)
+
+
+def _secs(value: object) -> float:
+    if (secs := _number(value)) < 0:
+        raise ValueError(f"expected seconds, not {secs}")
+    return secs
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or len(value) > _MAX_CHARS:
+        raise ValueError(f"expected a text of up to {_MAX_CHARS} characters, not {value!r:.50}")
+    return value

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
+import socket
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -166,11 +169,56 @@ def _be_killed_once(order: dict[str, Any]) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _leave_a_grandchild(order: dict[str, Any]) -> None:
-    if (pid := os.fork()) == 0:
+def _fork(_: dict[str, Any]) -> None:
+    if os.fork() == 0:
         time.sleep(600)
-    Path(order["marker"]).write_text(str(pid))
-    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def _run_a_program(_: dict[str, Any]) -> None:
+    os.execv("/bin/true", ["true"])
+
+
+def _connect(order: dict[str, Any]) -> None:
+    socket.create_connection(("127.0.0.1", int(order["port"])), timeout=5)
+
+
+def _signal_the_parent(_: dict[str, Any]) -> None:
+    os.kill(os.getppid(), signal.SIGTERM)
+
+
+def _leave_the_group(_: dict[str, Any]) -> None:
+    os.setsid()
+
+
+def _write_a_huge_file(order: dict[str, Any]) -> None:
+    with open(order["marker"], "wb") as file:
+        file.truncate(1 << 40)
+
+
+def _raise_a_limit(_: dict[str, Any]) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 40, 1 << 40))
+
+
+def _start_threads(_: dict[str, Any]) -> None:
+    for _times in range(100_000):
+        threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+
+
+def _tell_what_it_sees(order: dict[str, Any]) -> None:
+    seen = {
+        "environment": dict(os.environ),
+        "network": os.readlink("/proc/self/ns/net"),
+        "no_new_privs": "NoNewPrivs:\t1" in Path("/proc/self/status").read_text(),
+        "core": resource.getrlimit(resource.RLIMIT_CORE),
+        "files": resource.getrlimit(resource.RLIMIT_NOFILE),
+        "cpu": resource.getrlimit(resource.RLIMIT_CPU),
+    }
+    Path(order["marker"]).write_text(json.dumps(seen))
+
+
+def _forge_its_answer(order: dict[str, Any]) -> None:
+    body = order["body"].encode()
+    os.write(_results(), len(body).to_bytes(4, "big") + body)
 
 
 def _sleep(_: dict[str, Any]) -> None:
@@ -199,7 +247,16 @@ ACTS: dict[str, Callable[[dict[str, Any]], None]] = {
     "is stopped": _stop,
     "is killed": _be_killed,
     "is killed once": _be_killed_once,
-    "leaves a grandchild": _leave_a_grandchild,
+    "forks": _fork,
+    "runs a program": _run_a_program,
+    "connects": _connect,
+    "signals its parent": _signal_the_parent,
+    "leaves its group": _leave_the_group,
+    "writes a huge file": _write_a_huge_file,
+    "raises a limit": _raise_a_limit,
+    "starts threads": _start_threads,
+    "tells what it sees": _tell_what_it_sees,
+    "forges its answer": _forge_its_answer,
     "sleeps in the build": _sleep,
     "fails in the build": _fail,
     "allocates in the build": _allocate,
