@@ -1,14 +1,16 @@
 import { lazy, Suspense } from "react";
-import { Link, Route, Routes } from "react-router";
+import { Route, Routes } from "react-router";
 
 import { useSession } from "./api/session";
-import { Empty } from "./components/Empty";
+import { Loading } from "./components/Answer";
+import { ConnectionNotice } from "./components/ConnectionNotice";
 import { Header } from "./components/Header";
+import { NotFound } from "./components/NotFound";
 import { SignIn } from "./components/SignIn";
-import { BestPage } from "./pages/BestPage";
 import { JobsPage } from "./pages/JobsPage";
 import { SubmitPage } from "./pages/SubmitPage";
 
+const BestPage = lazy(() => import("./pages/BestPage"));
 const ComparePage = lazy(() => import("./pages/ComparePage"));
 const JobPage = lazy(() => import("./pages/JobPage"));
 const ModelsPage = lazy(() => import("./pages/ModelsPage"));
@@ -24,10 +26,11 @@ export function App() {
       </a>
       <Header />
       <main id="content">
+        <ConnectionNotice />
         {wants && <SignIn isAnew={wants === "another"} />}
         {/* Kept beneath, with what was written there. */}
         <div hidden={wants !== null}>
-          <Suspense fallback={<p className="quiet">Loading…</p>}>
+          <Suspense fallback={<Loading />}>
             <Routes>
               <Route path="/" element={<JobsPage />} />
               <Route path="/jobs/:id" element={<JobPage />} />
@@ -48,14 +51,8 @@ export function App() {
 
 function Nowhere() {
   return (
-    <>
-      <h1>There is no such page</h1>
-      <Empty title="Nothing is at this address">
-        <p>It may have been mistyped, or be of another version.</p>
-        <Link className="button main" to="/">
-          See the jobs
-        </Link>
-      </Empty>
-    </>
+    <NotFound title="Page not found">
+      No page has this address. It may be mistyped, or belong to another version.
+    </NotFound>
   );
 }

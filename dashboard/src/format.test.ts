@@ -1,6 +1,17 @@
 import { expect, test } from "vitest";
 
-import { ago, digits, duration, interval, large, percent, rate, secs, speedup } from "./format";
+import {
+  ago,
+  digits,
+  duration,
+  interval,
+  large,
+  percent,
+  plural,
+  rate,
+  secs,
+  speedup,
+} from "./format";
 
 test.each([
   [1.5, "1.50 s"],
@@ -12,6 +23,13 @@ test.each([
   [Infinity, "–"],
 ])("%s seconds read %s", (value, text) => {
   expect(secs(value)).toBe(text);
+});
+
+test("a count agrees with its noun", () => {
+  expect(plural(1, "trial")).toBe("1 trial");
+  expect(plural(0, "trial")).toBe("0 trials");
+  expect(plural(2000, "trial")).toBe("2,000 trials");
+  expect(plural(2, "sketch", "sketches")).toBe("2 sketches");
 });
 
 test("digits keep three of them and never an exponent", () => {

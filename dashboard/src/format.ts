@@ -71,6 +71,11 @@ export function large(value: number, unit: string): string {
   return `${text} ${PREFIXES[power]}${unit}`.trim();
 }
 
+/** A count with its noun, such as `1 trial` or `2,000 trials`. */
+export function plural(value: number, noun: string, several = `${noun}s`): string {
+  return `${count(value)} ${value === 1 ? noun : several}`;
+}
+
 /** A count, its thousands set apart. */
 export function count(value: number): string {
   return value.toLocaleString("en");

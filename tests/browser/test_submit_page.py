@@ -66,7 +66,7 @@ def test_a_script_is_tuned_with_its_options(open_tab: OpenTab) -> None:
     page.get_by_label("Target").fill(TARGET)
     page.get_by_label("Trials", exact=True).fill("4")
     page.get_by_label("Strategy").select_option("random")
-    page.get_by_label("Begin with what is known").uncheck()
+    page.get_by_label("Warm start").uncheck()
     page.get_by_role("button", name="Start tuning").click()
     expect(page.get_by_role("heading", name="double")).to_be_visible()
     expect(page.get_by_text("random, seed 0")).to_be_visible()

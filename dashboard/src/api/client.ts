@@ -1,5 +1,6 @@
 /** Calls of the REST API. An answer that is not 2xx becomes an `ApiError` with its problem document. */
 
+import { noteConnection } from "./connection";
 import type { components } from "./schema";
 import { refused, session, signedIn } from "./session";
 
@@ -53,10 +54,28 @@ export async function send(path: string, init: RequestInit = {}): Promise<Respon
   return response;
 }
 
-function ask(path: string, init: RequestInit, token: string | null): Promise<Response> {
+async function ask(path: string, init: RequestInit, token: string | null): Promise<Response> {
   const given = init.headers as Record<string, string> | undefined;
   const headers = token ? { ...given, Authorization: `Bearer ${token}` } : given;
-  return fetch(PREFIX + path, { ...init, ...(headers ? { headers } : {}) });
+  try {
+    const response = await fetch(PREFIX + path, { ...init, ...(headers ? { headers } : {}) });
+    noteConnection(true);
+    return response;
+  } catch (error) {
+    // A request that the page itself gave up says nothing about the service.
+    if (!init.signal?.aborted) noteConnection(false);
+    throw error;
+  }
+}
+
+/** Ask whether the service answers; `useIsLost` gives the answer. */
+export async function checkConnection(): Promise<void> {
+  try {
+    await fetch("/livez");
+    noteConnection(true);
+  } catch {
+    noteConnection(false);
+  }
 }
 
 async function problemOf(response: Response): Promise<Problem> {

@@ -19,13 +19,12 @@ export function takeMessages(text: string, found: (data: string) => void): strin
 }
 
 /**
- * Tell of each event of a job from now on, until aborted. `seen` is also called when a stream begins:
- * what happened before that is read with the job. `lost` says whether the server is away at the moment.
+ * Call `seen` at each event of a job from now on, until aborted, and when a stream begins: the job
+ * then holds all events before it.
  */
 export async function followEvents(
   jobId: string,
   seen: () => void,
-  lost: (isLost: boolean) => void,
   signal: AbortSignal,
 ): Promise<void> {
   let failures = 0;
@@ -33,7 +32,6 @@ export async function followEvents(
     try {
       const headers = { Accept: "text/event-stream", "Last-Event-ID": "now" };
       const response = await send(`/jobs/${jobId}/events`, { headers, signal });
-      lost(false);
       failures = 0;
       seen();
       await readAll(response, seen);
@@ -41,7 +39,6 @@ export async function followEvents(
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof ApiError && error.problem.status < 500) throw error;
-      lost(true);
     }
     await sleep(RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)] ?? 4000, signal);
   }

@@ -73,15 +73,18 @@ export function useCompared(ids: readonly string[]) {
   });
 }
 
-/** What the service reads of a workload and a target; asked once for each pair. */
-export function useCheck(workload: WorkloadRequest, target: string, isEnabled: boolean) {
-  return useQuery({
-    queryKey: ["check", workload, target],
-    queryFn: () => post<WorkloadCheck>("/workloads/check", { workload, target }),
-    enabled: isEnabled,
-    staleTime: Infinity,
-    gcTime: 60_000,
-    placeholderData: keepPreviousData,
-    retry: false,
+type CheckRequest = Pick<components["schemas"]["CheckRequest"], "workload" | "target">;
+
+/** What the service reads of workloads and targets; asked once for each pair that is enabled. */
+export function useChecks(requests: readonly CheckRequest[], isEnabled: readonly boolean[]) {
+  return useQueries({
+    queries: requests.map((request, place) => ({
+      queryKey: ["check", request],
+      queryFn: () => post<WorkloadCheck>("/workloads/check", request),
+      enabled: isEnabled[place] ?? false,
+      staleTime: Infinity,
+      gcTime: 60_000,
+      retry: false,
+    })),
   });
 }

@@ -6,12 +6,14 @@ import { color } from "../components/theme";
 import { useThemeName } from "../components/useThemeName";
 import { nearest, paint, LANE_PX, type Near, type Points } from "./paintDots";
 import type { Span } from "./selection";
-import { extent, linearTicks, logTicks } from "./ticks";
+import { extent, linearTicks, logTicks, wholeTicks } from "./ticks";
 
 /** What an axis shows. */
 export interface Axis {
   label: string;
   isLog?: boolean;
+  /** Whether it counts something, so that only whole numbers are marked. */
+  isWhole?: boolean;
   text: (value: number) => string;
 }
 
@@ -100,7 +102,10 @@ function options(width: number, isLog: boolean, latest: Latest): uPlot.Options {
         ...axis,
         label: latest.current.xAxis.label,
         size: 30,
-        splits: (made, _, low, high) => linearTicks(low, high, Math.max(2, made.width / 100)),
+        splits: (made, _, low, high) => {
+          const ticks = latest.current.xAxis.isWhole ? wholeTicks : linearTicks;
+          return ticks(low, high, Math.max(2, made.width / 100));
+        },
         values: (_, ticks) => ticks.map(latest.current.xAxis.text),
       },
       {

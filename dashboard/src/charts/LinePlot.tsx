@@ -4,7 +4,7 @@ import "uplot/dist/uPlot.min.css";
 
 import { color } from "../components/theme";
 import { useThemeName } from "../components/useThemeName";
-import { clocks, extent, linearTicks, logTicks } from "./ticks";
+import { clocks, extent, linearTicks, logTicks, wholeTicks } from "./ticks";
 
 export interface Line {
   label: string;
@@ -25,6 +25,8 @@ interface Props {
   lines: readonly Line[];
   format: (value: number) => string;
   formatX?: (value: number) => string;
+  /** Whether the horizontal axis counts something, so that only whole numbers are marked. */
+  isWholeX?: boolean;
   isTime?: boolean;
   isLog?: boolean;
   height?: number;
@@ -59,7 +61,7 @@ function table({ x, lines }: Props): uPlot.AlignedData {
 }
 
 function options(props: Props, width: number, height: number): uPlot.Options {
-  const { lines, format, formatX = String, isTime = false, isLog = false } = props;
+  const { lines, format, formatX = String, isTime = false, isLog = false, isWholeX } = props;
   const reach = extent(lines.flatMap(valuesOf), isLog) ?? [0.1, 1];
   const axis = {
     stroke: color("--quiet"),
@@ -78,6 +80,9 @@ function options(props: Props, width: number, height: number): uPlot.Options {
       {
         ...axis,
         ...(isTime ? { space: 75 } : {}),
+        ...(isWholeX
+          ? { splits: (made, _, low, high) => wholeTicks(low, high, Math.max(2, made.width / 80)) }
+          : {}),
         values: (_, ticks) => (isTime ? clocks(ticks) : ticks.map(formatX)),
       },
       {

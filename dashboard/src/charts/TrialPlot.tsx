@@ -1,4 +1,4 @@
-import { duration, secs } from "../format";
+import { count, duration, plural, secs } from "../format";
 import { improvements, type Columns } from "./columns";
 import { Dots } from "./Dots";
 import { outcomeColors, sketchColors } from "./palette";
@@ -38,6 +38,7 @@ export function TrialPlot({ columns, view, defaultSecs, isChosen, onBrush, onOpe
       level={defaultSecs}
       xAxis={{
         label: isByNumber ? "trial" : "time since the start",
+        isWhole: isByNumber,
         text: (value) => (isByNumber ? value.toLocaleString("en") : clock(value)),
       }}
       yAxis={{ label: "time of a run", isLog: view.isLog, text: tickSecs }}
@@ -86,9 +87,10 @@ export function describe(columns: Columns): string {
   if (best === undefined) return "No trial has run yet, or none was right.";
   const number = columns.number[best] ?? 0;
   const since = Math.max(0, (columns.number.at(-1) ?? 0) - number);
-  const plain = (value: number) => value.toLocaleString("en");
   return (
-    `The best time is ${secs(columns.best_secs[best])}, found by trial ${plain(number)}; ` +
-    (since ? `the ${plain(since)} trials after it were no faster.` : "it was the last trial.")
+    `The best time is ${secs(columns.best_secs[best])}, found by trial ${count(number)}; ` +
+    (since
+      ? `the ${plural(since, "later trial")} ${since === 1 ? "was" : "were"} no faster.`
+      : "it was the last trial.")
   );
 }

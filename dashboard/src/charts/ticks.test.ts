@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
 import { labelled, positions, valuesBetween } from "./axes";
-import { clocks, extent, linearTicks, logTicks, tickSecs } from "./ticks";
+import { clocks, extent, linearTicks, logTicks, tickSecs, wholeTicks } from "./ticks";
 
 describe("ticks", () => {
   test.each([
@@ -37,6 +37,12 @@ describe("ticks", () => {
       "1.5 µs",
     ]);
   });
+});
+
+test("an axis that counts has no ticks between whole numbers", () => {
+  expect(wholeTicks(-0.06, 2.06)).toEqual([0, 1, 2]);
+  expect(wholeTicks(-0.1, 0.1)).toEqual([0]);
+  expect(wholeTicks(-6, 206, 5)).toEqual([0, 50, 100, 150, 200]);
 });
 
 test("an axis reaches beyond its values, and has room for a single one", () => {

@@ -43,6 +43,11 @@ function within(steps: readonly number[], low: number, high: number): number[] {
   return found;
 }
 
+/** Whole numbers at equal steps between two values: a trial has no half. */
+export function wholeTicks(low: number, high: number, most = 8): number[] {
+  return linearTicks(low, high, Math.min(most, Math.max(1, high - low)));
+}
+
 /** Round values at equal steps between two others, at most about `most` of them. */
 export function linearTicks(low: number, high: number, most = 8): number[] {
   const rough = (high - low) / most;

@@ -1,37 +1,64 @@
-import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 
 import { ApiError } from "../api/client";
+import { useLastError } from "./useLastError";
+
+interface Query<Data> {
+  data: Data | undefined;
+  error: Error | null;
+  isSuccess: boolean;
+}
 
 interface AnswerProps<Data> {
-  query: UseQueryResult<Data>;
+  query: Query<Data>;
+  /** What to show if the service knows no such thing; without it, the service's message. */
+  unknown?: ReactNode;
   children: (data: Data) => ReactNode;
 }
 
-/** What a query found, or while it has nothing, what it waits for or what went wrong. */
-export function Answer<Data>({ query, children }: AnswerProps<Data>) {
+/** The data of a query; until there is some, that it loads or why it failed. */
+export function Answer<Data>({ query, unknown, children }: AnswerProps<Data>) {
+  const error = useLastError(query);
   if (query.data !== undefined) {
     return (
       <>
-        {query.error && <Trouble error={query.error} />}
+        <Refusal error={error} />
         {children(query.data)}
       </>
     );
   }
-  return query.error ? <Trouble error={query.error} /> : <p className="quiet">Loading…</p>;
+  if (unknown && isUnknown(error)) return unknown;
+  return error instanceof ApiError ? <Refusal error={error} /> : <Loading />;
 }
 
-/** An error, and what to do about it. */
+/** What the service says against a query. The page's notice covers a lost connection. */
+export function Refusal({ error }: { error: Error | null }) {
+  return error instanceof ApiError ? <Trouble error={error} /> : null;
+}
+
+export function Loading() {
+  return <p className="quiet">Loading…</p>;
+}
+
+const NOT_FOUND = 404;
+const NOT_AN_ID = 422;
+
+/** Whether an error says that an address names nothing: an unknown id, or text that is no id. */
+export function isUnknown(error: Error | null | undefined): boolean {
+  if (!(error instanceof ApiError)) return false;
+  return error.problem.status === NOT_FOUND || error.problem.status === NOT_AN_ID;
+}
+
+/** Why a request failed, and what to do about it. */
 export function Trouble({ error }: { error: Error }) {
   if (!(error instanceof ApiError)) {
     return (
       <div className="notice wrong" role="alert">
-        <strong>The service does not answer.</strong> It is asked again by itself; if it was
-        stopped, start it with <code>loopwright serve</code>.
+        <strong>The service did not answer.</strong> Try again when the connection is back.
       </div>
     );
   }
-  // The page for signing in says it, and stands above this one.
+  // The page for signing in covers it.
   if (error.problem.status === 401) return null;
   return (
     <div className="notice wrong" role="alert">

@@ -2,28 +2,32 @@ import { Link, useSearchParams } from "react-router";
 
 import { useBestList } from "../api/lists";
 import { isNarrowed, queryOf } from "../components/address";
-import { Trouble } from "../components/Answer";
+import { Answer } from "../components/Answer";
 import { Empty } from "../components/Empty";
+import { useTitle } from "../components/useTitle";
 import { BestFilters } from "./best/BestFilters";
 import { BestTable } from "./best/BestTable";
 
 const NAMES = ["operator", "text", "target", "sort"] as const;
 
 /** The fastest schedule known of each workload on each target; the search is in the address. */
-export function BestPage() {
+export default function BestPage() {
   const [params] = useSearchParams();
   const query = useBestList(queryOf(params, NAMES));
-  const found = query.data?.pages.flatMap((page) => page.items);
+  useTitle("Best schedules");
   return (
     <>
       <div className="page-head">
         <h1>Best schedules</h1>
       </div>
       <BestFilters />
-      {query.error && <Trouble error={query.error} />}
-      {!found && !query.error && <p className="quiet">Loading…</p>}
-      {found?.length === 0 && <NothingFound isNarrowed={isNarrowed(params)} />}
-      {found && found.length > 0 && <BestTable schedules={found} />}
+      <Answer query={query}>
+        {({ pages }) => {
+          const schedules = pages.flatMap((page) => page.items);
+          if (!schedules.length) return <NothingFound isNarrowed={isNarrowed(params)} />;
+          return <BestTable schedules={schedules} />;
+        }}
+      </Answer>
       {query.hasNextPage && (
         <button disabled={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
           More schedules

@@ -2,10 +2,11 @@ import { useState } from "react";
 import { Link, useSearchParams } from "react-router";
 
 import { useCompared, type Compared } from "../api/lists";
-import { Trouble } from "../components/Answer";
+import { isUnknown, Loading, Refusal } from "../components/Answer";
 import { Choice } from "../components/Choice";
 import { Empty } from "../components/Empty";
 import { Toggle } from "../components/Toggle";
+import { useTitle } from "../components/useTitle";
 import { CurvePlot } from "./compare/CurvePlot";
 import { FinalTable } from "./compare/FinalTable";
 import { isOneTask, type Axis, type Measure } from "./compare/series";
@@ -20,7 +21,9 @@ export default function ComparePage() {
   const ids = [...new Set((params.get("jobs") ?? "").split(",").filter(Boolean))].slice(0, MOST);
   const queries = useCompared(ids);
   const found = queries.map((query) => query.data).filter((data) => data !== undefined);
-  const error = queries.find((query) => query.error)?.error;
+  const unknown = ids.filter((_, place) => isUnknown(queries[place]?.error));
+  const error = queries.map((query) => query.error).find((one) => one && !isUnknown(one)) ?? null;
+  useTitle("Compare jobs");
   function drop(id: string) {
     setParams({ jobs: ids.filter((one) => one !== id).join(",") });
   }
@@ -32,7 +35,15 @@ export default function ComparePage() {
           Choose other jobs
         </Link>
       </div>
-      {error && <Trouble error={error} />}
+      <Refusal error={error} />
+      {unknown.map((id) => (
+        <div key={id} className="notice wrong row" role="alert">
+          <span>
+            This service has no job with the id <code>{id}</code>.
+          </span>
+          <button onClick={() => drop(id)}>Leave out</button>
+        </div>
+      ))}
       {ids.length === 0 && (
         <Empty title="Nothing to compare yet">
           <p>
@@ -44,7 +55,7 @@ export default function ComparePage() {
           </Link>
         </Empty>
       )}
-      {found.length < ids.length && !error && <p className="quiet">Loading…</p>}
+      {found.length + unknown.length < ids.length && !error && <Loading />}
       {found.length > 0 && <Comparison compared={found} onDrop={drop} />}
     </>
   );

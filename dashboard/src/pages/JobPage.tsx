@@ -2,6 +2,8 @@ import { useParams } from "react-router";
 
 import { useJob } from "../api/queries";
 import { Answer } from "../components/Answer";
+import { NotFound } from "../components/NotFound";
+import { useTitle } from "../components/useTitle";
 import "../job.css";
 import { JobView } from "./job/JobView";
 import { useLiveJob } from "./job/useLiveJob";
@@ -10,15 +12,22 @@ import { useLiveJob } from "./job/useLiveJob";
 export default function JobPage() {
   const { id = "" } = useParams();
   const query = useJob(id);
-  const isLost = useLiveJob(id, query.data);
+  const job = query.data;
+  useTitle(job && `${job.workload_name} ${job.shape ?? ""} (${job.state})`);
+  useLiveJob(id, job);
   return (
-    <>
-      {isLost && (
-        <div className="notice wrong" role="alert">
-          The service is away; this page goes on by itself when it is back.
-        </div>
-      )}
-      <Answer query={query}>{(job) => <JobView key={job.id} job={job} />}</Answer>
-    </>
+    <Answer query={query} unknown={<UnknownJob id={id} />}>
+      {(found) => <JobView key={found.id} job={found} />}
+    </Answer>
+  );
+}
+
+/** The page of a job that this service does not have. */
+export function UnknownJob({ id }: { id: string }) {
+  return (
+    <NotFound title="Job not found">
+      This service has no job with the id <code>{id}</code>. The id may be mistyped, or belong to
+      the database of another server.
+    </NotFound>
   );
 }

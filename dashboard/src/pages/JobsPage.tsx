@@ -3,8 +3,9 @@ import { Link, useSearchParams } from "react-router";
 
 import { useJobList } from "../api/lists";
 import { isNarrowed, queryOf } from "../components/address";
-import { Trouble } from "../components/Answer";
+import { Answer } from "../components/Answer";
 import { Empty } from "../components/Empty";
+import { useTitle } from "../components/useTitle";
 import { JobFilters } from "./jobs/JobFilters";
 import { JobTable } from "./jobs/JobTable";
 
@@ -15,7 +16,7 @@ export function JobsPage() {
   const [params] = useSearchParams();
   const query = useJobList(queryOf(params, NAMES));
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const jobs = query.data?.pages.flatMap((page) => page.items);
+  useTitle("Jobs");
   return (
     <>
       <div className="page-head">
@@ -26,12 +27,15 @@ export function JobsPage() {
         </span>
       </div>
       <JobFilters />
-      {query.error && <Trouble error={query.error} />}
-      {!jobs && !query.error && <p className="quiet">Loading…</p>}
-      {jobs?.length === 0 && <NoJobs isNarrowed={isNarrowed(params)} />}
-      {jobs && jobs.length > 0 && (
-        <JobTable jobs={jobs} selected={selected} onSelect={(id) => setSelected(toggled(id))} />
-      )}
+      <Answer query={query}>
+        {({ pages }) => {
+          const jobs = pages.flatMap((page) => page.items);
+          if (!jobs.length) return <NoJobs isNarrowed={isNarrowed(params)} />;
+          return (
+            <JobTable jobs={jobs} selected={selected} onSelect={(id) => setSelected(toggled(id))} />
+          );
+        }}
+      </Answer>
       {query.hasNextPage && (
         <button disabled={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
           More jobs

@@ -4,6 +4,7 @@ import type { CostModel } from "../api/client";
 import { useModels } from "../api/queries";
 import { Answer } from "../components/Answer";
 import { Empty } from "../components/Empty";
+import { useTitle } from "../components/useTitle";
 import { DriftPlot } from "./models/DriftPlot";
 import { ModelTable } from "./models/ModelTable";
 import { byLabel, newestOfStore } from "./models/quality";
@@ -11,6 +12,7 @@ import { TaskTable } from "./models/TaskTable";
 
 /** The cost model of each kind of target: how well it predicts, version by version. */
 export default function ModelsPage() {
+  useTitle("Cost model");
   return (
     <>
       <div className="page-head">

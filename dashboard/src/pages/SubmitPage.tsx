@@ -1,5 +1,5 @@
 import { useMutation } from "@tanstack/react-query";
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useNavigate } from "react-router";
 
 import { post, type Job } from "../api/client";
@@ -7,9 +7,11 @@ import type { Group } from "../api/lists";
 import { useCaller } from "../api/queries";
 import { Trouble } from "../components/Answer";
 import { NotAllowed } from "../components/NotAllowed";
+import { useTitle } from "../components/useTitle";
 import { newTask, NO_OPTIONS, workloadOf, type Options, type TaskDraft } from "./submit/draft";
 import { OptionFields } from "./submit/OptionFields";
 import { TaskEditor } from "./submit/TaskEditor";
+import { obstacleOf, useTaskChecks } from "./submit/useTaskChecks";
 
 /** Start a job, or several that share a budget. */
 export function SubmitPage() {
@@ -18,11 +20,21 @@ export function SubmitPage() {
   const nextId = useRef(1);
   const submission = useSubmission();
   const { maySubmit } = useCaller();
+  const checks = useTaskChecks(tasks, options.target);
+  const form = useRef<HTMLFormElement>(null);
+  const [hasValidFields, setValidFields] = useState(true);
+  // The fields say themselves what they take: the browser holds them to it.
+  useEffect(() => {
+    setValidFields(form.current?.checkValidity() ?? true);
+  }, [tasks, options]);
+  const obstacle = obstacleOf(checks, hasValidFields);
+  useTitle("New job");
   function change(changed: TaskDraft) {
     setTasks(tasks.map((task) => (task.id === changed.id ? changed : task)));
   }
   return (
     <form
+      ref={form}
       onSubmit={(event) => {
         event.preventDefault();
         submission.mutate({ tasks, options });
@@ -31,11 +43,11 @@ export function SubmitPage() {
       <div className="page-head">
         <h1>New job</h1>
       </div>
-      {tasks.map((task) => (
+      {tasks.map((task, place) => (
         <TaskEditor
           key={task.id}
           task={task}
-          target={options.target}
+          check={checks[place] ?? { state: "reading" }}
           hasWeight={tasks.length > 1}
           onChange={change}
           onRemove={tasks.length > 1 ? () => setTasks(tasks.filter((t) => t !== task)) : null}
@@ -52,13 +64,18 @@ export function SubmitPage() {
       <OptionFields options={options} onChange={setOptions} />
       {submission.error && <Trouble error={submission.error} />}
       <NotAllowed id="not-allowed" to="start jobs" />
-      <button
-        className="main"
-        disabled={submission.isPending || !maySubmit}
-        aria-describedby={maySubmit ? undefined : "not-allowed"}
-      >
-        {tasks.length > 1 ? `Start ${tasks.length} jobs` : "Start tuning"}
-      </button>
+      <p className="row">
+        <button
+          className="main"
+          disabled={submission.isPending || !maySubmit || obstacle !== null}
+          aria-describedby={maySubmit ? "obstacle" : "not-allowed"}
+        >
+          {tasks.length > 1 ? `Start ${tasks.length} jobs` : "Start tuning"}
+        </button>
+        <span id="obstacle" className="quiet small">
+          {maySubmit && obstacle}
+        </span>
+      </p>
     </form>
   );
 }

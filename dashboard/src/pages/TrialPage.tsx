@@ -2,26 +2,44 @@ import { Link, useParams } from "react-router";
 
 import type { Job } from "../api/client";
 import { useJob, useTrial } from "../api/queries";
-import { Answer } from "../components/Answer";
+import { Answer, isUnknown } from "../components/Answer";
+import { NotFound } from "../components/NotFound";
+import { useTitle } from "../components/useTitle";
+import { plural } from "../format";
 import "../job.css";
+import { UnknownJob } from "./JobPage";
 import { CodeCard } from "./trial/CodeCard";
 import { TrialView } from "./trial/TrialView";
 
-/** One trial: what was decided, what came of it, and the code that it is. */
+/** One trial: its decisions, its measurement, and its code. */
 export default function TrialPage() {
   const { id = "", number = "" } = useParams();
-  const job = useJob(id).data;
+  const jobQuery = useJob(id);
+  const job = jobQuery.data;
+  const trial = useTrial(id, number);
+  useTitle(job && `Trial ${number} of ${job.workload_name}`);
+  if (isUnknown(jobQuery.error)) return <UnknownJob id={id} />;
+  if (isUnknown(trial.error)) return <UnknownTrial id={id} number={number} job={job} />;
   return (
     <>
       <nav className="row" aria-label="Trials">
         <Link to={`/jobs/${id}`}>← {job ? `${job.workload_name}: all trials` : "All trials"}</Link>
         <Neighbours id={id} number={Number(number)} job={job} />
       </nav>
-      <Answer query={useTrial(id, number)}>
-        {(trial) => <TrialView key={trial.number} trial={trial} job={job} />}
+      <Answer query={trial}>
+        {(found) => <TrialView key={found.number} trial={found} job={job} />}
       </Answer>
       <CodeCard id={id} number={number} />
     </>
+  );
+}
+
+function UnknownTrial({ id, number, job }: { id: string; number: string; job: Job | undefined }) {
+  return (
+    <NotFound title="Trial not found">
+      The job <Link to={`/jobs/${id}`}>{job?.workload_name ?? id}</Link> has no trial {number}
+      {job && `: it has ${plural(job.num_measured, "trial")}, counted from 0`}.
+    </NotFound>
   );
 }
 

@@ -3,10 +3,12 @@ import { Link } from "react-router";
 import { useWorkers } from "../api/queries";
 import { Answer } from "../components/Answer";
 import { Empty } from "../components/Empty";
+import { useTitle } from "../components/useTitle";
 import { WorkerCard } from "./workers/WorkerCard";
 
 /** The workers as the service last heard of them, and how each does over time. */
 export default function WorkersPage() {
+  useTitle("Workers");
   return (
     <>
       <div className="page-head">

@@ -8,13 +8,14 @@ import { CopyButton } from "../../components/CopyButton";
 import { download } from "../../components/download";
 import { snippet } from "../../components/snippet";
 import { secs } from "../../format";
+import { TrialCodeView } from "../trial/CodeCard";
 
 interface Found {
   best: Best;
   workload: WorkloadText;
 }
 
-/** What a best schedule is made of, and the ways to take it along. */
+/** The code and the provenance of a best schedule, and its downloads. */
 export function BestDetails({ best }: { best: BestSummary }) {
   const { workload_key, target } = best;
   const query = useQuery({
@@ -29,15 +30,13 @@ export function BestDetails({ best }: { best: BestSummary }) {
       {(found) => (
         <div className="stack details">
           <Actions summary={best} found={found} />
-          <div className="columns" style={{ margin: 0 }}>
-            <div style={{ minWidth: 0 }}>
-              <h3>Program</h3>
-              <pre className="code">{found.workload.script}</pre>
-            </div>
-            <div style={{ minWidth: 0 }}>
-              <h3>Measured with</h3>
-              <Facts facts={{ ...found.best.provenance, ...besides(found.best.baseline) }} />
-            </div>
+          <div style={{ minWidth: 0 }}>
+            <h3>The scheduled program</h3>
+            <TrialCodeView id={best.job_id} number={String(best.trial_number)} />
+          </div>
+          <div style={{ minWidth: 0 }}>
+            <h3>Measured with</h3>
+            <Facts facts={{ ...found.best.provenance, ...besides(found.best.baseline) }} />
           </div>
         </div>
       )}

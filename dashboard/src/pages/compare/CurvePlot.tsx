@@ -5,7 +5,7 @@ import { LinePlot, type Line } from "../../charts/LinePlot";
 import { tickSecs } from "../../charts/ticks";
 import { colorOf } from "../../components/colors";
 import { Legend } from "../../components/Legend";
-import { digits, duration } from "../../format";
+import { count, digits, duration } from "../../format";
 import {
   bandOf,
   bySeed,
@@ -48,7 +48,8 @@ export function CurvePlot({ compared, axis, measure, isLog, hasDefault }: Props)
         isLog={isLog}
         height={340}
         format={measure === "time" ? tickSecs : (value) => `${digits(value)}×`}
-        formatX={axis === "number" ? String : duration}
+        formatX={axis === "number" ? count : duration}
+        isWholeX={axis === "number"}
       />
       <figcaption>
         <Legend lines={lines} />

@@ -5,7 +5,8 @@ import type { Job } from "../../api/client";
 import { useColumns, useDecisions, useSummary } from "../../api/plots";
 import { NO_COLUMNS } from "../../charts/columns";
 import { chosenOf, chosenRowsOf, knownOf } from "../../charts/linked";
-import { Trouble } from "../../components/Answer";
+import { Loading, Refusal } from "../../components/Answer";
+import { useLastError } from "../../components/useLastError";
 import { CurveCard } from "./CurveCard";
 import { DecisionCard } from "./DecisionCard";
 import { FailureCard } from "./FailureCard";
@@ -25,6 +26,7 @@ export function JobView({ job }: { job: Job }) {
   const { selection } = handle;
   const [shownSketch, showSketch] = useState<string>();
   const query = useColumns(job);
+  const error = useLastError(query);
   const columns = query.data ?? NO_COLUMNS;
   const summary = useSummary(job);
   const decisions = useDecisions(job, selection.sketch ?? shownSketch);
@@ -39,9 +41,9 @@ export function JobView({ job }: { job: Job }) {
   return (
     <>
       <JobHead job={job} />
-      {query.error && <Trouble error={query.error} />}
+      <Refusal error={error} />
       {columns.number.length === 0 ? (
-        !query.error && <Nothing isPending={query.isPending} job={job} />
+        !error && <Nothing isPending={query.isPending} job={job} />
       ) : (
         <>
           <SelectionBar handle={handle} />
@@ -82,12 +84,12 @@ export function JobView({ job }: { job: Job }) {
 }
 
 function Nothing({ isPending, job }: { isPending: boolean; job: Job }) {
-  if (isPending) return <p className="quiet">Loading…</p>;
+  if (isPending) return <Loading />;
   return (
     <p className="quiet">
       {job.state === "queued"
-        ? "The job waits for its turn: nothing was measured yet. It starts by itself, once a coordinator takes it."
-        : "Nothing was measured yet."}
+        ? "The job is queued and has no trials yet. It starts when a coordinator takes it."
+        : "The job has no trials yet."}
     </p>
   );
 }

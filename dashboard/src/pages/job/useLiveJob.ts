@@ -1,14 +1,13 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { useEffect } from "react";
 
 import type { Job } from "../../api/client";
 import { followEvents } from "../../api/events";
 
 const RENEW_MS = 400;
 
-/** Read a job again at its events, a few times a second at most; tells if the service is away. */
-export function useLiveJob(id: string, job: Job | undefined): boolean {
-  const [isLost, setLost] = useState(false);
+/** Read a job again at its events, a few times a second at most. */
+export function useLiveJob(id: string, job: Job | undefined): void {
   const client = useQueryClient();
   const isWatched = job !== undefined && !isOver(job);
   useEffect(() => {
@@ -22,7 +21,7 @@ export function useLiveJob(id: string, job: Job | undefined): boolean {
         void renew();
       }, RENEW_MS);
     };
-    followEvents(id, soon, setLost, stop.signal)
+    followEvents(id, soon, stop.signal)
       .catch(() => undefined)
       .finally(() => void renew());
     return () => {
@@ -30,7 +29,6 @@ export function useLiveJob(id: string, job: Job | undefined): boolean {
       clearTimeout(timer);
     };
   }, [id, client, isWatched]);
-  return isLost;
 }
 
 export function isOver(job: Job): boolean {

@@ -26,7 +26,7 @@ export function DriftPlot({ models }: { models: readonly CostModel[] }) {
         x={models.map((model) => model.version)}
         lines={lines}
         format={(value) => `${Number((100 * value).toPrecision(4))} %`}
-        formatX={(value) => (Number.isInteger(value) ? String(value) : "")}
+        isWholeX
         height={220}
       />
       <figcaption>

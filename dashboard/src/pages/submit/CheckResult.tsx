@@ -1,4 +1,4 @@
-import type { UseQueryResult } from "@tanstack/react-query";
+import { useState } from "react";
 import { Link } from "react-router";
 
 import type { WorkloadCheck } from "../../api/lists";
@@ -6,30 +6,37 @@ import { Trouble } from "../../components/Answer";
 import { Numbers } from "../../components/Numbers";
 import { digits, large } from "../../format";
 import type { Mistake } from "./draft";
+import type { TaskCheck } from "./useTaskChecks";
 
-interface Props {
-  query: UseQueryResult<WorkloadCheck>;
-  mistake: Mistake | null;
-}
-
-/** What the service read of a task, or what is wrong with it and where. */
-export function CheckResult({ query, mistake }: Props) {
+/** What the service reads of a task, or what is wrong with it and where. */
+export function CheckResult({ check }: { check: TaskCheck }) {
+  const [last, setLast] = useState<WorkloadCheck>();
+  if (check.state === "legal" && check.check !== last) setLast(check.check);
   return (
     <section className="card" aria-label="What was read" aria-live="polite">
       <h2>What was read</h2>
-      <Read query={query} mistake={mistake} />
+      <Outcome check={check} last={last} />
     </section>
   );
 }
 
-function Read({ query, mistake }: Props) {
-  if (mistake) return <Wrong mistake={mistake} />;
-  if (query.error) return <Trouble error={query.error} />;
-  if (!query.data) return <p className="quiet">It is read as you type.</p>;
-  return <Right check={query.data} />;
+function Outcome({ check, last }: { check: TaskCheck; last: WorkloadCheck | undefined }) {
+  switch (check.state) {
+    case "empty":
+      return <p className="quiet">Write an operator or a script, and a target.</p>;
+    case "reading":
+      // The last answer stays, marked, so that the page does not jump at each letter.
+      return last ? <Legal check={last} isOld /> : <p className="quiet">Reading…</p>;
+    case "legal":
+      return <Legal check={check.check} />;
+    case "refused":
+      return <Refused mistake={check.mistake} />;
+    case "unchecked":
+      return <Trouble error={check.error} />;
+  }
 }
 
-function Wrong({ mistake }: { mistake: Mistake }) {
+function Refused({ mistake }: { mistake: Mistake }) {
   const { line, column, detail } = mistake;
   return (
     <div className="notice wrong">
@@ -41,12 +48,12 @@ function Wrong({ mistake }: { mistake: Mistake }) {
   );
 }
 
-function Right({ check }: { check: WorkloadCheck }) {
+function Legal({ check, isOld = false }: { check: WorkloadCheck; isOld?: boolean }) {
   return (
-    <>
+    <div aria-busy={isOld} className={isOld ? "old" : ""}>
       <p className="row">
         <span className="task-name">{check.name}</span>
-        <span className="good">✓ legal</span>
+        {isOld ? <span className="quiet">Reading…</span> : <span className="good">✓ legal</span>}
         {check.is_tuned && (
           <Link to={`/best?text=${encodeURIComponent(check.name)}`}>tuned before</Link>
         )}
@@ -59,6 +66,12 @@ function Right({ check }: { check: WorkloadCheck }) {
           ...spaceOf(check),
         ]}
       />
+      {check.space?.num_schedules === 0 && (
+        <p className="notice small">
+          No schedule rule applies to this program on this target, so the search has nothing to
+          choose from: a job measures the default schedule only.
+        </p>
+      )}
       <table className="small">
         <thead>
           <tr>
@@ -86,7 +99,7 @@ function Right({ check }: { check: WorkloadCheck }) {
       <p className="quiet small mono long" style={{ margin: "0.6rem 0 0" }}>
         {check.target}
       </p>
-    </>
+    </div>
   );
 }
 

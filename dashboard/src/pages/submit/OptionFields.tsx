@@ -19,6 +19,7 @@ export function OptionFields({ options, onChange }: Props) {
           label="Trials"
           value={options.trials}
           least={1}
+          most={100_000}
           isRequired
           onChange={(n) => set({ trials: n ?? NaN })}
         />
@@ -26,17 +27,21 @@ export function OptionFields({ options, onChange }: Props) {
           label="Seconds at most"
           value={options.seconds}
           least={1}
+          most={604_800}
           onChange={(seconds) => set({ seconds })}
         />
         <NumberField
           label="Trials without gain"
           value={options.plateau}
           least={1}
+          most={100_000}
           onChange={(plateau) => set({ plateau })}
         />
         <NumberField
           label="Priority"
           value={options.priority}
+          least={-1000}
+          most={1000}
           isRequired
           onChange={(n) => set({ priority: n ?? NaN })}
         />
@@ -65,7 +70,7 @@ export function OptionFields({ options, onChange }: Props) {
           checked={options.warm_start}
           onChange={(event) => set({ warm_start: event.target.checked })}
         />
-        Begin with what is known: the cost model, and schedules of other shapes
+        Warm start: reuse the cost model and earlier schedules
       </label>
     </section>
   );
@@ -98,12 +103,13 @@ interface NumberProps {
   label: string;
   value: number | null;
   least?: number;
+  most?: number;
   isRequired?: boolean;
   onChange: (value: number | null) => void;
 }
 
 /** A number; where it is not required, empty means no bound. */
-function NumberField({ label, value, least, isRequired = false, onChange }: NumberProps) {
+function NumberField({ label, value, least, most, isRequired = false, onChange }: NumberProps) {
   return (
     <label>
       <span>{label}</span>
@@ -111,6 +117,7 @@ function NumberField({ label, value, least, isRequired = false, onChange }: Numb
         type="number"
         required={isRequired}
         min={least}
+        max={most}
         placeholder={isRequired ? "" : "no bound"}
         value={value === null || Number.isNaN(value) ? "" : value}
         onChange={(event) => {

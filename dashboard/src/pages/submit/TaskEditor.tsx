@@ -1,26 +1,22 @@
-import { useCheck } from "../../api/lists";
 import { Choice } from "../../components/Choice";
-import { usePaused } from "../../components/usePaused";
 import { CheckResult } from "./CheckResult";
-import { EXAMPLES, isEmpty, mistakeOf, workloadOf, type TaskDraft } from "./draft";
+import { EXAMPLES, type TaskDraft } from "./draft";
 import { ScriptEditor } from "./ScriptEditor";
+import type { TaskCheck } from "./useTaskChecks";
 
 const FORMS = { operator: "Operator", script: "Script" } as const;
-const PAUSE_MS = 350;
 
 interface Props {
   task: TaskDraft;
-  target: string;
+  check: TaskCheck;
   hasWeight: boolean;
   onChange: (task: TaskDraft) => void;
   onRemove: (() => void) | null;
 }
 
 /** One task as it is written, and beside it what the service reads of it. */
-export function TaskEditor({ task, target, hasWeight, onChange, onRemove }: Props) {
-  const settled = usePaused({ workload: workloadOf(task), target }, PAUSE_MS);
-  const check = useCheck(settled.workload, settled.target, !isEmpty(task) && target.trim() !== "");
-  const mistake = mistakeOf(check.error);
+export function TaskEditor({ task, check, hasWeight, onChange, onRemove }: Props) {
+  const mistake = check.state === "refused" ? check.mistake : null;
   return (
     <div className="columns">
       <section className="card stack" aria-label="Workload">
@@ -64,7 +60,7 @@ export function TaskEditor({ task, target, hasWeight, onChange, onRemove }: Prop
           </label>
         )}
       </section>
-      <CheckResult query={check} mistake={mistake} />
+      <CheckResult check={check} />
     </div>
   );
 }

@@ -4,27 +4,38 @@ import { Answer } from "../../components/Answer";
 import { CopyButton } from "../../components/CopyButton";
 import { SideBySide } from "../../components/SideBySide";
 import { Tabs } from "../../components/Tabs";
+import { plural } from "../../format";
 
 const REFUSED = 422;
 
-/** The program before and after, and what it was compiled to. */
-export function CodeCard({ id, number }: { id: string; number: string }) {
-  const query = useTrialCode(id, number);
-  const { error } = query;
-  const isRefused = error instanceof ApiError && error.problem.status === REFUSED;
+interface Props {
+  id: string;
+  number: string;
+}
+
+/** The code of a trial on a card of its own. */
+export function CodeCard({ id, number }: Props) {
   return (
     <section className="card">
       <h2>Code</h2>
-      {isRefused ? (
-        <>
-          <p>The compiler refuses this schedule, so there is no code of it. It says:</p>
-          <pre className="code">{error.problem.detail}</pre>
-        </>
-      ) : (
-        <Answer query={query}>{(code) => <Code code={code} />}</Answer>
-      )}
+      <TrialCodeView id={id} number={number} />
     </section>
   );
+}
+
+/** The program before and after its schedule, the trace, and the compiled code. */
+export function TrialCodeView({ id, number }: Props) {
+  const query = useTrialCode(id, number);
+  const { error } = query;
+  if (error instanceof ApiError && error.problem.status === REFUSED) {
+    return (
+      <>
+        <p>The compiler refuses this schedule, so it has no code. The compiler says:</p>
+        <pre className="code">{error.problem.detail}</pre>
+      </>
+    );
+  }
+  return <Answer query={query}>{(code) => <Code code={code} />}</Answer>;
 }
 
 function Code({ code }: { code: TrialCode }) {
@@ -45,7 +56,7 @@ function Text({ name, text }: { name: string; text: string }) {
   return (
     <>
       <p className="row">
-        <span className="quiet small push">{text.split("\n").length} lines</span>
+        <span className="quiet small push">{plural(text.split("\n").length, "line")}</span>
         <CopyButton label="Copy" text={() => text} />
       </p>
       <pre className="code" tabIndex={0} role="region" aria-label={name}>

@@ -1,7 +1,7 @@
 import type { Job } from "../../api/client";
 import { extent, linearTicks, tickSecs } from "../../charts/ticks";
 import { useWidth } from "../../components/useWidth";
-import { percent, secs } from "../../format";
+import { percent, plural, secs } from "../../format";
 import { spread } from "./samples";
 
 const HEIGHT = 92;
@@ -61,7 +61,7 @@ export function SamplesCard({ samples, job }: { samples: number[]; job: Job | un
         </svg>
       </div>
       <p className="quiet small">
-        {samples.length} samples from {secs(found.low)} to {secs(found.high)}, median{" "}
+        {plural(samples.length, "sample")} from {secs(found.low)} to {secs(found.high)}, median{" "}
         {secs(found.median)}; the middle half spans{" "}
         {percent((found.middle[1] - found.middle[0]) / found.median)} of it. All:{" "}
         {samples.map((sample) => secs(sample)).join(", ")}.
