@@ -6,10 +6,12 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 import loopwright as lw
 from tests.browser.conftest import OpenTab
+from tests.browser.looks import violations
 
 
 def opened(page: Page) -> Page:
@@ -53,8 +55,27 @@ def test_the_client_snippet_fetches_that_kernel(open_tab: OpenTab) -> None:
 
 def test_a_schedule_stands_beside_a_library(open_tab: OpenTab) -> None:
     page = open_tab("/best?operator=matmul&sort=-baseline")
-    cell = page.get_by_role("row").filter(has_text="32 x 32 x 32").first.get_by_role("cell").nth(2)
+    cell = page.get_by_role("row").filter(has_text="32 x 32 x 32").first.get_by_role("cell").nth(3)
     expect(cell).to_contain_text(re.compile(r"[0-9.]+\u00d7 its speed"))
     expect(cell).to_contain_text(re.compile(r"[0-9.]+ to [0-9.]+"))
     expect(cell).to_contain_text(re.compile(r"NumPy \d|PyTorch \d"))
     expect(opened(page).get_by_role("rowheader", name="library")).to_be_visible()
+
+
+def test_an_opened_schedule_shows_the_scheduled_program(open_tab: OpenTab) -> None:
+    page = opened(open_tab("/best?operator=matmul"))
+    after = page.get_by_role("region", name="Before and after").locator("td.added")
+    # The untuned program has one nest of three loops; a schedule has cut them.
+    expect(after.filter(has_text=re.compile(r"T\.(vectorized|unroll)")).first).to_be_visible()
+    page.get_by_role("tab", name="Trace").click()
+    expect(page.get_by_role("region", name="Trace")).to_contain_text("sch.split")
+
+
+@pytest.mark.parametrize("width", [1280, 1024, 768, 390])
+def test_a_row_is_opened_at_any_width_without_scrolling(open_tab: OpenTab, width: int) -> None:
+    page = open_tab("/best?operator=matmul")
+    page.set_viewport_size({"width": width, "height": 900})
+    button = page.get_by_role("button", name="Details of matmul").first
+    expect(button).to_be_in_viewport(ratio=1)
+    opened(page)
+    assert not violations(page)

@@ -56,8 +56,3 @@ def test_nothing_to_compare_says_what_to_do(open_tab: OpenTab) -> None:
     page = open_tab("/compare")
     page.get_by_role("link", name="Choose jobs").click()
     expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
-
-
-def test_a_job_that_is_not_there_is_told(open_tab: OpenTab) -> None:
-    page = open_tab("/compare?jobs=00000000-0000-0000-0000-000000000000")
-    expect(page.get_by_role("alert")).to_contain_text("there is no job")

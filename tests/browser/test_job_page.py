@@ -196,11 +196,6 @@ def test_a_page_outlives_its_server(browser: Browser, tmp_path: Path) -> None:
     assert errors == []
 
 
-def test_a_job_that_is_not_there_is_said_so(open_tab: OpenTab) -> None:
-    page = open_tab("/jobs/00000000-0000-0000-0000-000000000000")
-    expect(page.get_by_role("alert")).to_contain_text("there is no job")
-
-
 def test_a_selection_is_readable_in_both_themes(open_tab: OpenTab, server: Server) -> None:
     path = f"/jobs/{ended(server)}"
     for theme in ("light", "dark"):

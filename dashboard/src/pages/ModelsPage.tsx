@@ -54,7 +54,7 @@ function Kind({ label, models }: { label: string; models: CostModel[] }) {
       <h2 className="mono">{label}</h2>
       <div className="columns">
         <div className="card">
-          <h3>Pairs ordered rightly, by version</h3>
+          <h3>Ranking accuracy, by version</h3>
           <DriftPlot models={models} />
         </div>
         <div className="card">
@@ -63,7 +63,7 @@ function Kind({ label, models }: { label: string; models: CostModel[] }) {
             <>
               <TaskTable model={newest} before={before} />
               <p className="quiet small" style={{ margin: "0.7rem 0 0" }}>
-                Each task is judged by a model of the others. Pairs: candidates ordered rightly.
+                Each task is judged by a model of the others. Pairs: candidates ranked correctly.
                 Drift: since version {before?.version ?? "–"}. First pick: the speed of the
                 candidate ranked first, of the best. Trials saved: against measuring at random.
               </p>
@@ -76,7 +76,7 @@ function Kind({ label, models }: { label: string; models: CostModel[] }) {
           )}
         </div>
       </div>
-      <ModelTable models={models.toReversed()} />
+      <ModelTable label={label} models={models.toReversed()} />
     </section>
   );
 }

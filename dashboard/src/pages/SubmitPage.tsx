@@ -48,7 +48,7 @@ export function SubmitPage() {
           key={task.id}
           task={task}
           check={checks[place] ?? { state: "reading" }}
-          hasWeight={tasks.length > 1}
+          place={tasks.length > 1 ? place + 1 : null}
           onChange={change}
           onRemove={tasks.length > 1 ? () => setTasks(tasks.filter((t) => t !== task)) : null}
         />

@@ -31,11 +31,11 @@ export function BestDetails({ best }: { best: BestSummary }) {
         <div className="stack details">
           <Actions summary={best} found={found} />
           <div style={{ minWidth: 0 }}>
-            <h3>The scheduled program</h3>
+            <h2>The scheduled program</h2>
             <TrialCodeView id={best.job_id} number={String(best.trial_number)} />
           </div>
           <div style={{ minWidth: 0 }}>
-            <h3>Measured with</h3>
+            <h2>Measured with</h2>
             <Facts facts={{ ...found.best.provenance, ...besides(found.best.baseline) }} />
           </div>
         </div>

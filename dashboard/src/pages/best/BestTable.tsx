@@ -8,6 +8,7 @@ import { ago, interval, secs, speedup } from "../../format";
 import { BestDetails } from "./BestDetails";
 
 const COLUMNS: readonly Column[] = [
+  ["Details"],
   ["Workload"],
   ["Best", "number"],
   ["Beside a library", "number"],
@@ -15,7 +16,6 @@ const COLUMNS: readonly Column[] = [
   ["Default", "number"],
   ["Speed-up", "number"],
   ["Found"],
-  ["More"],
 ];
 
 /**
@@ -55,6 +55,15 @@ interface RowProps {
 function Row({ best, isOpen, onToggle }: RowProps) {
   return (
     <CardRow>
+      <Cell className="corner">
+        <button
+          aria-expanded={isOpen}
+          aria-label={`Details of ${best.workload_name}`}
+          onClick={onToggle}
+        >
+          {isOpen ? "▴" : "▾"}
+        </button>
+      </Cell>
       <Cell className="whole">
         <TaskName shape={best.shape} target={best.target}>
           {best.workload_name}
@@ -79,15 +88,6 @@ function Row({ best, isOpen, onToggle }: RowProps) {
       <Cell of="Found">
         {ago(best.created_at)}
         <span className="under mono">{best.toolchain}</span>
-      </Cell>
-      <Cell className="corner">
-        <button
-          aria-expanded={isOpen}
-          aria-label={`Details of ${best.workload_name}`}
-          onClick={onToggle}
-        >
-          {isOpen ? "▴" : "▾"}
-        </button>
       </Cell>
     </CardRow>
   );

@@ -17,10 +17,15 @@ const COLUMNS: readonly Column[] = [
   ["Made"],
 ];
 
-/** Versions, and what each was trained on. */
-export function ModelTable({ models }: { models: readonly CostModel[] }) {
+interface Props {
+  label: string;
+  models: readonly CostModel[];
+}
+
+/** The versions of a kind of target, and the data that each was trained on. */
+export function ModelTable({ label, models }: Props) {
   return (
-    <CardTable label="Versions" columns={COLUMNS}>
+    <CardTable label={`Versions of ${label}`} columns={COLUMNS}>
       {models.map((model) => (
         <Row key={model.version} model={model} />
       ))}

@@ -9,11 +9,11 @@ import type { Mistake } from "./draft";
 import type { TaskCheck } from "./useTaskChecks";
 
 /** What the service reads of a task, or what is wrong with it and where. */
-export function CheckResult({ check }: { check: TaskCheck }) {
+export function CheckResult({ name, check }: { name: string; check: TaskCheck }) {
   const [last, setLast] = useState<WorkloadCheck>();
   if (check.state === "legal" && check.check !== last) setLast(check.check);
   return (
-    <section className="card" aria-label="What was read" aria-live="polite">
+    <section className="card" aria-label={name} aria-live="polite">
       <h2>What was read</h2>
       <Outcome check={check} last={last} />
     </section>
@@ -50,7 +50,7 @@ function Refused({ mistake }: { mistake: Mistake }) {
 
 function Legal({ check, isOld = false }: { check: WorkloadCheck; isOld?: boolean }) {
   return (
-    <div aria-busy={isOld} className={isOld ? "old" : ""}>
+    <div aria-busy={isOld}>
       <p className="row">
         <span className="task-name">{check.name}</span>
         {isOld ? <span className="quiet">Reading…</span> : <span className="good">✓ legal</span>}
@@ -94,7 +94,9 @@ function Legal({ check, isOld = false }: { check: WorkloadCheck; isOld?: boolean
       </table>
       <details>
         <summary>The program as it was read</summary>
-        <pre className="code">{check.script}</pre>
+        <pre className="code" tabIndex={0} role="region" aria-label="Script">
+          {check.script}
+        </pre>
       </details>
       <p className="quiet small mono long" style={{ margin: "0.6rem 0 0" }}>
         {check.target}

@@ -9,19 +9,21 @@ const FORMS = { operator: "Operator", script: "Script" } as const;
 interface Props {
   task: TaskDraft;
   check: TaskCheck;
-  hasWeight: boolean;
+  /** Its place among several tasks, from 1; null if it is the only one. */
+  place: number | null;
   onChange: (task: TaskDraft) => void;
   onRemove: (() => void) | null;
 }
 
 /** One task as it is written, and beside it what the service reads of it. */
-export function TaskEditor({ task, check, hasWeight, onChange, onRemove }: Props) {
+export function TaskEditor({ task, check, place, onChange, onRemove }: Props) {
+  const name = nameOf("Workload", place);
   const mistake = check.state === "refused" ? check.mistake : null;
   return (
     <div className="columns">
-      <section className="card stack" aria-label="Workload">
+      <section className="card stack" aria-label={name}>
         <div className="page-head" style={{ margin: 0 }}>
-          <h2 style={{ margin: 0 }}>Workload</h2>
+          <h2 style={{ margin: 0 }}>{name}</h2>
           <Choice
             label="Form"
             options={FORMS}
@@ -46,7 +48,7 @@ export function TaskEditor({ task, check, hasWeight, onChange, onRemove }: Props
             onChange={(script) => onChange({ ...task, script })}
           />
         )}
-        {hasWeight && (
+        {place !== null && (
           <label>
             <span>Weight: how often it runs in the whole</span>
             <input
@@ -60,9 +62,13 @@ export function TaskEditor({ task, check, hasWeight, onChange, onRemove }: Props
           </label>
         )}
       </section>
-      <CheckResult check={check} />
+      <CheckResult name={nameOf("What was read", place)} check={check} />
     </div>
   );
+}
+
+function nameOf(what: string, place: number | null): string {
+  return place === null ? what : `${what}, task ${place}`;
 }
 
 function OperatorField({ value, onChange }: { value: string; onChange: (value: string) => void }) {

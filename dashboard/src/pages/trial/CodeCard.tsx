@@ -31,7 +31,9 @@ export function TrialCodeView({ id, number }: Props) {
     return (
       <>
         <p>The compiler refuses this schedule, so it has no code. The compiler says:</p>
-        <pre className="code">{error.problem.detail}</pre>
+        <pre className="code" tabIndex={0} role="region" aria-label="Message of the compiler">
+          {error.problem.detail}
+        </pre>
       </>
     );
   }
