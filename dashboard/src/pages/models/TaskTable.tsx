@@ -17,7 +17,12 @@ export function TaskTable({ model, before }: Props) {
     return <p className="quiet">No task had enough right trials to judge by.</p>;
   }
   return (
-    <div className="scroll tasks" tabIndex={0} role="region" aria-label={`Held-out tasks of ${model.label}`}>
+    <div
+      className="scroll tasks"
+      tabIndex={0}
+      role="region"
+      aria-label={`Held-out tasks of ${model.label}`}
+    >
       <table>
         <thead>
           <tr>
