@@ -26,6 +26,8 @@ class Best:
 
     def __repr__(self) -> str:
         secs = "adapted" if self.run_secs is None else f"{self.run_secs:.4g} s"
+        if self.is_outdated:
+            secs += " with an older code generator"
         return f"<Best of workload {self.record.workload_key[:12]} on {self.record.target}: {secs}>"
 
     @property
@@ -57,6 +59,14 @@ class Best:
         None if it was measured on this very workload.
         """
         return self.record.nearest
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether it was measured with another code generator than the server's.
+
+        The schedule still applies; its kernel, built today, may take another time.
+        """
+        return self.record.is_outdated
 
     @property
     def baseline(self) -> BaselineRead | None:

@@ -335,6 +335,9 @@ class BestRead(Response):
     provenance: Mapping[str, JsonValue]
     nearest: NearestRead | None = None
     baseline: BaselineRead | None = None  # the fastest library that computes the same
+    # Whether `run_secs` was measured with another code generator than the server's: a kernel that
+    # is built today may take another time.
+    is_outdated: bool = False
 
 
 class CostModelRead(Response):

@@ -182,6 +182,7 @@ class BestSummary(Response):
     job_id: UUID
     trial_number: int
     toolchain: str
+    is_outdated: bool = False  # whether `toolchain` is another than the server's
     worker: str
     created_at: datetime  # when it became the best
     baseline: BaselineRead | None = None  # the fastest library that computes the same

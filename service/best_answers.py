@@ -127,6 +127,7 @@ def _made(best: BestRead) -> Answer:
         best.interval,
         best.default_secs,
         best.baseline,
+        best.is_outdated,
     ]
     if best.nearest is not None:
         parts += [best.workload_key, best.nearest.expected_loss]

@@ -1,8 +1,9 @@
-"""Queue a job where a schedule was asked for that nobody has looked for yet. Knows nothing of HTTP.
+"""Queue a job where a schedule was asked for that no job has looked for. Knows nothing of HTTP.
 
 A program that is deployed asks for what it runs; what it misses is found for it while it goes on
 with what there is. A task has one such job: whoever asks again is shown that job, also one that
-failed or was cancelled, which only its users may repeat.
+failed or was cancelled, which only its users may repeat. A schedule that was measured with an older
+code generator is measured again, by one job, too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from loopwright.models import JobRead, JobState, ScheduleQuery, SearchOptions
 from service.caller import Caller
 from service.intake import parse_target, read_workload
 from service.jobs import Queue
-from service.store import best_schedules, jobs, quotas
+from service.store import best_schedules, finals, jobs, quotas, toolchains
 from service.store.database import Database
 from service.store.jobs import JobRow
 
@@ -62,20 +63,32 @@ def enqueue(database: Database, query: ScheduleQuery, *, caller: Caller) -> Enqu
     workload = read_workload(query.workload)
     name = parse_target(query.target).name
     with database.read() as session:
-        if best_schedules.stamp(session, workload.key, name) is not None:
-            return None
-        known = _newest(session, workload.key, name)
-    if known is not None:
+        is_asked_for, known = _known(session, workload.key, name)
+    if is_asked_for:
         return known
     with database.write() as session:
-        known = _newest(session, workload.key, name)
-        if known is not None:  # who asked at the same time was faster
+        is_asked_for, known = _known(session, workload.key, name)
+        if is_asked_for:  # a request at the same time was faster
             return known
         priority = min(PRIORITY, caller.quota.max_priority or PRIORITY)
         options = SearchOptions(target=name, trials=TRIALS, priority=priority)
         with quotas.held(session, caller):
             row = Queue(session, options, caller).add(workload)
         return Enqueued(jobs.read(row), is_new=True)
+
+
+def _known(session: Session, workload_key: str, target: str) -> tuple[bool, Enqueued | None]:
+    """Return whether no job is needed, and the job that looks for the schedule if there is one."""
+    best = best_schedules.find(session, workload_key, target)
+    if best is None:
+        newest = _newest(session, workload_key, target)
+        return newest is not None, newest
+    if not toolchains.is_outdated(finals.toolchain_of(session, best.trial)):
+        return True, None
+    newest = _newest(session, workload_key, target)
+    if newest is None or not newest.job.state.is_final:
+        return newest is not None, newest
+    return toolchains.has_current(session, newest.job.id), None
 
 
 def _newest(session: Session, workload_key: str, target: str) -> Enqueued | None:

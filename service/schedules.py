@@ -14,7 +14,15 @@ from service.errors import NotFoundError
 from service.intake import parse_target, read_workload
 from service.kernel_builder import KernelBuilder, KernelRequest
 from service.nearest import adapt_nearest
-from service.store import artifacts, best_schedules, targets, trials, workloads
+from service.store import (
+    artifacts,
+    best_schedules,
+    finals,
+    targets,
+    toolchains,
+    trials,
+    workloads,
+)
 from service.store.artifacts import ArtifactRow
 from service.store.database import Database
 from service.store.workloads import NewWorkload
@@ -155,8 +163,9 @@ def fetch_kernel(database: Database, builder: KernelBuilder, kernel: Kernel) -> 
 def _best(database: Database, workload_key: str, target: str) -> BestRead | None:
     with database.read() as session:
         found = best_schedules.find(session, workload_key, target)
-    if found is None:
-        return None
+        if found is None:
+            return None
+        made_by = finals.toolchain_of(session, found.trial)
     trial, job, best = found
     return BestRead(
         workload_key=workload_key,
@@ -167,6 +176,7 @@ def _best(database: Database, workload_key: str, target: str) -> BestRead | None
         trace=trial.trace,
         job_id=job.id,
         trial_number=trial.number,
-        provenance=trials.provenance(trial),
+        provenance={**trials.provenance(trial), "toolchain": made_by},
         baseline=found.baseline,
+        is_outdated=toolchains.is_outdated(made_by),
     )

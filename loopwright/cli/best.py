@@ -61,6 +61,8 @@ def _quality(record: BestRead) -> dict[str, str]:
     if near is None:
         ratio = speed_up(record.default_secs, record.run_secs)
         best = f"{secs(record.run_secs)} ({ratio} the default)"
+        if record.is_outdated:
+            best += "; measured with an older code generator: tune again for a new time"
         return {"best": best, **against(record.baseline)}
     loss = "unknown" if near.expected_loss is None else f"{near.expected_loss:.0%} of the speed"
     return {

@@ -14,7 +14,9 @@ from service.reading.lists import as_page, contains, has_shape
 from service.reading.queries import SchedulesQuery
 from service.store.baselines import BaselineRow
 from service.store.best_schedules import BestScheduleRow, baseline_of
+from service.store.finals import measured_by
 from service.store.jobs import JobRow
+from service.store.toolchains import is_outdated
 from service.store.trials import TrialRow
 from service.store.workloads import WorkloadRow
 
@@ -26,7 +28,7 @@ def list_schedules(session: Session, query: SchedulesQuery) -> Page[BestSummary]
         InvalidRequestError: If the cursor does not fit.
     """
     wanted = (
-        select(BestScheduleRow, JobRow, TrialRow.toolchain, TrialRow.worker)
+        select(BestScheduleRow, JobRow, measured_by(), TrialRow.worker)
         .join(JobRow, JobRow.id == BestScheduleRow.job_id)
         .join(
             TrialRow,
@@ -75,6 +77,7 @@ def _read(best: BestScheduleRow, job: JobRow, toolchain: str, worker: str) -> Be
         job_id=best.job_id,
         trial_number=best.trial_number,
         toolchain=toolchain,
+        is_outdated=is_outdated(toolchain),
         worker=worker,
         created_at=best.updated_at,
         baseline=baseline_of(best, job),

@@ -19,7 +19,6 @@ from compiler.target import Target
 from loopwright.models import JobState, Workload
 from loopwright.server_models import ImportRead
 from service.intake import read_workload
-from service.records.best import settle
 from service.records.check import refusal
 from service.records.lines import (
     BaselineLine,
@@ -39,6 +38,7 @@ from service.store.database import Database
 from service.store.finals import FinalRow
 from service.store.groups import GroupRow
 from service.store.jobs import JobRow
+from service.store.settle import settle
 from service.store.targets import TargetRow
 from service.store.trials import TrialRow
 from service.store.workloads import WorkloadRow

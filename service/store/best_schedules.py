@@ -10,7 +10,7 @@ from sqlalchemy import ForeignKey, ForeignKeyConstraint, Integer, String, func, 
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from loopwright.models import BaselineRead
-from service.store import baselines
+from service.store import baselines, toolchains
 from service.store.base import Base, UtcDateTime, utc_now
 from service.store.baselines import BaselineRow
 from service.store.jobs import JobRow
@@ -49,18 +49,30 @@ class BestScheduleRow(Base):
 
 
 def offer(session: Session, job: JobRow, trial: TrialRow) -> None:
-    """Make `trial` the best of its task if it is faster than the one known."""
+    """Make `trial` the best of its task if it is faster than the one known.
+
+    A time of today's code generator replaces that of an older one for the same candidate.
+    """
     if trial.best_secs is None:
         return
     row = session.get(BestScheduleRow, (job.workload_key, job.target), with_for_update=True)
     if row is None:
         row = BestScheduleRow(workload_key=job.workload_key, target=job.target)
         session.add(row)
-    elif row.run_secs <= trial.best_secs:
+    elif row.run_secs <= trial.best_secs and not _is_measured_again(session, row, trial):
         return
     row.job_id, row.trial_number = trial.job_id, trial.number
     row.run_secs, row.low_secs, row.high_secs = trial.best_secs, None, None
     row.updated_at = utc_now()
+
+
+def _is_measured_again(session: Session, best: BestScheduleRow, trial: TrialRow) -> bool:
+    known = session.get_one(TrialRow, (best.job_id, best.trial_number))
+    return (
+        known.candidate_key == trial.candidate_key
+        and toolchains.is_outdated(known.toolchain)
+        and not toolchains.is_outdated(trial.toolchain)
+    )
 
 
 class BestSchedule(NamedTuple):

@@ -7,7 +7,16 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import JSON, ForeignKeyConstraint, Integer, String, Text, select
+from sqlalchemy import (
+    JSON,
+    ForeignKeyConstraint,
+    Integer,
+    ScalarSelect,
+    String,
+    Text,
+    func,
+    select,
+)
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from compiler.runtime.measurement import ErrorKind
@@ -16,6 +25,8 @@ from service.store import events
 from service.store.base import Base, UtcDateTime, enum_column, utc_now
 from service.store.best_schedules import BestScheduleRow
 from service.store.jobs import JobRow
+from service.store.toolchains import is_old
+from service.store.trials import TrialRow
 from tuner.finish.finish import Finalist, Finish, Outcome
 
 
@@ -79,6 +90,26 @@ def of_job(session: Session, job_id: UUID) -> list[FinalRow]:
     return list(session.scalars(query))
 
 
+def measured_by() -> ScalarSelect[str]:
+    """Return what compiled a selected `TrialRow` when it was measured last."""
+    last = (
+        select(FinalRow.toolchain)
+        .where(FinalRow.job_id == TrialRow.job_id, FinalRow.number == TrialRow.number)
+        .order_by(FinalRow.finish.desc())
+        .limit(1)
+        .correlate(TrialRow)
+        .scalar_subquery()
+    )
+    return select(func.coalesce(last, TrialRow.toolchain)).correlate(TrialRow).scalar_subquery()
+
+
+def toolchain_of(session: Session, trial: TrialRow) -> str:
+    """Return what compiled one trial when it was measured last."""
+    query = select(measured_by()).select_from(TrialRow)
+    key = (TrialRow.job_id == trial.job_id) & (TrialRow.number == trial.number)
+    return session.scalars(query.where(key)).one()
+
+
 def kept_numbers(session: Session, job_id: UUID) -> list[int]:
     """Return the trials that a finish of the job kept: the next one measures them again."""
     query = select(FinalRow.number).where(
@@ -114,7 +145,8 @@ def _best_of_task(session: Session, job: JobRow) -> FinalRow | None:
             JobRow.target == job.target,
             FinalRow.outcome == Outcome.KEPT,
         )
-        .order_by(FinalRow.run_secs, FinalRow.created_at)
+        # Times of an older code generator cannot be compared with those of this finish.
+        .order_by(is_old(FinalRow.toolchain), FinalRow.run_secs, FinalRow.created_at)
         .limit(1)
     )
     return session.scalars(query).first()

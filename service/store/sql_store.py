@@ -12,10 +12,11 @@ from compiler.runtime.measurement import Measurement
 from compiler.schedule.trace import Trace
 from loopwright.models import EventKind
 from service.owner import Owner
-from service.store import best_schedules, blame, events, jobs, leases, packed, trials
+from service.store import best_schedules, blame, events, jobs, leases, packed, toolchains, trials
 from service.store.base import utc_now
 from service.store.database import Database
 from service.store.jobs import JobRow
+from service.store.settle import settle
 from service.store.trials import TrialRow
 from tuner.candidate import Candidate
 from tuner.progress import add_point
@@ -51,6 +52,8 @@ class SqlStore:
                 session.flush()
                 _count(job, row)
                 best_schedules.offer(session, job, row)
+                if row.error in toolchains.WRONG and not toolchains.is_outdated(row.toolchain):
+                    _refute(session, job, row)
             if packed.is_due(job.num_measured - len(trials), job.num_measured):
                 packed.pack(session, job.id, job.num_measured)
             blame.note_progress(session, job)
@@ -118,6 +121,13 @@ def _count(job: JobRow, trial: TrialRow) -> None:
             map(list, add_point(job.progress or [], job.num_measured, trial.best_secs))
         )
         job.best_low_secs = job.best_high_secs = None
+
+
+def _refute(session: Session, job: JobRow, trial: TrialRow) -> None:
+    """Look for another best schedule if today's code generator makes a wrong kernel of it."""
+    best = best_schedules.find(session, job.workload_key, job.target)
+    if best is not None and best.trial.candidate_key == trial.candidate_key:
+        settle(session, job.workload_key, job.target)
 
 
 def _row(job_id: UUID, trial: Trial) -> TrialRow:

@@ -846,6 +846,11 @@ export interface components {
             };
             nearest?: components["schemas"]["NearestRead"] | null;
             baseline?: components["schemas"]["BaselineRead"] | null;
+            /**
+             * Is Outdated
+             * @default false
+             */
+            is_outdated?: boolean;
         };
         /**
          * BestSummary
@@ -915,6 +920,11 @@ export interface components {
             trial_number: number;
             /** Toolchain */
             toolchain: string;
+            /**
+             * Is Outdated
+             * @default false
+             */
+            is_outdated?: boolean;
             /** Worker */
             worker: string;
             /**

@@ -88,6 +88,9 @@ function Row({ best, isOpen, onToggle }: RowProps) {
       <Cell of="Found">
         {ago(best.created_at)}
         <span className="under mono">{best.toolchain}</span>
+        {best.is_outdated && (
+          <span className="under">Older code generator: tune again for a new time</span>
+        )}
       </Cell>
     </CardRow>
   );

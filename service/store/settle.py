@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import exists, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, exists, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from loopwright.models import JobState
 from service.store.best_schedules import BestScheduleRow
 from service.store.finals import FinalRow
 from service.store.jobs import JobRow
+from service.store.toolchains import is_old, measured_today
 from service.store.trials import TrialRow
 from tuner.finish.finish import Outcome
 
@@ -33,17 +34,21 @@ def settle(session: Session, workload_key: str, target: str) -> bool:
     """Make the fastest of a task its best schedule; tell whether it is another one now.
 
     A time from the finish of a job counts rather than the single timings of its trials. Where there
-    is none, because the job goes on or its best could not be compared, these have to do.
+    is none, because the job goes on or its best could not be compared, these have to do. Times of
+    an older code generator count until today's has measured the fastest of them again.
     """
-    found = [
-        best
-        for best in (_kept(session, workload_key, target), _timed(session, workload_key, target))
-        if best is not None
-    ]
-    if not found:
-        return False
-    best = min(found, key=lambda one: one.run_secs)  # the kept one of two that are equal
+    task = (workload_key, target)
+    found = [_fastest(session, *task, is_today=True), _fastest(session, *task, is_today=False)]
+    if found[1] is not None and _is_confirmed(session, *task, found[1]):
+        found.pop()
+    known = [one for one in found if one is not None]
     row = session.get(BestScheduleRow, (workload_key, target), with_for_update=True)
+    if not known:
+        if row is not None:
+            session.delete(row)
+            session.flush()
+        return False
+    best = min(known, key=lambda one: one.run_secs)
     is_same = row is not None and (row.job_id, row.trial_number, row.run_secs) == (
         best.job_id,
         best.trial_number,
@@ -60,15 +65,47 @@ def settle(session: Session, workload_key: str, target: str) -> bool:
     return True
 
 
-def _kept(session: Session, workload_key: str, target: str) -> _Best | None:
+def _fastest(session: Session, workload_key: str, target: str, *, is_today: bool) -> _Best | None:
+    """Return the fastest of one time: measured with today's code generator, or with older ones.
+
+    Of older ones, a candidate of which today's makes a wrong kernel does not count.
+    """
+    correct = ~measured_today(workload_key, target, is_wrong=True)
+
+    def of_time(made_by: InstrumentedAttribute[str]) -> ColumnElement[bool]:
+        return ~is_old(made_by) if is_today else is_old(made_by) & correct
+
+    found = (
+        _kept(session, workload_key, target, of_time(FinalRow.toolchain)),
+        _timed(session, workload_key, target, of_time(TrialRow.toolchain)),
+    )
+    known = [one for one in found if one is not None]
+    return min(known, key=lambda one: one.run_secs, default=None)  # the kept one of two equals
+
+
+def _is_confirmed(session: Session, workload_key: str, target: str, best: _Best) -> bool:
+    """Say whether today's code generator has measured a candidate again."""
+    query = select(TrialRow.number).where(
+        TrialRow.job_id == best.job_id,
+        TrialRow.number == best.trial_number,
+        measured_today(workload_key, target, is_wrong=False),
+    )
+    return session.scalars(query).first() is not None
+
+
+def _kept(
+    session: Session, workload_key: str, target: str, of_time: ColumnElement[bool]
+) -> _Best | None:
     """Return the fastest that the last finish of a job kept."""
     final = session.scalars(
         select(FinalRow)
         .join(JobRow, (JobRow.id == FinalRow.job_id) & (JobRow.num_finishes == FinalRow.finish))
+        .join(TrialRow, (TrialRow.job_id == FinalRow.job_id) & (TrialRow.number == FinalRow.number))
         .where(
             JobRow.workload_key == workload_key,
             JobRow.target == target,
             FinalRow.outcome == Outcome.KEPT,
+            of_time,
         )
         .order_by(FinalRow.run_secs, FinalRow.created_at, FinalRow.job_id, FinalRow.number)
         .limit(1)
@@ -85,7 +122,9 @@ def _kept(session: Session, workload_key: str, target: str) -> _Best | None:
     )
 
 
-def _timed(session: Session, workload_key: str, target: str) -> _Best | None:
+def _timed(
+    session: Session, workload_key: str, target: str, of_time: ColumnElement[bool]
+) -> _Best | None:
     """Return the fastest trial of the jobs whose last finish kept none, or that go on."""
     of_last = (FinalRow.job_id == JobRow.id) & (FinalRow.finish == JobRow.num_finishes)
     has_kept = exists().where(of_last, FinalRow.outcome == Outcome.KEPT)
@@ -101,6 +140,7 @@ def _timed(session: Session, workload_key: str, target: str) -> _Best | None:
             TrialRow.best_secs.is_not(None),
             ~(has_kept & JobRow.state.in_(_ENDED)),
             ~has_failed,
+            of_time,
         )
         .order_by(TrialRow.best_secs, JobRow.created_at, TrialRow.job_id, TrialRow.number)
         .limit(1)
