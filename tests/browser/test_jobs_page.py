@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, Route, expect
+from typer.testing import CliRunner
 
-from tests.browser.conftest import OpenTab
+import loopwright as lw
+from examples.serving import Server
+from loopwright.cli.main import app
+from tests.browser.conftest import TARGET, OpenTab
 from tests.browser.looks import wait_until
 
 
@@ -68,3 +72,24 @@ def test_on_a_phone_jobs_are_cards_and_still_a_table(open_tab: OpenTab) -> None:
     wait_until(page, "document.documentElement.scrollWidth <= window.innerWidth")
     width, inner = region.evaluate("element => [element.scrollWidth, element.clientWidth]")
     assert width <= inner
+
+
+def test_the_command_of_the_empty_page_submits_a_job_to_this_server(
+    server: Server, browser: Browser
+) -> None:
+    def without_jobs(route: Route) -> None:
+        response = route.fetch()
+        route.fulfill(response=response, json={**response.json(), "items": []})
+
+    page = browser.new_page()
+    page.route("**/api/v1/jobs?*", without_jobs)
+    page.goto(server.url)
+    command = page.get_by_text("loopwright tune")
+    expect(command).to_have_text(f"loopwright tune matmul:512,512,512 --url {server.url}")
+    words = (command.text_content() or "").replace("512,512,512", "8,8,8").split()[1:]
+    page.close()
+    ran = CliRunner().invoke(app, [*words, "--target", TARGET, "--trials", "1"])
+    assert ran.exit_code == 0, ran.stderr
+    job = ran.stderr.removeprefix("job ").split()[0]
+    with lw.Client(server.url) as client:
+        assert client.job(job).read().workload_name == "matmul"
