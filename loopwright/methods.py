@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from functools import update_wrapper
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
+from compiler.keywords import check_keywords, keywords_of
 from loopwright.async_connection import AsyncConnection
 from loopwright.connection import Connection
 from loopwright.steps import Plan, Stream
@@ -35,6 +36,7 @@ class request(Generic[P, T]):  # noqa: N801 - a decorator
 
     def __init__(self, plan: Callable[Concatenate[Any, P], Plan[T]]) -> None:
         self._plan = plan
+        self._keywords = keywords_of(plan)
         update_wrapper(self, plan)  # type: ignore[arg-type] # it is no function, yet documented as one
 
     @overload
@@ -49,6 +51,7 @@ class request(Generic[P, T]):  # noqa: N801 - a decorator
             return self._plan
 
         def call(*args: P.args, **kwargs: P.kwargs) -> Any:
+            check_keywords(self._plan.__name__, kwargs, self._keywords)
             return owner._connection.run(self._plan(owner, *args, **kwargs))
 
         return update_wrapper(call, self._plan)
@@ -59,6 +62,7 @@ class stream(Generic[P, T]):  # noqa: N801 - a decorator
 
     def __init__(self, plan: Callable[Concatenate[Any, P], Stream[T]]) -> None:
         self._plan = plan
+        self._keywords = keywords_of(plan)
         update_wrapper(self, plan)  # type: ignore[arg-type] # as above
 
     @overload
@@ -73,6 +77,7 @@ class stream(Generic[P, T]):  # noqa: N801 - a decorator
             return self._plan
 
         def call(*args: P.args, **kwargs: P.kwargs) -> Any:
+            check_keywords(self._plan.__name__, kwargs, self._keywords)
             return owner._connection.items(self._plan(owner, *args, **kwargs))
 
         return update_wrapper(call, self._plan)

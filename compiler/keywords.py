@@ -1,0 +1,50 @@
+"""Keyword arguments: a name that a function does not take is answered with the nearest one."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Collection, Iterable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def suggests_keywords(function: Callable[P, T]) -> Callable[P, T]:
+    """Have a function refuse keyword arguments that it does not take with a suggestion."""
+    known = keywords_of(function)
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        check_keywords(function.__name__, kwargs, known)
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def keywords_of(function: Callable[..., object]) -> frozenset[str]:
+    """Return the names of the arguments that may be given by name."""
+    parameters = inspect.signature(function).parameters.values()
+    by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return frozenset(p.name for p in parameters if p.kind in by_name and p.name != "self")
+
+
+def check_keywords(function: str, given: Iterable[str], known: Collection[str]) -> None:
+    """Refuse names that are not known.
+
+    Raises:
+        TypeError: Naming the first of them, and what may have been meant.
+    """
+    for name in given:
+        if name not in known:
+            raise TypeError(
+                f"{function}() got an unexpected keyword argument {name!r}: {meant(name, known)}"
+            )
+
+
+def meant(name: str, known: Collection[str]) -> str:
+    """Return a suggestion for a name that is not known: the nearest one, or else all."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
