@@ -24,6 +24,7 @@ from compiler.ir.program import IRModule, PrimFunc
 from compiler.ir.resolve_views import resolve_views
 from compiler.ir.specialize import symbolic_problem
 from compiler.ir.visit import replace_buffers, walk
+from compiler.keywords import suggests_keywords
 from compiler.passes.align_buffers import alignments_of
 from compiler.passes.check_indices import check_indices
 from compiler.passes.compact_buffers import compact_buffers, private_buffers
@@ -196,6 +197,7 @@ def _artifact(
     )
 
 
+@suggests_keywords
 def build(
     program: PrimFunc | IRModule | Scheduled,
     target: str | Target = "cpu",
@@ -274,7 +276,10 @@ def _function(program: PrimFunc | IRModule | Scheduled) -> PrimFunc:
         return program.functions[0]
     func: object = program if isinstance(program, PrimFunc) else getattr(program, "func", None)
     if not isinstance(func, PrimFunc):
-        raise TypeError(f"expected a PrimFunc or a Schedule, not a {type(program).__name__}")
+        raise TypeError(
+            f"expected a PrimFunc or a Schedule, not a {type(program).__name__}: "
+            "lw.parse makes one of the text of a script, lw.ops.from_spec of an operator"
+        )
     return func
 
 

@@ -18,7 +18,10 @@ def suggests_keywords(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
-        check_keywords(function.__name__, kwargs, known)
+        if not known.issuperset(kwargs):
+            is_constructor = function.__name__ == "__init__"
+            name = type(args[0]).__name__ if is_constructor else function.__name__
+            check_keywords(name, kwargs, known)
         return function(*args, **kwargs)
 
     return checked

@@ -25,8 +25,9 @@ class TargetError(ValueError):
 class Target:
     """A CPU: what LLVM needs to know of it, and what the search needs to know.
 
-    `Target("cpu")` is this host; options narrow it: `-mcpu=NAME` (an LLVM name of a CPU), and
-    `-num-cores=N`, which bounds the threads that a kernel uses.
+    `Target("cpu")` is this host, and so is `Target("llvm")`, as TVM spells it. Options narrow it:
+    `-mcpu=NAME` (an LLVM name of a CPU), and `-num-cores=N`, which bounds the threads that a kernel
+    uses.
 
     Raises:
         TargetError: If the text names an unknown kind, option or CPU, or a bad number.
@@ -36,6 +37,9 @@ class Target:
 
     def __post_init__(self) -> None:
         """Check the text, and keep its canonical form."""
+        given: object = self.text
+        if not isinstance(given, str):
+            raise TargetError(f"a target is a text such as 'cpu -num-cores=1', not {given!r}")
         cpu, cores = _parse(self.text)
         object.__setattr__(self, "text", f"cpu -mcpu={cpu} -num-cores={cores}")
 
@@ -154,14 +158,16 @@ def host_features() -> str:
     return str(llvm.get_host_cpu_features().flatten())
 
 
+def with_own_kind(text: str) -> str:
+    """Return a target text, or the beginning of one, with "cpu" for TVM's word, "llvm"."""
+    return re.sub(r"^\s*llvm(?=\s|$)", "cpu", text)
+
+
 @lru_cache(maxsize=256)
 def _parse(text: str) -> tuple[str, int]:
-    """Return the CPU and the number of cores that a target text names.
-
-    "llvm" is TVM's word for "cpu".
-    """
-    kind, *options = text.split() or [""]
-    if kind not in ("cpu", "llvm"):
+    """Return the CPU and the number of cores that a target text names."""
+    kind, *options = with_own_kind(text).split() or [""]
+    if kind != "cpu":
         raise TargetError(
             f"unknown target kind {kind!r} in {text!r}: expected 'cpu', such as 'cpu -num-cores=1'"
         )

@@ -6,6 +6,7 @@ client does not load a cost model, and `import loopwright` costs next to nothing
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from loopwright.errors import (
         AccessDeniedError,
         ArtifactRefusedError,
+        ClientClosedError,
         ConflictError,
         FallbackWarning,
         InvalidAddressError,
@@ -76,6 +78,7 @@ __all__ = [
     "BlockFacts",
     "BuildError",
     "Client",
+    "ClientClosedError",
     "ConflictError",
     "DesignSpace",
     "Draft",
@@ -165,6 +168,7 @@ _HOMES = {
     "loopwright.errors": (
         "AccessDeniedError",
         "ArtifactRefusedError",
+        "ClientClosedError",
         "ConflictError",
         "FallbackWarning",
         "InvalidAddressError",
@@ -199,9 +203,14 @@ def __getattr__(name: str) -> Any:
     elif name in _HOME_OF:
         value = getattr(importlib.import_module(_HOME_OF[name]), name)
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_hint(name)}")
     globals()[name] = value
     return value
+
+
+def _hint(name: str) -> str:
+    near = [] if name.startswith("__") else difflib.get_close_matches(name, __all__, n=1)
+    return f": did you mean {near[0]!r}?" if near else ""
 
 
 def __dir__() -> list[str]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeVar
+from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from compiler.target import Target
+from compiler.keywords import meant
+from compiler.target import Target, TargetError
 from loopwright.errors import InvalidRequestError
-from loopwright.models import Problem, ScheduleQuery
+from loopwright.models import JobState, Problem, ScheduleQuery
 from loopwright.workload import WorkloadLike, to_wire
 
 RequestT = TypeVar("RequestT", bound=BaseModel)
@@ -30,7 +33,11 @@ def _flaw(details: ErrorDetails) -> str:
     """Say what is wrong with a field, or with several that do not go together."""
     place = ".".join(map(str, details["loc"]))
     reason = details["msg"].removeprefix("Value error, ")
-    return f"{place}: {reason}" if place else reason
+    if not place:
+        return reason
+    given = details["input"]
+    shown = f" is {given!r}" if isinstance(given, str | int | float | None) else ""
+    return f"{place}{shown}: {reason}"
 
 
 def schedule_query(
@@ -46,6 +53,45 @@ def schedule_query(
     )
 
 
-def target_text(target: Target | str) -> str:
-    """Return a target as it is sent."""
-    return target.name if isinstance(target, Target) else target
+def target_text(target: object) -> str:
+    """Return a target as it is sent.
+
+    Raises:
+        TargetError: If it is neither a target nor a text.
+    """
+    if isinstance(target, str):
+        return target  # the server reads it: "cpu" is its own CPU
+    if isinstance(target, Target):
+        return target.name
+    raise TargetError(f"a target is a Target or its text, such as 'cpu', not {target!r}")
+
+
+def read_id(given: UUID | str, what: str) -> UUID:
+    """Return the id of a job or a group.
+
+    Raises:
+        ValueError: If the text is not an id.
+    """
+    if isinstance(given, UUID):
+        return given
+    try:
+        return UUID(str(given))
+    except ValueError:
+        raise ValueError(
+            f"{given!r} is not the id of a {what}: expected 32 hexadecimal digits, such as "
+            f"'123e4567-e89b-12d3-a456-426614174000', as the `id` of a {what} has them"
+        ) from None
+
+
+def read_states(given: JobState | str | Sequence[JobState | str]) -> list[str]:
+    """Return states as they are sent.
+
+    Raises:
+        ValueError: If there is no such state.
+    """
+    states = [given] if isinstance(given, str) else given
+    known = [state.value for state in JobState]
+    for state in states:
+        if state not in known:
+            raise ValueError(f"there is no state {state!r}: {meant(str(state), known)}")
+    return [JobState(state).value for state in states]

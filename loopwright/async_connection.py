@@ -58,6 +58,9 @@ class AsyncConnection(Terms):
         super().__init__(url, token, **options)
         self._http = httpx2.AsyncClient(**self._options)
 
+    def _is_closed(self) -> bool:
+        return self._http.is_closed
+
     async def close(self) -> None:
         """Close the pool; a second call does nothing."""
         await self._http.aclose()

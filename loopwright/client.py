@@ -14,9 +14,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 from uuid import UUID
 
+from compiler.keywords import suggests_keywords
 from compiler.target import Target
 from loopwright.answers import read
-from loopwright.asking import schedule_query
+from loopwright.asking import read_id, read_states, schedule_query
 from loopwright.async_connection import AsyncConnection
 from loopwright.best import Best
 from loopwright.cache import MAX_BYTES, AnswerCache
@@ -53,6 +54,7 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
     _transport: ClassVar[Callable[..., Any]]
     _handle: ClassVar[Callable[..., Any]]
 
+    @suggests_keywords
     def __init__(
         self,
         url: str | None = None,
@@ -87,14 +89,14 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
         Raises:
             ValueError: If the text is not an id.
         """
-        handle: HandleT = self._handle(self._connection, UUID(str(job_id)))
+        handle: HandleT = self._handle(self._connection, read_id(job_id, "job"))
         return handle
 
     @stream
     def jobs(
         self,
         *,
-        state: JobState | Sequence[JobState] | None = None,
+        state: JobState | str | Sequence[JobState | str] | None = None,
         operator: str | None = None,
         target: str | None = None,
         owner: str | None = None,
@@ -105,16 +107,18 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
         """Yield the jobs of the server, the newest first, `limit` at most.
 
         Args:
-            state: Only jobs in this state, or in one of these.
+            state: Only jobs in this state, such as `"running"`, or in one of these.
             operator: Only jobs of this operator, such as `matmul`.
             target: Only jobs for targets with this in their text.
             owner: Only jobs submitted by the token of this name.
             text: Only jobs with this in their workload's name or their id.
             sort: By which column, such as `-created_at` or `best_secs`.
+
+        Raises:
+            ValueError: If there is no such state.
         """
-        states = [state] if isinstance(state, JobState) else state
         params = {
-            "state": None if states is None else [s.value for s in states],
+            "state": None if state is None else read_states(state),
             "operator": operator,
             "target": target,
             "owner": owner,
@@ -131,7 +135,7 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
             ModuleNotFoundError: If pandas is not installed: `pip install 'loopwright[pandas]'`.
         """
         found: list[tuple[UUID, TrialRead]] = []
-        for job_id in map(UUID, map(str, jobs)):
+        for job_id in [read_id(job, "job") for job in jobs]:
             trials = yield from collect(pages(TrialRead, f"/jobs/{job_id}/trials"))
             found += [(job_id, trial) for trial in trials]
         return trials_frame(found)
@@ -270,7 +274,7 @@ class Client(ClientMethods[JobHandle, JobHandle, GroupHandle], Blocking):
         Raises:
             ValueError: If the text is not an id.
         """
-        return GroupHandle(self._connection, UUID(str(group_id)))
+        return GroupHandle(self._connection, read_id(group_id, "group"))
 
     def __enter__(self) -> Self:
         return self
@@ -307,7 +311,7 @@ class AsyncClient(
         Raises:
             ValueError: If the text is not an id.
         """
-        return AsyncGroupHandle(self._connection, UUID(str(group_id)))
+        return AsyncGroupHandle(self._connection, read_id(group_id, "group"))
 
     async def __aenter__(self) -> Self:
         return self

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import email.utils
 import random
+import re
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,7 +22,12 @@ import httpx2
 import stamina
 import stamina.instrumentation
 
-from loopwright.errors import InvalidAddressError, ServerUnreachableError, error_for
+from loopwright.errors import (
+    ClientClosedError,
+    InvalidAddressError,
+    ServerUnreachableError,
+    error_for,
+)
 from loopwright.models import problem_from
 from loopwright.steps import (
     Call,
@@ -83,7 +89,7 @@ class Terms:
         attempts: int,
         is_offline: bool = False,
     ) -> None:
-        self.url = url.rstrip("/")
+        self.url = url.rstrip("/").removesuffix(API)
         self._is_offline = is_offline
         self._attempts = attempts
         self._options: dict[str, Any] = {
@@ -107,13 +113,24 @@ class Terms:
     @contextmanager
     def asking(self, step: Step | Item[Any]) -> Iterator[None]:
         """Take a step; what goes wrong on the way to the server becomes an error of ours."""
-        if self._is_offline and isinstance(step, Call | Download | Upload | Listen):
-            raise ServerUnreachableError(f"{self.url} was not asked: this client is offline")
+        if isinstance(step, Call | Download | Upload | Listen):
+            if self._is_closed():
+                raise ClientClosedError(
+                    f"this client of {self.url} was closed: make another one, or do all its work "
+                    "before its `with` statement ends"
+                )
+            if self._is_offline:
+                raise ServerUnreachableError(f"{self.url} was not asked: this client is offline")
         try:
             yield
         except httpx2.TransportError as error:
             reason = str(error) or type(error).__name__
-            raise ServerUnreachableError(f"no answer from {self.url}: {reason}") from error
+            raise ServerUnreachableError(
+                f"no answer from {self.url}: {reason}{_advice(self.url, error)}"
+            ) from error
+
+    def _is_closed(self) -> bool:
+        raise NotImplementedError
 
 
 @dataclass
@@ -130,6 +147,9 @@ class Connection(Terms):
     def __init__(self, url: str, token: str | None, **options: Any) -> None:
         super().__init__(url, token, **options)
         self._http = httpx2.Client(**self._options)
+
+    def _is_closed(self) -> bool:
+        return self._http.is_closed
 
     def close(self) -> None:
         """Close the pool; a second call does nothing."""
@@ -276,7 +296,22 @@ def _host(url: str) -> str:
             return parts.hostname
     except ValueError:
         pass
-    raise InvalidAddressError(f"a server's address looks like http://127.0.0.1:8080, not {url!r}")
+    hint = f": did you mean 'http://{url}'?" if re.fullmatch(r"[\w.-]+(:\d+)?/?", url) else ""
+    raise InvalidAddressError(
+        f"a server's address looks like http://127.0.0.1:8080, not {url!r}{hint}"
+    )
+
+
+def _advice(url: str, error: httpx2.TransportError) -> str:
+    """Return what to try where client and server do not speak the same protocol."""
+    rest = url.partition("://")[2]
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return "; to trust a certificate of your own, name it in $SSL_CERT_FILE"
+    if url.startswith("https:") and "[SSL" in str(error):
+        return f"; the server there may speak plain HTTP: try http://{rest}"
+    if url.startswith("http:") and isinstance(error, httpx2.RemoteProtocolError):
+        return f"; the server there may want TLS: try https://{rest}"
+    return ""
 
 
 def _body(response: httpx2.Response) -> object:

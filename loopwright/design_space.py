@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from compiler.ir.program import PrimFunc
+from compiler.keywords import suggests_keywords
 from compiler.schedule.trace import Trace
 from compiler.target import Target
 from loopwright.tables import FittedTable
@@ -145,6 +146,7 @@ class DesignSpace:
         return self._tables.sketches[sketch].candidate(row).trace
 
 
+@suggests_keywords
 def design_space(
     workload: WorkloadLike,
     target: Target | str = "cpu",

@@ -2,6 +2,7 @@
 
 LoopwrightError
 ├── InvalidAddressError         the text given as a server's address is none
+├── ClientClosedError           the client was closed, and is asked for something
 ├── ServerUnreachableError      no answer: wrong address, not running, or the network is down
 ├── RequestError                the server answered with a problem document, kept in `.problem`
 │   ├── InvalidRequestError     a bad script, operator or number, an unknown target (400, 413, 422)
@@ -35,6 +36,10 @@ class LoopwrightError(Exception):
 
 class InvalidAddressError(LoopwrightError, ValueError):
     """The text given as a server's address is none."""
+
+
+class ClientClosedError(LoopwrightError, RuntimeError):
+    """The client was closed, and is asked for something."""
 
 
 class ServerUnreachableError(LoopwrightError):

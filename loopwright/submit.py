@@ -6,16 +6,20 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Generic, TypeVar, overload
 from uuid import uuid4
 
+from compiler.keywords import check_keywords
 from compiler.target import Target
 from loopwright.answers import read
 from loopwright.asking import checked, target_text
 from loopwright.methods import request
 from loopwright.models import GroupCreate, GroupRead, GroupTask, JobCreate, JobRead
 from loopwright.steps import KEY, Call, Plan, send
-from loopwright.workload import WorkloadLike, Workloads, to_wire, weights_of
+from loopwright.workload import WorkloadLike, Workloads, check_rules, to_wire, weights_of
 
 OneT = TypeVar("OneT")
 SeveralT = TypeVar("SeveralT")
+
+
+_OPTIONS = {"weights", *JobCreate.model_fields} - {"workload"}
 
 
 class Submitting(Generic[OneT, SeveralT]):
@@ -78,14 +82,19 @@ class Submitting(Generic[OneT, SeveralT]):
             priority: Of the jobs that wait, those of a higher one come first.
 
         Raises:
+            TypeError: If there is no such option, or the workload has none of its forms.
             InvalidRequestError: If the server does not understand the workload, the target, a
                 rule or a number; for a script the message shows the place.
             ServerUnreachableError: If no server answers.
         """
         # Whether it is awaited is known to the class that inherits this.
         this: Any = self
+        check_keywords("tune", options, _OPTIONS)
+        check_rules(options.get("rules"))
         if isinstance(workload, list | tuple):
             return this._tune_several(workload, options.pop("weights", None), options)
+        if "weights" in options:
+            raise TypeError("weights is for several workloads: pass the workloads as a list")
         return this._tune_one(workload, options)
 
     @request

@@ -9,6 +9,7 @@ from typing import Any, overload
 from compiler.driver import build
 from compiler.ir.program import PrimFunc
 from compiler.ir.specialize import symbolic_problem
+from compiler.keywords import suggests_keywords
 from compiler.runtime.measurement import Measurement
 from compiler.runtime.module import Module
 from compiler.schedule.schedule import Schedule
@@ -18,7 +19,7 @@ from compiler.user_cache import default_directory
 from loopwright.errors import JobFailedError
 from loopwright.models import MAX_TRIALS
 from loopwright.progress import TrialProgress, format_ratio, format_secs
-from loopwright.workload import WorkloadLike, Workloads, to_func, weights_of
+from loopwright.workload import WorkloadLike, Workloads, check_rules, to_func, weights_of
 from service.measurer import WorkerMeasurer
 from tuner import trial as tuner_trial
 from tuner import tune as tuner_tune
@@ -161,6 +162,7 @@ def tune(
     should_stop: Callable[[], bool] = _never,
     limits: Limits | None = None,
 ) -> list[TuneResult]: ...
+@suggests_keywords
 def tune(
     workload: WorkloadLike | Workloads,
     *,
@@ -225,6 +227,7 @@ def tune(
     """
     if trials not in range(1, MAX_TRIALS + 1):
         raise ValueError(f"trials is {trials!r}: expected a number from 1 to {MAX_TRIALS}")
+    check_rules(rules)
     several = list(workload) if isinstance(workload, list | tuple) else [workload]
     where = target if isinstance(target, Target) else Target(target)
     tasks = [

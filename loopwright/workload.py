@@ -93,3 +93,13 @@ def weights_of(workloads: Sequence[WorkloadLike], weights: Sequence[float] | Non
     if len(weights) != len(workloads):
         raise ValueError(f"{len(weights)} weights for {len(workloads)} workloads: expected as many")
     return list(weights)
+
+
+def check_rules(rules: object) -> None:
+    """Refuse one name where names are expected: its letters would be taken for names.
+
+    Raises:
+        TypeError: If it is a text.
+    """
+    if isinstance(rules, str):
+        raise TypeError(f"rules is {rules!r}: expected a list of names, such as [{rules!r}]")

@@ -158,6 +158,10 @@ def parse_spec(spec: str) -> Spec:
     return Spec(name, tuple(numbers), options)
 
 
+# Of two words; "foo" and "floor" have 0.75, and whoever writes "foo" does not mean "floor".
+_NEAR = 0.76
+
+
 def check_name(name: str) -> None:
     """Refuse a name that no operator has.
 
@@ -165,10 +169,14 @@ def check_name(name: str) -> None:
         OperatorError: With the names that are near.
     """
     if name not in OPERATORS:
-        near = difflib.get_close_matches(name, OPERATORS, n=3)
-        known = f"known operators: {', '.join(OPERATORS)}"
-        hint = f": did you mean {' or '.join(near)}? ({known})" if near else f"; {known}"
-        raise OperatorError(f"unknown operator {name!r}{hint}")
+        near = difflib.get_close_matches(name, OPERATORS, n=3, cutoff=_NEAR)
+        if near:
+            hint = f"did you mean {' or '.join(near)}? It is written {signature(near[0])}"
+            raise OperatorError(f"unknown operator {name!r}: {hint}")
+        raise OperatorError(
+            f"unknown operator {name!r}: expected one such as {signature('matmul')}, or the text "
+            f"of a script; known operators: {', '.join(OPERATORS)}"
+        )
 
 
 def signature(name: str) -> str:

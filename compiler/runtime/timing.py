@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from compiler.keywords import suggests_keywords
 from compiler.runtime.module import Module
 
 MIN_SAMPLE_SECS = 50e-6
@@ -32,6 +33,7 @@ class Timing:
         return min(self.secs)
 
 
+@suggests_keywords
 def time_evaluator(
     module: Module, *arrays: Any, samples: int = 10, min_sample_secs: float = MIN_SAMPLE_SECS
 ) -> Timing:

@@ -14,6 +14,7 @@ from typing import Any, get_args
 
 from compiler.ir.program import IRModule, PrimFunc
 from compiler.ir.spelling import Dialect
+from compiler.keywords import check_keywords, keywords_of
 from compiler.schedule.block_methods import BlockMethods
 from compiler.schedule.check_arguments import argument_check
 from compiler.schedule.error import Detail, ScheduleError
@@ -122,10 +123,12 @@ def _undone_if_refused(name: str, method: Callable[..., Any]) -> Callable[..., A
     Arguments of a wrong type are refused before the primitive sees them.
     """
     problem_of = argument_check(method, SPECS[name])
+    known = keywords_of(method)
 
     @wraps(method)
     def primitive(self: Schedule, *args: Any, **kwargs: Any) -> Any:
         done = len(self._instructions)
+        check_keywords(method.__name__, kwargs, known)
         try:
             problem = problem_of(*args, **kwargs)
             if problem is not None:

@@ -10,6 +10,7 @@ from compiler.ir.dtypes import DType, is_integer
 from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import AnnotationValue, Buffer, Expr, IntImm, Var
 from compiler.ir.simplify import simplify
+from compiler.keywords import suggests_keywords
 from compiler.te.tensor import Compute, Extent, Reduction, Tensor
 from compiler.te.value import ReduceAxis, Value, ValueLike, Variable, as_value, require_dtype
 
@@ -38,6 +39,7 @@ def size_var(name: str = "size", dtype: DType = "int32") -> Variable:
     return var(name, dtype)
 
 
+@suggests_keywords
 def placeholder(
     shape: Sequence[Extent] | Extent, dtype: DType = "float32", name: str = "placeholder"
 ) -> Tensor:
@@ -51,6 +53,7 @@ def placeholder(
     return Tensor(Buffer(Var(_name(name), "handle"), extents, dtype))
 
 
+@suggests_keywords
 def reduce_axis(dom: tuple[Extent, Extent], name: str = "rv") -> ReduceAxis:
     """Declare an axis to reduce over.
 
@@ -87,6 +90,7 @@ def compute(
     attrs: Mapping[str, AnnotationValue] | None = ...,
     varargs_names: Sequence[str] | None = ...,
 ) -> tuple[Tensor, ...]: ...
+@suggests_keywords
 def compute(  # noqa: PLR0917 - TVM's arguments
     shape: Sequence[Extent] | Extent,
     fcompute: Callable[..., ValueLike | Reduction | Sequence[ValueLike]],

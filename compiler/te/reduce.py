@@ -193,7 +193,7 @@ def _reduction(  # noqa: PLR0917 - all that a reduction is
     identity: list[Value],
     start: list[Value],
 ) -> Reduction:
-    axes = (axis,) if isinstance(axis, ReduceAxis) else tuple(axis)
+    axes = tuple(axis) if isinstance(axis, Sequence) else (axis,)
     if not axes or not builtins.all(isinstance(a, ReduceAxis) for a in axes):
         raise TypeError("a reduction needs one or more axes made by te.reduce_axis")
     accumulators = tuple(Var(f"x{n}", v.dtype) for n, v in enumerate(values))

@@ -17,6 +17,7 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.one_line import describe_buffer
 from compiler.ir.program import PrimFunc
+from compiler.te.elements import ElementsOnly
 from compiler.te.value import ReduceAxis, Value, ValueLike, as_value
 
 Extent: TypeAlias = int | Value
@@ -115,7 +116,7 @@ Definition: TypeAlias = Compute | Scan | Extern
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Tensor:
+class Tensor(ElementsOnly):
     """A tensor; an input has no definition. Its shape may have symbolic extents."""
 
     buffer: Buffer

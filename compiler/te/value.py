@@ -6,7 +6,9 @@ this thin wrapper can. It also remembers which tensors a value reads.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+import numpy as np
 
 from compiler.ir.dtypes import DTYPES, DType, bits, is_float, is_integer, is_signed
 from compiler.ir.expr_types import dtype_of
@@ -25,6 +27,7 @@ from compiler.ir.nodes import (
     Var,
 )
 from compiler.ir.promotion import promoted
+from compiler.te.elements import OPERATORS, ElementsOnly, numpy_advice
 
 if TYPE_CHECKING:
     from compiler.te.tensor import Tensor
@@ -165,8 +168,22 @@ class Value:
     def __bool__(self) -> NoReturn:
         raise TypeError(
             "the truth of a tensor expression is not known while it is being built: "
-            "use te.if_then_else, te.all, te.any or te.logical_not"
+            "use te.if_then_else, te.max, te.min, te.all, te.any or te.logical_not"
         )
+
+    def __float__(self) -> NoReturn:
+        raise TypeError(
+            "a tensor expression is not a number: of functions such as math.exp take those of te, "
+            "such as te.exp"
+        )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **options: Any) -> Value:
+        """Take operators of NumPy's numbers as Python's, and refuse its functions."""
+        operate = OPERATORS.get(ufunc.__name__)
+        if operate is None or method != "__call__" or len(operands) != 2 or options:
+            raise TypeError(numpy_advice(ufunc.__name__))
+        result: Value = operate(*(as_value(operand) for operand in operands))
+        return result
 
 
 ValueLike: TypeAlias = Value | int | float
@@ -245,7 +262,10 @@ def as_value(value: ValueLike | Var, dtype: DType | None = None) -> Value:
         return const(value, dtype or ("bool" if isinstance(value, bool) else "int32"))
     if isinstance(value, float):
         return const(value, dtype if dtype is not None and is_float(dtype) else "float32")
-    raise TypeError(f"expected a tensor expression or a number, got {value!r}")
+    if isinstance(value, np.generic):
+        return as_value(value.item(), dtype)
+    hint = ": take an element of it, such as A[i, j]" if isinstance(value, ElementsOnly) else ""
+    raise TypeError(f"expected a tensor expression or a number, got {value!r}{hint}")
 
 
 def same_dtype(lhs: ValueLike, rhs: ValueLike, what: str) -> tuple[Value, Value]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from compiler.target import with_own_kind
 from loopwright.models import JobState
 from loopwright.readings import TrialOutcome
 from loopwright.server_models import WorkerState
@@ -39,12 +40,16 @@ def _text(description: str) -> Any:
     return Field(default=None, min_length=1, max_length=1000, description=description)
 
 
+TargetPart: TypeAlias = Annotated[str, AfterValidator(with_own_kind)]
+_TARGET_PART = "any part of the target's text, such as `znver3`; `llvm` is the same as `cpu`"
+
+
 class JobsQuery(ListQuery):
     """Which jobs, in which order."""
 
     state: list[JobState] = Field(default=[], max_length=MAX_NUMBERS)
     operator: str | None = _text("the name of the workload, such as `matmul`")
-    target: str | None = _text("any part of the target's text, such as `znver3`")
+    target: TargetPart | None = _text(_TARGET_PART)
     owner: str | None = _text("the name of the token that submitted it")
     text: str | None = _text(
         "any part of the workload's name, the target, the owner or the id; or `512 x 512`"
@@ -78,7 +83,7 @@ class SchedulesQuery(ListQuery):
     """Which best schedules, in which order."""
 
     operator: str | None = _text("the name of the workload, such as `matmul`")
-    target: str | None = _text("any part of the target's text, such as `znver3`")
+    target: TargetPart | None = _text(_TARGET_PART)
     text: str | None = _text(
         "any part of the workload's name, its key or the target; or extents, as `512 x 512`"
     )

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
+from compiler.target import Target, TargetError
 from loopwright.server_models import ImportRead
 from service.auth import ADMIN
 from service.content_types import RECORDS
@@ -44,7 +45,7 @@ def get_export(
     target: Annotated[str | None, Query(min_length=1, max_length=1000)] = None,
 ) -> StreamingResponse:
     """Write jobs with all that was measured: all jobs, these, or those of a workload or target."""
-    selection = Selection(job, workload_key, target)
+    selection = Selection(job, workload_key, None if target is None else _canonical(target))
     check(parts.database, selection)
     return StreamingResponse(
         export(parts.database, selection),
@@ -73,3 +74,11 @@ async def post_import(parts: PartsOf, request: Request) -> ImportRead:
         async for chunk in request.stream():
             file.write(chunk)
         return await run_in_threadpool(import_records, parts.database, lines_of(file))
+
+
+def _canonical(target: str) -> str:
+    """Return the text under which jobs are kept; a target of other hosts stays as it is."""
+    try:
+        return Target(target).name
+    except TargetError:
+        return target

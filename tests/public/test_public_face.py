@@ -26,6 +26,7 @@ NAMES = [
     "BlockFacts",
     "BuildError",
     "Client",
+    "ClientClosedError",
     "ConflictError",
     "DesignSpace",
     "Draft",

@@ -34,9 +34,14 @@ class OwnRule:
         except Exception as error:
             raise ScheduleRuleError(self.name, f"raised {type(error).__name__}: {error}") from error
         if not isinstance(found, list | tuple) or not all(isinstance(d, Draft) for d in found):
-            reason = f"returned {found!r}: expected a list of drafts, [draft] where it does nothing"
-            raise ScheduleRuleError(self.name, reason)
+            raise ScheduleRuleError(self.name, _not_drafts(found))
         return list(found)
+
+
+def _not_drafts(found: object) -> str:
+    if isinstance(found, Draft):
+        return "returned a draft: expected a list of drafts, so return [draft]"
+    return f"returned {found!r}: expected a list of drafts, [draft] if it does nothing"
 
 
 _RULES: dict[str, OwnRule] = {}

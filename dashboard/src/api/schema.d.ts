@@ -2872,7 +2872,7 @@ export interface operations {
                 state?: components["schemas"]["JobState"][];
                 /** @description the name of the workload, such as `matmul` */
                 operator?: string | null;
-                /** @description any part of the target's text, such as `znver3` */
+                /** @description any part of the target's text, such as `znver3`; `llvm` is the same as `cpu` */
                 target?: string | null;
                 /** @description the name of the token that submitted it */
                 owner?: string | null;
@@ -4232,7 +4232,7 @@ export interface operations {
                 cursor?: string | null;
                 /** @description the name of the workload, such as `matmul` */
                 operator?: string | null;
-                /** @description any part of the target's text, such as `znver3` */
+                /** @description any part of the target's text, such as `znver3`; `llvm` is the same as `cpu` */
                 target?: string | null;
                 /** @description any part of the workload's name, its key or the target; or extents, as `512 x 512` */
                 text?: string | null;

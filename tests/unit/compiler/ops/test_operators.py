@@ -109,7 +109,7 @@ def test_an_argmax_takes_the_first_of_equal_elements() -> None:
     ("spec", "message"),
     [
         ("matmull:1,2,3", "unknown operator 'matmull': did you mean matmul"),
-        ("", "unknown operator ''; known operators: abs, add, "),
+        ("", "of a script; known operators: abs, add, "),
         ("matmul", "matmul takes 3 numbers, got 0: expected matmul:m,n,k[:dtype]"),
         ("matmul:1,2", "matmul takes 3 numbers, got 2"),
         ("matmul:1,2,3,4", "matmul takes 3 numbers, got 4"),

@@ -1,0 +1,82 @@
+"""What Python and NumPy would do with values and tensors, and what to write instead.
+
+A program is built of elements: `te.compute(A.shape, lambda i, j: te.exp(A[i, j]))`. NumPy's
+functions compute numbers, and whole tensors have no arithmetic.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+    "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_,
+    "bitwise_xor": operator.xor,
+    "left_shift": operator.lshift,
+    "right_shift": operator.rshift,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+}
+"""What NumPy calls Python's operators when one of the operands is a number of its own."""
+
+_SAME = (
+    "ceil cos cosh exp exp2 floor fmod isfinite isinf isnan log log10 log2 logaddexp logical_not "
+    "power sin sinh sqrt tan tanh trunc"
+)
+FUNCTIONS: Mapping[str, str] = {
+    **{name: name for name in _SAME.split()},
+    "absolute": "abs",
+    "fabs": "abs",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctanh": "atanh",
+    "logical_and": "all",
+    "logical_or": "any",
+    "maximum": "max",
+    "fmax": "max",
+    "minimum": "min",
+    "fmin": "min",
+    "rint": "round",
+}
+"""The functions of NumPy that `te` has too, and their names there."""
+
+
+def numpy_advice(function: str) -> str:
+    """Say why a function of NumPy is refused, and what to call instead."""
+    here = FUNCTIONS.get(function)
+    instead = "use the functions of te" if here is None else f"use te.{here}"
+    return f"np.{function} computes numbers, and a tensor expression is none: {instead}"
+
+
+class ElementsOnly:
+    """Refuses the arithmetic of whole tensors."""
+
+    __slots__ = ()
+
+    def _refuse(self, _other: object = None) -> NoReturn:
+        raise TypeError(
+            "operators work on elements, not on whole tensors: write "
+            "te.compute(A.shape, lambda i, j: A[i, j] + B[i, j]), or take a function of lw.ops"
+        )
+
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _refuse
+    __truediv__ = __rtruediv__ = __matmul__ = __rmatmul__ = __pow__ = __neg__ = _refuse
+
+    def __array_ufunc__(self, ufunc: Any, *_: Any, **_options: Any) -> NoReturn:
+        """Refuse functions and operators of NumPy."""
+        raise TypeError(f"{numpy_advice(ufunc.__name__)}, on elements such as A[i, j]")
