@@ -40,6 +40,7 @@ from service.same_origin import SameOrigin
 from service.security_headers import SecurityHeaders
 from service.short_cut import ShortCut
 from service.store.data_version import DataVersion
+from service.text_reader import ReadApart
 
 PREFIX = "/api/v1"
 
@@ -103,6 +104,7 @@ def create_app(
     asked = {"prefix": PREFIX, "tokens": app.state.tokens, "limit": app.state.rate_limit}
     app.add_middleware(KeptAnswers, version=DataVersion(parts.database), **asked)
     app.add_middleware(ShortCut, answers=app.state.best_answers, **asked)
+    app.add_middleware(ReadApart, reader=parts.reader)
     app.add_middleware(KnownCallers, tokens=app.state.tokens)
     app.add_middleware(BodyLimit)
     app.add_middleware(ContentTypes)

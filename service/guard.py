@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.auth import Tokens, token_in
 from service.problems import problem_response
+from service.text_reader import CALLER
 
 MAX_BODY_BYTES = 2 << 20
 MAX_FILE_BYTES = 1 << 30
@@ -101,6 +102,8 @@ class KnownHosts:
 class KnownCallers:
     """Withholds the body of a request that has no token of ours, so that nothing of it is held.
 
+    The scopes of others get the name of their token.
+
     The route finds an empty body and refuses the caller, as it would have done after reading it.
     """
 
@@ -114,8 +117,11 @@ class KnownCallers:
             token = token_in(dict(scope["headers"]))
             at_hand = self._tokens.is_at_hand(token)
             identify = self._tokens.identify
-            if (identify(token) if at_hand else await run_in_threadpool(identify, token)) is None:
+            caller = identify(token) if at_hand else await run_in_threadpool(identify, token)
+            if caller is None:
                 receive = _nothing
+            else:
+                scope[CALLER] = caller.name
         await self._app(scope, receive, send)
 
 

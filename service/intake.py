@@ -23,17 +23,27 @@ from loopwright.models import MAX_SCRIPT_CHARS, Workload
 from service.errors import Flaw, InvalidRequestError
 from service.store import workers
 from service.store.workloads import NewWorkload
+from service.text_reader import apart
 from tuner.relatives.shape import common_dtype, shape_of
 from tuner.space.rule import BUILT_IN_RULES
 
 
 def read_workload(workload: Workload) -> NewWorkload:
-    """Turn a workload from the wire into one to keep.
+    """Turn a workload from the wire into one to keep; in a child process if that is asked for.
 
     Raises:
         InvalidRequestError: If the script or the operator is not a legal program of constant
             shapes; says where.
+        BusyError: If too many wait for a child process.
     """
+    elsewhere = apart()
+    if elsewhere is None:
+        return read_here(workload)
+    return NewWorkload(**elsewhere.ask("workload", **workload.model_dump()))
+
+
+def read_here(workload: Workload) -> NewWorkload:
+    """Do the same in this process."""
     func = _program(workload)
     _check_static(func, _pointer(workload))
     text = script(func)

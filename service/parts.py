@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from service.kernel_builder import KernelBuilder
 from service.reading.plots import Plots
 from service.store.database import Database
+from service.text_reader import TextReader, shared_reader
 
 
 def _nothing() -> None:
@@ -32,6 +33,7 @@ class Parts:
     database: Database
     builder: KernelBuilder = field(default_factory=KernelBuilder)
     plots: Plots = field(default_factory=Plots)
+    reader: TextReader = field(default_factory=shared_reader)
     wake: Callable[[], None] = _nothing
     is_stopping: Callable[[], bool] = _never
     is_coordinating: Callable[[], bool] = _never
