@@ -17,12 +17,14 @@ from compiler.ir.nodes import (
     IntImm,
     Load,
     Stmt,
-    Store,
     static_shape,
 )
 from compiler.ir.program import IRModule, PrimFunc
 from compiler.ir.resolve_views import resolve_views
 from compiler.ir.specialize import symbolic_problem
+from compiler.ir.structural import structural_hash
+from compiler.ir.verify import verify, verify_but_for_races
+from compiler.ir.verify_buffers import stored_buffers
 from compiler.ir.visit import replace_buffers, walk
 from compiler.keywords import suggests_keywords
 from compiler.passes.align_buffers import alignments_of
@@ -50,6 +52,10 @@ from compiler.runtime.module import Module, aligned_empty
 from compiler.target import Target
 
 CODEGEN_VERSION = 3
+
+# Programs that were verified, by their structural hash; the oldest goes first.
+_MOST_VERIFIED = 1024
+_verified: dict[str, None] = {}
 
 
 class Scheduled(Protocol):
@@ -163,17 +169,38 @@ def compile_artifact(
     """Compile a program, scheduled or not, for a target that need not be this host.
 
     Raises:
-        BuildError: If it can't be compiled.
+        BuildError: If it is not legal, or can't be compiled.
         TargetError: If the target is unknown.
         TypeError: If `program` is none.
     """
-    func = _function(program)
+    func = _legal(program)
     goal = target if isinstance(target, Target) else Target(target)
-    return _artifact(func.name, func.buffers, _written(func.body), emit_llvm(func, goal), goal)
+    module = emit_llvm(func, goal)
+    return _artifact(func.name, func.buffers, stored_buffers(func.body), module, goal)
 
 
-def _written(stmt: Stmt) -> set[Buffer]:
-    return {node.buffer for node in walk(stmt) if isinstance(node, Store)}
+def _legal(program: PrimFunc | IRModule | Scheduled) -> PrimFunc:
+    """Return what is to be compiled; it is verified first, once a program.
+
+    A kernel must keep to its arrays whoever made the program. Of a schedule the order of accesses
+    is not checked again: its primitives see to that.
+
+    Raises:
+        BuildError: If it is not legal.
+    """
+    func = _function(program)
+    is_schedule = not isinstance(program, PrimFunc | IRModule)
+    try:
+        key = f"{structural_hash(func)} {is_schedule}"
+        if key not in _verified:
+            (verify_but_for_races if is_schedule else verify)(func)
+    except ValueError as error:  # VerifyError is one; the hash knows variables without a definition
+        raise BuildError(f"{func.name} is not a legal program: {error}") from error
+    if key not in _verified:
+        while len(_verified) >= _MOST_VERIFIED:
+            _verified.pop(next(iter(_verified)), None)
+        _verified[key] = None
+    return func
 
 
 def _artifact(
@@ -211,7 +238,8 @@ def build(
             into packed panels say, is copied now and not in each call.
 
     Raises:
-        BuildError: If it can't be compiled, or a constant is no parameter, or written.
+        BuildError: If it is not legal, can't be compiled, or a constant is no parameter, or is
+            written.
         TargetError: If the target is unknown.
         TypeError: If `program` is none.
         ArtifactError: If this host can't run code for the target.
@@ -219,14 +247,14 @@ def build(
     """
     if not const_params:
         return Module(compile_artifact(program, target))
-    func = _function(program)
+    func = _legal(program)
     goal = target if isinstance(target, Target) else Target(target)
     return _with_constants(func, goal, const_params)
 
 
 def _with_constants(func: PrimFunc, goal: Target, arrays: Mapping[str, Any]) -> Module:
     constants = {buffer for buffer in func.buffers if buffer.name in arrays}
-    written = _written(func.body)
+    written = stored_buffers(func.body)
     unknown = arrays.keys() - {buffer.name for buffer in constants}
     changed = {buffer.name for buffer in constants & written}
     if unknown or changed:

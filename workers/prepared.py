@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.ir.error_growth import check_case
 from compiler.ir.nodes import (
     static_shape,
 )
-from compiler.ir.oracle import Mismatch, compare, interpret, random_inputs
+from compiler.ir.oracle import Mismatch, compare
 from compiler.ir.program import PrimFunc
 from compiler.runtime.module import aligned_empty
 from compiler.script.parser import parse
@@ -24,7 +26,7 @@ from workers.shelf import Shelf
 Array = NDArray[Any]
 
 _SEED = 0
-_INPUT, _EXPECTED = "input ", "expected "
+_INPUT, _EXPECTED, _GROWTH = "input ", "expected ", "growth "
 
 
 class WrongResultError(Exception):
@@ -37,20 +39,26 @@ class Prepared:
     Args:
         inputs: What the program reads, by name.
         expected: What it should write, by name.
+        growth: How rounding errors grow, by output; see `compiler.ir.error_growth`.
     """
 
     def __init__(
-        self, func: PrimFunc, inputs: Mapping[str, Array], expected: Mapping[str, Array]
+        self,
+        func: PrimFunc,
+        inputs: Mapping[str, Array],
+        expected: Mapping[str, Array],
+        growth: Mapping[str, float] = MappingProxyType({}),
     ) -> None:
         self.func = func
         self._inputs = inputs
         self._expected = expected
+        self._growth = growth
         self._arrays = {b.name: aligned_empty(static_shape(b), b.dtype) for b in func.buffers}
         self._first: dict[str, Array] = {}
 
     def again(self) -> Prepared:
         """Return the same with other arrays to run on."""
-        return Prepared(self.func, self._inputs, self._expected)
+        return Prepared(self.func, self._inputs, self._expected, self._growth)
 
     def fresh_arrays(self) -> list[Array]:
         """Return one array a parameter: inputs as they should be, outputs poisoned."""
@@ -73,7 +81,7 @@ class Prepared:
         got = {name: self._arrays[name] for name in self._expected}
         self._first = {name: array.copy() for name, array in got.items()}
         try:
-            return float(compare(self.func, got, self._expected))
+            return float(compare(self.func, got, self._expected, self._growth))
         except Mismatch as error:
             raise WrongResultError(str(error)) from error
 
@@ -136,22 +144,23 @@ class PreparedWorkloads:
             OracleError: If the oracle can't run it.
         """
         func = parse(workload)
-        inputs = random_inputs(func, _SEED)
-        expected = interpret(func, inputs)
+        case = check_case(func, _SEED)
         self._current = None  # it may be in the slot that is used next
         arrays = {
-            **{_INPUT + name: array for name, array in inputs.items()},
-            **{_EXPECTED + name: array for name, array in expected.items()},
+            **{_INPUT + name: array for name, array in case.inputs.items()},
+            **{_EXPECTED + name: array for name, array in case.expected.items()},
+            **{_GROWTH + name: np.asarray([grown]) for name, grown in case.growth.items()},
         }
         key = _key(workload)
         return self._take(key, func, self._shelf.put(key, arrays))
 
     def _take(self, key: str, func: PrimFunc, arrays: Mapping[str, Array]) -> Prepared:
-        inputs, expected = (
+        inputs, expected, growth = (
             {name.removeprefix(role): a for name, a in arrays.items() if name.startswith(role)}
-            for role in (_INPUT, _EXPECTED)
+            for role in (_INPUT, _EXPECTED, _GROWTH)
         )
-        self._key, self._current = key, Prepared(func, inputs, expected)
+        shares = {name: float(array[0]) for name, array in growth.items()}
+        self._key, self._current = key, Prepared(func, inputs, expected, shares)
         return self._current
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
 
@@ -249,7 +249,9 @@ class _Evaluator(ExpressionEvaluator):
         ):
             raise EvaluationError(f"the region that {view.name} views leaves {source.buffer.name}")
         part = whole[tuple(slice(low, low + n) for low, n in zip(corner, extents, strict=True))]
-        part = part[(0,) * (part.ndim - len(view.shape))]
+        # The ellipsis makes a view even of a single element.
+        first: Any = (*(0,) * (part.ndim - len(view.shape)), ...)
+        part = part[first]
         if part.shape != static_shape(view):
             raise EvaluationError(f"{view.name} has another shape than the region that it views")
         thread.views[view] = part

@@ -3,9 +3,9 @@
 It runs any program statement by statement. Loops whose iterations it proves independent become
 axes of arrays; reductions are taken at once, sums of products by `einsum`; what is left runs in
 order. Numbers are float64 or int64: a value is rounded to its type where it is stored, but one
-that accumulates only when its nest of loops is done. The oracle shares no code with lowering and
-code generation. A billion operations of a tensor expression take seconds; it is needed once a
-workload.
+that accumulates only when its nest of loops is done. Threads that tell one another something run
+in lockstep, in the evaluator. The oracle shares no code with lowering and code generation. A
+billion operations of a tensor expression take seconds; it is needed once a workload.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from compiler.ir.array_expr import (
     Box,
     OracleError,
     rounded,
-    wide,
 )
 from compiler.ir.contraction import contract, factors, stepped
 from compiler.ir.dtypes import is_float
@@ -49,8 +48,10 @@ from compiler.ir.nodes import (
     static_shape,
 )
 from compiler.ir.oracle_frame import Frame, Names, aligned, all_zero
+from compiler.ir.oracle_memory import given_array, nudged, run_in_lockstep, unwritten
 from compiler.ir.oracle_plan import Plan
 from compiler.ir.program import PrimFunc
+from compiler.ir.races.check import threads_communicate
 from compiler.ir.scalar_code import Action, ScalarCode
 from compiler.ir.tolerance import Mismatch, compare, tolerance
 from compiler.ir.visit import walk, walk_stmts
@@ -69,6 +70,9 @@ __all__ = [
 # Elements that are evaluated at once; about what a cache holds, so that temporaries stay there.
 _CHUNK = 1 << 18
 
+# How much longer the evaluator takes than scalar code.
+_LOCKSTEP_FACTOR = 16
+
 _REDUCTIONS: dict[str, np.ufunc] = {
     "+": np.add,
     "*": np.multiply,
@@ -78,7 +82,10 @@ _REDUCTIONS: dict[str, np.ufunc] = {
 
 
 def interpret(
-    func: PrimFunc, inputs: Mapping[str, Array], limit_secs: float = 3600.0
+    func: PrimFunc,
+    inputs: Mapping[str, Array],
+    limit_secs: float = 3600.0,
+    nudge: float = 0.0,
 ) -> dict[str, Array]:
     """Run a program.
 
@@ -86,6 +93,8 @@ def interpret(
         func: A program, scheduled or not, without symbolic variables.
         inputs: The parameters that the program reads, by name; others are not looked at.
         limit_secs: How long it may take, by an estimate made before.
+        nudge: The share by which each floating-point input is moved, up or down by lot, and what
+            is stored, but for loops that run one scalar at a time.
 
     Returns:
         The parameters that the program writes, by name.
@@ -101,23 +110,48 @@ def interpret(
             f"the oracle would take about {secs:.0f} s to run {func.name}: "
             f"expected {limit_secs:.0f} s at most"
         )
-    run = _Run(func, inputs, plan)
+    roles = param_roles(func)
+    given = {b: given_array(b, inputs) for b in func.buffers if b.name in roles.inputs}
+    if nudge:
+        given = {b: nudged(a, nudge) if is_float(b.dtype) else a for b, a in given.items()}
+    if threads_communicate(func):
+        secs = _LOCKSTEP_FACTOR * plan.scalar_secs(func.root.body)
+        if secs > limit_secs:
+            raise OracleError(
+                f"threads of {func.name} share memory, and the oracle would take about "
+                f"{secs:.0f} s to run them in lockstep: expected {limit_secs:.0f} s at most"
+            )
+        return run_in_lockstep(func, given, roles)
+    run = _Run(func, given, plan, roles, nudge)
     with np.errstate(all="ignore"):
         run.program(func.root.body)
     return run.outputs()
 
 
+def estimated_secs(func: PrimFunc) -> float:
+    """Return about how long `interpret` takes."""
+    return Plan(_CHUNK).secs(func.root.body)
+
+
 class _Run:
     """One run: the buffers, in wide types."""
 
-    def __init__(self, func: PrimFunc, inputs: Mapping[str, Array], plan: Plan) -> None:
+    def __init__(
+        self,
+        func: PrimFunc,
+        given: Mapping[Buffer, Array],
+        plan: Plan,
+        roles: Roles,
+        nudge: float,
+    ) -> None:
+        self._nudge = nudge
         self._params = func.buffers
-        self._roles = param_roles(func)
+        self._roles = roles
         self._plan = plan
-        self._memory: dict[Buffer, Array] = {}
+        self._memory: dict[Buffer, Array] = dict(given)
         for buffer in (*func.buffers, *func.root.alloc_buffers):
-            is_input = buffer in func.buffers and buffer.name in self._roles.inputs
-            self._memory[buffer] = _given(buffer, inputs) if is_input else _unwritten(buffer)
+            if buffer not in given:
+                self._memory[buffer] = unwritten(buffer)
         self._wide: dict[Buffer, Array] = {}  # accumulators whose elements are not rounded yet
         self._actions: dict[int, tuple[Action, dict[Buffer, Array]]] = {}  # of loops, by identity
         # Memory that comes and goes makes what is built on it of no further use.
@@ -136,8 +170,13 @@ class _Run:
         for nest in body.stmts if isinstance(body, Seq) else (body,):
             self._stmt(nest, Frame(Box({}, {}), {}))
             for buffer, array in self._wide.items():
-                array[...] = rounded(array, buffer.dtype)
+                array[...] = self._held(array, buffer)
             self._wide.clear()
+
+    def _held(self, value: Array, buffer: Buffer) -> Array:
+        """Return what a buffer holds of a value."""
+        held = rounded(value, buffer.dtype)
+        return nudged(held, self._nudge) if self._nudge and is_float(buffer.dtype) else held
 
     def outputs(self) -> dict[str, Array]:
         """Return the outputs in their own types."""
@@ -174,7 +213,7 @@ class _Run:
             case BlockRealize():
                 self._realize(stmt, frame)
             case Allocate(buffer, body):
-                self._memory[buffer] = _unwritten(buffer)
+                self._memory[buffer] = unwritten(buffer)
                 self._stmt(body, frame)
 
     def _effect(self, value: Expr) -> None:
@@ -221,7 +260,7 @@ class _Run:
         values = {iterator.var: self._value(v, frame) for iterator, v in iterators}
         inside = reached.named(values)
         for buffer in block.alloc_buffers:
-            self._memory[buffer] = _unwritten(buffer)
+            self._memory[buffer] = unwritten(buffer)
         for match in block.match_buffers:
             inside = inside.named(self._view(match, inside))
         if block.init is not None:
@@ -259,7 +298,7 @@ class _Run:
         if Load(store.buffer, store.indices) in walk(store.value):
             self._accumulate(store, at, value, frame.mask)
         else:
-            self._assign(store, at, rounded(value, store.buffer.dtype), frame.mask)
+            self._assign(store, at, self._held(value, store.buffer), frame.mask)
 
     def _accumulate(
         self, store: Store, at: ArrayEvaluator, value: Array, mask: Array | None = None
@@ -354,21 +393,3 @@ class _Run:
             axes = tuple(range(rank, len(shape)))
             combine = _REDUCTIONS[reduction.op]
             yield combine.reduce(np.broadcast_to(terms, shape), axis=axes, keepdims=True)
-
-
-def _given(buffer: Buffer, inputs: Mapping[str, Array]) -> Array:
-    array = inputs.get(buffer.name)
-    if array is None:
-        raise OracleError(f"input {buffer.name} is missing")
-    if array.shape != static_shape(buffer) or array.dtype != buffer.dtype:
-        raise OracleError(
-            f"input {buffer.name} is {array.dtype} of shape {array.shape}: expected "
-            f"{buffer.dtype} of shape {static_shape(buffer)}"
-        )
-    return array.astype(wide(buffer.dtype))
-
-
-def _unwritten(buffer: Buffer) -> Array:
-    # NaN spreads, so that what is read before it was written shows in the outputs.
-    fill = math.nan if is_float(buffer.dtype) else 1
-    return np.full(static_shape(buffer), fill, wide(buffer.dtype))

@@ -52,13 +52,13 @@ class Plan:
         self._points: dict[int, int] = {}
         self._nodes: dict[int, int] = {}
         self._scalar: dict[int, bool] = {}
-        self._scalar_secs: dict[int, float] = {}
+        self._secs_one_by_one: dict[int, float] = {}
 
     def is_scalar(self, loop: For) -> bool:
         """Tell whether a loop is best run one scalar at a time."""
         key = id(loop)
         if key not in self._scalar:
-            secs = self._one_by_one(loop)
+            secs = self.scalar_secs(loop)
             self._scalar[key] = secs < self._side_by_side(loop, 0) and can_run(loop)
         return self._scalar[key]
 
@@ -110,24 +110,24 @@ class Plan:
 
     def _loop(self, loop: For, lanes: int) -> float:
         if not lanes and self.is_scalar(loop):
-            return self._one_by_one(loop)
+            return self.scalar_secs(loop)
         return self._side_by_side(loop, lanes)
 
-    def _one_by_one(self, stmt: Stmt) -> float:
+    def scalar_secs(self, stmt: Stmt) -> float:
         """Estimate how long a statement takes, scalar by scalar."""
         key = id(stmt)
-        if key not in self._scalar_secs:
+        if key not in self._secs_one_by_one:
             if isinstance(stmt, For):
-                inner = _extent(stmt) * (_SECS_PER_SCALAR + self._one_by_one(stmt.body))
+                inner = _extent(stmt) * (_SECS_PER_SCALAR + self.scalar_secs(stmt.body))
             elif isinstance(stmt, Store | Evaluate):
                 inner = self._num_nodes(stmt) * _SECS_PER_SCALAR
             else:
                 parts = children(stmt.block if isinstance(stmt, BlockRealize) else stmt)
                 inner = 4 * _SECS_PER_SCALAR + sum(
-                    self._one_by_one(part) for part in parts if isinstance(part, Stmt)
+                    self.scalar_secs(part) for part in parts if isinstance(part, Stmt)
                 )
-            self._scalar_secs[key] = inner
-        return self._scalar_secs[key]
+            self._secs_one_by_one[key] = inner
+        return self._secs_one_by_one[key]
 
     def _side_by_side(self, loop: For, lanes: int) -> float:
         nest = None if lanes else self.nest(loop)

@@ -79,10 +79,14 @@ class PrimFunc(_Printed):
             TypeError: If `values` is no mapping of variables or names to integers.
             ValueError: If a variable is not one of the program's, or its value not positive, or
                 too large for its type.
+            VerifyError: If the program is not legal for these values: an access may be out of
+                bounds, for example. It is a ValueError too.
         """
-        from compiler.ir import specialize  # noqa: PLC0415 (it imports the nodes)
+        from compiler.ir import specialize, verify  # noqa: PLC0415 (they import this module)
 
-        return specialize.specialize(self, values)
+        func = specialize.specialize(self, values)
+        verify.verify(func)
+        return func
 
     def with_attr(
         self,

@@ -2,13 +2,16 @@
 
 Rounding errors grow with the number of terms that are added up, and a sum of large terms that
 cancel keeps the error of the large ones; so the tolerance is a share of an output's largest
-magnitude that grows with the square root of the reduction length. Integers must be equal.
+magnitude that grows with the square root of the reduction length. A program that makes more of
+rounding errors, such as a recurrence, has a tolerance of its own growth of errors, which
+`compiler.ir.error_growth` measures. Integers must be equal.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,14 +19,29 @@ from numpy.typing import NDArray
 
 from compiler.ir.dtypes import DType, epsilon, is_float
 from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import BinOp, Block, Buffer, Call, Store, static_int
+from compiler.ir.nodes import (
+    BinOp,
+    Block,
+    BlockRealize,
+    Buffer,
+    Call,
+    For,
+    IntImm,
+    Load,
+    Stmt,
+    Store,
+    static_int,
+)
 from compiler.ir.program import PrimFunc
-from compiler.ir.visit import walk
+from compiler.ir.visit import statements_in, walk, walk_stmts
 
 # A product or an accurate function is off by one rounding; a polynomial for exp by a few, and
 # operations follow one another. Then the random walk of a sum, five times its expected length.
 _ROUNDINGS = 16.0
 _ROUNDINGS_PER_ROOT = 8.0
+# What moving each input by one rounding does to an output, a kernel's roundings do a few times.
+# More than half of the digits are never given up: a defect must show.
+_GROWTHS = 8.0
 
 
 class Mismatch(Exception):  # noqa: N818 - a finding, which callers turn into a value
@@ -66,14 +84,20 @@ class Mismatch(Exception):  # noqa: N818 - a finding, which callers turn into a 
 
 def tolerance(func: PrimFunc) -> float:
     """Return the error that rounding explains, as a share of an output's largest magnitude."""
-    coarsest = max((epsilon(d) for d in _float_dtypes(func)), default=0.0)
-    return coarsest * (_ROUNDINGS + _ROUNDINGS_PER_ROOT * math.sqrt(_reduction_length(func)))
+    roundings = _ROUNDINGS + _ROUNDINGS_PER_ROOT * math.sqrt(_reduction_length(func))
+    return computed_epsilon(func) * roundings
+
+
+def computed_epsilon(func: PrimFunc) -> float:
+    """Return the epsilon of the coarsest type in which a program computes; 0 if it has none."""
+    return max((epsilon(dtype) for dtype in _float_dtypes(func)), default=0.0)
 
 
 def compare(
     func: PrimFunc,
     got: Mapping[str, NDArray[Any]],
     expected: Mapping[str, NDArray[Any]],
+    growth: Mapping[str, float] = MappingProxyType({}),
 ) -> float:
     """Compare results with what the oracle computed, output by output.
 
@@ -81,6 +105,7 @@ def compare(
         func: The program; it says how much rounding to expect.
         got: At least the outputs, by name.
         expected: What `interpret` returned.
+        growth: What `error_growth` found, by output.
 
     Returns:
         The largest difference as a share of its output's largest magnitude.
@@ -90,7 +115,16 @@ def compare(
         ValueError: If an output is missing or has another shape.
     """
     allowed = tolerance(func)
-    return max(_compare(p, got, expected[p.name], allowed) for p in _outputs(func, expected))
+    most = max(allowed, math.sqrt(computed_epsilon(func)))
+    return max(
+        _compare(
+            param,
+            got,
+            expected[param.name],
+            min(max(allowed, _GROWTHS * growth.get(param.name, 0.0)), most),
+        )
+        for param in _outputs(func, expected)
+    )
 
 
 def _outputs(func: PrimFunc, expected: Mapping[str, NDArray[Any]]) -> list[Buffer]:
@@ -171,4 +205,40 @@ def _reduction_length(func: PrimFunc) -> int:
         math.prod(static_int(iv.extent) for iv in node.iter_vars if iv.kind == "reduce")
         for node in walk(func.body)
         if isinstance(node, Block) and any(iv.kind == "reduce" for iv in node.iter_vars)
-    )
+    ) + sum(_terms_of_loops(func.body, ()))
+
+
+def _terms_of_loops(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[int]:
+    """Yield how many terms each plain loop nest adds up in a statement that loads what it stores.
+
+    Args:
+        stmt: Part of a program.
+        loops: The loops around it, up to the next block.
+    """
+    match stmt:
+        case Store(buffer, indices, value):
+            if Load(buffer, indices) in walk(value):
+                yield math.prod(_summed(stmt, loops))
+        case For():
+            yield from _terms_of_loops(stmt.body, (*loops, stmt))
+        case BlockRealize(_, _, block):
+            yield from _terms_of_loops(block.body, ())
+        case _:
+            for child in statements_in(stmt):
+                yield from _terms_of_loops(child, loops)
+
+
+def _summed(store: Store, loops: tuple[For, ...]) -> Iterator[int]:
+    """Yield the extents of the loops that add up, up to the one in which the sum begins."""
+    used = {node for index in store.indices for node in walk(index)}
+    for loop in reversed(loops):
+        if any(_begins(inner, store.buffer) for inner in walk_stmts(loop.body)):
+            return
+        if loop.var not in used and isinstance(loop.extent, IntImm):
+            yield loop.extent.value
+
+
+def _begins(stmt: Stmt, buffer: Buffer) -> bool:
+    if not isinstance(stmt, Store) or stmt.buffer != buffer:
+        return False
+    return Load(buffer, stmt.indices) not in walk(stmt.value)

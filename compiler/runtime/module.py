@@ -235,6 +235,11 @@ class _ParamCheck:
                 )
             array = np.from_dlpack(array)
         assert isinstance(array, np.ndarray)
+        if isinstance(array, np.ma.MaskedArray):
+            raise ArgumentError(
+                f"parameter {param.name} is a MaskedArray, whose mask a kernel does not see: pass "
+                "its .filled(...)"
+            )
         if array.shape != param.shape or array.dtype != self.dtype:
             raise ArgumentError(
                 f"parameter {param.name} is {array.dtype}{list(array.shape)}:"
@@ -244,6 +249,10 @@ class _ParamCheck:
         if not flags.c_contiguous:
             raise ArgumentError(
                 f"parameter {param.name} is not contiguous: pass np.ascontiguousarray(...)"
+            )
+        if not flags.aligned:
+            raise ArgumentError(
+                f"parameter {param.name} begins between elements of {param.dtype}: pass a copy"
             )
         if param.is_output and not flags.writeable:
             raise ArgumentError(f"parameter {param.name} is written, and the array is read-only")

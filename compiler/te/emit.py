@@ -143,7 +143,9 @@ def _scan(scan: Scan, naming: Naming) -> Stmt:
     steps = scan.steps
     loop = Var(steps[-1].indices[0].name, dtype_of(extent))
     results = dict(zip(scan.update, scan.outputs, strict=True))
+    # A step may read a state before it, and what another state has become in it.
     states = {s.buffer: o.buffer for s, o in zip(scan.state, scan.outputs, strict=True)}
+    states.update((tensor.buffer, output.buffer) for tensor, output in results.items())
     inside: list[Stmt] = []
     for step in steps:
         targets = tuple(results.get(tensor, tensor).buffer for tensor in step.outputs)

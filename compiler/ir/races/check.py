@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from compiler.ir.dependence import Touch, agree_on
-from compiler.ir.nodes import Buffer, Load, Store, Var
+from compiler.ir.nodes import Buffer, For, Load, Store, Var
 from compiler.ir.print_expr import show_expr
 from compiler.ir.program import PrimFunc
 from compiler.ir.races.accesses import Access, Loop, accesses_of, is_concurrent
@@ -51,6 +51,27 @@ def check_races(func: PrimFunc) -> None:
     for buffer, touching in by_buffer.items():
         for group in _groups(touching):
             _check_group(buffer, group, touching, is_param=buffer in params)
+
+
+def threads_communicate(func: PrimFunc) -> bool:
+    """Tell whether threads of a block may touch what other threads of it have written.
+
+    If they do not, they may run one after another, each from its beginning to its end.
+    """
+    if not any(isinstance(stmt, For) and stmt.thread is not None for stmt in walk_stmts(func.body)):
+        return False
+    by_buffer: dict[Buffer, list[Access]] = {}
+    for access in accesses_of(func):
+        by_buffer.setdefault(access.buffer, []).append(access)
+    for touching in by_buffer.values():
+        for group in _groups(touching):
+            moving = [loop.var for loop in group.moving]
+            if group.what != "threads" or not moving:
+                continue
+            accesses = [a for a in group.accesses if a.reduced.isdisjoint(moving)]
+            if accesses and not _are_told_apart(accesses, moving, group.fixed):
+                return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +128,9 @@ def _check_group(
         accesses = [a for a in accesses if a.reduced.isdisjoint(moving)]
     if not moving or not any(access.is_store for access in accesses):
         return
-    if not is_param and _is_private(buffer, group, touching, moving):
-        return
     if _are_told_apart(accesses, moving, group.fixed):
+        return
+    if not is_param and _is_private(buffer, group, touching, moving):
         return
     is_threads = group.what == "threads"
     if is_threads and not all(map(has_small_numbers, accesses)):

@@ -89,7 +89,7 @@ def test_a_program_that_is_too_large_to_evaluate_is_not_compared(
     def refuse(*_: object) -> None:
         raise OracleError("no oracle")
 
-    monkeypatch.setattr(checking, "interpret", refuse)
+    monkeypatch.setattr(checking, "check_case", refuse)
     found = check_script(written(tmp_path, main=ADD) / "main.py")
     assert found.failed is None
     assert "no oracle" in (found.functions[0].not_compared or "")

@@ -85,11 +85,10 @@ def test_a_vectorized_loop_may_hold_a_serial_one() -> None:
     np.testing.assert_allclose(got, a @ b, rtol=1e-5)
 
 
-def test_a_vectorized_reduction_is_not_a_race() -> None:
-    """Every lane would store to one element: the loop runs serially instead."""
-    a, b = RNG.random((4, 16), "float32"), RNG.random((16, 4), "float32")
-    got = run(mark(ops.matmul(4, 4, 16), k="vectorized"), a, b)
-    np.testing.assert_allclose(got, a @ b, rtol=1e-5)
+def test_a_vectorized_reduction_is_refused() -> None:
+    """Every lane would store to one element."""
+    with pytest.raises(BuildError, match="v_k of block C is not spatial"):
+        build(mark(ops.matmul(4, 4, 16), k="vectorized"), ONE_CORE)
 
 
 def fuse_rows(func: PrimFunc, kind: LoopKind) -> PrimFunc:
@@ -145,7 +144,8 @@ def split_init(func: PrimFunc) -> PrimFunc:
     realize = k.body
     assert isinstance(realize, BlockRealize)
     assert realize.block.init is not None
-    update = replace(realize, block=replace(realize.block, init=None))
+    reads = (*realize.block.reads, *realize.block.writes)
+    update = replace(realize, block=replace(realize.block, init=None, reads=reads))
     a, b = Var("i"), Var("j")
     zero = BlockRealize(
         realize.iter_values[:2],
@@ -154,6 +154,7 @@ def split_init(func: PrimFunc) -> PrimFunc:
             realize.block,
             name="init",
             iter_vars=realize.block.iter_vars[:2],
+            reads=(),
             body=realize.block.init,
             init=None,
         ),

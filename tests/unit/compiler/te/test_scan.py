@@ -198,3 +198,18 @@ def test_a_program_that_does_not_fit_is_refused() -> None:
         te.extern((4, 8), [A], lambda ins, outs: "no program")  # type: ignore[arg-type, return-value]
     with pytest.raises(ValueError, match="expected buffers for outputs after them"):
         te.extern_primfunc([A, A], parse(COPY))
+
+
+def test_a_state_may_read_what_another_has_become_in_the_same_step() -> None:
+    X, c, h = (te.placeholder((M, N), name=name) for name in ("X", "c", "h"))
+    zero = [te.compute((1, N), lambda _, i: 0.0, name=name) for name in ("c_init", "h_init")]
+    c_next = te.compute((M, N), lambda t, i: c[t - 1, i] * 0.5 + X[t, i] + h[t - 1, i], name="cn")
+    h_next = te.compute((M, N), lambda t, i: te.tanh(c_next[t, i]) * 0.5, name="hn")
+    C, H = te.scan(zero, [c_next, h_next], [c, h], inputs=[X], name="lstm")
+    inputs, outputs = run(te.create_prim_func([X, C, H]))
+    cs, hs = [np.zeros(N)], [np.zeros(N)]
+    for t in range(1, M):
+        cs.append(cs[-1] * 0.5 + inputs["X"][t] + hs[-1])
+        hs.append(np.tanh(cs[-1]) * 0.5)
+    np.testing.assert_allclose(outputs["lstm_v0"], cs, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(outputs["lstm_v1"], hs, rtol=1e-4, atol=1e-5)
