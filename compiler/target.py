@@ -8,17 +8,12 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-import llvmlite.binding as llvm
-
 from compiler.caches import host_caches
 from compiler.cores import available_cores
 from compiler.cpus import CPUS, USUAL_CACHES, Caches
+from compiler.host import TargetError, host_cpu, host_features, reported_cpu
 
 MAX_CORES = 1024
-
-
-class TargetError(ValueError):
-    """A target text that means nothing here."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -74,7 +69,7 @@ class Target:
     @property
     def triple(self) -> str:
         """The LLVM triple."""
-        if self.cpu == host_cpu():
+        if self._is_detected:
             return f"{platform.machine()}-unknown-linux-gnu"
         return f"{CPUS[self.cpu].arch}-unknown-linux-gnu"
 
@@ -85,12 +80,12 @@ class Target:
         For another CPU than the host's that is what its whole level has, so that `features` says
         exactly what the code needs.
         """
-        return self.cpu if self.cpu == host_cpu() else CPUS[self.cpu].instruction_set
+        return self.cpu if self._is_detected else CPUS[self.cpu].instruction_set
 
     @property
     def features(self) -> str:
         """LLVM's text of the features that the code may use: on the host's CPU, all it has."""
-        return host_features() if self.cpu == host_cpu() else CPUS[self.cpu].features
+        return host_features() if self._is_detected else CPUS[self.cpu].features
 
     @property
     def vector_bits(self) -> int:
@@ -137,25 +132,18 @@ class Target:
         return self.triple.startswith("x86_64")
 
     @property
+    def _is_detected(self) -> bool:
+        """Whether it is this machine's CPU, of which more is known than its name."""
+        return self.cpu == host_cpu() and reported_cpu() is None
+
+    @property
     def _caches(self) -> Caches:
         """The host's as the system describes them; another CPU's as models usually have them."""
-        if self.cpu != host_cpu():
+        if not self._is_detected:
             return CPUS[self.cpu].caches
         known = CPUS.get(self.cpu)
         usual = USUAL_CACHES["x86_64" if self._is_x86 else "aarch64"]
         return host_caches(known.caches if known else usual)
-
-
-@lru_cache(maxsize=1)
-def host_cpu() -> str:
-    """Return LLVM's name of this host's CPU."""
-    return str(llvm.get_host_cpu_name())
-
-
-@lru_cache(maxsize=1)
-def host_features() -> str:
-    """Return this host's CPU features as LLVM writes them, `+avx2,-sse4a,...`."""
-    return str(llvm.get_host_cpu_features().flatten())
 
 
 def with_own_kind(text: str) -> str:

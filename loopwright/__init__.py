@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from compiler import ops, te
     from compiler.driver import BuildError, build, lower
+    from compiler.host import TargetError
     from compiler.ir.flops import flops
     from compiler.ir.oracle import random_inputs
     from compiler.ir.program import IRModule, PrimFunc
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from compiler.schedule.tensor_intrin import TensorIntrin, TensorIntrinError
     from compiler.schedule.trace import Trace
     from compiler.script import ScriptError, parse, parse_module
-    from compiler.target import Target, TargetError
+    from compiler.target import Target
     from loopwright import script
     from loopwright.best import Best
     from loopwright.client import AsyncClient, Client
@@ -144,6 +145,7 @@ __all__ = [
 _MODULES = {"ops": "compiler.ops", "script": "loopwright.script", "te": "compiler.te"}
 _HOMES = {
     "compiler.driver": ("BuildError", "build", "lower"),
+    "compiler.host": ("TargetError",),
     "compiler.ir.flops": ("flops",),
     "compiler.ir.program": ("IRModule", "PrimFunc"),
     "compiler.ir.oracle": ("random_inputs",),
@@ -161,7 +163,7 @@ _HOMES = {
     "compiler.schedule.tensor_intrin": ("TensorIntrin", "TensorIntrinError"),
     "compiler.schedule.trace": ("Trace",),
     "compiler.script": ("ScriptError", "parse", "parse_module"),
-    "compiler.target": ("Target", "TargetError"),
+    "compiler.target": ("Target",),
     "loopwright.best": ("Best",),
     "loopwright.client": ("AsyncClient", "Client"),
     "loopwright.design_space": ("DesignSpace", "design_space"),

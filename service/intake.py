@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from compiler.cores import available_cores
+from compiler.host import TargetError
 from compiler.ir.flops import flops
 from compiler.ir.printer import script
 from compiler.ir.program import PrimFunc
@@ -18,7 +19,7 @@ from compiler.ops.error import OperatorError
 from compiler.ops.spec import from_spec
 from compiler.script.error import ScriptError
 from compiler.script.parser import parse
-from compiler.target import Target, TargetError
+from compiler.target import Target
 from loopwright.models import MAX_SCRIPT_CHARS, Workload
 from service.errors import Flaw, InvalidRequestError
 from service.store import workers

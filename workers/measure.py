@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from compiler.driver import BuildError, compile_artifact
+from compiler.host import TargetError
 from compiler.ir.oracle import OracleError
 from compiler.ir.program import PrimFunc
 from compiler.runtime.artifact import Artifact, ArtifactError
@@ -22,7 +23,7 @@ from compiler.schedule.beginnings import Beginnings
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.trace import Trace
 from compiler.script.error import ScriptError
-from compiler.target import Target, TargetError
+from compiler.target import Target
 from workers.compare import Announce, Build, CompareRequest, FaultError, compare
 from workers.frames import Message
 from workers.libraries.library import LibraryError

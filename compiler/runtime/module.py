@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from compiler.codegen.module import ENTRY
 from compiler.cores import available_cores
+from compiler.host import TargetError, host_cpu, host_features
 from compiler.runtime.artifact import Artifact, ArtifactError, Param, describe_kernel
 from compiler.runtime.load import load_object
 from compiler.runtime.pool import launch_address
-from compiler.target import Target, TargetError, host_cpu, host_features
+from compiler.target import Target
 
 Array = NDArray[Any]
 _ALIGNMENT = 64

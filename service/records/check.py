@@ -8,8 +8,9 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
+from compiler.host import TargetError
 from compiler.schedule.error import TraceError
-from compiler.target import Target, TargetError
+from compiler.target import Target
 from loopwright.models import Workload
 from service.errors import Flaw, InvalidRequestError
 from service.intake import read_workload

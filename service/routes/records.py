@@ -10,7 +10,8 @@ from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from compiler.target import Target, TargetError
+from compiler.host import TargetError
+from compiler.target import Target
 from loopwright.server_models import ImportRead
 from service.auth import ADMIN
 from service.content_types import RECORDS

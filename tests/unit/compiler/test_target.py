@@ -10,7 +10,8 @@ from compiler.codegen.machine_code import disassemble
 from compiler.cores import available_cores
 from compiler.cpus import CPUS
 from compiler.driver import emit_llvm
-from compiler.target import Target, host_cpu, host_features
+from compiler.host import host_cpu, host_features
+from compiler.target import Target
 from tests.unit.compiler.codegen.programs import elementwise
 
 

@@ -20,11 +20,12 @@ import pytest
 
 from compiler import ops
 from compiler.driver import build, compile_artifact
+from compiler.host import TargetError
 from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.runtime.module import ArgumentError, Module, aligned_empty
 from compiler.runtime.peak import fma_peak_gflops
 from compiler.runtime.timing import time_evaluator
-from compiler.target import Target, TargetError
+from compiler.target import Target
 
 RNG = np.random.default_rng(0)
 
