@@ -19,6 +19,7 @@ from compiler.codegen.types import (
     type_suffix,
     vector,
 )
+from compiler.codegen.vector_math.exponentials import logistic
 from compiler.codegen.vector_math.lanes import Lanes
 from compiler.ir.bounds import bounds
 from compiler.ir.dtypes import DType, bits, is_float, is_integer, is_signed
@@ -280,6 +281,10 @@ class ExpressionEmitter(LoadEmitter):
         if has_polynomial and call.name in POLYNOMIALS:
             return POLYNOMIALS[call.name](Lanes(self), *map(self.value, call.args))
         match expand(call):
+            case Call("sigmoid", (x,), dtype):
+                scalar = scalar_type(dtype)
+                on = Lanes(self, "float64" if scalar == "double" else "float32")
+                return logistic(on, self.value(x), lambda t: self.intrinsic("exp", scalar, (t,)))
             case Call("reinterpret", (inner,), dtype):
                 return self.reinterpreted(self.value(inner), dtype_of(inner), dtype)
             case Call("likely", (inner,), _):

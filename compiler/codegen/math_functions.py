@@ -82,7 +82,7 @@ LIBRARY_FUNCTIONS = {
     )
 }
 # What is no function of mathematics: the emitter of expressions knows it by name.
-_SPECIAL = frozenset({"reinterpret", "likely", "undef", LLVM_CALL})
+_SPECIAL = frozenset({"reinterpret", "likely", "undef", "sigmoid", LLVM_CALL})
 
 
 def expand(call: Call) -> Expr:
@@ -90,10 +90,6 @@ def expand(call: Call) -> Expr:
     match call:
         case Call("rsqrt", (x,), dtype):
             return BinOp("/", FloatImm(1.0, dtype), Call("sqrt", (x,), dtype))
-        case Call("sigmoid", (x,), dtype):
-            one = FloatImm(1.0, dtype)
-            negated = BinOp("-", FloatImm(0.0, dtype), x)
-            return BinOp("/", one, BinOp("+", one, Call("exp", (negated,), dtype)))
         case Call("abs", (x,), dtype) if not is_float(dtype):
             return BinOp("max", x, BinOp("-", IntImm(0, dtype), x))
         case Call(name) if name in LIBRARY_FUNCTIONS or name in _SPECIAL:

@@ -8,6 +8,8 @@ lies in the lowest bits.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from math import log, log2
 
 from compiler.codegen.instructions import Value
@@ -85,8 +87,17 @@ def _scaled(on: Lanes, p: Value, shifted: Value) -> Value:
 
 
 def sigmoid(on: Lanes, x: Value) -> Value:
-    """Return `1 / (1 + e**-x)`; below zero as `e**x / (1 + e**x)`, which never overflows."""
-    t = _exp_of_at_most_89(on, on.negative(on.magnitude(x)))
+    """Return `1 / (1 + e**-x)`."""
+    return logistic(on, x, partial(_exp_of_at_most_89, on))
+
+
+def logistic(on: Lanes, x: Value, exp: Callable[[Value], Value]) -> Value:
+    """Return `1 / (1 + e**-x)`; below zero as `e**x / (1 + e**x)`, which never overflows.
+
+    Args:
+        exp: Raises e to a power that is not above zero.
+    """
+    t = exp(on.negative(on.magnitude(x)))
     above = on.select(on.compare("olt", x, 0.0), t, 1.0)
     return on.div(above, on.add(t, 1.0))
 

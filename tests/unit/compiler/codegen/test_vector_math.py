@@ -36,6 +36,7 @@ from compiler.ir.program import PrimFunc
 from compiler.ops import elementwise
 from compiler.runtime.module import Module
 from compiler.target import Target
+from tests.targets import runs_here
 from tests.unit.compiler.codegen.programs import mark, run
 
 Array = NDArray[Any]
@@ -213,6 +214,16 @@ def test_narrow_floats_are_rounded_once(name: str, dtype: DType) -> None:
     np.testing.assert_array_equal(got.astype(np.float32), expected.astype(np.float32))
 
 
+def test_a_sigmoid_of_doubles_does_not_vanish_before_it_must() -> None:
+    x = np.array([-745.0, -720.0, -709.5, -1.0, 0.0, 1.0, 800.0, -np.inf, np.nan])
+    with np.errstate(over="ignore", under="ignore"):
+        expected = np.where(x < 0, np.exp(x), 1.0) / (1 + np.exp(-np.abs(x)))
+    np.testing.assert_allclose(
+        run(calling("sigmoid", len(x), dtype="float64"), x), expected, rtol=1e-15, atol=1e-323
+    )
+
+
+@runs_here(2)
 @pytest.mark.parametrize("name", sorted(EXACT))
 def test_a_cpu_without_fused_multiply_adds_calls_the_library(name: str) -> None:
     x = np.linspace(0.5, 1.5, 19).astype(np.float32)

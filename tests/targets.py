@@ -1,0 +1,29 @@
+"""Targets for tests: what runs is made for this host, what is only looked at for a named CPU.
+
+Generated code, sketches, filters and numbers of candidates differ between CPUs. The named CPUs are
+levels of the x86-64 psABI. LLVM detects no host by these names, so nothing of them is this host's.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler.host import host_features
+from compiler.target import Target
+
+
+def here(num_cores: int = 1) -> Target:
+    """Return this host, which runs the code that is made for it."""
+    return Target(f"cpu -num-cores={num_cores}")
+
+
+def level(number: int, num_cores: int = 1) -> Target:
+    """Return a level of the psABI: 3 has 16 registers of 8 floats, 4 has 32 of 16."""
+    return Target(f"cpu -mcpu=x86-64-v{number} -num-cores={num_cores}")
+
+
+def runs_here(number: int) -> pytest.MarkDecorator:
+    """Return a mark that skips a test if this host, as it is reported, lacks a level."""
+    needed = set(level(number).features.split(","))
+    missing = needed - set(host_features().split(","))
+    return pytest.mark.skipif(bool(missing), reason=f"this host has no x86-64-v{number}")
