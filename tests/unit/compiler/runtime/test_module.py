@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -19,11 +20,13 @@ import psutil
 import pytest
 
 from compiler import ops
+from compiler.codegen.machine_code import disassemble
+from compiler.cpus import CPUS
 from compiler.driver import build, compile_artifact
 from compiler.host import TargetError
 from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.runtime.module import ArgumentError, Module, aligned_empty
-from compiler.runtime.peak import fma_peak_gflops
+from compiler.runtime.peak import fma_peak_gflops, kernel
 from compiler.runtime.timing import time_evaluator
 from compiler.target import Target
 
@@ -196,6 +199,13 @@ def test_a_timing_holds_its_samples(matmul: Module) -> None:
 
 def test_the_peak_is_a_rate_that_a_core_can_have() -> None:
     assert 1 < fma_peak_gflops(secs=0.02) < 1000
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+def test_the_peak_of_a_cpu_is_measured_without_calls(cpu: str) -> None:
+    """A fused multiply-add that the CPU lacks is a call, a hundred times slower than any kernel."""
+    target = Target(f"cpu -mcpu={cpu} -num-cores=1")
+    assert not re.search(r"\b(call|bl)\b|fmaf", disassemble(kernel(target), target))
 
 
 def test_modules_are_unloaded_and_leak_nothing() -> None:
