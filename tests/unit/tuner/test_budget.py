@@ -16,7 +16,7 @@ from tuner.task import Task
 from tuner.trial import Trial
 from tuner.tune import TuneResult, tune
 
-TARGET = Target("cpu -mcpu=haswell -num-cores=1")
+TARGET = Target("cpu -mcpu=x86-64-v3 -num-cores=1")
 TASK = Task(ops.matmul(64, 64, 64), TARGET)
 
 

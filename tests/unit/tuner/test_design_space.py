@@ -13,6 +13,7 @@ from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk
 from compiler.script.parser import parse
 from compiler.target import Target
+from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.candidate import default_candidate
 from tuner.space.block_facts import sites
@@ -21,9 +22,7 @@ from tuner.space.generate import design_space
 from tuner.space.static_filter import passes
 from tuner.task import Task
 
-ONE_CORE = Target("cpu -num-cores=1")
-TWO_CORES = Target("cpu -num-cores=2")
-
+LEVEL_3 = level(3)
 PROGRAMS = [
     "matmul:24,32,20",
     "matmul:1,32,8",
@@ -45,7 +44,7 @@ PROGRAMS = [
 ]
 
 
-def space_of(func: PrimFunc, target: Target = ONE_CORE) -> DesignSpace:
+def space_of(func: PrimFunc, target: Target = LEVEL_3) -> DesignSpace:
     return design_space(Task(func, target))
 
 
@@ -53,11 +52,11 @@ def names(func: PrimFunc) -> list[str]:
     return [sketch.name for sketch in space_of(func).sketches]
 
 
-@pytest.mark.parametrize("target", [ONE_CORE, TWO_CORES], ids=["one core", "two cores"])
+@pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize("spec", PROGRAMS)
-def test_every_candidate_builds_and_is_right(spec: str, target: Target) -> None:
+def test_every_candidate_builds_and_is_right(spec: str, num_cores: int) -> None:
     func = ops.from_spec(spec)
-    space = space_of(func, target)
+    space = space_of(func, here(num_cores))
     assert space.sketches, "a rule applies to each of these"
     check_candidates(func, space, each=2)
 
@@ -119,8 +118,8 @@ def test_loops_are_parallel_only_on_several_cores(spec: str) -> None:
         sketches = space_of(func, target).sketches
         return [any(i.name == "parallel" for i in s.trace.instructions) for s in sketches]
 
-    assert not any(uses(ONE_CORE))
-    assert all(uses(TWO_CORES))
+    assert not any(uses(level(3)))
+    assert all(uses(level(3, num_cores=2)))
 
 
 def test_the_vectorized_loop_is_contiguous_in_the_output() -> None:
@@ -216,10 +215,10 @@ def test_a_small_sketch_is_drawn_until_it_is_empty() -> None:
     assert sorted(rows.tolist()) == every[passes(sketch, every, space.target)].tolist()
 
 
-@pytest.mark.parametrize("target", [ONE_CORE, TWO_CORES], ids=["one core", "two cores"])
+@pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize("spec", ["relu:33,77", "relu:16,20,3", "add:7,9", "relu:5,1,33"])
-def test_ragged_rows_are_right(spec: str, target: Target) -> None:
-    test_every_candidate_builds_and_is_right(spec, target)
+def test_ragged_rows_are_right(spec: str, num_cores: int) -> None:
+    test_every_candidate_builds_and_is_right(spec, num_cores)
 
 
 def test_ragged_rows_become_one_row_or_stay_whole() -> None:
@@ -232,16 +231,16 @@ def test_ragged_rows_become_one_row_or_stay_whole() -> None:
 
 
 def test_a_space_is_derived_once_for_programs_that_read_the_same() -> None:
-    space = design_space(Task(ops.matmul(24, 32, 20), ONE_CORE))
-    assert design_space(Task(ops.matmul(24, 32, 20), ONE_CORE)) is space
-    assert design_space(Task(ops.matmul(24, 32, 20), TWO_CORES)) is not space
-    assert design_space(Task(ops.matmul(24, 32, 20), ONE_CORE), ["spatial_blocks"]) is not space
+    space = design_space(Task(ops.matmul(24, 32, 20), level(3)))
+    assert design_space(Task(ops.matmul(24, 32, 20), level(3))) is space
+    assert design_space(Task(ops.matmul(24, 32, 20), level(3, num_cores=2))) is not space
+    assert design_space(Task(ops.matmul(24, 32, 20), level(3)), ["spatial_blocks"]) is not space
 
 
 def test_a_space_is_derived_anew_for_blocks_of_other_names() -> None:
     func = ops.matmul(24, 32, 20)
     renamed = parse(func.script().replace('sblock("C")', 'sblock("product")'))
-    space = design_space(Task(renamed, ONE_CORE))
-    assert space is not design_space(Task(func, ONE_CORE))
+    space = design_space(Task(renamed, level(3)))
+    assert space is not design_space(Task(func, level(3)))
     candidate = space.candidate(Point(0, tuple(space.enumerate(0)[0].tolist())))
     candidate.trace.apply_to(renamed)

@@ -27,7 +27,7 @@ from tuner.space.nest import LINE_BYTES, NUM_LEVELS, NestTables
 from tuner.space.sketch import Sketch
 from tuner.task import Task
 
-TARGET = Target("cpu -mcpu=haswell -num-cores=1")
+TARGET = Target("cpu -mcpu=x86-64-v3 -num-cores=1")
 EACH = 2
 """Candidates of a sketch."""
 FEWEST = 4

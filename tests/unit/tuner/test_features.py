@@ -16,7 +16,7 @@ from tuner.space.rule import BUILT_IN_RULES, rule_name
 from tuner.space.sketch import Sketch
 from tuner.task import Task
 
-AVX2 = Target("cpu -mcpu=haswell -num-cores=4")
+AVX2 = Target("cpu -mcpu=x86-64-v3 -num-cores=4")
 SPECS = ["matmul:64,64,64", "conv2d:1,8,14,14,16,3,1,1", "row_sum:64,64", "transpose:64,48"]
 
 

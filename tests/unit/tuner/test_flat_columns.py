@@ -6,15 +6,13 @@ import pytest
 
 from compiler import ops
 from compiler.driver import emit_llvm
-from compiler.target import Target
+from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.auto_inline import AutoInline
 from tuner.space.draft import Draft
 from tuner.space.flat_columns import FlatColumns
 from tuner.space.generate import design_space
 from tuner.task import Task
-
-ONE_CORE = Target("cpu -mcpu=znver3 -num-cores=1")
 
 FLAT = [
     "conv2d:1,32,4,4,16,1",
@@ -36,7 +34,7 @@ OTHERS = [
 
 
 def flat(spec: str) -> list[Draft]:
-    (inlined,) = AutoInline().apply(Draft.begin(ops.from_spec(spec), ONE_CORE))
+    (inlined,) = AutoInline().apply(Draft.begin(ops.from_spec(spec), level(3)))
     return [draft for draft in FlatColumns().apply(inlined) if draft.name]
 
 
@@ -44,8 +42,7 @@ def flat(spec: str) -> list[Draft]:
 @pytest.mark.parametrize("spec", FLAT)
 def test_every_candidate_is_right(spec: str, num_cores: int) -> None:
     func = ops.from_spec(spec)
-    target = Target(f"cpu -num-cores={num_cores}")
-    space = design_space(Task(func, target))
+    space = design_space(Task(func, here(num_cores)))
     flat = [i for i, sketch in enumerate(space.sketches) if sketch.name.startswith("flat")]
     check_candidates(func, space, flat, each=4)
 
@@ -63,7 +60,7 @@ def test_what_does_not_run_on_is_left_alone(spec: str) -> None:
 def test_vectors_cross_from_row_to_row() -> None:
     """Rows of 12 are no whole vectors, and still none is cut or gathered."""
     (draft,) = flat("conv2d:1,16,12,12,8,1")
-    text = emit_llvm(draft.schedule.func, ONE_CORE).text
+    text = emit_llvm(draft.schedule.func, level(3)).text
     assert "gather" not in text
     assert "scatter" not in text
     assert "<4 x float>" not in text
@@ -72,7 +69,7 @@ def test_vectors_cross_from_row_to_row() -> None:
 def test_every_core_has_rounds_of_its_own() -> None:
     """Of 16 x 56 places, 56 panels of 16."""
     func = ops.conv2d(1, 32, 16, 56, 16, 1)
-    space = design_space(Task(func, Target("cpu -mcpu=znver3 -num-cores=2")))
+    space = design_space(Task(func, level(3, num_cores=2)))
     (sketch,) = (s for s in space.sketches if s.name.startswith("flat"))
     (panels,) = (k for k in sketch.knobs if k.options[0].prod() == 56)
     assert panels.options[:, 0].min() == 8

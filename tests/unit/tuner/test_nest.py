@@ -10,7 +10,7 @@ from tuner.space.block_facts import BlockFacts, block_facts, sites
 from tuner.space.nest import Nest, NestTables
 from tuner.space.register_tile import RegisterTile
 
-AVX2 = Target("cpu -mcpu=haswell -num-cores=1")
+AVX2 = Target("cpu -mcpu=x86-64-v3 -num-cores=1")
 
 
 def facts_of(func: PrimFunc, block: str) -> BlockFacts:

@@ -13,13 +13,13 @@ from compiler.ir.nodes import (
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
 from compiler.target import Target
+from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates, computed
 from tuner.space.block_facts import block_facts, sites
+from tuner.space.design_space import DesignSpace
 from tuner.space.generate import design_space
 from tuner.space.product_roles import Product, find_product
 from tuner.task import Task
-
-ONE_CORE = Target("cpu -num-cores=1")
 
 
 def product(left: str, right: str, m: int = 13, n: int = 21, k: int = 17) -> PrimFunc:
@@ -72,22 +72,25 @@ def test_other_sums_are_no_products(spec: str) -> None:
     assert [find_product(f) for f in facts if f is not None and f.is_reduction] == [None]
 
 
-def check(func: PrimFunc, target: Target, *, each: int) -> int:
-    """Build and run some candidates of every packed sketch; return how many sketches there are."""
+def check(func: PrimFunc, target: Target, *, each: int) -> None:
+    """Build and run some candidates of every packed sketch, of which there are several."""
+    assert len(packed(design_space(Task(func, level(3, target.num_cores))))) >= 2
     space = design_space(Task(func, target))
-    packed = [i for i, sketch in enumerate(space.sketches) if "packed_right" in sketch.tags]
-    check_candidates(func, space, packed, each=each)
-    return len(packed)
+    check_candidates(func, space, packed(space), each=each)
+
+
+def packed(space: DesignSpace) -> list[int]:
+    return [i for i, sketch in enumerate(space.sketches) if "packed_right" in sketch.tags]
 
 
 @pytest.mark.parametrize(("left", "right"), PRODUCTS)
 def test_every_candidate_of_every_layout_is_right(left: str, right: str) -> None:
-    assert check(product(left, right), ONE_CORE, each=2) >= 2
+    check(product(left, right), here(), each=2)
 
 
 @pytest.mark.parametrize(("left", "right"), [("ik", "jk"), ("bik", "bkj")])
 def test_every_candidate_is_right_on_two_cores(left: str, right: str) -> None:
-    assert check(product(left, right, 31, 61), Target("cpu -num-cores=2"), each=1) >= 2
+    check(product(left, right, 31, 61), here(2), each=1)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +105,7 @@ def test_every_candidate_is_right_on_two_cores(left: str, right: str) -> None:
     ],
 )
 def test_sizes_that_nothing_divides_are_right(spec: str) -> None:
-    assert check(ops.from_spec(spec), ONE_CORE, each=3) >= 2
+    check(ops.from_spec(spec), here(), each=3)
 
 
 @pytest.mark.parametrize("cpu", ["skylake-avx512", "neoverse-n1"])
@@ -118,10 +121,10 @@ def test_nan_and_infinity_stay_where_they_belong() -> None:
     a[6, 3], b[9, 8] = np.nan, np.inf
     with np.errstate(invalid="ignore"):
         expected = a @ b
-    space = design_space(Task(func, ONE_CORE))
+    space = design_space(Task(func, here()))
     for index, sketch in enumerate(space.sketches):
         for choices in space.draw(index, 4, np.random.default_rng(1)):
-            found = computed(func, sketch.candidate(choices), ONE_CORE, {"A": a, "B": b})
+            found = computed(func, sketch.candidate(choices), here(), {"A": a, "B": b})
             np.testing.assert_array_equal(found["C"], expected)
 
 
@@ -130,7 +133,7 @@ def test_several_cores_share_columns_unless_there_are_more_rows(
     rows: int, columns: int, shared: str
 ) -> None:
     workload = ops.matmul(rows, columns, 64)
-    space = design_space(Task(workload, Target("cpu -num-cores=2")))
+    space = design_space(Task(workload, level(3, num_cores=2)))
     choices = space.draw(0, 1, np.random.default_rng(0))[0]
     func = space.sketches[0].candidate(choices).trace.apply_to(workload).func
     loops = [n for n in walk_stmts(func.root.body) if isinstance(n, For) and n.kind == "parallel"]

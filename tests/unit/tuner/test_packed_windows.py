@@ -11,6 +11,7 @@ from compiler.ir.nodes import (
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
 from compiler.target import Target
+from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.auto_inline import AutoInline
 from tuner.space.block_facts import BlockFacts, block_facts, sites
@@ -20,9 +21,7 @@ from tuner.space.operand_roles import Roles, find_roles
 from tuner.space.packed_windows import PackedWindows
 from tuner.task import Task
 
-ONE_CORE = Target("cpu -mcpu=znver3 -num-cores=1")
-TWO_CORES = Target("cpu -mcpu=znver3 -num-cores=2")
-
+LEVEL_3 = level(3)
 PACKED = [
     "conv1d:1,6,19,16,3,2,1",
     "conv1d:2,16,9,8,3,1,1",
@@ -47,7 +46,7 @@ NOT_PACKED = [
 ]
 
 
-def packed(func: PrimFunc, target: Target = ONE_CORE) -> list[Draft]:
+def packed(func: PrimFunc, target: Target = LEVEL_3) -> list[Draft]:
     (inlined,) = AutoInline().apply(Draft.begin(func, target))
     drafts = PackedWindows().apply(inlined)
     return [draft for draft in drafts if "packed" in draft.tags]
@@ -64,8 +63,7 @@ def roles_of(spec: str) -> tuple[BlockFacts, Roles]:
 @pytest.mark.parametrize("spec", PACKED)
 def test_every_candidate_is_right(spec: str, num_cores: int) -> None:
     func = ops.from_spec(spec)
-    target = Target(f"cpu -num-cores={num_cores}")
-    space = design_space(Task(func, target))
+    space = design_space(Task(func, here(num_cores)))
     packed = [i for i, sketch in enumerate(space.sketches) if "packed" in sketch.tags]
     check_candidates(func, space, packed, each=3)
 
@@ -112,7 +110,7 @@ def test_what_lies_in_blocks_already_is_not_copied() -> None:
 
 
 def test_two_cores_share_every_part() -> None:
-    (draft,) = packed(ops.conv2d(1, 8, 8, 8, 16, 3, 1, 1), TWO_CORES)
+    (draft,) = packed(ops.conv2d(1, 8, 8, 8, 16, 3, 1, 1), level(3, num_cores=2))
     body = draft.schedule.func.root.body
     parallel = [n for n in walk_stmts(body) if isinstance(n, For) and n.kind == "parallel"]
     assert len(parallel) == 3  # weights, image, sums

@@ -11,14 +11,11 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.program import PrimFunc
 from compiler.passes.tile_buffers import KEY
-from compiler.target import Target
+from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.block_facts import sites
 from tuner.space.generate import design_space
 from tuner.task import Task
-
-ONE_CORE = Target("cpu -num-cores=1")
-TWO_CORES = Target("cpu -num-cores=2")
 
 
 def two_products() -> PrimFunc:
@@ -40,17 +37,17 @@ CHAINS = {
 }
 
 
-@pytest.mark.parametrize("target", [ONE_CORE, TWO_CORES], ids=["one core", "two cores"])
+@pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize("func", CHAINS.values(), ids=CHAINS.keys())
-def test_chains_are_right(func: PrimFunc, target: Target) -> None:
-    space = design_space(Task(func, target))
-    assert [sketch.name for sketch in space.sketches] == ["products"]
-    check_candidates(func, space, each=3)
+def test_chains_are_right(func: PrimFunc, num_cores: int) -> None:
+    looked_at = design_space(Task(func, level(3, num_cores)))
+    assert [sketch.name for sketch in looked_at.sketches] == ["products"]
+    check_candidates(func, design_space(Task(func, here(num_cores))), each=3)
 
 
 def test_keys_are_transposed_once_a_head_into_panels() -> None:
     func = ops.attention(1, 2, 16, 24, 8)
-    space = design_space(Task(func, ONE_CORE))
+    space = design_space(Task(func, level(3)))
     sketch = space.sketches[0]
     choices = space.draw(0, 1, np.random.default_rng(0))[0]
     program = sites(sketch.candidate(choices).trace.apply_to(func).func)
@@ -71,5 +68,5 @@ def test_keys_are_transposed_once_a_head_into_panels() -> None:
     ids=["one product", "no product", "windows"],
 )
 def test_others_are_no_chains_of_products(func: PrimFunc) -> None:
-    space = design_space(Task(func, ONE_CORE))
+    space = design_space(Task(func, level(3)))
     assert "products" not in {sketch.name for sketch in space.sketches}

@@ -27,7 +27,7 @@ from tuner.space.design_space import Point
 from tuner.space.generate import design_space
 from tuner.task import Task
 
-TARGET = Target("cpu -mcpu=haswell -num-cores=1")
+TARGET = Target("cpu -mcpu=x86-64-v3 -num-cores=1")
 
 
 @pytest.fixture(scope="module")

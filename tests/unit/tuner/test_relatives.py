@@ -24,8 +24,8 @@ from tuner.space.generate import design_space
 from tuner.task import Task
 from tuner.warm_start import COLD
 
-ONE_CORE = "cpu -mcpu=haswell -num-cores=1"
-FOUR_CORES = "cpu -mcpu=haswell -num-cores=4"
+ONE_CORE = "cpu -mcpu=x86-64-v3 -num-cores=1"
+FOUR_CORES = "cpu -mcpu=x86-64-v3 -num-cores=4"
 
 sizes = st.integers(1, 300)
 matmuls = st.builds("matmul:{},{},{}".format, sizes, sizes, sizes)

@@ -10,15 +10,13 @@ from compiler.ir.oracle import interpret, random_inputs
 from compiler.ir.program import PrimFunc
 from compiler.passes.reduce_in_lanes import KEY
 from compiler.target import Target
+from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates, computed
 from tuner.space.block_facts import block_facts, sites
 from tuner.space.design_space import DesignSpace
 from tuner.space.generate import design_space
 from tuner.space.row_axes import row_axes
 from tuner.task import Task
-
-ONE_CORE = Target("cpu -num-cores=1")
-TWO_CORES = Target("cpu -num-cores=2")
 
 ROWS = {
     "softmax": ops.softmax(6, 40),
@@ -45,27 +43,26 @@ COLUMNS = {
 }
 
 
-def space_of(func: PrimFunc, target: Target = ONE_CORE) -> DesignSpace:
+def space_of(func: PrimFunc, target: Target) -> DesignSpace:
     return design_space(Task(func, target))
 
 
-def check(func: PrimFunc, target: Target, name: str) -> None:
+def check(func: PrimFunc, num_cores: int, name: str) -> None:
     """Check a few candidates of the only sketch."""
-    space = space_of(func, target)
-    assert [sketch.name for sketch in space.sketches] == [name]
-    check_candidates(func, space, each=3)
+    assert [sketch.name for sketch in space_of(func, level(3, num_cores)).sketches] == [name]
+    check_candidates(func, space_of(func, here(num_cores)), each=3)
 
 
-@pytest.mark.parametrize("target", [ONE_CORE, TWO_CORES], ids=["one core", "two cores"])
+@pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize("func", ROWS.values(), ids=ROWS.keys())
-def test_rows_are_right(func: PrimFunc, target: Target) -> None:
-    check(func, target, "rows")
+def test_rows_are_right(func: PrimFunc, num_cores: int) -> None:
+    check(func, num_cores, "rows")
 
 
-@pytest.mark.parametrize("target", [ONE_CORE, TWO_CORES], ids=["one core", "two cores"])
+@pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize("func", COLUMNS.values(), ids=COLUMNS.keys())
-def test_columns_are_right(func: PrimFunc, target: Target) -> None:
-    check(func, target, "columns")
+def test_columns_are_right(func: PrimFunc, num_cores: int) -> None:
+    check(func, num_cores, "columns")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +71,7 @@ def test_columns_are_right(func: PrimFunc, target: Target) -> None:
     ids=["a product", "small windows"],
 )
 def test_others_do_not_reduce_in_lanes(func: PrimFunc) -> None:
-    for sketch in space_of(func).sketches:
+    for sketch in space_of(func, level(3)).sketches:
         notes = [i.arguments for i in sketch.trace.instructions if i.name == "annotate"]
         assert not any(KEY in dict(note).values() for note in notes)
 
@@ -93,8 +90,8 @@ def test_a_block_of_its_own_axes_stays_outside() -> None:
     total = te.compute((6,), lambda i: te.sum(a[i, k] * scale[k], axis=k), name="total")
     b = te.compute((6, 24), lambda i, j: a[i, j] / total[i], name="B")
     func = te.create_prim_func([a, g, b])
-    check(func, ONE_CORE, "rows")
-    (sketch,) = space_of(func).sketches
+    check(func, 1, "rows")
+    (sketch,) = space_of(func, level(3)).sketches
     first = sites(sketch.trace.apply_to(func).func)[0]
     assert first.block.name == "scale"
     assert len(first.loops) < 3
@@ -108,9 +105,9 @@ def test_special_values_stay_in_their_rows(name: str) -> None:
     a[1, 7], a[2, 39], a[3, 0], a[4], a[5] = np.nan, np.inf, -np.inf, -np.inf, 0.0
     with np.errstate(all="ignore"):
         expected = interpret(func, inputs)["B"]
-    space = space_of(func)
+    space = space_of(func, here())
     for choices in space.draw(0, 4, np.random.default_rng(0)):
-        out = computed(func, space.sketches[0].candidate(choices), ONE_CORE, inputs)["B"]
+        out = computed(func, space.sketches[0].candidate(choices), here(), inputs)["B"]
         np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -123,6 +120,6 @@ def test_special_values_stay_in_their_rows(name: str) -> None:
     ids=["weights in common", "nothing in common"],
 )
 def test_rows_with_weights_in_common_run_side_by_side(func: PrimFunc, kinds: list[str]) -> None:
-    (sketch,) = space_of(func).sketches
+    (sketch,) = space_of(func, level(3)).sketches
     last = sites(sketch.trace.apply_to(func).func)[-1]
     assert [loop.kind for loop in last.loops[-2:]] == kinds

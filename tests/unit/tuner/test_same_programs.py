@@ -23,8 +23,8 @@ from tuner.space.generate import design_space
 from tuner.space.knob import Ints
 from tuner.task import Task
 
-ONE_CORE = Target("cpu -mcpu=haswell -num-cores=1")
-TWO_CORES = Target("cpu -mcpu=haswell -num-cores=2")
+ONE_CORE = Target("cpu -mcpu=x86-64-v3 -num-cores=1")
+TWO_CORES = Target("cpu -mcpu=x86-64-v3 -num-cores=2")
 
 
 def code(func: PrimFunc, target: Target, candidate: Candidate) -> str:

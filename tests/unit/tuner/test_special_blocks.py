@@ -11,13 +11,10 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.oracle import compare, interpret, random_inputs
 from compiler.ir.program import PrimFunc
-from compiler.target import Target
+from tests.targets import here, level
 from tests.unit.tuner.candidates import computed
 from tuner.space.generate import design_space
 from tuner.task import Task
-
-ONE_CORE = Target("cpu -num-cores=1")
-TWO_CORES = Target("cpu -num-cores=2")
 
 BLOCKS = {
     "along rows": ops.argmax(5, 33, axis=1),
@@ -31,19 +28,20 @@ BLOCKS = {
 }
 
 
-@pytest.mark.parametrize("target", [ONE_CORE, TWO_CORES], ids=["one core", "two cores"])
+@pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize("func", BLOCKS.values(), ids=BLOCKS.keys())
-def test_special_blocks_are_right(func: PrimFunc, target: Target) -> None:
-    space = design_space(Task(func, target))
-    assert [sketch.name for sketch in space.sketches] == ["special"]
+def test_special_blocks_are_right(func: PrimFunc, num_cores: int) -> None:
+    looked_at = design_space(Task(func, level(3, num_cores)))
+    assert [sketch.name for sketch in looked_at.sketches] == ["special"]
     # Few different numbers: of equal ones, the first counts.
     shape = static_shape(func.buffers[0])
     numbers = np.random.default_rng(0).integers(-3, 3, shape).astype(np.float32)
     expected = interpret(func, {**random_inputs(func, 0), "A": numbers})
+    space = design_space(Task(func, here(num_cores)))
     drawn = space.draw(0, 3, np.random.default_rng(0))
     assert np.isfinite(space.features(0, drawn)).all()
     for choices in drawn:
-        found = computed(func, space.sketches[0].candidate(choices), target, {"A": numbers})
+        found = computed(func, space.sketches[0].candidate(choices), space.target, {"A": numbers})
         compare(func, {"B": found["B"]}, expected)
 
 
@@ -51,4 +49,4 @@ def test_special_blocks_are_right(func: PrimFunc, target: Target) -> None:
     "func", [ops.argmax(4, 37, axis=1), ops.cumsum(3, 24)], ids=["prime rows", "scan along rows"]
 )
 def test_where_no_axis_suits_vectors_there_is_no_such_sketch(func: PrimFunc) -> None:
-    assert "special" not in {s.name for s in design_space(Task(func, ONE_CORE)).sketches}
+    assert "special" not in {s.name for s in design_space(Task(func, level(3))).sketches}

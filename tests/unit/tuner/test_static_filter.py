@@ -14,8 +14,8 @@ from tuner.space.sketch import Sketch
 from tuner.space.static_filter import passes
 from tuner.task import Task
 
-AVX2 = Target("cpu -mcpu=haswell -num-cores=1")  # 16 registers of 8 floats
-AVX512 = Target("cpu -mcpu=skylake-avx512 -num-cores=1")  # 32 registers of 16 floats
+AVX2 = Target("cpu -mcpu=x86-64-v3 -num-cores=1")  # 16 registers of 8 floats
+AVX512 = Target("cpu -mcpu=x86-64-v4 -num-cores=1")  # 32 registers of 16 floats
 
 
 def direct(spec: str, target: Target) -> Sketch:
@@ -102,7 +102,7 @@ def test_some_candidate_passes_whatever_divides_the_extents(
 
 
 def test_large_blocks_that_leave_cores_idle_are_dropped() -> None:
-    both = Target("cpu -mcpu=haswell -num-cores=2")
+    both = Target("cpu -mcpu=x86-64-v3 -num-cores=2")
     sketch = direct("matmul:128,64,64", both)
     j, k = (1, 4, 1, 16), (1, 64, 1)
     assert passes_together(sketch, both, [(2, 16, 1, 4), j, k], [(1, 32, 1, 4), j, k]) == [
@@ -161,6 +161,6 @@ def test_windows_that_reduce_one_step_at_a_time_are_dropped() -> None:
     ["matmul:80,80,80", "matmul:65,65,251", "matmul:128,200,128", "dense:251,65,512"],
 )
 def test_some_packed_candidate_is_left_on_any_number_of_cores(operator: str, cores: int) -> None:
-    target = Target(f"cpu -mcpu=haswell -num-cores={cores}")
+    target = Target(f"cpu -mcpu=x86-64-v3 -num-cores={cores}")
     space = design_space(Task(ops.from_spec(operator), target))
     assert sum(space.count(i).number for i in range(len(space.sketches))) >= 8

@@ -24,7 +24,7 @@ ESTIMATE = FEATURE_NAMES.index("cycles.total")
 
 def measured(size: int, num: int = 120, seed: int = 0) -> MeasuredTask:
     """Return candidates of a matmul: times follow an estimate, noisily; the slowest fail."""
-    task = Task(ops.matmul(size, size, size), Target("cpu -mcpu=znver3 -num-cores=1"))
+    task = Task(ops.matmul(size, size, size), Target("cpu -mcpu=x86-64-v3 -num-cores=1"))
     space = design_space(task)
     rng = np.random.default_rng(seed)
     rows = space.draw(0, num, rng)

@@ -8,16 +8,14 @@ from compiler import ops, te
 from compiler.codegen.stores import STREAMS
 from compiler.ir.program import PrimFunc
 from compiler.target import Target
+from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.design_space import DesignSpace
 from tuner.space.generate import design_space
 from tuner.task import Task
 
-ONE_CORE = Target("cpu -num-cores=1")
-TWO_CORES = Target("cpu -num-cores=2")
 
-
-def space_of(func: PrimFunc, target: Target = ONE_CORE) -> DesignSpace:
+def space_of(func: PrimFunc, target: Target) -> DesignSpace:
     return design_space(Task(func, target))
 
 
@@ -27,7 +25,7 @@ def transposed_sum(rows: int = 24) -> PrimFunc:
     return te.create_prim_func([a, b, c])
 
 
-@pytest.mark.parametrize("target", [ONE_CORE, TWO_CORES], ids=["one core", "two cores"])
+@pytest.mark.parametrize("num_cores", [1, 2])
 @pytest.mark.parametrize(
     ("func", "names"),
     [
@@ -53,15 +51,14 @@ def transposed_sum(rows: int = 24) -> PrimFunc:
         "odd, with arithmetic",
     ],
 )
-def test_tiles_are_right(func: PrimFunc, names: list[str], target: Target) -> None:
-    space = space_of(func, target)
-    assert [sketch.name for sketch in space.sketches] == names
-    check_candidates(func, space, each=3)
+def test_tiles_are_right(func: PrimFunc, names: list[str], num_cores: int) -> None:
+    assert [s.name for s in space_of(func, level(3, num_cores)).sketches] == names
+    check_candidates(func, space_of(func, here(num_cores)), each=3)
 
 
 def test_rows_that_stay_rows_are_no_transpose() -> None:
     func = ops.transpose(4, 8, 16, axes=(1, 0, 2))
-    assert [sketch.name for sketch in space_of(func).sketches] == ["spatial"]
+    assert [sketch.name for sketch in space_of(func, level(3)).sketches] == ["spatial"]
 
 
 @pytest.mark.parametrize(("extent", "offered"), [(64, False), (8192, True)])
@@ -70,6 +67,6 @@ def test_only_large_outputs_may_go_past_the_caches(
     operator: object, extent: int, offered: bool
 ) -> None:
     assert callable(operator)
-    sketch, *_ = space_of(operator(extent, extent)).sketches
+    sketch, *_ = space_of(operator(extent, extent), level(3)).sketches
     notes = [i.arguments for i in sketch.trace.instructions if i.name == "annotate"]
     assert any(STREAMS in dict(note).values() for note in notes) is offered

@@ -19,7 +19,7 @@ from tuner.trial import Trial
 from tuner.tune import TuneResult, tune
 from tuner.tune_tasks import tune_tasks
 
-TARGET = Target("cpu -mcpu=haswell -num-cores=1")
+TARGET = Target("cpu -mcpu=x86-64-v3 -num-cores=1")
 TOTAL = 12 * ROUND_SIZE
 
 

@@ -7,7 +7,7 @@ import pytest
 from compiler import ops, te
 from compiler.driver import emit_llvm
 from compiler.ir.program import PrimFunc
-from compiler.target import Target
+from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.draft import Draft
 from tuner.space.generate import design_space
@@ -26,14 +26,13 @@ WINOGRAD = [
 @pytest.mark.parametrize("spec", WINOGRAD)
 def test_every_candidate_is_right(spec: str, num_cores: int) -> None:
     func = ops.from_spec(spec)
-    target = Target(f"cpu -num-cores={num_cores}")
-    space = design_space(Task(func, target))
+    space = design_space(Task(func, here(num_cores)))
     assert space.sketches
     check_candidates(func, space, each=1)
 
 
 def test_only_the_product_is_left_to_search() -> None:
-    space = design_space(Task(ops.conv2d_winograd(1, 16, 8, 8, 16, 1, 2), Target("cpu")))
+    space = design_space(Task(ops.conv2d_winograd(1, 16, 8, 8, 16, 1, 2), level(3)))
     assert {nest.facts.name for s in space.sketches for nest in s.nests} == {"products"}
 
 
@@ -47,15 +46,14 @@ def chosen(extent: int) -> PrimFunc:
 
 
 def test_nothing_is_asked_where_the_choice_is_unrolled() -> None:
-    target = Target("cpu -mcpu=znver3 -num-cores=1")
-    draft = Draft.begin(chosen(3), target)
+    draft = Draft.begin(chosen(3), level(3))
     UnrolledChoices().apply(draft)
-    text = emit_llvm(draft.schedule.func, target).text
+    text = emit_llvm(draft.schedule.func, level(3)).text
     assert "select" not in text
     assert "mask" not in text
 
 
 def test_long_axes_are_left_alone() -> None:
-    draft = Draft.begin(chosen(9), Target("cpu -num-cores=1"))
+    draft = Draft.begin(chosen(9), level(3))
     UnrolledChoices().apply(draft)
     assert not draft.scheduled

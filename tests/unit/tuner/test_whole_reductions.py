@@ -12,13 +12,10 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
-from compiler.target import Target
+from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.generate import design_space
 from tuner.task import Task
-
-ONE_CORE = Target("cpu -num-cores=1")
-TWO_CORES = Target("cpu -num-cores=2")
 
 
 @pytest.mark.parametrize(
@@ -27,20 +24,20 @@ TWO_CORES = Target("cpu -num-cores=2")
     ids=["rows", "a vector", "with a division", "integers"],
 )
 def test_parts_are_right_and_run_in_lanes(func: PrimFunc) -> None:
-    space = design_space(Task(func, TWO_CORES))
+    check_candidates(func, design_space(Task(func, here(2))), each=3)
+    space = design_space(Task(func, level(3, num_cores=2)))
     assert [sketch.name for sketch in space.sketches] == ["parts"]
-    check_candidates(func, space, each=3)
     for choices in space.draw(0, 3, np.random.default_rng(0)):
         scheduled = space.sketches[0].candidate(choices).trace.apply_to(func)
-        loops = [n for n in walk_stmts(lower(scheduled.func, TWO_CORES)) if isinstance(n, For)]
+        loops = [n for n in walk_stmts(lower(scheduled.func, space.target)) if isinstance(n, For)]
         assert any(loop.kind == "parallel" for loop in loops)
         assert any(loop.var.name == "lane" for loop in loops)
 
 
 @pytest.mark.parametrize(
-    ("func", "target"),
-    [(ops.sum(512, 128), ONE_CORE), (ops.sum(64), TWO_CORES), (ops.row_sum(512, 128), TWO_CORES)],
+    ("func", "num_cores"),
+    [(ops.sum(512, 128), 1), (ops.sum(64), 2), (ops.row_sum(512, 128), 2)],
     ids=["one core", "little work", "rows that stay"],
 )
-def test_others_are_not_shared_so(func: PrimFunc, target: Target) -> None:
-    assert "parts" not in {s.name for s in design_space(Task(func, target)).sketches}
+def test_others_are_not_shared_so(func: PrimFunc, num_cores: int) -> None:
+    assert "parts" not in {s.name for s in design_space(Task(func, level(3, num_cores))).sketches}

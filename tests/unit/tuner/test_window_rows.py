@@ -10,7 +10,7 @@ from compiler.ir.nodes import (
     static_shape,
 )
 from compiler.ir.program import PrimFunc
-from compiler.target import Target
+from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.auto_inline import AutoInline
 from tuner.space.block_facts import sites
@@ -18,8 +18,6 @@ from tuner.space.draft import Draft
 from tuner.space.generate import design_space
 from tuner.space.window_rows import WindowRows
 from tuner.task import Task
-
-ONE_CORE = Target("cpu -mcpu=znver3 -num-cores=1")
 
 SLIDING = [
     "depthwise_conv2d:1,6,11,13,3,1,1",
@@ -36,7 +34,7 @@ OTHERS = ["conv2d:1,16,10,10,16,3,1,1", "matmul:16,16,16", "row_sum:24,40", "sof
 
 
 def sliding(func: PrimFunc) -> list[Draft]:
-    (inlined,) = AutoInline().apply(Draft.begin(func, ONE_CORE))
+    (inlined,) = AutoInline().apply(Draft.begin(func, level(3)))
     return [d for d in WindowRows().apply(inlined) if "window_rows" in d.tags]
 
 
@@ -44,8 +42,7 @@ def sliding(func: PrimFunc) -> list[Draft]:
 @pytest.mark.parametrize("spec", SLIDING)
 def test_every_candidate_is_right(spec: str, num_cores: int) -> None:
     func = ops.from_spec(spec)
-    target = Target(f"cpu -num-cores={num_cores}")
-    space = design_space(Task(func, target))
+    space = design_space(Task(func, here(num_cores)))
     (index,) = (i for i, s in enumerate(space.sketches) if "window_rows" in s.tags)
     check_candidates(func, space, [index], each=4)
 
@@ -62,5 +59,5 @@ def test_rows_that_are_stepped_over_are_taken_apart_and_nothing_is_gathered() ->
     assert static_shape(padding.block.writes[0].buffer) == (1, 8, 34, 2, 17)
     sketch = draft.finish()
     middle = [len(knob.options) // 2 for knob in sketch.knobs]
-    text = emit_llvm(sketch.candidate(middle).trace.apply_to(func).func, ONE_CORE).text
+    text = emit_llvm(sketch.candidate(middle).trace.apply_to(func).func, level(3)).text
     assert "gather" not in text

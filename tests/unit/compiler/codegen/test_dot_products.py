@@ -18,6 +18,7 @@ from compiler.ir.program import PrimFunc
 from compiler.runtime.module import Module
 from compiler.schedule.schedule import Schedule
 from compiler.target import Target
+from tests.targets import here
 from tests.unit.compiler.codegen.programs import run
 
 
@@ -174,17 +175,17 @@ def test_dot_products_of_other_cpus_are_given_the_right_bytes(
     cpu: str, a: DType, b: DType, name: str
 ) -> None:
     """The kernel for another CPU runs here, with the instruction written out."""
-    here = Target("cpu -mcpu=x86-64-v3 -num-cores=1")
+    host = here()
     shape = (6, 32, 24)
     func = product(a, b, shape, 4)
     text = emit_llvm(func, Target(f"cpu -mcpu={cpu} -num-cores=1")).text
     assert f"@{name}(" in text
     lines = [s for s in text.splitlines() if not (s.startswith("declare") and name in s)]
     text = "\n".join(lines).replace(f"@{name}(", "@plain(")
-    text = re.sub(r'target triple = ".*"', f'target triple = "{here.triple}"', text)
+    text = re.sub(r'target triple = ".*"', f'target triple = "{host.triple}"', text)
     text = text.replace(f'"tune-cpu"="{cpu}"', "")
     text += "\n" + plain(name, 4 if "neon" in name else 8) + "\n"
-    artifact = replace(compile_artifact(func, here), object_code=compile_object(text, here))
+    artifact = replace(compile_artifact(func, host), object_code=compile_object(text, host))
     x, y = operands(a, b, shape)
     got = np.empty((6, 32), np.int32)
     module = Module(artifact)

@@ -35,6 +35,7 @@ from compiler.ir.nodes import (
     make_buffer,
 )
 from compiler.ir.program import PrimFunc
+from tests.targets import runs_here
 from tests.unit.compiler.codegen.programs import elementwise, mark, run
 
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -212,7 +213,7 @@ def test_a_double_becomes_a_half() -> None:
 
 
 @pytest.mark.parametrize("kind", ["serial", "vectorized"])
-@pytest.mark.parametrize("cpu", ["x86-64-v2", "x86-64-v3"])
+@pytest.mark.parametrize("cpu", [pytest.param("x86-64-v2", marks=runs_here(2)), "native"])
 @pytest.mark.parametrize("narrow", ["float16", "bfloat16"])
 def test_every_narrow_float_is_read_and_rounded_as_numpy_does(
     narrow: DType, cpu: str, kind: LoopKind

@@ -21,6 +21,7 @@ from compiler.ir.structural import structural_equal
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse
 from compiler.target import Target
+from tests.targets import level
 from tests.unit.compiler.codegen.programs import mark
 from tests.unit.compiler.codegen.test_statements import fuse_rows
 
@@ -149,7 +150,7 @@ def test_a_dynamic_partition_of_something_else_is_refused(step: Any) -> None:
 
 
 def num_threads(func: PrimFunc) -> int:
-    return emit_llvm(func, Target("cpu -num-cores=8")).num_threads
+    return emit_llvm(func, level(3, num_cores=8)).num_threads
 
 
 def test_a_loop_of_little_work_runs_inline() -> None:

@@ -13,10 +13,10 @@ from compiler.ir.dtypes import DType
 from compiler.ir.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
-from compiler.target import Target
-from tests.unit.compiler.codegen.programs import ONE_CORE, check_against_evaluation
+from tests.targets import level
+from tests.unit.compiler.codegen.programs import check_against_evaluation
 
-V3 = Target("cpu -mcpu=x86-64-v3 -num-cores=1")
+V3 = level(3)
 
 
 def transposed(rows: int, columns: int, dtype: DType = "float32", tile: int = 8) -> PrimFunc:
@@ -79,5 +79,5 @@ def main(A: T.Buffer((8, 16), "float32")):
                 A[vj, vi + 8] = A[vi, vj]
 """
     )
-    assert "shufflevector" not in emit_llvm(func, Target(ONE_CORE)).text
+    assert "shufflevector" not in emit_llvm(func, V3).text
     check_against_evaluation(func)

@@ -13,6 +13,7 @@ from compiler.ir.evaluate import evaluate
 from compiler.ir.program import PrimFunc
 from compiler.script.parser import parse
 from compiler.target import Target
+from tests.targets import runs_here
 from tests.unit.compiler.codegen.programs import ONE_CORE, check_against_evaluation
 
 RNG = np.random.default_rng(11)
@@ -101,6 +102,7 @@ def test_a_statement_on_vectors_is_what_it_evaluates_to(statement: str) -> None:
     check_against_evaluation(program(VECTORS, statement))
 
 
+@runs_here(3)
 def test_eight_bit_products_are_added_in_a_few_instructions() -> None:
     func = program(
         'A: T.Buffer((32,), "uint8"), B: T.Buffer((32,), "int8"), C: T.Buffer((8,), "int32")',

@@ -14,7 +14,7 @@ from compiler.ir.nodes import (
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk
 from compiler.script.parser import parse
-from compiler.target import Target
+from tests.targets import level
 from tests.unit.compiler.codegen.programs import ONE_CORE, mark
 
 HEAD = """
@@ -74,7 +74,7 @@ def test_a_gather_takes_the_nearest_element_and_a_scatter_leaves_out_what_is_out
 def test_what_the_program_checks_itself_is_not_checked_again() -> None:
     checks = [
         node
-        for node in walk(lower(program(CLAMPED), Target(ONE_CORE)))
+        for node in walk(lower(program(CLAMPED), level(3)))
         if isinstance(node, If) or (isinstance(node, BinOp) and node.op in ("min", "max"))
     ]
     assert len(checks) == 2

@@ -31,7 +31,7 @@ from compiler.ir.nodes import (
 from compiler.ir.program import PrimFunc
 from compiler.ir.verify import verify
 from compiler.ir.visit import walk_stmts
-from compiler.target import Target
+from tests.targets import level
 
 A, C, U = (make_buffer(name, (12,)) for name in "ACU")
 i, j = Var("i"), Var("j")
@@ -93,6 +93,6 @@ def test_what_each_iteration_writes_first_shrinks(trim: bool) -> None:
     if trim:
         fill, show = (If(Compare("<", value, IntImm(10)), s) for s in (fill, show))
     body = For(i, IntImm(3), seq(For(j, IntImm(4), fill), For(j, IntImm(4), show)))
-    lowered = lower(program(body), Target("cpu -num-cores=1"))
+    lowered = lower(program(body), level(3))
     (allocate,) = (node for node in walk_stmts(lowered) if isinstance(node, Allocate))
     assert static_shape(allocate.buffer) == (4,)

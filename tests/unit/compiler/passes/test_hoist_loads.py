@@ -8,7 +8,7 @@ from compiler.driver import lower
 from compiler.ir.nodes import For, Let, Load, Stmt
 from compiler.ir.visit import walk, walk_stmts
 from compiler.script.parser import parse
-from compiler.target import Target
+from tests.targets import level
 from tests.unit.compiler.codegen.programs import check_against_evaluation
 
 PROGRAM = """
@@ -26,7 +26,7 @@ def main(
 def lowered(body: str, kind: str = "range") -> Stmt:
     func = parse(PROGRAM.format(body=body, kind=kind))
     check_against_evaluation(func)
-    return lower(func, Target("cpu -num-cores=1"))
+    return lower(func, level(3))
 
 
 def loads_in_innermost_loop(stmt: Stmt) -> list[str]:
@@ -75,4 +75,4 @@ def test_a_loop_that_may_not_run_keeps_its_loads() -> None:
     text = PROGRAM.format(body="B[i, j] = S[i - 1]", kind="range").replace("range(7)", "range(i)")
     func = parse(text)
     check_against_evaluation(func)
-    assert loads_in_innermost_loop(lower(func, Target("cpu -num-cores=1"))) == ["S"]
+    assert loads_in_innermost_loop(lower(func, level(3))) == ["S"]

@@ -12,7 +12,7 @@ from compiler.ir.nodes import (
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
 from compiler.script.parser import parse
-from compiler.target import Target
+from tests.targets import level
 from tests.unit.compiler.codegen.programs import ONE_CORE, check_against_evaluation
 
 PROGRAM = """
@@ -81,7 +81,7 @@ def test_stages_change_nothing_of_what_is_computed(
 
 
 def shapes(func: PrimFunc) -> dict[str, tuple[int, ...]]:
-    stmt = lower(func, Target(ONE_CORE))
+    stmt = lower(func, level(3))
     return {
         node.buffer.name: static_shape(node.buffer)
         for node in walk_stmts(stmt)

@@ -16,8 +16,8 @@ from compiler.ir.nodes import (
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
 from compiler.schedule.schedule import Schedule
-from compiler.target import Target
-from tests.unit.compiler.codegen.programs import ONE_CORE, check_against_evaluation
+from tests.targets import level
+from tests.unit.compiler.codegen.programs import check_against_evaluation
 
 
 def product(m: int, n: int, k: int) -> PrimFunc:
@@ -43,13 +43,13 @@ def tiled(func: PrimFunc, tile: tuple[int, int], steps: list[int | None]) -> Pri
 
 
 def accumulators(func: PrimFunc) -> list[Allocate]:
-    lowered = lower(func, Target(ONE_CORE))
+    lowered = lower(func, level(3))
     return [n for n in walk_stmts(lowered) if isinstance(n, Allocate)]
 
 
 def kernels(func: PrimFunc) -> list[For]:
     """Return the innermost serial loops."""
-    lowered = lower(func, Target(ONE_CORE))
+    lowered = lower(func, level(3))
     loops = [n for n in walk_stmts(lowered) if isinstance(n, For) and n.kind == "serial"]
     return [
         loop
@@ -70,7 +70,7 @@ def test_a_tile_starts_from_zero_where_the_outer_reduction_begins(steps: list[in
 
 def test_one_start_needs_no_condition() -> None:
     func = tiled(product(8, 32, 24), (4, 16), [1, 24])
-    lowered = lower(func, Target(ONE_CORE))
+    lowered = lower(func, level(3))
     assert not any(isinstance(n, If) for n in walk_stmts(lowered))
 
 

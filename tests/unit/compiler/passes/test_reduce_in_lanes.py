@@ -18,7 +18,7 @@ from compiler.ops.reductions import Reduce
 from compiler.passes.reduce_in_lanes import KEY
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
-from compiler.target import Target
+from tests.targets import level
 from tests.unit.compiler.codegen.programs import ONE_CORE, check_against_evaluation
 
 
@@ -35,7 +35,7 @@ def in_lanes(func: PrimFunc, lanes: int, rows: int = 1, block: str = "B") -> Pri
 
 
 def has_lanes(func: PrimFunc) -> bool:
-    stmt = lower(func, Target(ONE_CORE))
+    stmt = lower(func, level(3))
     return any(isinstance(n, For) and n.var.name == "lane" for n in walk_stmts(stmt))
 
 

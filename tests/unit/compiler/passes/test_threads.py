@@ -14,7 +14,7 @@ from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
 from compiler.script.error import ScriptError
 from compiler.script.parser import parse
-from compiler.target import Target
+from tests.targets import level
 from tests.unit.compiler.codegen.programs import ONE_CORE, check_against_evaluation
 
 VECTORS = 'A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")'
@@ -285,7 +285,7 @@ def test_programs_of_threads_are_what_numpy_computes() -> None:
 
 
 def test_loops_over_threads_end_where_threads_wait() -> None:
-    stmt = lower(TRANSPOSE, Target(ONE_CORE))
+    stmt = lower(TRANSPOSE, level(3))
     loops = [node.var.name for node in walk_stmts(stmt) if isinstance(node, For)]
     assert loops == ["bx", "by", "tx", "i", "tx", "i"]
 

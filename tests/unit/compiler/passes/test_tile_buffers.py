@@ -13,8 +13,8 @@ from compiler.ir.nodes import (
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
 from compiler.schedule.schedule import Schedule
-from compiler.target import Target
-from tests.unit.compiler.codegen.programs import ONE_CORE, check_against_evaluation
+from tests.targets import level
+from tests.unit.compiler.codegen.programs import check_against_evaluation
 
 
 def packed(rows: int, tile: tuple[int, ...], *, annotation: object = None) -> PrimFunc:
@@ -37,7 +37,7 @@ def packed(rows: int, tile: tuple[int, ...], *, annotation: object = None) -> Pr
 
 
 def shape_of_copy(func: PrimFunc) -> tuple[int, ...]:
-    lowered = lower(func, Target(ONE_CORE))
+    lowered = lower(func, level(3))
     found = [n.buffer for n in walk_stmts(lowered) if isinstance(n, Allocate)]
     return next(static_shape(buffer) for buffer in found if buffer.name == "A_global")
 

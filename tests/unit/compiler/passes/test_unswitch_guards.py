@@ -14,8 +14,8 @@ from compiler.ir.nodes import (
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
 from compiler.schedule.schedule import Schedule
-from compiler.target import Target
-from tests.unit.compiler.codegen.programs import ONE_CORE, check_against_evaluation
+from tests.targets import level
+from tests.unit.compiler.codegen.programs import check_against_evaluation
 
 
 def tiled(m: int, n: int, tile: tuple[int, int]) -> PrimFunc:
@@ -33,7 +33,7 @@ def tiled(m: int, n: int, tile: tuple[int, int]) -> PrimFunc:
 
 
 def branches(func: PrimFunc) -> list[If]:
-    lowered = lower(func, Target(ONE_CORE))
+    lowered = lower(func, level(3))
     return [node for node in walk_stmts(lowered) if isinstance(node, If)]
 
 

@@ -14,8 +14,8 @@ from compiler.ir.nodes import (
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk_stmts
 from compiler.schedule.schedule import Schedule
-from compiler.target import Target
-from tests.unit.compiler.codegen.programs import ONE_CORE, check_against_evaluation, run
+from tests.targets import level
+from tests.unit.compiler.codegen.programs import check_against_evaluation, run
 
 
 def product(dtype: DType, m: int, n: int, k: int) -> PrimFunc:
@@ -26,7 +26,7 @@ def product(dtype: DType, m: int, n: int, k: int) -> PrimFunc:
 
 
 def accumulators(func: PrimFunc) -> list[DType]:
-    lowered = lower(func, Target(ONE_CORE))
+    lowered = lower(func, level(3))
     return [n.buffer.dtype for n in walk_stmts(lowered) if isinstance(n, Allocate)]
 
 

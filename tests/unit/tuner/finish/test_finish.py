@@ -28,7 +28,7 @@ from tuner.finish.finish import (
 from tuner.task import Task
 from tuner.trial import Trial
 
-TASK = Task(ops.matmul(4, 4, 4), Target("cpu -mcpu=haswell -num-cores=1"))
+TASK = Task(ops.matmul(4, 4, 4), Target("cpu -mcpu=x86-64-v3 -num-cores=1"))
 NUM_RUNS = 200
 
 
