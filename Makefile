@@ -8,7 +8,7 @@ TRIALS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test check format bench bench-check bench-parts bench-peers bench-race bench-search fuzz serve clean
+.PHONY: help setup dashboard demo test test-cpus check format bench bench-check bench-parts bench-peers bench-race bench-search fuzz serve clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -23,6 +23,9 @@ demo: $(VENV)/.runtime ## tune three workloads through a real server (TRIALS=24 
 
 test: $(VENV)/.dev $(DASHBOARD) ## run the whole test suite (ARGS="tests/unit -k split" for a part)
 	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile $(ARGS)
+
+test-cpus: $(VENV)/.dev ## run what generates code again, with the host reported as other CPUs
+	$(BIN)/python -m tests.cpus $(ARGS)
 
 check: $(VENV)/.dev $(DASHBOARD) ## ruff, mypy and import-linter; the same for the dashboard
 	$(BIN)/ruff check

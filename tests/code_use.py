@@ -1,0 +1,50 @@
+"""A pytest plugin: note which tests ask for a target, and which of these run code.
+
+`tests/cpus.py` chooses by it. `--note-code FILE` appends a line for each such test: "runs" or
+"looks", a space, and the name of the test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import pytest
+
+from compiler import target
+
+_seen: set[str] = set()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--note-code", metavar="FILE", help="note which tests look at or run code")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--note-code"):
+        # All facts of a target are read through the one, and all code is loaded through the other.
+        _watch(target, "_parse", "looks")
+        _watch(llvm, "create_mcjit_compiler", "runs")
+
+
+def _watch(module: Any, name: str, event: str) -> None:
+    watched: Callable[..., Any] = getattr(module, name)
+
+    def call(*args: Any) -> Any:
+        _seen.add(event)
+        return watched(*args)
+
+    setattr(module, name, call)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    _seen.clear()
+    yield
+    notes = item.config.getoption("--note-code")
+    if notes and _seen:
+        event = "runs" if "runs" in _seen else "looks"
+        with Path(notes).open("a", encoding="utf-8") as file:
+            file.write(f"{event} {item.nodeid}\n")

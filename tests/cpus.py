@@ -1,0 +1,105 @@
+"""Run tests as if the host had other CPUs: `make test-cpus`.
+
+Tests that run code run again with the host reported as each level of the psABI that it has. Tests
+that only look at code run with the host reported as every CPU of `compiler/cpus.py`: a test that
+forgot to name its CPU fails here, and not on somebody's machine. Which tests are which is noted
+while they run (`tests/code_use.py`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import pytest
+
+from compiler import host, target
+from compiler.cores import available_cores
+from compiler.cpus import CPUS
+from compiler.host import REPORTED, missing_here
+
+LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4", "cortex-a72", "cortex-a76")
+FOLDERS = ("tests/unit/compiler", "tests/unit/tuner", "tests/golden", "tests/seeds")
+# Loaded before processes are forked from this one, since loading them takes longest.
+PRELOADED = ("compiler.driver", "tuner.space.generate", "loopwright", "scipy.stats")
+
+
+def run_level(cpu: str, tests: list[str], notes: Path, processes: int) -> bool:
+    """Run tests with the host reported as a CPU that it can stand in for."""
+    command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
+    command += ["-p", "tests.code_use", "--note-code", str(notes), "-m", "not slow"]
+    command += ["--numprocesses", str(processes), "--dist", "loadfile", *tests]
+    environment = {**os.environ, REPORTED: cpu, "PYTHONPATH": "."}
+    return subprocess.run(command, check=False, env=environment).returncode == 0
+
+
+def run_looks(tests: list[str], cpu: str) -> tuple[bool, str]:
+    """Run tests that only look at code, with the host reported as any CPU, in a process for it."""
+    os.environ[REPORTED] = cpu
+    host.missing_here = lambda name: []
+    for cached in (host.reported_cpu, host.host_cpu, host.host_features, target._parse):
+        cached.cache_clear()
+
+    def refuse(*_: object) -> None:
+        raise AssertionError(f"the test runs code that is made for {cpu}")
+
+    if missing_here(cpu):
+        llvm.create_mcjit_compiler = refuse
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        code = pytest.main(["-q", "--no-header", "--tb=short", "-p", "no:cacheprovider", *tests])
+    return code == 0, output.getvalue()
+
+
+def noted(notes: Path, event: str) -> list[str]:
+    """Return the tests that were noted so, without repetition."""
+    lines = notes.read_text(encoding="utf-8").splitlines()
+    return sorted({name for kind, _, name in (s.partition(" ") for s in lines) if kind == event})
+
+
+def main() -> int:
+    """Run all; the exit code says whether a test failed."""
+    parser = argparse.ArgumentParser(prog="make test-cpus", description=__doc__)
+    parser.add_argument("folders", nargs="*", default=FOLDERS, help="which tests")
+    folders = list(parser.parse_args().folders)
+    failed = []
+    with tempfile.TemporaryDirectory() as folder:
+        notes = Path(folder) / "notes"
+        notes.touch()
+        tests = folders
+        for cpu in (level for level in LEVELS if not missing_here(level)):
+            started = time.monotonic()
+            if not run_level(cpu, tests, notes, min(4, available_cores())):
+                failed.append(cpu)
+            sys.stdout.write(f"host reported as {cpu}: {time.monotonic() - started:.0f} s\n")
+            # What neither looks at code nor runs it does not depend on the CPU.
+            tests = sorted({*noted(notes, "runs"), *noted(notes, "looks")}) or folders
+        looks = sorted({*noted(notes, "looks")} - {*noted(notes, "runs")})
+    assert looks, "no test only looks at code"
+    for module in PRELOADED:
+        __import__(module)
+    # A process for each CPU: modules of tests hold targets.
+    with get_context("fork").Pool(available_cores(), maxtasksperchild=1) as pool:
+        results = pool.imap(partial(run_looks, looks), CPUS, chunksize=1)
+        for cpu, (is_good, output) in zip(CPUS, results, strict=True):
+            last = output.strip().splitlines()[-1:]
+            sys.stdout.write(f"{len(looks)} tests look at code for {cpu}: {' '.join(last)}\n")
+            if not is_good:
+                failed.append(cpu)
+                sys.stdout.write(output)
+    sys.stdout.write(f"failed: {', '.join(failed)}\n" if failed else "all passed\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
