@@ -79,8 +79,8 @@ def read_id(given: UUID | str, what: str) -> UUID:
         return UUID(str(given))
     except ValueError:
         raise ValueError(
-            f"{given!r} is not the id of a {what}: expected 32 hexadecimal digits, such as "
-            f"'123e4567-e89b-12d3-a456-426614174000', as the `id` of a {what} has them"
+            f"{given!r} is not the id of a {what}: expected one such as "
+            "'123e4567-e89b-12d3-a456-426614174000'"
         ) from None
 
 

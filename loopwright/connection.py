@@ -125,9 +125,8 @@ class Terms:
             yield
         except httpx2.TransportError as error:
             reason = str(error) or type(error).__name__
-            raise ServerUnreachableError(
-                f"no answer from {self.url}: {reason}{_advice(self.url, error)}"
-            ) from error
+            message = f"no answer from {self.url}: {reason}"
+            raise ServerUnreachableError(message, _advice(self.url, error)) from error
 
     def _is_closed(self) -> bool:
         raise NotImplementedError
@@ -306,11 +305,11 @@ def _advice(url: str, error: httpx2.TransportError) -> str:
     """Return what to try where client and server do not speak the same protocol."""
     rest = url.partition("://")[2]
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
-        return "; to trust a certificate of your own, name it in $SSL_CERT_FILE"
+        return "to trust a certificate of your own, name it in $SSL_CERT_FILE"
     if url.startswith("https:") and "[SSL" in str(error):
-        return f"; the server there may speak plain HTTP: try http://{rest}"
+        return f"the server there may speak plain HTTP: try http://{rest}"
     if url.startswith("http:") and isinstance(error, httpx2.RemoteProtocolError):
-        return f"; the server there may want TLS: try https://{rest}"
+        return f"the server there may want TLS: try https://{rest}"
     return ""
 
 

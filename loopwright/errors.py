@@ -43,7 +43,11 @@ class ClientClosedError(LoopwrightError, RuntimeError):
 
 
 class ServerUnreachableError(LoopwrightError):
-    """No server answers at the address."""
+    """No server answers at the address; `advice` says what to try, if the answer gives a hint."""
+
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(f"{message}; {advice}" if advice else message)
+        self.advice = advice
 
 
 class RequestError(LoopwrightError):

@@ -14,10 +14,14 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
 )
+
+# A line of a long search is 42 columns wide without the label and the clock, 90 with everything.
+_NARROW, _WIDE = 60, 90
 
 
 class TrialProgress:
@@ -85,16 +89,7 @@ class _TerminalBar:
     """A line of a terminal."""
 
     def __init__(self, label: str, total: int, console: Console, *, is_shown: bool) -> None:
-        self._progress = Progress(
-            TextColumn("[bold]{task.description}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TaskProgressColumn(show_speed=True, text_format="[cyan]{task.percentage:>3.0f}%"),
-            TextColumn("{task.fields[note]}"),
-            TimeElapsedColumn(),
-            console=console,
-            disable=not is_shown,
-        )
+        self._progress = Progress(*_columns(console.width), console=console, disable=not is_shown)
         self._task = self._progress.add_task(escape(label), total=total, note="waiting")
 
     def start(self) -> None:
@@ -105,6 +100,18 @@ class _TerminalBar:
 
     def stop(self) -> None:
         self._progress.stop()
+
+
+def _columns(width: int) -> list[ProgressColumn]:
+    """Return what fits a terminal of that width: rich would cut off the numbers instead."""
+    counted, note = MofNCompleteColumn(), TextColumn("{task.fields[note]}")
+    if width < _NARROW:
+        return [counted, note]
+    label, clock = TextColumn("[bold]{task.description}"), TimeElapsedColumn()
+    if width < _WIDE:
+        return [label, counted, note, clock]
+    share = TaskProgressColumn(show_speed=True, text_format="[cyan]{task.percentage:>3.0f}%")
+    return [label, BarColumn(bar_width=24), counted, share, note, clock]
 
 
 class NotebookBar:

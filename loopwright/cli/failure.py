@@ -77,8 +77,8 @@ def explain(error: Exception) -> Failure | None:
     if isinstance(error, _USAGE):
         return Failure(str(error), ExitCode.USAGE)
     if isinstance(error, ServerUnreachableError):
-        hint = "is it running? start one with: loopwright serve"
-        return Failure(f"{error}\n{hint}", ExitCode.NO_SERVER)
+        hint = "" if error.advice else "\nis it running? start one with: loopwright serve"
+        return Failure(f"{error}{hint}", ExitCode.NO_SERVER)
     if isinstance(error, _NO_RESULT):
         return Failure(str(error), ExitCode.NO_RESULT)
     return None

@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import inspect
 import keyword
+import warnings
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 import loopwright
+from compiler.keywords import meant
 from loopwright.cli.failure import ExitCode, explain
 from loopwright.cli.output import err_console
 
@@ -58,10 +60,18 @@ class Commands(TyperGroup):
         alone.command(cmd_name, help=_refilled(found.__doc__))(found)
         return typer.main.get_command(alone)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command that the arguments name, or say which one may have been meant."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            ctx.fail(f"No such command {args[0]!r}: {meant(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             err_console.print("interrupted")
             raise typer.Exit(ExitCode.INTERRUPTED) from None
@@ -72,6 +82,12 @@ class Commands(TyperGroup):
             err_console.print("[red bold]error:[/] ", end="")
             err_console.print(failure.message, markup=False, highlight=False, soft_wrap=True)
             raise typer.Exit(failure.exit_code) from error
+
+
+def _show_warning(message: Warning | str, *_: object, **_options: object) -> None:
+    """Show a warning as one line: whoever types a command knows nothing of our source."""
+    err_console.print("[yellow bold]warning:[/] ", end="")
+    err_console.print(str(message), markup=False, highlight=False, soft_wrap=True)
 
 
 def _refilled(docstring: str) -> str:

@@ -12,6 +12,7 @@ from uuid import UUID
 import typer
 
 from compiler.script import parse
+from loopwright.asking import read_id
 from loopwright.cli.failure import InputError
 from loopwright.client import DEFAULT_URL, Client
 from loopwright.errors import LoopwrightError
@@ -159,10 +160,21 @@ def complete_job(incomplete: str) -> list[tuple[str, str]]:
     return [(str(job.id), f"{job.workload_name}, {job.state}") for job in begun[:_MAX_COMPLETED]]
 
 
+def _job_id(text: str) -> UUID:
+    try:
+        return read_id(text, "job")
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}; `loopwright jobs` lists them") from None
+
+
 JobArgument: TypeAlias = Annotated[
     UUID,
     typer.Argument(
-        help="The job's id.", metavar="JOB", show_default=False, autocompletion=complete_job
+        help="The job's id.",
+        metavar="JOB",
+        show_default=False,
+        autocompletion=complete_job,
+        parser=_job_id,
     ),
 ]
 

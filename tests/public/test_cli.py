@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -135,7 +136,9 @@ def test_ctrl_c_ends_any_command_in_one_line(tmp_path: Path) -> None:
         (("tune", "matmul:8,8,8", "--strategy", "luck"), "luck"),
         (("tune", "matmul:8,8,8", "--rule", "of_thumb"), "unknown schedule rule 'of_thumb'"),
         (("tune", "matmul:8,8,8", "--url", "nowhere"), "looks like http://"),
-        (("trials", "not-an-id"), "JOB"),
+        (("trials", "not-an-id"), "'not-an-id' is not the id of a job"),
+        (("tun", "relu:8"), "did you mean 'tune'?"),
+        (("tune", "relu:8", "--trails", "2"), "--trials"),
         (("jobs", "--state", "asleep"), "asleep"),
     ],
 )
@@ -232,6 +235,26 @@ def test_a_server_that_is_not_there_is_exit_code_3() -> None:
     assert ran.returncode == 3
     assert "loopwright serve" in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def test_the_wrong_protocol_gets_the_advice_that_fits(server: Server) -> None:
+    """The server runs: to start one would not help."""
+    ran = CliRunner().invoke(app, ["jobs", "--url", server.url.replace("http:", "https:")])
+    assert ran.exit_code == 3
+    assert ran.stderr.endswith(f"try {server.url}\n")
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_warning_is_one_line_without_the_source(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def workers(_: lw.Client) -> tuple[()]:
+        warnings.warn("using the answer of 3 h ago", lw.StaleAnswerWarning, stacklevel=1)
+        return ()
+
+    monkeypatch.setattr(lw.Client, "workers", workers)
+    ran = CliRunner().invoke(app, ["workers", "--url", server.url])
+    assert (ran.exit_code, ran.stderr) == (0, "warning: using the answer of 3 h ago\n")
 
 
 def test_what_was_not_tuned_is_exit_code_1(server: Server) -> None:

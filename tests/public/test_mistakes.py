@@ -60,7 +60,7 @@ def test_an_unknown_argument_suggests_the_nearest(
 
 
 WRONG: list[tuple[type[Exception], str, Act]] = [
-    (ValueError, "'123' is not the id of a job: expected 32 hex", lambda c: c.job("123")),
+    (ValueError, "'123' is not the id of a job: expected one such as", lambda c: c.job("123")),
     (ValueError, "'123' is not the id of a group", lambda c: c.group("123")),
     (ValueError, "'abc' is not the id of a job", lambda c: c.trials(["abc"])),
     (

@@ -24,6 +24,17 @@ def test_a_terminal_sees_trials_and_the_best_so_far() -> None:
     assert "best 1 ms, 41x the default" in drawn
 
 
+@pytest.mark.parametrize("width", [42, 60, 80, 120])
+def test_a_narrow_terminal_sees_the_numbers_whole(width: int) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=width, color_system=None)
+    with TrialProgress("matmul", 200, console=console) as bar:
+        bar.update(200, 0.2362, 0.2362)
+    assert isinstance(console.file, io.StringIO)
+    drawn = console.file.getvalue()
+    assert "200/200" in drawn
+    assert "best 236.2 ms, 1.00x the default" in drawn
+
+
 @pytest.mark.parametrize(("is_terminal", "show"), [(False, None), (True, False)])
 def test_nobody_watching_sees_nothing(is_terminal: bool, show: bool | None) -> None:
     assert draw(is_terminal=is_terminal, show=show) == ""
