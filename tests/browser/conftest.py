@@ -13,9 +13,10 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, 
 import loopwright as lw
 from examples.serving import Server, serving
 from tests.browser import past
+from tests.patience import PATIENCE_SECS
 
 # A machine may be busy with other tests: a page that is slow is right all the same.
-expect.set_options(timeout=30_000)
+expect.set_options(timeout=1000 * PATIENCE_SECS)
 TARGET = "cpu -num-cores=1"
 CHROMIUM = shutil.which("chromium")
 BUILT = Path(__file__).parents[2] / "service" / "dashboard" / "index.html"

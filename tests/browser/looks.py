@@ -10,8 +10,9 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
+from tests.patience import PATIENCE_SECS
+
 AXE = Path(__file__).parents[2] / "dashboard" / "node_modules" / "axe-core" / "axe.min.js"
-PATIENCE_SECS = 30.0
 SCREENSHOTS = os.environ.get("LOOPWRIGHT_SCREENSHOTS")
 
 

@@ -17,8 +17,8 @@ from playwright.sync_api import Page, expect
 from examples.serving import Server, serving
 from tests.browser.conftest import OpenTab
 from tests.browser.looks import look_at
+from tests.patience import PATIENCE_SECS
 
-PATIENCE_SECS = 30.0
 JOB = {"workload": {"operator": "matmul:32,32,32:float32"}, "trials": 8}
 NewToken = Callable[[str, str], tuple[str, str]]
 

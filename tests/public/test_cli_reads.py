@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import loopwright as lw
 from examples.serving import Server, free_port
 from loopwright.cli.main import COMMANDS, app
+from tests.patience import PATIENCE_SECS
 
 OPERATOR = "matmul:16,16,24"
 TARGET = "cpu -num-cores=1"
@@ -27,7 +28,7 @@ def job(server: Server) -> str:
     """Return a job that has ended."""
     with lw.Client(server.url) as client:
         handle = client.tune(OPERATOR, target=TARGET, trials=4)
-        handle.wait(timeout_secs=120)
+        handle.wait(timeout_secs=PATIENCE_SECS)
     return str(handle.id)
 
 

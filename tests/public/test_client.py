@@ -7,6 +7,7 @@ import pytest
 
 import loopwright as lw
 from loopwright.models import EventKind, JobState
+from tests.patience import PATIENCE_SECS
 
 MATMUL = "matmul:32,48,64:float32"
 TARGET = "cpu -num-cores=1"
@@ -23,7 +24,7 @@ def check_matmul(kernel: lw.Kernel | lw.Module) -> None:
 
 def test_a_workload_goes_in_and_a_right_and_faster_kernel_comes_out(client: lw.Client) -> None:
     handle = client.tune(MATMUL, target=TARGET, trials=12)
-    job = handle.wait(timeout_secs=120)
+    job = handle.wait(timeout_secs=PATIENCE_SECS)
     assert job.state is JobState.SUCCEEDED
     assert job.num_measured == job.trials == 12
     assert job.best_secs is not None
@@ -48,7 +49,7 @@ def test_a_workload_goes_in_and_a_right_and_faster_kernel_comes_out(client: lw.C
 
 
 def test_before_a_shape_is_tuned_the_nearest_one_has_a_schedule(client: lw.Client) -> None:
-    client.tune("matmul:32,48,32:float32", target=TARGET, trials=8).wait(timeout_secs=120)
+    client.tune("matmul:32,48,32:float32", target=TARGET, trials=8).wait(timeout_secs=PATIENCE_SECS)
     with pytest.raises(lw.NotFoundError, match="nearest"):
         client.best("matmul:32,48,65", target=TARGET)
     best = client.best("matmul:32,48,65", target=TARGET, nearest=True)
@@ -78,7 +79,7 @@ def test_three_ways_to_give_a_workload_are_one_workload(client: lw.Client) -> No
     func = lw.ops.from_spec("relu:96")
     forms = ("relu:96", func, lw.script.script(func))
     jobs = [client.tune(form, target=TARGET, trials=1) for form in forms]
-    assert len({job.wait(timeout_secs=60).workload_key for job in jobs}) == 1
+    assert len({job.wait(timeout_secs=PATIENCE_SECS).workload_key for job in jobs}) == 1
 
 
 def test_a_cancelled_job_keeps_what_it_measured(client: lw.Client) -> None:
@@ -87,7 +88,7 @@ def test_a_cancelled_job_keeps_what_it_measured(client: lw.Client) -> None:
         if event.kind == EventKind.TRIALS:
             break
     assert handle.cancel().id == handle.id
-    job = handle.wait(timeout_secs=60)
+    job = handle.wait(timeout_secs=PATIENCE_SECS)
     assert job.state is JobState.CANCELLED
     assert 0 < job.num_measured < 10_000
     assert len(list(handle.trials())) == job.num_measured
@@ -96,8 +97,8 @@ def test_a_cancelled_job_keeps_what_it_measured(client: lw.Client) -> None:
 def test_jobs_are_listed_newest_first_and_by_state(client: lw.Client) -> None:
     first = client.tune("relu:32", target=TARGET, trials=1)
     second = client.tune("relu:33", target=TARGET, trials=1)
-    first.wait(timeout_secs=60)
-    second.wait(timeout_secs=60)
+    first.wait(timeout_secs=PATIENCE_SECS)
+    second.wait(timeout_secs=PATIENCE_SECS)
     listed = [job.id for job in client.jobs(limit=2)]
     assert listed == [second.id, first.id]
     assert len(list(client.jobs(limit=1))) == 1
@@ -147,7 +148,7 @@ def test_what_was_missed_is_looked_for(client: lw.Client) -> None:
         client.best("relu:4322", target=TARGET, enqueue=True)
     assert missed.value.problem.job_id is not None
     job = client.job(missed.value.problem.job_id)
-    assert job.wait(timeout_secs=120).state is JobState.SUCCEEDED
+    assert job.wait(timeout_secs=PATIENCE_SECS).state is JobState.SUCCEEDED
     best = client.best("relu:4322", target=TARGET, enqueue=True)
     assert best.record.job_id == job.id
 

@@ -13,7 +13,7 @@ import pytest
 import loopwright as lw
 
 PAGE = (Path(__file__).parents[2] / "docs" / "design_space.md").read_text(encoding="utf-8")
-TARGET = "cpu -mcpu=haswell -num-cores=1"
+TARGET = "cpu -mcpu=x86-64-v3 -num-cores=1"
 
 
 @pytest.fixture(autouse=True)

@@ -8,11 +8,11 @@ import pytest
 
 import loopwright as lw
 from loopwright.models import JobState
+from tests.patience import PATIENCE_SECS
 
 MATMUL = "matmul:32,40,64:float32"
 MODEL = ["matmul:40,40,64:float32", "matmul:24,40,64:float32"]
 TARGET = "cpu -num-cores=1"
-PATIENCE_SECS = 180.0
 
 
 def test_a_job_is_stopped_extended_cancelled_and_resumed(client: lw.Client) -> None:

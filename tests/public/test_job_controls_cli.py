@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 import loopwright as lw
 from examples.serving import Server
 from loopwright.cli.main import app
+from tests.patience import PATIENCE_SECS
 
 TARGET = "cpu -num-cores=1"
 SPECS = ("matmul:48,40,64:float32", "matmul:56,40,64:float32")
@@ -25,7 +26,7 @@ def test_a_job_is_stopped_and_extended(server: Server, client: lw.Client) -> Non
     at = (str(handle.id), "--url", server.url)
     asked = run("jobs", "stop", *at)
     assert (asked.exit_code, "is being stopped" in asked.stderr) == (0, True)
-    job = handle.wait(timeout_secs=180)
+    job = handle.wait(timeout_secs=PATIENCE_SECS)
     assert job.stop_reason == "stopped"
     refused = run("jobs", "extend", *at, "--trials", "1")
     assert refused.exit_code == 1
@@ -36,9 +37,11 @@ def test_a_job_is_stopped_and_extended(server: Server, client: lw.Client) -> Non
     asked = run("jobs", "cancel", *at, "--json")
     is_final = json.loads(asked.stdout)["state"] == "cancelled"
     assert (asked.exit_code, "is being cancelled" in asked.stderr) == (0, not is_final)
-    assert handle.wait(timeout_secs=180).state == "cancelled"
+    assert handle.wait(timeout_secs=PATIENCE_SECS).state == "cancelled"
     assert json.loads(run("jobs", "resume", *at, "--json").stdout)["state"] == "queued"
-    assert "cancelled" in run("jobs", "cancel", *at).stdout + str(handle.wait(timeout_secs=180))
+    assert "cancelled" in run("jobs", "cancel", *at).stdout + str(
+        handle.wait(timeout_secs=PATIENCE_SECS)
+    )
 
 
 @pytest.mark.parametrize("is_there", [False, True])

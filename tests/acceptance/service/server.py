@@ -16,7 +16,7 @@ from typing import Any
 import httpx2
 import psutil
 
-PATIENCE_SECS = 60.0
+from tests.patience import PATIENCE_SECS
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def serving(
                 process.kill()
                 process.wait()
         process.stdout.close()
-        _, alive = psutil.wait_procs(below, timeout=10)
+        _, alive = psutil.wait_procs(below, timeout=PATIENCE_SECS)
         for orphan in alive:
             orphan.kill()
     assert not alive, f"outlived the server: {alive}"

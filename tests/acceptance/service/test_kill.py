@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from tests.acceptance.service.server import Server, serving
+from tests.patience import PATIENCE_SECS
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +53,7 @@ def test_a_killed_service_resumes_its_job(tmp_path: Path) -> None:
         job_id = server.submit(WORKLOAD, TRIALS)
         server.wait(job_id, measured=5)
         below = server.kill()
-    _, alive = psutil.wait_procs(below, timeout=10)
+    _, alive = psutil.wait_procs(below, timeout=PATIENCE_SECS)
     assert not alive, "the workers of a dead service go on"
     before = in_the_file(database)
     assert 5 <= len(before) < TRIALS

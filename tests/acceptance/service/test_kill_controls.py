@@ -12,7 +12,8 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.acceptance.service.server import PATIENCE_SECS, Server, serving
+from tests.acceptance.service.server import Server, serving
+from tests.patience import PATIENCE_SECS
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +34,7 @@ def measured(database: Path) -> set[tuple[Any, ...]]:
 
 
 def kill(server: Server) -> None:
-    _, alive = psutil.wait_procs(server.kill(), timeout=10)
+    _, alive = psutil.wait_procs(server.kill(), timeout=PATIENCE_SECS)
     assert not alive, "the workers of a dead service go on"
 
 

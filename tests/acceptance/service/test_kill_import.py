@@ -11,7 +11,7 @@ from uuid import UUID
 import httpx2
 import pytest
 
-from tests.acceptance.service.server import PATIENCE_SECS, serving
+from tests.acceptance.service.server import serving
 from tests.integration.service.recorded import (
     NUM_TRIALS,
     SPECS,
@@ -20,6 +20,7 @@ from tests.integration.service.recorded import (
     content_of,
     file_of,
 )
+from tests.patience import PATIENCE_SECS
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,8 @@ import pytest
 import loopwright as lw
 from loopwright.errors import InvalidRequestError
 from loopwright.models import JobState
-from tests.acceptance.service.server import PATIENCE_SECS, coordinating, running, serving
+from tests.acceptance.service.server import coordinating, running, serving
+from tests.patience import PATIENCE_SECS
 
 pytestmark = [
     pytest.mark.slow,
@@ -47,7 +48,7 @@ def test_a_job_for_a_cpu_of_the_cluster_goes_to_its_worker(tmp_path: Path) -> No
                     assert time.monotonic() < deadline
                     time.sleep(0.1)
                 job = client.tune("matmul:32,32,32", target=OTHER, trials=8)
-                ended = job.wait(timeout_secs=150)
+                ended = job.wait(timeout_secs=PATIENCE_SECS)
         assert (ended.state, ended.num_measured) == (JobState.SUCCEEDED, 8)
         (other,) = (worker for worker in client.workers() if worker.label == "cpu/nehalem")
         assert {trial.worker for trial in job.trials()} == {other.name}

@@ -12,7 +12,8 @@ import pytest
 
 import loopwright as lw
 from loopwright.models import Event, EventKind, JobState
-from tests.acceptance.service.server import PATIENCE_SECS, coordinating, running, serving
+from tests.acceptance.service.server import coordinating, running, serving
+from tests.patience import PATIENCE_SECS
 
 pytestmark = pytest.mark.slow
 
@@ -44,7 +45,7 @@ def test_a_job_outlives_its_coordinator_and_goes_on_in_a_cluster(tmp_path: Path)
                 running(tmp_path, "worker", address, "--certificates", str(keys)) as worker,
                 coordinating(database, "--scheduler", address, "--certificates", str(keys)) as two,
             ):
-                job = handle.wait(timeout_secs=150)
+                job = handle.wait(timeout_secs=PATIENCE_SECS)
                 below = psutil.Process(worker.pid).children(recursive=True)
             assert (two.returncode, worker.returncode) == (0, 0)
         assert meeting.returncode == 0

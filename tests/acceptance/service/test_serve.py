@@ -15,6 +15,7 @@ import pytest
 from compiler.runtime.artifact import Artifact
 from compiler.runtime.module import Module
 from tests.acceptance.service.server import Server, command, serving
+from tests.patience import PATIENCE_SECS
 from tests.service_fixtures import write_a_newer_one, write_text
 
 
@@ -26,7 +27,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def test_idle_the_whole_tree_stays_under_400_megabytes(server: Server) -> None:
     """Runs first: the workers start with the first job."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_SECS
     while server.http.get("/health").json()["status"] != "ok" and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(2)

@@ -11,6 +11,7 @@ import pytest
 
 from service.store import controls
 from service.store.controls import Wishes
+from tests.patience import PATIENCE_SECS
 from tests.service_fixtures import database as database
 from tests.service_fixtures import database_file as database_file
 from tests.service_fixtures import empty_database_file as empty_database_file
@@ -32,7 +33,7 @@ def until_seen(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         return found
 
     def wait() -> None:
-        seen, deadline = looks, time.monotonic() + 60
+        seen, deadline = looks, time.monotonic() + PATIENCE_SECS
         # The look that is under way may be older than the change.
         while looks < seen + 2:
             assert time.monotonic() < deadline, "nobody looks"

@@ -15,6 +15,7 @@ from service.jobs import submit_job
 from service.store import controls, jobs, trials
 from service.store.database import Database
 from service.store.trials import TrialRow
+from tests.patience import PATIENCE_SECS
 from tuner.candidate import DEFAULT_SKETCH, Candidate
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task
@@ -61,7 +62,7 @@ def drive(database: Database, measurer: Any = None) -> None:
 
 
 def wait_for_end(database: Database, job_id: UUID) -> JobRead:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE_SECS
     while not read(database, job_id).state.is_final:
         assert time.monotonic() < deadline, "the job does not end"
         time.sleep(0.02)
@@ -110,5 +111,5 @@ class Stuck(MemoryMeasurer):
         for index in range(self._num_results):
             yield index, Measurement((cost(candidates[index]),))
         self.begun.set()
-        assert self.interrupted.wait(60)
+        assert self.interrupted.wait(PATIENCE_SECS)
         raise ConnectionError("the workers were ended")

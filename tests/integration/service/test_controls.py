@@ -30,6 +30,7 @@ from tests.integration.service.driving import (
     submit,
     wait_for_end,
 )
+from tests.patience import PATIENCE_SECS
 from tuner.budget import StopReason
 from tuner.candidate import Candidate
 from tuner.measurer.memory import MemoryMeasurer
@@ -134,7 +135,7 @@ def test_a_stopped_job_ends_with_the_best_of_what_it_measured(database: Database
     measurer = Endless()
     coordinator = Coordinator(database, measurer)
     coordinator.start()
-    assert measurer.begun.wait(60)
+    assert measurer.begun.wait(PATIENCE_SECS)
     act(database, "stop", job_id)
     assert wait_for_end(database, job_id).state is SUCCEEDED
     assert coordinator.stop(30)
@@ -151,7 +152,7 @@ def test_a_stop_does_not_wait_for_a_candidate_that_takes_long(database: Database
     stuck = Stuck(3)
     coordinator = Coordinator(database, stuck, interrupt=stuck.interrupted.set, patience_secs=0.2)
     coordinator.start()
-    assert stuck.begun.wait(60)
+    assert stuck.begun.wait(PATIENCE_SECS)
     act(database, "stop", job_id)
     job = wait_for_end(database, job_id)
     assert coordinator.stop(30)

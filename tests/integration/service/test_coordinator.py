@@ -23,6 +23,7 @@ from tests.integration.service.driving import (
     rows,
     submit,
 )
+from tests.patience import PATIENCE_SECS
 from tuner.candidate import DEFAULT_SKETCH, Candidate
 from tuner.cost_model.xgboost_model import XGBoostModel
 from tuner.measurer.memory import MemoryMeasurer
@@ -142,7 +143,7 @@ def test_the_thread_takes_jobs_as_they_come(database: Database) -> None:
     coordinator.start()
     ids = [submit(database, seed=seed) for seed in range(2)]
     coordinator.wake()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_SECS
     while not all(read(database, i).state.is_final for i in ids) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert coordinator.is_running

@@ -20,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 
 from service.connections import Connections, Limits, address_of
 from service.http_protocol import limited
+from tests.patience import PATIENCE_SECS
 
 LIMITS = Limits(
     connections=12,
@@ -251,7 +252,7 @@ def test_a_body_that_was_refused_is_not_read_for_ever(service: Service) -> None:
 def test_an_answer_that_is_not_taken_is_given_up(service: Service) -> None:
     with service.connect() as connection:
         connection.sendall(b"GET /long HTTP/1.1\r\n\r\n")
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_SECS
         while service.num_open() and time.monotonic() < deadline:
             time.sleep(0.05)
         assert service.num_open() == 0

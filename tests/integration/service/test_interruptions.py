@@ -22,6 +22,7 @@ from tests.integration.service.driving import (
     rows,
     submit,
 )
+from tests.patience import PATIENCE_SECS
 from tests.service_fixtures import let_time_pass
 from tuner.candidate import Candidate
 from tuner.measurer.memory import MemoryMeasurer
@@ -163,10 +164,10 @@ def test_a_cancelled_job_does_not_wait_for_a_candidate_that_takes_long(database:
     stuck = Stuck(2)
     coordinator = Coordinator(database, stuck, interrupt=stuck.interrupted.set, patience_secs=0.2)
     coordinator.start()
-    assert stuck.begun.wait(30)
+    assert stuck.begun.wait(PATIENCE_SECS)
     with database.write() as session:
         controls.cancel(session, job_id)
-    assert stuck.interrupted.wait(10)
+    assert stuck.interrupted.wait(PATIENCE_SECS)
     assert coordinator.stop(10.0)
     job = read(database, job_id)
     assert (job.state, job.num_measured, job.error) == (JobState.CANCELLED, 2, None)
@@ -177,7 +178,7 @@ def test_a_job_whose_workers_end_while_it_stops_is_put_back(database: Database) 
     stuck = Stuck(2)
     coordinator = Coordinator(database, stuck)
     coordinator.start()
-    assert stuck.begun.wait(30)
+    assert stuck.begun.wait(PATIENCE_SECS)
     assert not coordinator.stop(0.1)
     stuck.interrupted.set()
     assert coordinator.stop(10.0)
@@ -201,7 +202,7 @@ def test_the_thread_outlives_an_error_that_nobody_foresaw(
     job_id = submit(database)
     coordinator = Coordinator(database, MemoryMeasurer(cost))
     coordinator.start()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_SECS
     while not read(database, job_id).state.is_final and time.monotonic() < deadline:
         coordinator.wake()
         time.sleep(0.05)
@@ -243,11 +244,11 @@ def test_stopping_waits_no_longer_than_told(database: Database) -> None:
 
     def hang() -> None:
         begun.set()
-        go_on.wait(30)
+        go_on.wait(PATIENCE_SECS)
 
     coordinator = Coordinator(database, Interrupting(2, hang))
     coordinator.start()
-    assert begun.wait(30)
+    assert begun.wait(PATIENCE_SECS)
     assert not coordinator.stop(0.1)
     go_on.set()
     assert coordinator.stop(10.0)

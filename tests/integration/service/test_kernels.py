@@ -29,6 +29,7 @@ from service.kernel_builder import KernelBuilder, KernelRequest
 from service.parts import Parts
 from service.store.database import Database
 from service.store.sql_store import SqlStore
+from tests.patience import PATIENCE_SECS
 from tuner.candidate import Candidate, default_candidate
 from tuner.task import Task
 from tuner.trial import Trial
@@ -174,8 +175,8 @@ def test_more_builds_than_can_wait_are_sent_away(database: Database) -> None:
 
     class Slow(KernelBuilder):
         def _run_child(self, request: KernelRequest, wanted: str) -> bytes:
-            begun.wait(10)
-            assert go_on.wait(10)
+            begun.wait(PATIENCE_SECS)
+            assert go_on.wait(PATIENCE_SECS)
             return b"a kernel"
 
     app = create_app(Parts(database, builder=Slow(at_once=1, waiting=0)))
@@ -185,7 +186,7 @@ def test_more_builds_than_can_wait_are_sent_away(database: Database) -> None:
     ):
         post = partial(client.post, "/artifacts", params={"fallback": True}, json=QUERY)
         first = pool.submit(post)
-        begun.wait(10)
+        begun.wait(PATIENCE_SECS)
         refused = post()
         go_on.set()
         assert first.result(10).content == b"a kernel"

@@ -21,6 +21,7 @@ from service.intake import read_here, read_workload
 from service.parts import Parts
 from service.store.database import Database
 from service.text_reader import TextReader, read_apart
+from tests.patience import PATIENCE_SECS
 from tests.service_fixtures import problem
 
 SMALL = Workload(operator="matmul:16,16,16")
@@ -101,7 +102,7 @@ def test_a_child_ends_with_its_parent_also_amid_a_text() -> None:
         while child.cpu_times().user < before + 0.1:  # it is at work
             time.sleep(0.01)
         parent.send_signal(signal.SIGKILL)
-        child.wait(30)
+        child.wait(PATIENCE_SECS)
 
 
 def test_no_request_has_the_service_itself_read_a_program(

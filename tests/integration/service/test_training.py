@@ -20,6 +20,7 @@ from service.store.database import Database
 from service.store.trials import TrialRow
 from service.store.workloads import WorkloadRow
 from tests.integration.service.tuned import task_of, tuned
+from tests.patience import PATIENCE_SECS
 from tuner.cost_model.cost_model import CostModelError
 from tuner.cost_model.xgboost_model import XGBoostModel
 from tuner.space.features import SCHEMA_VERSION
@@ -121,7 +122,7 @@ def test_training_in_the_background_keeps_a_model(store: Database) -> None:
     retrainer = Retrainer(store, min_new_trials=8, min_pause_secs=0.0, with_packaged=False)
     assert retrainer.offer(LABEL)
     assert not retrainer.offer(LABEL), "one at a time"
-    assert retrainer.wait(120)
+    assert retrainer.wait(PATIENCE_SECS)
     with store.read() as session:
         row = session.scalars(select(CostModelRow)).one()
         assert training.num_new_trials(session, LABEL) == 0
@@ -142,7 +143,7 @@ def test_a_training_without_data_harms_nothing(store: Database) -> None:
         session.execute(update(TrialRow).values(sketch="of_an_old_version"))
     retrainer = Retrainer(store, min_new_trials=1, min_pause_secs=0.0, with_packaged=False)
     assert retrainer.offer(LABEL)
-    assert retrainer.wait(120)
+    assert retrainer.wait(PATIENCE_SECS)
     with store.read() as session:
         assert session.scalars(select(CostModelRow)).all() == []
 

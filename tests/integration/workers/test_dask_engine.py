@@ -13,6 +13,7 @@ from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target import Target
 from tests.faults.processes import survivors
 from tests.faults.requests import COPY, DEFAULT_TRACE, LIMITS, TARGET, request
+from tests.patience import PATIENCE_SECS
 from workers.compare import CompareRequest
 from workers.dask_engine import DaskEngine
 from workers.dask_settings import SETTINGS
@@ -51,7 +52,7 @@ def child_of(engine: DaskEngine) -> psutil.Process:
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_SECS
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -149,7 +150,7 @@ def test_who_kills_a_worker_or_its_child_delays_one_batch(
     victim.kill()
     found.update(results)
     assert_all_right(found, num_candidates)
-    assert not survivors([victim, child], timeout_secs=10)
+    assert not survivors([victim, child], timeout_secs=PATIENCE_SECS)
     assert child_of(engine) != child
 
 
@@ -186,7 +187,7 @@ def test_a_slot_without_work_ends_its_child() -> None:
     assert slot.runner is not None
     for _ in range(2):
         assert slot.measure(request(DEFAULT_TRACE))[0].ok
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE_SECS
         while slot.runner.child_pid is not None:
             assert time.monotonic() < deadline
             time.sleep(0.05)
@@ -219,7 +220,7 @@ def test_closing_ends_what_is_under_way_and_leaves_nothing() -> None:
         measure(engine)
     assert engine.workers() == []
     servants = [p for p in family if "resource_tracker" not in " ".join(command(p))]
-    assert not survivors(servants, timeout_secs=20)
+    assert not survivors(servants, timeout_secs=PATIENCE_SECS)
 
 
 def command(process: psutil.Process) -> list[str]:

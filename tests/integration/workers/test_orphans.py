@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from tests.faults.processes import survivors
+from tests.patience import PATIENCE_SECS
 
 RUNNER = """
     from tests.faults.requests import CHILD, fault, request
@@ -72,7 +73,7 @@ def test_kill_9_of_the_parent_leaves_no_process(measure: str, at_least: int) -> 
         assert len(family) >= at_least
         parent.kill()
         parent.wait()
-        alive = survivors(family, timeout_secs=20)
+        alive = survivors(family, timeout_secs=PATIENCE_SECS)
     for process in alive:
         process.kill()
     assert not alive

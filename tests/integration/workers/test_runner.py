@@ -17,6 +17,7 @@ from compiler.runtime.measurement import ErrorKind
 from compiler.schedule.schedule import Schedule
 from compiler.target import Target
 from tests.faults.requests import CHILD, COPY, DEFAULT_TRACE, LIMITS, TARGET, fault, request
+from tests.patience import PATIENCE_SECS
 from workers.request import MeasureRequest
 from workers.runner import ChildRunner, ChildStartError, RunnerClosedError
 from workers.self_test import self_test
@@ -169,7 +170,7 @@ def test_closing_ends_what_is_under_way() -> None:
     child = psutil.Process(runner.child_pid)
     time.sleep(0.5)
     runner.close()
-    thread.join(10)
+    thread.join(PATIENCE_SECS)
     assert not thread.is_alive()
     assert len(outcome) == 1
     assert not child.is_running()

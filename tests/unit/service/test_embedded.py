@@ -10,6 +10,7 @@ from loopwright.server_models import WorkerRead, WorkerState
 from service.embedded import EmbeddedWorkers
 from service.store import workers
 from service.store.database import Database
+from tests.patience import PATIENCE_SECS
 from workers.compare import CompareRequest
 from workers.engine import WorkerFacts
 from workers.request import MeasureRequest
@@ -136,7 +137,7 @@ def test_an_engine_without_work_ends_and_comes_back(database: Database) -> None:
     time.sleep(0.4)
     assert not engines[0].is_closed, "a request is under way"
     assert len(list(under_way)) == 1
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_SECS
     while not is_resting(database) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert is_resting(database)
@@ -156,7 +157,7 @@ def test_closing_before_any_request_starts_nothing(database: Database) -> None:
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_SECS
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.01)

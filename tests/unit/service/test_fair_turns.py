@@ -12,6 +12,7 @@ import pytest
 
 from service.errors import BusyError
 from service.fair_turns import FairTurns
+from tests.patience import PATIENCE_SECS
 
 
 class Crowd:
@@ -26,7 +27,7 @@ class Crowd:
     def come(self, caller: str, *, stays: bool = True) -> Future[None]:
         seen = len(self.order) + self.num_waiting()
         coming = self._pool.submit(self._have_a_turn, caller, stays)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE_SECS
         while len(self.order) + self.num_waiting() == seen and not coming.done():
             assert time.monotonic() < deadline
             time.sleep(0.001)
@@ -39,7 +40,7 @@ class Crowd:
         with self.turns.turn(caller):
             self.order.append(caller)
             if stays:
-                self.leave.wait(30)
+                self.leave.wait(PATIENCE_SECS)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from compiler import ops
 from compiler.runtime.measurement import Measurement
 from compiler.schedule.trace import Trace
 from compiler.target import Target
+from tests.patience import PATIENCE_SECS
 from tuner.budget import Budget, StopReason
 from tuner.candidate import Candidate
 from tuner.measurer.measurer import Measurer
@@ -118,7 +119,7 @@ def test_the_next_round_is_proposed_while_one_is_measured() -> None:
             self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
         ) -> Iterator[tuple[int, Measurement]]:
             if incumbent_secs is not None:
-                assert search.asked.wait(30), "nobody asked"
+                assert search.asked.wait(PATIENCE_SECS), "nobody asked"
             for index in range(len(candidates)):
                 yield index, Measurement((1.0,))
 
