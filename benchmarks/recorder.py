@@ -25,7 +25,7 @@ from compiler.ir.oracle import interpret
 from compiler.ir.tolerance import Mismatch, compare
 from compiler.runtime.measurement import ErrorKind
 from compiler.runtime.module import Module, aligned_empty
-from compiler.runtime.timing import calls_per_sample, time_calls
+from compiler.runtime.time_calls import calls_per_sample, time_calls
 from compiler.schedule.beginnings import Beginnings
 from compiler.schedule.error import ScheduleError
 from tuner.space.design_space import DesignSpace, Point, distinct

@@ -174,9 +174,14 @@ def compile_artifact(
         TypeError: If `program` is none.
     """
     func = _legal(program)
-    goal = target if isinstance(target, Target) else Target(target)
+    return _compiled(func, target if isinstance(target, Target) else Target(target))[0]
+
+
+def _compiled(func: PrimFunc, goal: Target) -> tuple[Artifact, str]:
+    """Return a kernel, and the LLVM IR that it was compiled from."""
     module = emit_llvm(func, goal)
-    return _artifact(func.name, func.buffers, stored_buffers(func.body), module, goal)
+    artifact = _artifact(func.name, func.buffers, stored_buffers(func.body), module, goal)
+    return artifact, module.text
 
 
 def _legal(program: PrimFunc | IRModule | Scheduled) -> PrimFunc:
@@ -245,10 +250,11 @@ def build(
         ArtifactError: If this host can't run code for the target.
         ArgumentError: If a constant is no array of the parameter's shape and type.
     """
-    if not const_params:
-        return Module(compile_artifact(program, target))
     func = _legal(program)
     goal = target if isinstance(target, Target) else Target(target)
+    if not const_params:
+        artifact, source = _compiled(func, goal)
+        return Module(artifact, source=source)
     return _with_constants(func, goal, const_params)
 
 
@@ -278,7 +284,7 @@ def _with_constants(func: PrimFunc, goal: Target, arrays: Mapping[str, Any]) -> 
     packer.close()
     own = [np.array(arrays[b.name]) for b in kept]
     artifact = _artifact(func.name, (*taken, *kept, *copies), written, kernel, goal)
-    return Module(artifact, (*own, *packed))
+    return Module(artifact, (*own, *packed), kernel.text)
 
 
 def _check_parameters(func: PrimFunc) -> None:

@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from compiler.ir.verify import VerifyError
     from compiler.ops import OperatorError
     from compiler.passes.error import LoweringError
+    from compiler.runtime import nd
     from compiler.runtime.artifact import Artifact, ArtifactError
     from compiler.runtime.module import ArgumentError, Module
+    from compiler.runtime.nd import cpu
     from compiler.runtime.peak import fma_peak_gflops
-    from compiler.runtime.timing import Timing, time_evaluator
+    from compiler.runtime.time_evaluator import time_evaluator
+    from compiler.runtime.timing import Timing
     from compiler.schedule.error import ScheduleError, TraceError
     from compiler.schedule.index_map import IndexMap, IndexMapError
     from compiler.schedule.schedule import Schedule
@@ -124,10 +127,12 @@ __all__ = [
     "WaitTimeoutError",
     "__version__",
     "build",
+    "cpu",
     "design_space",
     "flops",
     "fma_peak_gflops",
     "lower",
+    "nd",
     "ops",
     "parse",
     "parse_module",
@@ -142,7 +147,12 @@ __all__ = [
     "tune",
 ]
 
-_MODULES = {"ops": "compiler.ops", "script": "loopwright.script", "te": "compiler.te"}
+_MODULES = {
+    "nd": "compiler.runtime.nd",
+    "ops": "compiler.ops",
+    "script": "loopwright.script",
+    "te": "compiler.te",
+}
 _HOMES = {
     "compiler.driver": ("BuildError", "build", "lower"),
     "compiler.host": ("TargetError",),
@@ -155,8 +165,10 @@ _HOMES = {
     "compiler.passes.error": ("LoweringError",),
     "compiler.runtime.artifact": ("Artifact", "ArtifactError"),
     "compiler.runtime.module": ("ArgumentError", "Module"),
+    "compiler.runtime.nd": ("cpu",),
     "compiler.runtime.peak": ("fma_peak_gflops",),
-    "compiler.runtime.timing": ("Timing", "time_evaluator"),
+    "compiler.runtime.time_evaluator": ("time_evaluator",),
+    "compiler.runtime.timing": ("Timing",),
     "compiler.schedule.error": ("ScheduleError", "TraceError"),
     "compiler.schedule.index_map": ("IndexMap", "IndexMapError"),
     "compiler.schedule.schedule": ("Schedule",),
@@ -205,6 +217,9 @@ def __getattr__(name: str) -> Any:
     elif name in _HOME_OF:
         value = getattr(importlib.import_module(_HOME_OF[name]), name)
     else:
+        replacements = importlib.import_module("loopwright.replacements")
+        if name in replacements.REPLACEMENTS:
+            raise replacements.missing(__name__, name, replacements.REPLACEMENTS)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_hint(name)}")
     globals()[name] = value
     return value

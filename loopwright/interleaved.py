@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from compiler.runtime.timing import Timing, calls_per_sample, time_calls
+from compiler.runtime.time_calls import calls_per_sample, time_calls
+from compiler.runtime.timing import Timing
 
 
 def time_interleaved(

@@ -18,7 +18,7 @@ from compiler.ir.program import PrimFunc
 from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.runtime.module import Module
-from compiler.runtime.timing import time_calls
+from compiler.runtime.time_calls import time_calls
 from compiler.schedule.beginnings import Beginnings
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.trace import Trace

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from compiler.runtime.timing import MIN_SAMPLE_SECS, calls_per_sample, time_calls
+from compiler.runtime.time_calls import MIN_SAMPLE_SECS, calls_per_sample, time_calls
 
 NUM_SAMPLES = 5
 NUM_LONG_SAMPLES = 3

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from compiler.runtime.artifact import Artifact
 from compiler.runtime.module import Module
-from compiler.runtime.timing import calls_per_sample, time_calls
+from compiler.runtime.time_calls import calls_per_sample, time_calls
 from workers.libraries.library import Library
 from workers.prepared import Prepared
 

@@ -16,12 +16,15 @@ import llvmlite.binding as llvm
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.codegen.machine_code import disassemble
 from compiler.codegen.module import ENTRY
 from compiler.cores import available_cores
 from compiler.host import TargetError, host_cpu, host_features
 from compiler.runtime.artifact import Artifact, ArtifactError, Param, describe_kernel
 from compiler.runtime.load import load_object
 from compiler.runtime.pool import launch_address
+from compiler.runtime.time_calls import calls_per_sample, time_calls
+from compiler.runtime.timing import Timing
 from compiler.target import Target
 
 Array = NDArray[Any]
@@ -43,14 +46,18 @@ class Module:
 
     Args:
         constants: Arrays for the last parameters, which callers do not pass then.
+        source: The LLVM IR that the kernel was compiled from, if it is known.
 
     Raises:
         ArtifactError: If the artifact is for a machine that this host is not.
     """
 
-    def __init__(self, artifact: Artifact, constants: Sequence[Array] = ()) -> None:
+    def __init__(
+        self, artifact: Artifact, constants: Sequence[Array] = (), source: str | None = None
+    ) -> None:
         _check_host(artifact)
         self.artifact = artifact
+        self._source = source
         self.params = artifact.params[: len(artifact.params) - len(constants)]
         self._constants = tuple(constants)
         self._fixed = list(map(_address, constants))
@@ -121,6 +128,77 @@ class Module:
         # The function keeps what it points at alive.
         run.keeps = (checked, self._constants, at, workspace)  # type: ignore[attr-defined]
         return run
+
+    def __getitem__(self, name: str) -> Module:
+        """Return the function of a name: this kernel, the only one, by the name of its program.
+
+        Raises:
+            KeyError: If it has another name.
+        """
+        if name != self.artifact.name:
+            raise KeyError(f"there is no function {name!r}: the kernel is {self.artifact.name!r}")
+        return self
+
+    def time_evaluator(
+        self,
+        func_name: str | None = None,
+        dev: object = None,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+    ) -> Callable[..., Timing]:
+        """Return a function that times the kernel on arrays, as TVM spells it.
+
+        Args:
+            func_name: The name of the kernel; none is needed.
+            dev: Taken for the sake of TVM's users: kernels run on the CPU.
+            number: How many calls a sample is the mean of.
+            repeat: How many samples.
+            min_repeat_ms: The least time of a sample: as many calls as it takes.
+
+        Raises:
+            KeyError: If the kernel has another name.
+            ValueError: If there is nothing to count.
+        """
+        del dev
+        if func_name is not None:
+            self[func_name]
+        if number < 1 or repeat < 1:
+            raise ValueError(f"number is {number}, repeat is {repeat}: expected 1 or more")
+
+        def evaluate(*arrays: Any) -> Timing:
+            run = self.bind(*arrays)
+            run()
+            least = calls_per_sample(run, self.num_threads, min_repeat_ms / 1e3)
+            calls = max(number, least if min_repeat_ms else 1)
+            return Timing(tuple(time_calls(run, self.num_threads, calls) for _ in range(repeat)))
+
+        return evaluate
+
+    def get_source(self, fmt: str = "ll") -> str:
+        """Return what the kernel was compiled from, or to.
+
+        Args:
+            fmt: "ll" for LLVM IR, "asm" for assembly.
+
+        Raises:
+            ValueError: If there is no such format, or the kernel was loaded from a file, which
+                holds machine code only.
+        """
+        if fmt not in ("", "ll", "asm"):
+            raise ValueError(f'there is no source of format {fmt!r}: expected "ll" or "asm"')
+        if self._source is None:
+            raise ValueError(
+                f"{self.artifact.name} was loaded as machine code, without its source: "
+                "build the program to see it"
+            )
+        if fmt == "asm":
+            return disassemble(self._source, Target(self.artifact.target))
+        return self._source
+
+    def export_library(self, path: str | Path) -> None:
+        """Write the kernel to a file that `Module.load` reads; see `save`."""
+        self.save(path)
 
     def close(self) -> None:
         """Unload the code, as soon as no call is under way; a second call does nothing."""

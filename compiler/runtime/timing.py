@@ -1,19 +1,9 @@
-"""How long a kernel takes."""
+"""How long a kernel took."""
 
 from __future__ import annotations
 
-import resource
 import statistics
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
-
-from compiler.keywords import suggests_keywords
-from compiler.runtime.module import Module
-
-MIN_SAMPLE_SECS = 50e-6
-_MAX_CALLS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,59 +22,34 @@ class Timing:
         """The shortest sample."""
         return min(self.secs)
 
+    # As TVM's results are spelled; all in seconds.
 
-@suggests_keywords
-def time_evaluator(
-    module: Module, *arrays: Any, samples: int = 10, min_sample_secs: float = MIN_SAMPLE_SECS
-) -> Timing:
-    """Time a module on arrays, after one run to warm up.
+    @property
+    def results(self) -> tuple[float, ...]:
+        """The samples."""
+        return self.secs
 
-    A sample is the mean over as many calls as last `min_sample_secs`; see `time_calls`.
+    @property
+    def mean(self) -> float:
+        """The mean of the samples, which one disturbed sample spoils: see `median_secs`."""
+        return statistics.fmean(self.secs)
 
-    Raises:
-        ArgumentError: If the arrays do not fit the module.
-        TypeError: If `module` is none.
-        ValueError: If `samples` is less than 1.
-    """
-    if not isinstance(module, Module):
-        raise TypeError(f"expected a Module, as build returns it, got a {type(module).__name__}")
-    if samples < 1:
-        raise ValueError(f"samples is {samples}: expected 1 or more")
-    run = module.bind(*arrays)
-    run()
-    threads = module.num_threads
-    calls = calls_per_sample(run, threads, min_sample_secs)
-    return Timing(tuple(time_calls(run, threads, calls) for _ in range(samples)))
+    @property
+    def median(self) -> float:
+        """The median sample."""
+        return self.median_secs
 
+    @property
+    def min(self) -> float:
+        """The shortest sample."""
+        return self.min_secs
 
-def calls_per_sample(run: Callable[[], object], num_threads: int, min_sample_secs: float) -> int:
-    """Return how many calls last at least `min_sample_secs`."""
-    calls = 1
-    while calls < _MAX_CALLS:
-        elapsed = time_calls(run, num_threads, calls) * calls
-        if elapsed >= min_sample_secs:
-            break
-        # Aim a little beyond, but distrust a clock that is too coarse to see one call.
-        calls *= min(10, max(2, int(1.2 * min_sample_secs / max(elapsed, 1e-9))))
-    return min(calls, _MAX_CALLS)
+    @property
+    def max(self) -> float:
+        """The longest sample."""
+        return max(self.secs)
 
-
-def time_calls(run: Callable[[], object], num_threads: int, calls: int) -> float:
-    """Return the mean seconds a call, over `calls` calls.
-
-    Wall time, unless the only thread that `run` uses lost its core on the way: then the CPU time
-    of this thread, so that a neighbour's work does not count. CPU time is second choice, because
-    under a hypervisor it is now and then too short, and the shortest sample is the one believed.
-    """
-    switches = _preemptions()
-    cpu, wall = time.thread_time(), time.perf_counter()
-    for _ in range(calls):
-        run()
-    wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
-    was_preempted = num_threads == 1 and _preemptions() != switches
-    return (cpu if was_preempted else wall) / calls
-
-
-def _preemptions() -> int:
-    """Return how often this thread was taken off its core against its will."""
-    return resource.getrusage(resource.RUSAGE_THREAD).ru_nivcsw
+    @property
+    def std(self) -> float:
+        """The standard deviation of the samples."""
+        return statistics.pstdev(self.secs)

@@ -24,20 +24,30 @@ class LoopMethods(Queries):
     def split(
         self,
         loop: LoopRV,
-        factors: Sequence[int | ExprRV | TermRV | None],
+        factors: Sequence[int | ExprRV | TermRV | None] | None = None,
         preserve_unit_iters: bool = True,
         disable_predication: bool = False,
+        *,
+        factor: int | ExprRV | TermRV | None = None,
+        nparts: int | ExprRV | TermRV | None = None,
     ) -> list[LoopRV]:
         """Split a loop in several, the outermost first; see `compiler.schedule.split`.
 
         Args:
             factors: The extents of the new loops; one may be None, and is worked out.
+            factor: Instead of factors: the extent of the inner one of two loops.
+            nparts: Instead of factors: the extent of the outer one of two loops.
             preserve_unit_iters: Whether loops of a single iteration appear in iterators' values.
             disable_predication: Whether blocks may not get a predicate.
 
         Raises:
             ScheduleError: If a requirement does not hold.
         """
+        given = [x for x in (factors, factor, nparts) if x is not None]
+        if len(given) != 1:
+            raise self._fail("split", "expected one of factors=[None, 32], factor=32 and nparts=32")
+        if factors is None:
+            factors = [None, factor] if nparts is None else [nparts, None]
         func, var = self._loop("split", loop)
         func, new = split(
             func,

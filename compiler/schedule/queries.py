@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from compiler.ir.nodes import (
     BlockRealize,
+    For,
     Var,
 )
 from compiler.ir.program import PrimFunc
@@ -57,11 +58,46 @@ class Queries(State):
             ScheduleError: If there is no such block.
         """
         handle, func, name = self._find("get_loops", block)
-        path = block_path(func, name, refusal("get_loops", func))
-        scope = scope_path(path) if len(path) > 1 else path
-        loops = [self._new_loop(func, loop.var) for loop in loops_on(path[len(scope) :])]
+        loops = [self._new_loop(func, loop.var) for loop in _loops_around(func, name)]
         self._record("get_loops", {"block": handle}, loops)
         return loops
+
+    def get_loop(self, name: str, block: BlockRV | str | None = None) -> LoopRV:
+        """Return the loop of a name; a trace records it as one of the loops around a block.
+
+        Args:
+            name: The name of the loop's variable.
+            block: A block in the loop, where several loops have the name.
+
+        Raises:
+            ScheduleError: If no loop has the name, or several have.
+        """
+        if block is None:
+            func, within = self._function("get_loop", None), None
+        else:
+            block, func, within = self._find("get_loop", block)
+        found: dict[Var, tuple[str, int]] = {}
+        known: list[str] = []
+        for realize in blocks(func):
+            title = realize.block.name
+            for place, loop in enumerate(_loops_around(func, title)):
+                known.append(loop.var.name)
+                if loop.var.name == name and within in (None, title):
+                    found.setdefault(loop.var, (title, place))
+        if not found:
+            names = ", ".join(dict.fromkeys(known)) or "none"
+            raise self._fail("get_loop", f"there is no loop {name!r}; the loops are: {names}", func)
+        if len(found) > 1:
+            titles = [title for title, _ in found.values()]
+            raise self._fail(
+                "get_loop",
+                f"{len(found)} loops are called {name!r}, around the blocks {', '.join(titles)}: "
+                f'say which, get_loop("{name}", "{titles[0]}")',
+                func,
+            )
+        ((title, place),) = found.values()
+        handle = self.get_sblock(title, func.name) if block is None else block
+        return self.get_loops(handle)[place]
 
     def get_child_blocks(self, block_or_loop: BlockRV | LoopRV | str) -> list[BlockRV]:
         """Return the blocks right below a block or a loop, in program order.
@@ -140,6 +176,12 @@ class Queries(State):
             block = self.get_sblock(block)
         func, name = self._block(primitive, block)
         return block, func, name
+
+
+def _loops_around(func: PrimFunc, name: str) -> list[For]:
+    path = block_path(func, name, refusal("get_loops", func))
+    scope = scope_path(path) if len(path) > 1 else path
+    return list(loops_on(path[len(scope) :]))
 
 
 def _outputs(scope: BlockRealize) -> Iterator[str]:

@@ -231,10 +231,13 @@ class Trace:
         return "".join(f"{line}\n" for line in self.as_python())
 
     def __str__(self) -> str:
-        """Return a Python function that does the same to a schedule, as TVM prints it."""
+        """Return a Python function that does the same to a schedule: text that runs as it is."""
         lines = python_lines(self.instructions, self.function) or ["pass"]
-        body = "\n".join(f"  {line}" for line in lines)
-        return f"# from tvm import s_tir\ndef apply_trace(sch: s_tir.Schedule) -> None:\n{body}"
+        imports = ["from loopwright import Schedule"]
+        if any("T." in line for line in lines):  # constants of a type, in lambdas
+            imports.append("from loopwright.script import T")
+        head = [*imports, "", "def apply_trace(sch: Schedule) -> None:"]
+        return "\n".join([*head, *(f"    {line}" for line in lines)])
 
     def show(self, style: str | None = None, black_format: bool = False) -> None:
         """Print Python that does the same to a schedule `sch`.

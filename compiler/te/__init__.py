@@ -1,5 +1,8 @@
 """Tensor expressions: say what each element of a tensor is, and get a program of blocks."""
 
+from typing import NoReturn
+
+from compiler.replacements import OLD_SCHEDULES, missing
 from compiler.te.compute import ElementFunction, compute, placeholder, reduce_axis, size_var, var
 from compiler.te.create_prim_func import create_prim_func
 from compiler.te.extern import extern, extern_primfunc
@@ -126,3 +129,8 @@ __all__ = [
     "truncmod",
     "var",
 ]
+
+
+def __getattr__(name: str) -> NoReturn:
+    """Say what replaces a name of old tensor expressions."""
+    raise missing(__name__, name, OLD_SCHEDULES)

@@ -30,7 +30,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], Kernel]:
     def make(secs: float) -> Kernel:
         made = Kernel(secs)
         monkeypatch.setattr("workers.sample.time_calls", made.time_calls)
-        monkeypatch.setattr("compiler.runtime.timing.time_calls", made.time_calls)
+        monkeypatch.setattr("compiler.runtime.time_calls.time_calls", made.time_calls)
         return made
 
     return make

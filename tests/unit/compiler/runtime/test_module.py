@@ -27,7 +27,7 @@ from compiler.host import TargetError
 from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.runtime.module import ArgumentError, Module, aligned_empty
 from compiler.runtime.peak import fma_peak_gflops, kernel
-from compiler.runtime.timing import time_evaluator
+from compiler.runtime.time_evaluator import time_evaluator
 from compiler.target import Target
 
 RNG = np.random.default_rng(0)

@@ -1,0 +1,70 @@
+"""Arrays and devices as TVM's notes spell them; NumPy's arrays do as well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes  # noqa: F401 - it lets NumPy know bfloat16
+import numpy as np
+from numpy.typing import ArrayLike
+
+from compiler.runtime.module import aligned_empty
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Where arrays lie and kernels run: the CPU."""
+
+    device_type: str
+    index: int
+
+    def __repr__(self) -> str:
+        return f"{self.device_type}({self.index})"
+
+
+def cpu(index: int = 0) -> Device:
+    """Return the CPU as a device.
+
+    Raises:
+        ValueError: If `index` is not 0.
+    """
+    if index != 0:
+        raise ValueError(f"there is no cpu({index}): the only CPU is cpu(0)")
+    return Device("cpu", index)
+
+
+class NDArray(np.ndarray[Any, Any]):
+    """A NumPy array that also answers `numpy()`."""
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """Return a copy as a plain NumPy array."""
+        return np.array(self, subok=False)
+
+    def asnumpy(self) -> np.ndarray[Any, Any]:
+        """Return a copy as a plain NumPy array: what `numpy` was called."""
+        return self.numpy()
+
+
+def array(values: ArrayLike, device: Device | None = None) -> NDArray:
+    """Return a copy of values that a kernel takes.
+
+    Raises:
+        TypeError: If `device` is none.
+    """
+    plain = np.asarray(values)
+    new = empty(plain.shape, plain.dtype.name, device)
+    new[...] = plain
+    return new
+
+
+def empty(shape: Sequence[int], dtype: str = "float32", device: Device | None = None) -> NDArray:
+    """Return an array whose elements are not set.
+
+    Raises:
+        TypeError: If `device` is none.
+    """
+    if not (device is None or isinstance(device, Device)):
+        raise TypeError(f"expected a device such as cpu(), got a {type(device).__name__}")
+    return aligned_empty(tuple(shape), dtype).view(NDArray)

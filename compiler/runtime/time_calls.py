@@ -1,0 +1,43 @@
+"""The clock of kernels: how long a call takes."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Callable
+
+MIN_SAMPLE_SECS = 50e-6
+_MAX_CALLS = 1 << 20
+
+
+def calls_per_sample(run: Callable[[], object], num_threads: int, min_sample_secs: float) -> int:
+    """Return how many calls last at least `min_sample_secs`."""
+    calls = 1
+    while calls < _MAX_CALLS:
+        elapsed = time_calls(run, num_threads, calls) * calls
+        if elapsed >= min_sample_secs:
+            break
+        # Aim a little beyond, but distrust a clock that is too coarse to see one call.
+        calls *= min(10, max(2, int(1.2 * min_sample_secs / max(elapsed, 1e-9))))
+    return min(calls, _MAX_CALLS)
+
+
+def time_calls(run: Callable[[], object], num_threads: int, calls: int) -> float:
+    """Return the mean seconds a call, over `calls` calls.
+
+    Wall time, unless the only thread that `run` uses lost its core on the way: then the CPU time
+    of this thread, so that a neighbour's work does not count. CPU time is second choice, because
+    under a hypervisor it is now and then too short, and the shortest sample is the one believed.
+    """
+    switches = _preemptions()
+    cpu, wall = time.thread_time(), time.perf_counter()
+    for _ in range(calls):
+        run()
+    wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
+    was_preempted = num_threads == 1 and _preemptions() != switches
+    return (cpu if was_preempted else wall) / calls
+
+
+def _preemptions() -> int:
+    """Return how often this thread was taken off its core against its will."""
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_nivcsw

@@ -1,0 +1,27 @@
+"""Names of TVM and of its course notes that Loopwright spells another way, and how."""
+
+from __future__ import annotations
+
+from compiler.replacements import OLD_SCHEDULES, missing
+
+__all__ = ["REPLACEMENTS", "missing"]
+
+_TE = (
+    *("abs", "all", "any", "comm_reducer", "compute", "const", "create_prim_func", "exp", "max"),
+    *("min", "placeholder", "prod", "reduce_axis", "scan", "sigmoid", "sqrt", "sum", "tanh", "var"),
+)
+
+REPLACEMENTS: dict[str, str] = {
+    **OLD_SCHEDULES,
+    **{name: f"from loopwright import te; te.{name}(...)" for name in _TE},
+    "build_module": "lw.build(program)",
+    "cuda": "kernels run on the CPU: lw.cpu()",
+    "gpu": "kernels run on the CPU: lw.cpu()",
+    "ir_module": "from loopwright.script import ir_module; @ir_module above a class",
+    "meta_schedule": "lw.tune(program, trials=200)",
+    "prim_func": "from loopwright.script import T; @T.prim_func above a function",
+    "rpc": "copy the file of module.export_library(path), and lw.Module.load(path) there",
+    "runtime": "lw.Module.load(path) for load_module, lw.nd for arrays",
+    "target": 'lw.Target("cpu")',
+    "tir": "lw.Schedule for tir.Schedule, lw.PrimFunc for tir.PrimFunc, lw.TensorIntrin",
+}
