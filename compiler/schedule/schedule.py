@@ -36,7 +36,8 @@ class Schedule(LoopMethods, BlockMethods, StorageMethods, SamplingMethods, Tenso
 
     Args:
         mod: The program; it is not changed. Of a module, the function `main` is worked on, the
-            first one if none is called so. Blocks that share a name get names of their own.
+            first one if none is called so. Blocks that share a name get names of their own, and
+            a program of plain loops gets blocks: see `compiler.schedule.derive_blocks`.
         seed: Where drawn decisions come from; the same seed draws the same.
         debug_mask: Taken for the sake of TVM's users: every primitive is checked anyway.
         error_render_level: What an error shows: the program with the place marked ("detail"), the

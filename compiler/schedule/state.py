@@ -17,6 +17,7 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.program import IRModule, PrimFunc
 from compiler.ir.visit import map_stmt
+from compiler.schedule.derive_blocks import derive_blocks
 from compiler.schedule.error import Detail, ScheduleError, refusal
 from compiler.schedule.handle import BlockRV, ExprRV, Handle, LoopRV, Place, TermRV
 from compiler.schedule.instruction import Argument, Decision, Instruction, NoteDict, Ref, Term
@@ -33,7 +34,7 @@ class State:
         functions = mod.functions if isinstance(mod, IRModule) else (mod,)
         if not functions:
             raise ValueError("the module has no function to schedule")
-        self._functions = {func.name: _schedulable(func) for func in functions}
+        self._functions = {func.name: _schedulable(derive_blocks(func)) for func in functions}
         self._default_function = "main" if "main" in self._functions else functions[0].name
         self._working = self._default_function
         self._blocks: dict[BlockRV, tuple[str, str]] = {}

@@ -32,6 +32,10 @@ from compiler.ir.races.private import has_small_numbers, is_declared_inside, is_
 from compiler.ir.verify_error import VerifyError
 from compiler.ir.visit import walk_stmts
 
+# Points that are looked at for one buffer below one loop, and for a program.
+_MAX_POINTS = 1 << 19
+_ALL_POINTS = 1 << 21
+
 _SHARED = ("shared", "warp", "wmma")
 
 
@@ -43,14 +47,10 @@ def check_races(func: PrimFunc) -> None:
     """
     if not any(is_concurrent(stmt) for stmt in walk_stmts(func.body)):
         return
-    accesses = accesses_of(func)
-    params = frozenset(func.buffers)
-    by_buffer: dict[Buffer, list[Access]] = {}
-    for access in accesses:
-        by_buffer.setdefault(access.buffer, []).append(access)
-    for buffer, touching in by_buffer.items():
+    checker = _Checker(frozenset(func.buffers))
+    for touching in _by_buffer(func).values():
         for group in _groups(touching):
-            _check_group(buffer, group, touching, is_param=buffer in params)
+            checker.check(group, touching)
 
 
 def threads_communicate(func: PrimFunc) -> bool:
@@ -60,10 +60,7 @@ def threads_communicate(func: PrimFunc) -> bool:
     """
     if not any(isinstance(stmt, For) and stmt.thread is not None for stmt in walk_stmts(func.body)):
         return False
-    by_buffer: dict[Buffer, list[Access]] = {}
-    for access in accesses_of(func):
-        by_buffer.setdefault(access.buffer, []).append(access)
-    for touching in by_buffer.values():
+    for touching in _by_buffer(func).values():
         for group in _groups(touching):
             moving = [loop.var for loop in group.moving]
             if group.what != "threads" or not moving:
@@ -72,6 +69,13 @@ def threads_communicate(func: PrimFunc) -> bool:
             if accesses and not _are_told_apart(accesses, moving, group.fixed):
                 return True
     return False
+
+
+def _by_buffer(func: PrimFunc) -> dict[Buffer, list[Access]]:
+    found: dict[Buffer, list[Access]] = {}
+    for access in accesses_of(func):
+        found.setdefault(access.buffer, []).append(access)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +96,20 @@ class _Group:
 
 
 def _groups(accesses: Sequence[Access]) -> Iterator[_Group]:
-    loops: dict[int, tuple[Loop, frozenset[Var]]] = {}
-    kernels: dict[int, frozenset[Var]] = {}
+    loops: dict[int, tuple[Loop, frozenset[Var], list[Access]]] = {}
+    kernels: dict[int, tuple[frozenset[Var], list[Access]]] = {}
     for access in accesses:
         around: frozenset[Var] = frozenset()
+        kernel = _kernel(access)
         for loop in access.loops:
-            if loop.axis is not None and _kernel(access) == loop.number:
-                kernels[loop.number] = around
+            if loop.number == kernel:
+                kernels.setdefault(loop.number, (around, []))[1].append(access)
             if loop.kind in ("parallel", "vectorized") and loop.extent > 1:
-                loops[loop.number] = loop, around
+                loops.setdefault(loop.number, (loop, around, []))[2].append(access)
             around |= {loop.var}
-    for number, (loop, around) in loops.items():
-        below = [a for a in accesses if any(inner.number == number for inner in a.loops)]
+    for loop, around, below in loops.values():
         yield _Group(loop.kind, below, [loop], around)
-    for number, around in kernels.items():
-        below = [a for a in accesses if _kernel(a) == number]
+    for around, below in kernels.values():
         axes = {loop.var: loop for a in below for loop in a.loops if loop.axis and loop.extent > 1}
         blocks = [loop for loop in axes.values() if str(loop.axis).startswith("blockIdx")]
         threads = [loop for loop in axes.values() if loop not in blocks]
@@ -119,30 +122,49 @@ def _kernel(access: Access) -> int | None:
     return next((loop.number for loop in access.loops if loop.axis is not None), None)
 
 
-def _check_group(
-    buffer: Buffer, group: _Group, touching: Sequence[Access], *, is_param: bool
-) -> None:
-    moving = [loop.var for loop in group.moving]
-    accesses = group.accesses
-    if group.what == "threads":
-        accesses = [a for a in accesses if a.reduced.isdisjoint(moving)]
-    if not moving or not any(access.is_store for access in accesses):
-        return
-    if _are_told_apart(accesses, moving, group.fixed):
-        return
-    if not is_param and _is_private(buffer, group, touching, moving):
-        return
-    is_threads = group.what == "threads"
-    if is_threads and not all(map(has_small_numbers, accesses)):
-        return
-    question = Question(accesses, moving, group.fixed, waits=is_threads, may_repeat=is_threads)
-    found = find_race(question)
-    if found is not None:
-        raise VerifyError(_message(group, *found), found[0].access.node)
+class _Checker:
+    """Checks groups of accesses, with so many points to try in all."""
+
+    def __init__(self, params: Collection[Buffer]) -> None:
+        self._params = params
+        self._points_left = _ALL_POINTS
+
+    def check(self, group: _Group, touching: Sequence[Access]) -> None:
+        """Refuse a group in which two accesses race.
+
+        Args:
+            group: Accesses to one buffer.
+            touching: All accesses to it.
+        """
+        buffer = touching[0].buffer
+        moving = [loop.var for loop in group.moving]
+        accesses = group.accesses
+        is_threads = group.what == "threads"
+        if is_threads:
+            accesses = [a for a in accesses if a.reduced.isdisjoint(moving)]
+        if not moving or not any(access.is_store for access in accesses):
+            return
+        if _are_told_apart(accesses, moving, group.fixed):
+            return
+        if is_threads and not all(map(has_small_numbers, accesses)):
+            return
+        points = min(_MAX_POINTS, self._points_left)
+        if buffer not in self._params and _is_private(buffer, group, touching, moving, points):
+            self._points_left -= points // 8
+            return
+        self._points_left = max(self._points_left - points, 0)
+        question = Question(accesses, moving, group.fixed, is_threads, is_threads, points)
+        found = find_race(question)
+        if found is not None:
+            raise VerifyError(_message(group, *found), found[0].access.node)
 
 
 def _is_private(
-    buffer: Buffer, group: _Group, touching: Sequence[Access], moving: Collection[Var]
+    buffer: Buffer,
+    group: _Group,
+    touching: Sequence[Access],
+    moving: Collection[Var],
+    points: int,
 ) -> bool:
     """Tell whether each iteration or thread has a buffer for itself."""
     is_shared = buffer.scope.startswith(_SHARED)
@@ -154,7 +176,7 @@ def _is_private(
         return True
     if all(is_declared_inside(access, moving) for access in group.accesses):
         return True
-    return len(group.accesses) == len(touching) and is_own(touching, moving)
+    return len(group.accesses) == len(touching) and is_own(touching, moving, points)
 
 
 def _are_told_apart(

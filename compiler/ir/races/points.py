@@ -19,9 +19,8 @@ from compiler.ir.nodes import Expr, Load, Var
 from compiler.ir.races.accesses import Access
 from compiler.ir.visit import walk
 
-# Points that are looked at for the accesses to one buffer, and for one access at least.
-_MAX_POINTS = 1 << 19
-_MIN_POINTS = 1 << 12
+# Points that are looked at for one access at least.
+_MIN_POINTS = 1 << 8
 
 Numbers: TypeAlias = NDArray[np.int64]
 
@@ -44,6 +43,7 @@ class Question:
         fixed: The variables that have one value for all.
         waits: Whether threads that have waited for one another since do not race.
         may_repeat: Whether writing one value twice is no race.
+        most_points: About how many points may be looked at.
     """
 
     accesses: Sequence[Access]
@@ -51,6 +51,7 @@ class Question:
     fixed: Collection[Var]
     waits: bool = False
     may_repeat: bool = False
+    most_points: int = 1 << 19
 
 
 def find_race(question: Question) -> tuple[Instance, Instance] | None:
@@ -127,7 +128,7 @@ def _table(access: Access, question: Question) -> _Table:
     may_repeat = question.may_repeat and _has_plain_value(access)
     if may_repeat and access.value is not None:
         in_value = variables_of([access.value])
-    most = max(_MIN_POINTS, _MAX_POINTS // len(question.accesses))
+    most = max(_MIN_POINTS, question.most_points // len(question.accesses))
     axes = _axes(access, used | in_value, question, most)
     at = points_of(axes)
     shape = tuple(len(axis) for axis in axes.values())

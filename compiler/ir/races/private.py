@@ -17,9 +17,6 @@ from compiler.ir.nodes import Expr, Var, static_shape
 from compiler.ir.races.accesses import Access
 from compiler.ir.races.points import Numbers, is_known, points_of, variables_of
 
-# Points of one access and elements of one buffer that are looked at; beyond, all counts as written.
-_MAX_POINTS = 1 << 18
-_MAX_ELEMENTS = 1 << 22
 _LATEST = np.iinfo(np.int64).max
 
 
@@ -29,12 +26,14 @@ def is_declared_inside(access: Access, moving: Collection[Var]) -> bool:
     return depth >= _depth(access, moving)
 
 
-def is_own(accesses: Sequence[Access], moving: Collection[Var]) -> bool:
+def is_own(accesses: Sequence[Access], moving: Collection[Var], most_points: int = 1 << 18) -> bool:
     """Tell whether each iteration reads only what it has written before.
 
     Args:
         accesses: All accesses of the program to a buffer that is no parameter.
         moving: The variables whose values tell iterations apart.
+        most_points: How many points of all accesses are looked at, and how many elements of the
+            buffer (eight times as many); what has more counts as written.
     """
     depth = _depth(accesses[0], moving)
     around = [tuple(loop.number for loop in access.loops[:depth]) for access in accesses]
@@ -42,7 +41,7 @@ def is_own(accesses: Sequence[Access], moving: Collection[Var]) -> bool:
         return False
     outer = accesses[0].loops[:depth]
     ends = {loop.var: 0 for loop in outer}, {loop.var: loop.extent - 1 for loop in outer}
-    return all(_reads_what_it_wrote(accesses, place) for place in ends)
+    return all(_reads_what_it_wrote(accesses, place, most_points) for place in ends)
 
 
 def _depth(access: Access, moving: Collection[Var]) -> int:
@@ -51,16 +50,19 @@ def _depth(access: Access, moving: Collection[Var]) -> int:
     return inside[-1] if len(inside) == len(moving) else len(access.loops) + 1
 
 
-def _reads_what_it_wrote(accesses: Sequence[Access], place: Mapping[Var, int]) -> bool:
+def _reads_what_it_wrote(
+    accesses: Sequence[Access], place: Mapping[Var, int], most_points: int
+) -> bool:
     """Tell whether one iteration does so; if it has too many points, it is taken to."""
     shape = static_shape(accesses[0].buffer)
-    if math.prod(shape) > _MAX_ELEMENTS or not all(map(has_small_numbers, accesses)):
+    if math.prod(shape) > 8 * most_points or not all(map(has_small_numbers, accesses)):
         return True
+    most = most_points // len(accesses)
     first = np.full(shape, _LATEST)
     for access in accesses:
         exprs = [*access.indices, *access.conditions]
         if access.is_store and all(is_known(expr, access) for expr in exprs):
-            touched = _touched(access, exprs, place)
+            touched = _touched(access, exprs, place, most)
             if touched is None:
                 return True
             np.minimum.at(first, *touched)
@@ -68,7 +70,7 @@ def _reads_what_it_wrote(accesses: Sequence[Access], place: Mapping[Var, int]) -
         if access.is_store:
             continue
         exprs = [e for e in (*access.indices, *access.conditions) if is_known(e, access)]
-        touched = _touched(access, exprs, place)
+        touched = _touched(access, exprs, place, most)
         if touched is None:
             return True
         # What is read at an unknown place may be any element: the last to be written.
@@ -87,7 +89,7 @@ def has_small_numbers(access: Access) -> bool:
 
 
 def _touched(
-    access: Access, exprs: Sequence[Expr], place: Mapping[Var, int]
+    access: Access, exprs: Sequence[Expr], place: Mapping[Var, int], most: int
 ) -> tuple[tuple[Numbers, ...], Numbers] | None:
     """Return the places that an access touches in an iteration, and when it first does.
 
@@ -95,17 +97,16 @@ def _touched(
         access: The access; where its index is not known, it is taken to be 0.
         exprs: The indices and conditions that are known.
         place: The iteration.
+        most: How many points are looked at; None is returned if there are more.
     """
     used = variables_of(exprs)
-    axes = {
-        loop.var: np.asarray([place[loop.var]])
-        if loop.var in place
-        else np.arange(loop.extent if loop.var in used and loop.extent <= _MAX_POINTS else 1)
+    sizes = {
+        loop.var: loop.extent if loop.var in used and loop.var not in place else 1
         for loop in access.loops
     }
-    sizes = [loop.extent for loop in access.loops if loop.var in used and loop.var not in place]
-    if math.prod(sizes) > _MAX_POINTS:
+    if math.prod(sizes.values()) > most:
         return None
+    axes = {var: np.arange(size) + place.get(var, 0) for var, size in sizes.items()}
     at = points_of(axes)
     shape = tuple(map(len, axes.values()))
     holds = np.ones(shape, bool)
