@@ -61,23 +61,35 @@ class TextReader:
         """
         question = json.dumps({"wanted": wanted, "given": given, "cpu_secs": self._cpu_secs})
         with self._turns.turn(caller):
-            with self._lock:
-                child = self._idle.pop() if self._idle else None
-            if child is None or not child.is_alive():
-                child = _Child()
             try:
-                answer = json.loads(child.ask(question.encode()))
+                answer = json.loads(self._answer(question.encode()))
             except _ChildDiedError as error:
                 detail = f"the program cannot be read: {error}; give it in smaller parts"
                 raise InvalidRequestError(detail, Flaw(detail, "/workload")) from None
-            with self._lock:
-                self._idle.append(child)
         if "refused" in answer:
             flaws = (Flaw(**flaw) for flaw in answer["flaws"])
             raise InvalidRequestError(answer["refused"], *flaws)
         if "failed" in answer:
             raise RuntimeError(f"a child that reads texts failed:\n{answer['failed']}")
         return answer["done"]
+
+    def _answer(self, question: bytes) -> bytes:
+        with self._lock:
+            child = self._idle.pop() if self._idle else None
+        if child is not None:
+            try:
+                return self._ask(child, question)
+            except _ChildDiedError as error:
+                # It may have died before it was asked, of something else.
+                if error.is_the_text_s_doing:
+                    raise
+        return self._ask(_Child(), question)
+
+    def _ask(self, child: _Child, question: bytes) -> bytes:
+        answer = child.ask(question)
+        with self._lock:
+            self._idle.append(child)
+        return answer
 
     def close(self) -> None:
         """End the children; those that are needed later are started anew."""
@@ -144,7 +156,11 @@ class ReadApart:
 
 
 class _ChildDiedError(Exception):
-    """A child ended amid a text; says why."""
+    """A child ended amid a text; says why, and whether that was surely for the text."""
+
+    def __init__(self, reason: str, *, is_the_text_s_doing: bool) -> None:
+        super().__init__(reason)
+        self.is_the_text_s_doing = is_the_text_s_doing
 
 
 class _Child:
@@ -165,32 +181,28 @@ class _Child:
         self._socket = ours
         self._answers = ours.makefile("rb")
 
-    def is_alive(self) -> bool:
-        if self._process.poll() is None:
-            return True
-        self.close()
-        return False
-
     def ask(self, question: bytes) -> bytes:
         try:
             self._socket.sendall(question + b"\n")
             answer = self._answers.readline()
         except TimeoutError:
             self.close()
-            raise _ChildDiedError(f"it takes longer than {WALL_SECS:g} s") from None
+            reason = f"it takes longer than {WALL_SECS:g} s"
+            raise _ChildDiedError(reason, is_the_text_s_doing=True) from None
         except OSError:
             answer = b""
         if answer.endswith(b"\n"):
             return answer
+        self._process.wait()  # it has closed its end: it ends
         self.close()
-        raise _ChildDiedError(_death(self._process.returncode))
+        code = self._process.returncode
+        raise _ChildDiedError(_death(code), is_the_text_s_doing=code == -signal.SIGXCPU)
 
     def close(self) -> None:
-        # By then it has nothing to do, or is to do it no more.
+        # By then it has nothing to do, or is to do it no more. What it died of is kept.
         self._answers.close()
         self._socket.close()
-        if self._process.poll() is None:
-            self._process.kill()
+        self._process.kill()
         self._process.wait()
 
 
