@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ from service.app import create_app
 from service.parts import Parts
 from service.store import jobs
 from service.store.database import Database
+from tests.fuzz_requests.known_requests import known_requests
 from tests.service_fixtures import add_job, problem
 
 JOB = {"workload": {"operator": "matmul:16,16,16"}, "trials": 8}
@@ -96,3 +100,15 @@ def test_records_in_the_types_that_a_form_can_send_are_refused(client: TestClien
         headers = {"Content-Type": kind}
         answer = client.post("/api/v1/import", content=b"{}\n", headers=headers)
         assert "application/x-ndjson" in problem(answer, 415)["detail"]
+
+
+def test_no_get_changes_anything(database: Database, database_file: Path) -> None:
+    gets = [one for one in known_requests(database) if one.method == b"GET"]
+    with (
+        closing(sqlite3.connect(database_file)) as connection,
+        TestClient(create_app(Parts(database, is_stopping=lambda: True))) as client,
+    ):
+        before = list(connection.iterdump())
+        statuses = [client.get(one.target.decode()).status_code for one in gets]
+        assert statuses.count(200) > len(gets) // 2
+        assert list(connection.iterdump()) == before

@@ -1,0 +1,1 @@
+"""Mutated requests against a real server: `make fuzz-requests`."""
