@@ -20,20 +20,19 @@ from compiler.codegen.machine_code import disassemble
 from compiler.codegen.module import ENTRY
 from compiler.cores import available_cores
 from compiler.host import TargetError, host_cpu, host_features
-from compiler.runtime.artifact import Artifact, ArtifactError, Param, describe_kernel
+from compiler.runtime.artifact import Artifact, ArtifactError, describe_kernel
 from compiler.runtime.load import load_object
+from compiler.runtime.param_check import ArgumentError, ParamCheck
 from compiler.runtime.pool import launch_address
 from compiler.runtime.time_calls import calls_per_sample, time_calls
 from compiler.runtime.timing import Timing
 from compiler.target import Target
 
+__all__ = ["ArgumentError", "Module", "aligned_empty"]
+
 Array = NDArray[Any]
 _ALIGNMENT = 64
 _bytes_of = ctypes.c_char.from_buffer
-
-
-class ArgumentError(TypeError):
-    """Arrays that do not fit the kernel's parameters."""
 
 
 class Module:
@@ -62,7 +61,7 @@ class Module:
         self._constants = tuple(constants)
         self._fixed = list(map(_address, constants))
         self.num_threads = min(artifact.num_threads, available_cores())
-        self._checks = tuple(_ParamCheck(param) for param in self.params)
+        self._checks = tuple(ParamCheck(param) for param in self.params)
         self._outputs = [place for place, param in enumerate(self.params) if param.is_output]
         self._pack = struct.Struct(f"{len(artifact.params) + 3}Q").pack
         self._local = threading.local()
@@ -216,7 +215,7 @@ class Module:
             raise ArgumentError(
                 f"{self.artifact.name} takes {len(self.params)} arrays ({names}): got {len(arrays)}"
             )
-        checked = list(map(_ParamCheck.array, self._checks, arrays))
+        checked = list(map(ParamCheck.array, self._checks, arrays))
         addresses = list(map(_address, checked))
         for place in self._outputs:
             _check_overlap(self._checks, addresses, place)
@@ -284,60 +283,6 @@ def _check_host(artifact: Artifact) -> None:
         raise ArtifactError(f"{artifact.name} was built for another machine: {error}") from error
 
 
-class _ParamCheck:
-    """What an array must be to stand for a parameter."""
-
-    def __init__(self, param: Param) -> None:
-        self.param = param
-        self.shape = param.shape
-        self.dtype = np.dtype(param.dtype)
-        self.size_bytes = math.prod(param.shape) * self.dtype.itemsize
-
-    def array(self, array: Any) -> Array:
-        """Return the array that stands for the parameter.
-
-        Raises:
-            ArgumentError: If it can't.
-        """
-        if (
-            type(array) is np.ndarray
-            and array.shape == self.shape
-            and array.dtype is self.dtype
-            and array.flags.carray
-        ):
-            return array  # the usual case, fast
-        param = self.param
-        if not isinstance(array, np.ndarray):
-            if not hasattr(array, "__dlpack__"):
-                raise ArgumentError(
-                    f"parameter {param.name} is a {type(array).__name__}: expected an array"
-                )
-            array = np.from_dlpack(array)
-        assert isinstance(array, np.ndarray)
-        if isinstance(array, np.ma.MaskedArray):
-            raise ArgumentError(
-                f"parameter {param.name} is a MaskedArray, whose mask a kernel does not see: pass "
-                "its .filled(...)"
-            )
-        if array.shape != param.shape or array.dtype != self.dtype:
-            raise ArgumentError(
-                f"parameter {param.name} is {array.dtype}{list(array.shape)}:"
-                f" expected {param.dtype}{list(param.shape)}"
-            )
-        flags = array.flags
-        if not flags.c_contiguous:
-            raise ArgumentError(
-                f"parameter {param.name} is not contiguous: pass np.ascontiguousarray(...)"
-            )
-        if not flags.aligned:
-            raise ArgumentError(
-                f"parameter {param.name} begins between elements of {param.dtype}: pass a copy"
-            )
-        if param.is_output and not flags.writeable:
-            raise ArgumentError(f"parameter {param.name} is written, and the array is read-only")
-        return array
-
-
 def _address(array: Array) -> int:
     """Return where a contiguous array begins."""
     try:
@@ -347,7 +292,7 @@ def _address(array: Array) -> int:
         return int(array.ctypes.data)
 
 
-def _check_overlap(checks: Sequence[_ParamCheck], addresses: Sequence[int], written: int) -> None:
+def _check_overlap(checks: Sequence[ParamCheck], addresses: Sequence[int], written: int) -> None:
     low = addresses[written]
     high = low + checks[written].size_bytes
     for other, (check, address) in enumerate(zip(checks, addresses, strict=True)):

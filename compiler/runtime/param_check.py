@@ -1,0 +1,103 @@
+"""What an array must be to stand for a parameter of a kernel."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.runtime import dlpack
+from compiler.runtime.artifact import Param
+
+Array = NDArray[Any]
+
+
+class ArgumentError(TypeError):
+    """Arrays that do not fit the kernel's parameters."""
+
+
+class ParamCheck:
+    """What an array must be to stand for a parameter."""
+
+    def __init__(self, param: Param) -> None:
+        self.param = param
+        self.shape = param.shape
+        self.dtype = np.dtype(param.dtype)
+        self.size_bytes = math.prod(param.shape) * self.dtype.itemsize
+
+    def array(self, array: Any) -> Array:
+        """Return the array that stands for the parameter.
+
+        Raises:
+            ArgumentError: If it can't.
+        """
+        if (
+            type(array) is np.ndarray
+            and array.shape == self.shape
+            and array.dtype is self.dtype
+            and array.flags.carray
+        ):
+            return array  # the usual case, fast
+        param = self.param
+        if not isinstance(array, np.ndarray):
+            if not hasattr(array, "__dlpack__"):
+                raise ArgumentError(
+                    f"parameter {param.name} is a {type(array).__name__}: expected an array"
+                )
+            array = self._exported(array)
+        assert isinstance(array, np.ndarray)
+        if isinstance(array, np.ma.MaskedArray):
+            raise ArgumentError(
+                f"parameter {param.name} is a MaskedArray, whose mask a kernel does not see: pass "
+                "its .filled(...)"
+            )
+        if array.shape != param.shape or array.dtype != self.dtype:
+            raise ArgumentError(
+                f"parameter {param.name} is {array.dtype}{list(array.shape)}:"
+                f" expected {param.dtype}{list(param.shape)}"
+            )
+        flags = array.flags
+        if not flags.c_contiguous:
+            raise self._strided("np.ascontiguousarray({})")
+        if not flags.aligned:
+            raise ArgumentError(
+                f"parameter {param.name} begins between elements of {param.dtype}: pass a copy"
+            )
+        if param.is_output and not flags.writeable:
+            raise ArgumentError(f"parameter {param.name} is written, and the array is read-only")
+        return array
+
+    def _exported(self, array: Any) -> Array:
+        """Return the array of another library as one of NumPy's on the same memory."""
+        try:
+            try:
+                taken = np.from_dlpack(array)
+            except RuntimeError:  # a type or a device that NumPy does not have
+                taken = dlpack.read(array)
+            # NumPy takes what older producers export for read-only.
+            if self.param.is_output and not taken.flags.writeable:
+                taken = dlpack.read(array)
+        except dlpack.StridedError:
+            raise self._strided(_copy_of(array)) from None
+        except (BufferError, dlpack.DlpackError) as error:
+            raise ArgumentError(
+                f"parameter {self.param.name} is a {type(array).__name__} that cannot be taken: "
+                f"{error}"
+            ) from error
+        if not taken.flags.c_contiguous:
+            raise self._strided(_copy_of(array))
+        return taken
+
+    def _strided(self, copy: str) -> ArgumentError:
+        """Return the error of a view; `copy` says how its library makes a dense copy."""
+        name = self.param.name
+        advice = f"pass {copy.format(name)}"
+        if self.param.is_output:
+            advice = "it is written, so pass a dense array and copy the result into the view"
+        return ArgumentError(f"parameter {name} is not contiguous: {advice}")
+
+
+def _copy_of(array: Any) -> str:
+    return "{}.contiguous()" if hasattr(array, "contiguous") else "a dense copy of {}"
