@@ -170,6 +170,17 @@ async def _authenticate(
     raise HTTPException(401, detail, headers={"WWW-Authenticate": f"Bearer{error}"})
 
 
+def is_still_known(request: Request) -> Callable[[], bool]:
+    """Return what says whether the token of a request, or none, would be accepted now.
+
+    It looks into the database once a second for each token.
+    """
+    known: Tokens = request.app.state.tokens
+    kind, _, text = request.headers.get("authorization", "").partition(" ")
+    token = text.strip() if kind.lower() == "bearer" else None
+    return lambda: known.identify(token) is not None
+
+
 def _count(request: Request, caller: Caller | None, cost: int) -> None:
     limit: RateLimit = request.app.state.rate_limit
     address = request.client.host if request.client else "?"

@@ -62,9 +62,14 @@ class Batch:
 
 
 class Listener:
-    """What was found for one stream and not yet taken; belongs to one event loop."""
+    """What was found for one stream and not yet taken; belongs to one event loop.
 
-    def __init__(self) -> None:
+    Args:
+        is_welcome: Whether whoever listens still may; it may look into the database.
+    """
+
+    def __init__(self, is_welcome: Callable[[], bool] | None = None) -> None:
+        self.is_welcome = is_welcome
         self.is_behind = False
         self.is_closed = False
         self._waiting: list[Batch] = []
@@ -114,9 +119,15 @@ class EventFeed:
         self._task: asyncio.Task[None] | None = None
         self._started = asyncio.Event()
 
-    async def stream(self, job_id: UUID, last_id: int) -> AsyncIterator[bytes]:
-        """Yield a job's events after `last_id`, until it ends for good or the service stops."""
-        async with self._listening(job_id) as listener:
+    async def stream(
+        self, job_id: UUID, last_id: int, is_welcome: Callable[[], bool] | None = None
+    ) -> AsyncIterator[bytes]:
+        """Yield a job's events after `last_id`, until it ends for good or the service stops.
+
+        Args:
+            is_welcome: Asked four times a second; the stream ends once it says no.
+        """
+        async with self._listening(job_id, Listener(is_welcome)) as listener:
             while not listener.is_closed:
                 # What comes from here on is handed over, or read in the next loop.
                 listener.is_behind = False
@@ -154,8 +165,7 @@ class EventFeed:
                 return
 
     @asynccontextmanager
-    async def _listening(self, job_id: UUID) -> AsyncIterator[Listener]:
-        listener = Listener()
+    async def _listening(self, job_id: UUID, listener: Listener) -> AsyncIterator[Listener]:
         self._listeners[job_id].add(listener)
         try:
             if self._task is None or self._task.done():
@@ -185,12 +195,33 @@ class EventFeed:
                         version = now
                     except SQLAlchemyError:
                         _log.warning("events cannot be read now", exc_info=True)
+                await self._dismiss()
                 await asyncio.sleep(POLL_SECS)
         finally:
             for listeners in self._listeners.values():
                 for listener in listeners:
                     listener.close()
             started.set()
+
+    async def _dismiss(self) -> None:
+        """End the streams of those who may not listen any more."""
+        guarded = [
+            listener
+            for listeners in self._listeners.values()
+            for listener in listeners
+            if listener.is_welcome is not None
+        ]
+        if not guarded:
+            return
+
+        def unwelcome() -> list[Listener]:
+            return [each for each in guarded if each.is_welcome and not each.is_welcome()]
+
+        try:
+            for listener in await run_in_threadpool(unwelcome):
+                listener.close()
+        except SQLAlchemyError:
+            _log.warning("tokens cannot be looked up now", exc_info=True)
 
     async def _deliver(self, last_id: int) -> int:
         """Hand the events after `last_id` to those who listen; return the last."""

@@ -20,6 +20,7 @@ from workers.logs import configure_logs
 from workers.numbers import take_number
 from workers.runner import ChildRunner
 from workers.self_test import self_test
+from workers.unpickling import restrict_dask
 
 _BACK_SECS = 2.0
 """How long a host waits before it offers its workers again to a scheduler that went."""
@@ -38,6 +39,7 @@ def run_scheduler(cluster: ClusterAddress, announce: Callable[[str], None]) -> N
     """
     certificates.make(cluster.certificates)
     configure_logs()
+    restrict_dask()
     _quiet()
     try:
         with dask.config.set(SETTINGS):
@@ -60,6 +62,7 @@ def run_workers(cluster: ClusterAddress, num_workers: int, announce: Callable[[s
     """
     certificates.read(cluster.certificates)
     configure_logs()
+    restrict_dask()
     with ChildRunner() as runner:
         self_test(runner)
     _quiet()

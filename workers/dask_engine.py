@@ -21,12 +21,14 @@ from time import monotonic
 from typing import Any, Self, TypeVar
 
 import dask
+import structlog
 from distributed import Client, Future, LocalCluster, Nanny
 from distributed.security import Security
 
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target import Target
 from workers import certificates, slot
+from workers.answers import read_batch, read_rounds
 from workers.batches import BatchSizer
 from workers.compare import CompareRequest
 from workers.dask_settings import SETTINGS
@@ -39,8 +41,11 @@ from workers.engine import (
     WorkersGoneError,
 )
 from workers.request import MeasureRequest
+from workers.unpickling import restrict_dask
 
 ItemT = TypeVar("ItemT")
+
+_log = structlog.get_logger()
 
 _MAX_RESUBMISSIONS = 3
 # Batches in flight for each slot: one that runs, one that waits.
@@ -82,6 +87,7 @@ class DaskEngine:
             EngineStartError: If they do not start, or their self-test fails.
         """
         label = Target("cpu").label
+        restrict_dask()
         with dask.config.set(SETTINGS):
             try:
                 cluster = LocalCluster(
@@ -115,6 +121,7 @@ class DaskEngine:
         Raises:
             EngineStartError: If its scheduler does not answer.
         """
+        restrict_dask()
         with dask.config.set(SETTINGS):
             try:
                 client = Client(
@@ -245,7 +252,8 @@ class _Slots:
         future.add_done_callback(lambda _: done.put(None))
         try:
             self.next_of(done)
-            rounds = json.loads(future.result())
+            most = request.num_rounds - request.first_round
+            return read_rounds(future.result(), request.num_contestants, most)
         except (NoWorkerError, EngineClosedError):
             raise
         except Exception as error:
@@ -253,7 +261,6 @@ class _Slots:
             raise LostBatchError(repr(error)) from error
         finally:
             future.release()
-        return [[Measurement.from_json(obj) for obj in measured] for measured in rounds]
 
     def next_of(self, done: SimpleQueue[ItemT]) -> ItemT:
         """Wait for something in a queue, as long as there is a worker that may put it there."""
@@ -323,7 +330,7 @@ class _Run:
         """Yield what a batch found; submit it again if it was lost."""
         future = self._in_flight.pop(batch)
         try:
-            found = [Measurement.from_json(obj) for obj in json.loads(future.result())]
+            found = read_batch(future.result(), len(batch.indices))
         except Exception as error:
             self._slots.raise_if_closed()
             batch.num_losses += 1
@@ -347,7 +354,13 @@ def _workers(client: Client, is_closed: Event) -> list[WorkerFacts]:
         scheduler = client.scheduler
         assert scheduler is not None
         identity = client.sync(scheduler.identity, n_workers=-1)
-    return sorted(map(_facts, identity["workers"].values()), key=lambda worker: worker.name)
+    found = []
+    for worker in identity["workers"].values():
+        try:
+            found.append(_facts(worker))
+        except (AttributeError, LookupError, TypeError, ValueError):
+            _log.warning("a worker says nothing that makes sense of itself", exc_info=True)
+    return sorted(found, key=lambda worker: worker.name)
 
 
 @contextmanager
@@ -367,7 +380,9 @@ def _raise_if(is_closed: Event) -> None:
 
 
 def _facts(worker: dict[str, Any]) -> WorkerFacts:
-    told: dict[str, Any] = {**worker.get(slot.FACTS, {}), **worker["metrics"].get(slot.FACTS, {})}
+    """Read what a worker says of itself, which is anything at all until it was looked at."""
+    said = {**worker.get(slot.FACTS, {}), **worker["metrics"].get(slot.FACTS, {})}
+    told: dict[str, Any] = json.loads(json.dumps(said, allow_nan=False))
     host, pid = str(told.pop("host", worker["host"])), int(told.pop("pid", 0))
     (label,) = worker["resources"]
     return WorkerFacts(

@@ -24,6 +24,7 @@ import structlog
 
 from compiler.cores import available_cores
 from compiler.runtime.measurement import Measurement
+from workers import answers
 from workers.compare import BATCH_SECS, CompareRequest
 from workers.health import Health
 from workers.logs import configure_logs
@@ -31,6 +32,7 @@ from workers.parent_death import die_with_parent
 from workers.request import MeasureRequest
 from workers.runner import ChildRunner, ChildStartError
 from workers.self_test import SelfTestError, self_test
+from workers.unpickling import restrict_dask
 
 FACTS = "loopwright"
 
@@ -138,23 +140,23 @@ _slot = Slot()
 
 
 def measure_batch(request: str) -> str:
-    """Measure a request that is JSON text; return its measurements, in order, as JSON text.
-
-    Raises:
-        SelfTestError: If the worker refuses work.
-    """
-    found = _slot.measure(MeasureRequest.from_json(json.loads(request)))
-    return json.dumps([measurement.to_json() for measurement in found])
+    """Measure a request that is JSON text; return an answer of `workers.answers`."""
+    return answers.write(
+        lambda: [
+            measurement.to_json()
+            for measurement in _slot.measure(MeasureRequest.from_json(json.loads(request)))
+        ]
+    )
 
 
 def compare_batch(request: str) -> str:
-    """Measure the first rounds of a comparison; return them, as JSON text.
-
-    Raises:
-        SelfTestError: If the worker refuses work.
-    """
-    rounds = _slot.compare(CompareRequest.from_json(json.loads(request)))
-    return json.dumps([[m.to_json() for m in measured] for measured in rounds])
+    """Measure the first rounds of a comparison; return an answer of `workers.answers`."""
+    return answers.write(
+        lambda: [
+            [measurement.to_json() for measurement in measured]
+            for measured in _slot.compare(CompareRequest.from_json(json.loads(request)))
+        ]
+    )
 
 
 def dask_setup(worker: Any) -> None:
@@ -164,6 +166,7 @@ def dask_setup(worker: Any) -> None:
     assert parent.pid is not None
     die_with_parent(parent.pid)
     configure_logs()
+    restrict_dask()
     _slot.open(f"{socket.gethostname()}/{worker.name}")
 
     async def facts(_: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from loopwright.models import (
     Page,
     TrialRead,
 )
-from service.auth import SUBMIT, CallerOf
+from service.auth import SUBMIT, CallerOf, is_still_known
 from service.event_feed import EventFeed
 from service.jobs import submit_job
 from service.parts import PartsOf
@@ -130,13 +130,15 @@ async def get_events(
 ) -> StreamingResponse:
     """Stream a job's events until it ends, those after `Last-Event-ID` if that is given.
 
+    A stream ends within two seconds after its token was revoked.
+
     A stream lives for minutes and holds no thread; all streams of a process share one look for
     what is new.
     """
     feed: EventFeed = request.app.state.feed
     return StreamingResponse(
         # Written already: FastAPI would write each event anew for each stream.
-        feed.stream(place.job_id, place.last_id),
+        feed.stream(place.job_id, place.last_id, is_still_known(request)),
         media_type="text/event-stream",
         headers={
             "Cache-Control": "no-cache",

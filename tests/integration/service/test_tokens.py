@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -14,13 +15,14 @@ from loopwright.server_models import Scope
 from service.app import create_app
 from service.auth import REMEMBERED_SECS, Tokens
 from service.errors import ConflictError
+from service.event_feed import EventFeed
 from service.parts import Parts
 from service.rate_limit import RateLimit
 from service.store import tokens
 from service.store.base import utc_now
 from service.store.database import Database
 from service.store.tokens import TokenRow
-from tests.service_fixtures import problem
+from tests.service_fixtures import add_job, problem
 
 pytestmark = pytest.mark.on_both_databases
 
@@ -184,3 +186,32 @@ def test_what_needs_more_than_to_read_counts_ten(database: Database) -> None:
         client.app.state.rate_limit = RateLimit(1, clock=lambda: 0.0)  # type: ignore[attr-defined]
         assert client.get("/api/v1/tokens", headers=admin).status_code == 200
         problem(client.get("/api/v1/jobs", headers=admin), 429)
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+def test_a_stream_ends_when_its_token_is_revoked(database: Database, *, is_elsewhere: bool) -> None:
+    ci, other = (make(database, name, Scope.SUBMIT) for name in ("ci", "other"))
+    app = create_app(Parts(database))
+    job_id = add_job(database)
+    feed: EventFeed = app.state.feed
+    known: Tokens = app.state.tokens
+
+    async def main() -> None:
+        async def listen(token: str) -> None:
+            async for _ in feed.stream(job_id, 0, lambda: known.identify(token) is not None):
+                pass
+
+        revoked, stays = (asyncio.create_task(listen(token)) for token in (ci, other))
+        await asyncio.sleep(0.5)
+        assert not revoked.done()
+        with database.write() as session:
+            row = tokens.find(session, "ci")
+            assert row is not None
+            tokens.revoke(session, row.id)
+        if not is_elsewhere:
+            known.forget()
+        await asyncio.wait_for(revoked, 30)
+        assert not stays.done()
+        stays.cancel()
+
+    asyncio.run(main())

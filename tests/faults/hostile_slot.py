@@ -1,0 +1,53 @@
+"""A worker that wants its coordinator to unpickle something, by every way that there is to it.
+
+Dask imports it in place of `workers.slot`. Whatever unpickles a `Payload` makes a folder.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from itertools import count
+from typing import Any
+
+from distributed.protocol.serialize import ToPickle
+
+from workers import slot
+
+MARKER = "HOSTILE_MARKER"
+_calls = count()
+
+
+class Payload(Exception):  # noqa: N818 - it is whatever it is taken for
+    """Makes a folder where it is unpickled."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self.place = place
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (f"{os.environ[MARKER]}-{self.place}",)
+
+
+def measure_batch(request: str) -> Any:
+    """Answer with a payload, raise one, and answer with nonsense."""
+    number = next(_calls)
+    if number == 0:
+        return Payload("result")
+    if number == 1:
+        raise Payload("error")
+    return ["[", '{"found": [{"run_secs": "x"}]}'][number % 2]
+
+
+def dask_setup(worker: Any) -> None:
+    """Send payloads beside the answers, too."""
+    slot.dask_setup(worker)
+    # Its own process unpickles as before: what matters is where things arrive.
+    slot.measure_batch = measure_batch
+    warning = pickle.dumps(Payload("warning"))
+    worker.log_event("warn", {"message": warning, "category": warning})
+    worker.log_event("print", {"args": (ToPickle(Payload("event")),)})
+    worker.metrics["payload"] = lambda _: ToPickle(Payload("metric"))
+
+
+dask_teardown = slot.dask_teardown

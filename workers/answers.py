@@ -1,0 +1,78 @@
+"""What a worker answers: JSON text, read without trust.
+
+    {"found": [measurement, ...]}    of candidates
+    {"found": [[measurement, ...], ...]}    of rounds
+    {"error": "why there is nothing"}
+
+An error of a worker is a text, not a pickled exception.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from compiler.runtime.measurement import Measurement
+
+MAX_CHARS = 64 << 20
+_MAX_ERROR_CHARS = 2000
+
+
+class AnswerError(ValueError):
+    """A worker answered with an error, or with something that is no answer."""
+
+
+def write(find: Callable[[], Any]) -> str:
+    """Return what `find` returns as an answer; an error of it, too."""
+    try:
+        return json.dumps({"found": find()}, allow_nan=False)
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"
+        return json.dumps({"error": text[:_MAX_ERROR_CHARS]})
+
+
+def read_batch(answer: object, num_candidates: int) -> list[Measurement]:
+    """Return the measurements of a batch.
+
+    Raises:
+        AnswerError: If the answer is an error, or does not fit.
+    """
+    return _measurements(_found(answer), num_candidates)
+
+
+def read_rounds(answer: object, num_contestants: int, max_rounds: int) -> list[list[Measurement]]:
+    """Return rounds, one or more.
+
+    Raises:
+        AnswerError: If the answer is an error, or does not fit.
+    """
+    found = _found(answer)
+    if not isinstance(found, list) or not 1 <= len(found) <= max_rounds:
+        raise AnswerError(f"a worker answered with something else than 1 to {max_rounds} rounds")
+    return [_measurements(measured, num_contestants) for measured in found]
+
+
+def _found(answer: object) -> Any:
+    if not isinstance(answer, str) or len(answer) > MAX_CHARS:
+        raise AnswerError(f"a worker answered with no text, but {type(answer).__name__}")
+    try:
+        read = json.loads(answer)
+    except (ValueError, RecursionError) as error:
+        raise AnswerError("a worker answered with something else than JSON") from error
+    match read:
+        case {"error": str(reason)}:
+            raise AnswerError(reason)
+        case {"found": found}:
+            return found
+        case _:
+            raise AnswerError("a worker answered with neither measurements nor an error")
+
+
+def _measurements(found: object, num: int) -> list[Measurement]:
+    if not isinstance(found, list) or len(found) != num:
+        raise AnswerError(f"a worker answered with something else than {num} measurements")
+    try:
+        return [Measurement.from_json(obj) for obj in found]
+    except (TypeError, ValueError) as error:
+        raise AnswerError(f"a worker answered with a wrong measurement: {error}") from error
