@@ -151,6 +151,8 @@ export interface paths {
          * Get Events
          * @description Stream a job's events until it ends, those after `Last-Event-ID` if that is given.
          *
+         *     A stream ends within two seconds after its token was revoked.
+         *
          *     A stream lives for minutes and holds no thread; all streams of a process share one look for
          *     what is new.
          */
