@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from compiler.passes.error import LoweringError
     from compiler.runtime import nd
     from compiler.runtime.artifact import Artifact, ArtifactError
-    from compiler.runtime.module import ArgumentError, Module
+    from compiler.runtime.module import ArgumentError, Module, aligned_empty
     from compiler.runtime.nd import cpu
     from compiler.runtime.peak import fma_peak_gflops
     from compiler.runtime.time_evaluator import time_evaluator
@@ -126,6 +126,7 @@ __all__ = [
     "VerifyError",
     "WaitTimeoutError",
     "__version__",
+    "aligned_empty",
     "build",
     "cpu",
     "design_space",
@@ -164,7 +165,7 @@ _HOMES = {
     "compiler.ops": ("OperatorError",),
     "compiler.passes.error": ("LoweringError",),
     "compiler.runtime.artifact": ("Artifact", "ArtifactError"),
-    "compiler.runtime.module": ("ArgumentError", "Module"),
+    "compiler.runtime.module": ("ArgumentError", "Module", "aligned_empty"),
     "compiler.runtime.nd": ("cpu",),
     "compiler.runtime.peak": ("fma_peak_gflops",),
     "compiler.runtime.time_evaluator": ("time_evaluator",),

@@ -11,6 +11,7 @@ from compiler.ir.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace import Trace
 from loopwright.models import BaselineRead, BestRead, NearestRead
+from loopwright.times import TimeKind
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,7 +26,7 @@ class Best:
     fetched_at: datetime | None = None
 
     def __repr__(self) -> str:
-        secs = "adapted" if self.run_secs is None else f"{self.run_secs:.4g} s"
+        secs = "adapted" if self.run_secs is None else f"{self.run_secs:.4g} s {self.kind}"
         if self.is_outdated:
             secs += " with an older code generator"
         return f"<Best of workload {self.record.workload_key[:12]} on {self.record.target}: {secs}>"
@@ -39,18 +40,33 @@ class Best:
 
     @property
     def run_secs(self) -> float | None:
-        """Seconds of one run, as measured last; None for one that was adapted."""
+        """Seconds of one run; None for a schedule that was adapted."""
         return self.record.run_secs
 
     @property
+    def kind(self) -> TimeKind | None:
+        """Which statistic `run_secs` is: confirmed by its job's finish, or provisional."""
+        return self.record.kind
+
+    @property
     def interval(self) -> tuple[float, float] | None:
-        """Where `run_secs` is with a confidence of 95%; None before the end of its job."""
+        """Where `run_secs` is with a confidence of 95%; None while it is provisional."""
         return self.record.interval
+
+    @property
+    def provisional_secs(self) -> float | None:
+        """The shortest sample of its trial in the search."""
+        return self.record.provisional_secs
 
     @property
     def default_secs(self) -> float | None:
         """Seconds of one run of the default schedule in the same job."""
         return self.record.default_secs
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times faster it is than the default schedule, by two times of one kind."""
+        return self.record.speedup
 
     @property
     def nearest(self) -> NearestRead | None:

@@ -12,7 +12,7 @@ from loopwright.models import TrialRead
 if TYPE_CHECKING:
     import pandas as pd
 
-# What a trial's row holds beside `job` and `best_secs`; traces are programs, and stay objects.
+# What a trial's row holds beside `job` and its times; traces are programs, and stay objects.
 COLUMNS = (
     "number",
     "sketch",
@@ -39,14 +39,17 @@ def trials_frame(trials: Iterable[tuple[UUID, TrialRead]]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = [
         {
             "job": str(job_id),
-            "best_secs": trial.best_secs,
+            "provisional_secs": trial.provisional_secs,
+            "confirmed_secs": None if trial.final is None else trial.final.run_secs,
+            "best_secs": trial.provisional_secs,  # the earlier name of `provisional_secs`
             **{name: getattr(trial, name) for name in COLUMNS},
         }
         for job_id, trial in trials
     ]
-    order = ["job", "number", "sketch", "error", "best_secs", *COLUMNS[3:]]
+    times = ["provisional_secs", "confirmed_secs", "best_secs"]
+    order = ["job", "number", "sketch", "error", *times, *COLUMNS[3:]]
     frame = _pandas().DataFrame(rows, columns=order)
-    numbers = ["best_secs", "max_error", "predicted", "build_secs", "check_secs", "time_secs"]
+    numbers = [*times, "max_error", "predicted", "build_secs", "check_secs", "time_secs"]
     return frame.astype(dict.fromkeys(numbers, "float64") | {"number": "int64"})
 
 

@@ -78,7 +78,7 @@ class GroupMethods:
         group = yield from self._read()
         with TrialProgress(f"{len(group.jobs)} tasks", group.trials, show=progress) as bar:
             while True:
-                bar.update(group.num_measured, group.best_secs, group.default_secs)
+                bar.update(group.num_measured, group.best_secs, group.kind, group.speedup)
                 if all(job.state.is_final for job in group.jobs):
                     break
                 if deadline is not None and time.monotonic() >= deadline:

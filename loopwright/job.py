@@ -190,7 +190,7 @@ class JobMethods:
         with TrialProgress(job.workload_name, job.trials, show=progress) as bar:
             # Asking now and then keeps to the deadline, which reading a silent stream would not.
             while True:
-                bar.update(job.num_measured, job.best_secs, job.default_secs)
+                bar.update(job.num_measured, job.best_secs, job.best_kind, job.speedup)
                 if job.state.is_final:
                     break
                 if deadline is not None and time.monotonic() >= deadline:

@@ -21,9 +21,13 @@ from pydantic import (
     JsonValue,
     SerializerFunctionWrapHandler,
     ValidationError,
+    computed_field,
     model_serializer,
     model_validator,
 )
+
+from loopwright.baselines import BaselineTimes
+from loopwright.times import BestTimes, JobTimes, TimeKind
 
 MAX_SCRIPT_CHARS = 262_144
 MAX_TRIALS = 100_000
@@ -79,8 +83,11 @@ class EventKind(StrEnum):
     """The events of a job, each with what its payload holds."""
 
     STATE = "state"  # {"state": JobState, "error": str | None}
-    TRIALS = "trials"  # {"num_measured": int, "best_secs": float | None, "default_secs": ...}
-    FINISH = "finish"  # {"number": int | None, "is_tied": bool, "best_secs", "best_interval"}
+    # {"num_measured": int, "best_secs": float | None, "best_kind", "provisional_secs",
+    #  "default_secs"}: as `JobRead` has them
+    TRIALS = "trials"
+    # {"number": int | None, "is_tied": bool, "best_secs", "best_interval"}: confirmed times
+    FINISH = "finish"
 
 
 class Workload(Request):
@@ -183,22 +190,16 @@ class ScheduleQuery(Request):
     enqueue: bool = False  # whether to queue a job if this very schedule is not known
 
 
-class BaselineRead(Response):
+class BaselineRead(BaselineTimes, Response):
     """A library that computes the same, timed beside the best kernel: in turns, on one worker."""
 
-    library: str = Field(examples=["numpy"])
-    version: str = Field(examples=["NumPy 2.4.6, OpenBLAS 0.3.31"])
-    run_secs: float  # of the library, a median of rounds
-    kernel_secs: float  # of the kernel in the same rounds
-    speedup: float  # how many times longer the library takes
-    interval: tuple[float, float] | None = None  # of `speedup`, 95%; null after too few rounds
 
-
-class JobRead(Response):
+class JobRead(JobTimes, Response):
     """A tuning job as the service shows it.
 
-    `best_secs` is the shortest sample of the best trial, until the job's end measures the best
-    again: then it is a median, with a `best_interval` of 95% around it.
+    While the job searches, `best_secs` is provisional: the shortest sample of its fastest trial.
+    The finish of a job measures its fastest trials again, side by side. From then on `best_secs` is
+    confirmed: the median of the rounds of trial `best_number`, with a `best_interval` of 95%.
     """
 
     id: UUID
@@ -213,9 +214,6 @@ class JobRead(Response):
     strategy: Strategy
     rules: tuple[str, ...] | None = None
     num_measured: int
-    best_secs: float | None
-    best_interval: tuple[float, float] | None = None
-    default_secs: float | None
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
@@ -236,7 +234,7 @@ class JobRead(Response):
     def __str__(self) -> str:
         """Say in a line where the job stands; the `repr` has all fields."""
         ended = f" (ended: {self.stop_reason})" if self.stop_reason else ""
-        best = "" if self.best_secs is None else f", best {self.best_secs:.4g} s"
+        best = "" if self.best_secs is None else f", best {self.best_secs:.4g} s {self.best_kind}"
         default = "" if self.default_secs is None else f", default {self.default_secs:.4g} s"
         return (
             f"{self.workload_name} on {self.target}: {self.state.value}{ended},"
@@ -248,7 +246,7 @@ class GroupRead(Response):
     """Jobs that share a budget of trials.
 
     The seconds are sums over the jobs, of weights times best times and default times; null as long
-    as one of them has none.
+    as one of them has none. Both are of the kind `kind`: confirmed once the times of all jobs are.
     """
 
     id: UUID
@@ -256,8 +254,26 @@ class GroupRead(Response):
     num_measured: int
     best_secs: float | None
     default_secs: float | None
+    kind: TimeKind = TimeKind.PROVISIONAL
     created_at: datetime
     jobs: tuple[JobRead, ...]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def speedup(self) -> float | None:
+        """How many times faster the best schedules are together than the default ones."""
+        if not self.default_secs or not self.best_secs:
+            return None
+        return self.default_secs / self.best_secs
+
+
+class FinalRead(Response):
+    """What a job's finish found of a trial that it measured again, beside the other finalists."""
+
+    outcome: str  # kept, tied (with the one that is kept), slower or failed
+    run_secs: float | None  # confirmed: the median over rounds; null for a failure
+    interval: tuple[float, float] | None = None  # of `run_secs`, 95%
+    num_rounds: int
 
 
 class TrialRead(Response):
@@ -278,11 +294,18 @@ class TrialRead(Response):
     round: int | None = None  # of the search
     predicted: float | None
     created_at: datetime
+    final: FinalRead | None = None  # null for a trial that no finish measured again
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def provisional_secs(self) -> float | None:
+        """The shortest sample of the search, or null for a trial that failed."""
+        return min(self.run_secs, default=None) if self.error is None else None
 
     @property
     def best_secs(self) -> float | None:
-        """The fastest sample, or none for a trial that failed."""
-        return min(self.run_secs, default=None) if self.error is None else None
+        """The earlier name of `provisional_secs`."""
+        return self.provisional_secs
 
 
 class TrialCode(Response):
@@ -317,7 +340,7 @@ class NearestRead(Response):
     basis: str
 
 
-class BestRead(Response):
+class BestRead(BestTimes, Response):
     """The fastest schedule known of one workload on one target, and where it comes from.
 
     With `nearest` it is that of another shape, adapted: it replays on the workload and was not
@@ -326,9 +349,6 @@ class BestRead(Response):
 
     workload_key: str
     target: str
-    run_secs: float | None
-    interval: tuple[float, float] | None = None  # of `run_secs`, 95%; null before a job's end
-    default_secs: float | None
     trace: Mapping[str, JsonValue]
     job_id: UUID
     trial_number: int

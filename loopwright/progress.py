@@ -20,6 +20,8 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from loopwright.times import TimeKind
+
 # A line of a long search is 42 columns wide without the label and the clock, 90 with everything.
 _NARROW, _WIDE = 60, 90
 
@@ -64,14 +66,25 @@ class TrialProgress:
         self._bar.stop()
 
     def update(
-        self, num_measured: int, best_secs: float | None, default_secs: float | None
+        self,
+        num_measured: int,
+        best_secs: float | None,
+        kind: TimeKind | None,
+        speedup: float | None,
     ) -> None:
-        """Draw where the job stands; seconds are none as long as nothing ran."""
+        """Draw where the job stands.
+
+        Args:
+            num_measured: How many trials are measured.
+            best_secs: The best time so far; None as long as nothing ran.
+            kind: Which statistic that is.
+            speedup: How many times faster that is than the default schedule, if known.
+        """
         note = "measuring"
         if best_secs is not None:
-            note = f"best {format_secs(best_secs)}"
-            if default_secs is not None and best_secs > 0:
-                note += f", {format_ratio(default_secs / best_secs)} the default"
+            note = f"best {format_secs(best_secs)} {kind}"
+            if speedup is not None:
+                note += f", {format_ratio(speedup)}"
         self._bar.draw(num_measured, note)
 
 

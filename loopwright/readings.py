@@ -13,6 +13,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, JsonValue
 
 from loopwright.models import BaselineRead, Request, Response, Workload
+from loopwright.times import BestTimes
 
 
 class TrialOutcome(StrEnum):
@@ -31,8 +32,9 @@ class TrialOutcome(StrEnum):
 class Curve(Response):
     """The best time so far: a point wherever it improved, and one for the last trial.
 
-    `best_secs[i]` is the shortest time of the trials up to `number[i]`, and `secs[i]` when the last
-    of those was measured, in seconds since the job began.
+    `best_secs[i]` is the shortest sample of the trials up to `number[i]`, and `secs[i]` when the
+    last of those was measured, in seconds since the job began. These times are provisional: the
+    last one is the job's `provisional_secs`, and not the time that its finish confirmed.
     """
 
     model_config = ConfigDict(
@@ -49,7 +51,7 @@ class Curve(Response):
 
 
 class Columns(Response):
-    """The trials of a job as columns, by number.
+    """The trials of a job as columns, by number; `best_secs` is provisional (`TrialRead`).
 
     `sketch` and `outcome` are places in `sketches` and `outcomes`; an outcome is `ok` or the kind
     of an error. `place` is the share of its round that a trial was predicted to beat, `speed` its
@@ -83,7 +85,10 @@ class FailureCount(Response):
 
 
 class SketchCount(Response):
-    """What came of one sketch; `best_secs` is null if none of its trials was right."""
+    """The outcome of one sketch.
+
+    `best_secs` is provisional: the shortest sample of its trials, null if none was correct.
+    """
 
     name: str
     count: int
@@ -154,6 +159,7 @@ class Decisions(Response):
 
     `rows[i][j]` is what trial `number[i]` decided on `decisions[j]`. Of more than 2,000 trials, the
     500 fastest and an even choice of the rest are there; importance is of an even choice alone.
+    `best_secs` is provisional (`TrialRead`).
     """
 
     sketch: str | None  # null if no trial has decisions
@@ -166,7 +172,7 @@ class Decisions(Response):
     is_sampled: bool
 
 
-class BestSummary(Response):
+class BestSummary(BestTimes, Response):
     """The best schedule of a task, as lists show it; `GET /schedules/best` has the schedule."""
 
     workload_key: str
@@ -174,9 +180,6 @@ class BestSummary(Response):
     shape: str | None = None  # in words, such as "512 x 512 x 512 float32"
     dtype: str | None = None  # of all parameters, if they have one
     target: str
-    run_secs: float
-    interval: tuple[float, float] | None = None
-    default_secs: float | None
     flops: int
     peak_flops: float | None = None
     job_id: UUID

@@ -19,6 +19,7 @@ from compiler.user_cache import default_directory
 from loopwright.errors import JobFailedError
 from loopwright.models import MAX_TRIALS
 from loopwright.progress import TrialProgress, format_ratio, format_secs
+from loopwright.times import RunTime, TimeKind, speed_up
 from loopwright.workload import WorkloadLike, Workloads, check_rules, to_func, weights_of
 from service.measurer import WorkerMeasurer
 from tuner import trial as tuner_trial
@@ -42,8 +43,9 @@ from workers.runner import ChildRunner
 class Trial:
     """One measured candidate, as a user sees it.
 
-    `final` is what was found when the best trials were measured again, side by side; None for
-    those that were not among them.
+    Its time is provisional, the shortest sample of the search, unless it was measured again in the
+    finish, side by side with the other finalists: then `final` has the rounds, and the time is
+    confirmed, their median. `kind` says which it is.
     """
 
     number: int
@@ -53,21 +55,38 @@ class Trial:
     final: Finalist | None = None
 
     def __repr__(self) -> str:
-        outcome = format_secs(self.run_secs) if self.measurement.ok else str(self.measurement.error)
+        outcome = str(self.measurement.error)
+        if self.measurement.ok:
+            outcome = f"{format_secs(self.run_secs)} {self.kind}"
         return f"<Trial {self.number} of sketch {self.sketch}: {outcome}>"
 
     @property
     def run_secs(self) -> float:
-        """Seconds of one run, as measured last: a median of rounds, or else the shortest sample.
+        """Seconds of one run: the confirmed time if there is one, else the provisional time.
 
         Infinity if the candidate failed.
         """
         return self.measurement.best_secs if self.final is None else self.final.run_secs
 
     @property
+    def provisional_secs(self) -> float:
+        """The shortest sample of the search, in seconds a run; infinity if the candidate failed."""
+        return self.measurement.best_secs
+
+    @property
     def interval(self) -> tuple[float, float] | None:
-        """Where `run_secs` is with a confidence of 95%; None if it was measured only once."""
+        """Where `run_secs` is with a confidence of 95%; None while it is provisional."""
         return None if self.final is None else self.final.interval
+
+    @property
+    def kind(self) -> TimeKind:
+        """Which statistic `run_secs` is."""
+        return TimeKind.PROVISIONAL if self.final is None else TimeKind.CONFIRMED
+
+    @property
+    def time(self) -> RunTime:
+        """What is known of its time."""
+        return RunTime(self.run_secs, self.interval, self.provisional_secs)
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,10 +105,11 @@ class TuneResult:
     baseline: Baseline | None = None
 
     def __repr__(self) -> str:
-        best, default = self.best.run_secs, self.default.run_secs
+        best, ratio = self.best, self.speedup
+        faster = "" if ratio is None else f", {format_ratio(ratio)} the default"
         return (
             f"<TuneResult of {self.func.name} on {self.target.name}: {len(self.trials)} trials,"
-            f" best {format_secs(best)}, {format_ratio(default / best)} the default>"
+            f" best {format_secs(best.run_secs)} {best.kind}{faster}>"
         )
 
     @property
@@ -97,12 +117,23 @@ class TuneResult:
         """The trial to use; never slower than the default.
 
         It won when the best were measured side by side; of several that are tied, it is the first,
-        unless another is faster by more than a percent. Where nothing was measured again, it is the
-        fastest trial that ran and was right.
+        unless another is faster by more than a percent. Its time is confirmed. If nothing was
+        measured again, it is the trial with the shortest sample, and its time is provisional.
         """
         kept = (t for t in self.trials if t.final and t.final.outcome is Outcome.KEPT)
-        fastest = min(self.trials, key=lambda trial: (trial.run_secs, trial.number))
+        fastest = min(self.trials, key=lambda trial: (trial.provisional_secs, trial.number))
         return next(kept, fastest)
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times faster the best is than the default schedule.
+
+        Both times are confirmed, or both provisional. None if the default schedule failed.
+        """
+        if not self.default.measurement.ok:
+            return None
+        ratio = speed_up(self.default.time, self.best.time)
+        return None if ratio is None else ratio.ratio
 
     @property
     def is_tied(self) -> bool:
@@ -299,7 +330,9 @@ class _Seen:
                     self._default[task.key] = trial.best_secs
             if self._on_trial is not None:
                 self._on_trial(_seen(trial))
-        self._bar.update(self._num_measured, self._sum(self._best), self._sum(self._default))
+        best, default = self._sum(self._best), self._sum(self._default)
+        ratio = default / best if default and best else None
+        self._bar.update(self._num_measured, best, TimeKind.PROVISIONAL, ratio)
 
     def _sum(self, secs: Mapping[str, float]) -> float | None:
         if len(secs) < len(self._tasks):
@@ -328,7 +361,7 @@ def _begun(
     known = [
         MeasuredTask(
             Task(result.func, result.target),
-            [Measured(Candidate(t.sketch, t.trace), t.run_secs) for t in result.trials],
+            [Measured(Candidate(t.sketch, t.trace), t.provisional_secs) for t in result.trials],
         )
         for result in earlier
     ]

@@ -126,6 +126,7 @@ def _made(best: BestRead) -> Answer:
         best.run_secs,
         best.interval,
         best.default_secs,
+        best.default_interval,
         best.baseline,
         best.is_outdated,
     ]

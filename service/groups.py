@@ -7,14 +7,14 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from loopwright.models import GroupCreate, GroupRead
+from loopwright.models import GroupCreate, GroupRead, JobRead
+from loopwright.times import TimeKind
 from service.caller import ANYBODY, Caller
 from service.errors import Flaw, InvalidRequestError
 from service.intake import read_workload
 from service.jobs import Key, Queue
 from service.store import groups, jobs, quotas
 from service.store.database import Database
-from service.store.jobs import JobRow
 from service.store.workloads import NewWorkload
 from tuner.rounds import ROUND_SIZE
 
@@ -65,20 +65,29 @@ def read(session: Session, group_id: UUID) -> GroupRead:
     """
     group = groups.get(session, group_id)
     rows = groups.members(session, group_id)
+    members = tuple(jobs.read(row) for row in rows)
+    kind = _common_kind(members)
     return GroupRead(
         id=group.id,
         trials=group.trials,
-        num_measured=sum(row.num_measured for row in rows),
-        best_secs=_weighted(rows, [row.best_secs for row in rows]),
-        default_secs=_weighted(rows, [row.default_secs for row in rows]),
+        num_measured=sum(job.num_measured for job in members),
+        best_secs=_weighted(members, [job.best_time.of(kind) for job in members]),
+        default_secs=_weighted(members, [job.default_time.of(kind) for job in members]),
+        kind=kind,
         created_at=group.created_at,
-        jobs=tuple(jobs.read(row) for row in rows),
+        jobs=members,
     )
 
 
-def _weighted(rows: Sequence[JobRow], secs: Sequence[float | None]) -> float | None:
-    known = [row.weight * one for row, one in zip(rows, secs, strict=True) if one is not None]
-    return sum(known) if len(known) == len(rows) else None
+def _common_kind(members: Sequence[JobRead]) -> TimeKind:
+    """Return the kind of times that all jobs have, so that their sum is of one kind."""
+    kinds = {kind for job in members for kind in (job.best_time.kind, job.default_time.kind)}
+    return TimeKind.CONFIRMED if kinds == {TimeKind.CONFIRMED} else TimeKind.PROVISIONAL
+
+
+def _weighted(members: Sequence[JobRead], secs: Sequence[float | None]) -> float | None:
+    known = [job.weight * one for job, one in zip(members, secs, strict=True) if one is not None]
+    return sum(known) if len(known) == len(members) else None
 
 
 def _read_tasks(request: GroupCreate) -> list[NewWorkload]:

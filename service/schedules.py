@@ -167,12 +167,16 @@ def _best(database: Database, workload_key: str, target: str) -> BestRead | None
             return None
         made_by = finals.toolchain_of(session, found.trial)
     trial, job, best = found
+    default = job.default_time
     return BestRead(
         workload_key=workload_key,
         target=target,
         run_secs=best.run_secs,
         interval=best.interval,
-        default_secs=job.default_secs,
+        provisional_secs=trial.best_secs,
+        default_secs=default.secs,
+        default_interval=default.interval,
+        default_provisional_secs=default.provisional_secs,
         trace=trial.trace,
         job_id=job.id,
         trial_number=trial.number,

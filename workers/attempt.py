@@ -7,13 +7,13 @@ import time
 from compiler.runtime.measurement import ErrorKind, Measurement
 from workers.compare import CompareRequest
 from workers.phase import Phase, deadline_secs
-from workers.request import MeasureRequest
+from workers.request import MeasureRequest, SeatRequest
 
 
 class Attempt:
     """Which phase a candidate is in, since when, and until when it may be."""
 
-    def __init__(self, request: MeasureRequest | CompareRequest) -> None:
+    def __init__(self, request: MeasureRequest | CompareRequest | SeatRequest) -> None:
         assert request.limits is not None, "the runner filled them in"
         self.limits = request.limits
         self._incumbent_secs = request.incumbent_secs

@@ -20,7 +20,7 @@ from workers.libraries.load import Load, load_library
 from workers.measure import Bench, build_candidate
 from workers.parent_death import die_with_parent
 from workers.phase import Phase
-from workers.request import Limits, MeasureRequest
+from workers.request import Limits, MeasureRequest, SeatRequest
 from workers.sandbox import confine, is_spent, refuse
 
 _READ_BYTES = 1 << 16
@@ -65,6 +65,14 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
                 for told in bench.compare(rounds, announce):
                     say(told)
                 say({"done": True, "peak_bytes": _peak_bytes(), "is_spent": is_spent()})
+                continue
+            if "seat" in message:
+                seat = SeatRequest.from_json(message["seat"])
+                _limit_memory(own_bytes + (seat.limits or Limits()).memory_bytes)
+                say(bench.sit(seat, announce))
+                continue
+            if "turn" in message:
+                say(bench.turn(message["turn"], message["num_threads"]))
                 continue
             request = MeasureRequest.from_json(message)
             _limit_memory(own_bytes + (request.limits or Limits()).memory_bytes)

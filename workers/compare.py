@@ -1,6 +1,7 @@
 """Time candidates side by side in this process, round by round, so that their times compare.
 
-Libraries that compute the same may take part.
+Libraries that compute the same are timed elsewhere, see `workers.race`: their threads would be in
+the way.
 
 What a round draws by lot (who comes first, where arrays lie) does not depend on what the
 contestants are: of two that are the same, each is the faster in a round with equal chance.
@@ -19,17 +20,13 @@ import numpy as np
 from compiler.ir.program import PrimFunc
 from compiler.runtime.artifact import Artifact
 from compiler.target import Target
-from workers.libraries.load import Load, load_library
 from workers.phase import Phase
 from workers.prepared import Prepared
 from workers.request import Limits
-from workers.timed_run import Timed, run_of_kernel, run_of_library
+from workers.timed_run import Run, run_of_kernel
 
 BATCH_SECS = 2.0
 """After so long a child has measured rounds enough; whoever asked may want no more."""
-_MAX_SETTLE_SECS = 0.5
-_NAP_SECS = 0.01
-_SHORT_SECS = 20e-3  # of one thread; see `workers.timed_run.LibraryRun`
 # How many turns each has in a round, by what the longest run takes: long ones are calm.
 _TURNS = ((200e-3, 1), (20e-3, 2), (1e-3, 3), (0.0, 5))
 
@@ -136,10 +133,9 @@ class FaultError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The samples of a round by place, in seconds a run, and the versions of libraries."""
+    """The samples of a round by place, in seconds a run."""
 
     samples: Mapping[int, Sequence[float]]
-    versions: Mapping[int, str]
 
 
 def compare(
@@ -147,7 +143,6 @@ def compare(
     prepared: Prepared,
     build: Build,
     announce: Announce,
-    load: Load = load_library,
 ) -> Iterator[Round | FaultError]:
     """Yield what each round measured; a fault instead where a contestant drops out.
 
@@ -157,10 +152,7 @@ def compare(
     side_by_side = SideBySide(request, prepared, announce)
     for place in range(request.num_contestants):
         try:
-            if place < len(request.traces):
-                side_by_side.build(place, build)
-            else:
-                side_by_side.load(place, load)
+            side_by_side.build(place, build)
         except FaultError as fault:
             yield fault
     number, end = request.first_round, time.monotonic() + BATCH_SECS
@@ -189,8 +181,7 @@ class SideBySide:
         self._arrays = prepared
         self._announce = announce
         self._target = Target(request.target)
-        self._open_in: dict[int, Callable[[Prepared], Timed]] = {}
-        self._versions: dict[int, str] = {}
+        self._open_in: dict[int, Callable[[Prepared], Run]] = {}
         self._checked: set[int] = set()
 
     @property
@@ -212,28 +203,6 @@ class SideBySide:
             raise FaultError(place) from error
         self._open_in[place] = partial(run_of_kernel, artifact)
 
-    def load(self, place: int, load: Load) -> None:
-        """Load a library.
-
-        Raises:
-            FaultError: If it is not there, or does not compute this.
-        """
-        self._announce(Phase.BUILD, place)
-        try:
-            library = load(self._request.libraries[place - len(self._request.traces)])
-            self._versions[place] = library.start(self._target.num_cores)
-        except Exception as error:
-            raise FaultError(place) from error
-        self._open_in[place] = partial(
-            run_of_library, library, self._request.operator, self._thread_counts()
-        )
-
-    def _thread_counts(self) -> Sequence[int]:
-        """Return with how many threads libraries are tried: what is short with one as well."""
-        num = self._target.num_cores
-        is_short = num * (self._request.incumbent_secs or 0.0) < _SHORT_SECS
-        return (1, num) if num > 1 and is_short else (num,)
-
     def drop(self, place: int) -> None:
         """Leave a contestant out."""
         del self._open_in[place]
@@ -249,9 +218,9 @@ class SideBySide:
         # The arrays of the round before are still there, so these lie elsewhere.
         self._arrays = self._arrays.again()
         samples = self._take_turns({place: self._open(place) for place in order})
-        return Round(samples, self._versions)
+        return Round(samples)
 
-    def _open(self, place: int) -> Timed:
+    def _open(self, place: int) -> Run:
         """Load a contestant and run it once, which warms it up; at first, check its result."""
         self._announce(Phase.CHECK, place)
         try:
@@ -263,30 +232,16 @@ class SideBySide:
             raise FaultError(place) from error
         return run
 
-    def _take_turns(self, runs: Mapping[int, Timed]) -> dict[int, Sequence[float]]:
+    def _take_turns(self, runs: Mapping[int, Run]) -> dict[int, Sequence[float]]:
         self._announce(Phase.TIME, None)
         longest = max(run.first_secs for run in runs.values())
         num_turns = next(turns for secs, turns in _TURNS if longest >= secs)
-        # The threads of a library look for more work for a while, on the cores of who comes next.
-        must_settle = bool(self._versions) and self._target.num_cores > 1
         samples: dict[int, list[float]] = {place: [] for place in runs}
         order = list(runs)
-        for _ in range(1 if must_settle else num_turns):
+        for _ in range(num_turns):
             for place in order:
                 if self._request.is_careful:
                     self._announce(Phase.TIME, place)
-                if must_settle:
-                    _settle()
-                samples[place].append(runs[place].sample(is_cold=must_settle))
+                samples[place].append(runs[place].sample())
             order.reverse()
         return dict(samples)
-
-
-def _settle() -> None:
-    """Wait until no thread of this process is at work, which those of OpenBLAS are for 0.1 s."""
-    end = time.monotonic() + _MAX_SETTLE_SECS
-    is_busy = True
-    while is_busy and time.monotonic() < end:
-        before = time.process_time()
-        time.sleep(_NAP_SECS)
-        is_busy = time.process_time() - before > 0.1 * _NAP_SECS

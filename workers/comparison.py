@@ -27,12 +27,11 @@ class Comparison:
         self._is_careful = False
         self._places: list[int] = []
         self._running: int | None = None
-        self._is_enough = False
 
     @property
     def is_done(self) -> bool:
         """Whether there is nothing left to time."""
-        if self._is_enough or self._num_done >= self._request.num_rounds:
+        if self._num_done >= self._request.num_rounds:
             return True
         return not self._request.is_contest(self._left())
 
@@ -53,17 +52,11 @@ class Comparison:
     def take_round(self, told: Mapping[str, Any]) -> list[Measurement]:
         """Take in a round; return a measurement of each contestant."""
         secs = {self._places[int(place)]: samples for place, samples in told["samples"].items()}
-        made_by = {self._places[int(place)]: text for place, text in told["versions"].items()}
         self._num_done += 1
         return [
-            self._faults.get(p)
-            or Measurement(tuple(float(s) for s in secs[p]), toolchain=made_by.get(p, ""))
+            self._faults.get(p) or Measurement(tuple(float(s) for s in secs[p]))
             for p in range(self._request.num_contestants)
         ]
-
-    def end_batch(self) -> None:
-        """Take in that the child has measured for as long as it does at once."""
-        self._is_enough = bool(self._request.libraries)
 
     def blame(self, failure: Measurement, *, is_of_all: bool = False) -> None:
         """Have whoever was running drop out; if that is not known, find out."""

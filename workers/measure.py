@@ -30,8 +30,9 @@ from workers.libraries.library import LibraryError
 from workers.libraries.load import Load, load_library
 from workers.phase import Phase
 from workers.prepared import Prepared, PreparedWorkloads, WrongResultError
-from workers.request import MeasureRequest
+from workers.request import MeasureRequest, SeatRequest
 from workers.sample import sample_secs
+from workers.seat import CandidateSeat, LibrarySeat
 
 _BEGINNINGS = Beginnings()
 _MESSAGE_CHARS = 4000
@@ -74,6 +75,7 @@ class Bench:
         self._build = build
         self._load = load
         self._prepared = PreparedWorkloads(slots)
+        self._seat: CandidateSeat | LibrarySeat | None = None
 
     def measure(
         self, request: MeasureRequest, announce: Callable[[Phase], None] = lambda _: None
@@ -102,7 +104,7 @@ class Bench:
     def compare(self, request: CompareRequest, announce: Announce) -> Iterator[Message]:
         """Time the contestants of a request side by side; yield what there is to tell.
 
-        That is `{"samples": ..., "versions": ...}`, by place, for a round, and
+        That is `{"samples": ...}`, by place, for a round, and
         `{"fault": ..., "place": ...}` for a contestant that dropped out.
 
         Args:
@@ -114,15 +116,32 @@ class Bench:
             for place in range(request.num_contestants):
                 yield {"fault": _failure(error).to_json(), "place": place}
             return
-        for found in compare(request, prepared, self._build, announce, self._load):
+        for found in compare(request, prepared, self._build, announce):
             if isinstance(found, FaultError):
                 assert isinstance(found.__cause__, Exception), found
                 yield {"fault": _failure(found.__cause__).to_json(), "place": found.place}
             else:
-                yield {
-                    "samples": {str(place): secs for place, secs in found.samples.items()},
-                    "versions": {str(place): text for place, text in found.versions.items()},
-                }
+                yield {"samples": {str(place): secs for place, secs in found.samples.items()}}
+
+    def sit(self, request: SeatRequest, announce: Announce) -> Message:
+        """Prepare the one contestant of this process; return its facts, or its fault."""
+        try:
+            prepared = self._prepare(request.workload, lambda phase: announce(phase, None))
+            if request.library:
+                self._seat = LibrarySeat(request, prepared, announce, self._load)
+            else:
+                self._seat = CandidateSeat(request, prepared, announce, self._build)
+            return {"seated": self._seat.facts()}
+        except Exception as error:
+            return {"fault": _failure(error).to_json()}
+
+    def turn(self, number: int, num_threads: int) -> Message:
+        """Time the contestant of this process; return its seconds, or its fault."""
+        assert self._seat is not None, "it was seated before"
+        try:
+            return {"secs": self._seat.turn(number, num_threads)}
+        except Exception as error:
+            return {"fault": _failure(error).to_json()}
 
     def _prepare(self, workload: str, announce: Callable[[Phase], None]) -> Prepared:
         prepared = self._prepared.find(workload)

@@ -21,7 +21,7 @@ def measure_peak() -> dict[int, float]:
     Of several it is the sum of what each did at its best while the others ran.
     """
     target = Target("cpu")
-    return {num: _of_cores(target, num) for num in sorted({1, target.num_cores})}
+    return {num: peak_of_cores(target, num) for num in sorted({1, target.num_cores})}
 
 
 def peak_in_child() -> Mapping[str, float]:
@@ -35,7 +35,8 @@ def peak_in_child() -> Mapping[str, float]:
     return found
 
 
-def _of_cores(target: Target, num: int) -> float:
+def peak_of_cores(target: Target, num: int) -> float:
+    """Return the FLOP/s of float32 of so many cores."""
     with ThreadPoolExecutor(num) as pool:
         rates = pool.map(lambda _: fma_peak_gflops(target, _SECS), range(num))
         return 1e9 * sum(rates)

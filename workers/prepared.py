@@ -19,7 +19,6 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.oracle import Mismatch, compare
 from compiler.ir.program import PrimFunc
-from compiler.runtime.module import aligned_empty
 from compiler.script.parser import parse
 from workers.shelf import Shelf
 
@@ -53,7 +52,8 @@ class Prepared:
         self._inputs = inputs
         self._expected = expected
         self._growth = growth
-        self._arrays = {b.name: aligned_empty(static_shape(b), b.dtype) for b in func.buffers}
+        # NumPy's own, as clients have: at cache lines, kernels that stream are a fifth faster.
+        self._arrays = {b.name: np.empty(static_shape(b), b.dtype) for b in func.buffers}
         self._first: dict[str, Array] = {}
 
     def again(self) -> Prepared:

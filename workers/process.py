@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,6 +25,8 @@ from workers.frames import FrameDecoder, Message, encode
 
 _READ_BYTES = 1 << 16
 _LAST_WORDS_BYTES = 2000
+_STOP_SECS = 2.0
+_LOOK_SECS = 50e-6
 _MAX_POLL_MILLIS = 1 << 30
 
 
@@ -68,16 +70,22 @@ class ChildProcess:
     Args:
         module: The program of the child.
         inherited: Descriptors that it should have too.
+        settings: Environment variables that it should have besides.
     """
 
-    def __init__(self, module: str, inherited: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        module: str,
+        inherited: Sequence[int] = (),
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self._decoder = FrameDecoder()
         self._messages: deque[Message] = deque()
         self._last_words = b""
         self._death: Death | None = None
         self._life = threading.Lock()
         self._process, self._requests, self._results = (
-            _spawner().submit(_start, module, inherited).result()
+            _spawner().submit(_start, module, inherited, settings or {}).result()
         )
         assert self._process.stderr is not None
         self._words = self._process.stderr.fileno()
@@ -138,6 +146,40 @@ class ChildProcess:
             elif self._pulse in ready:
                 raise ChildGoneError
         return self._messages.popleft()
+
+    def pause(self) -> None:
+        """Stop all threads of the group, wherever they are, until `resume`.
+
+        Raises:
+            ChildGoneError: If the child is dead.
+        """
+        self._signal(signal.SIGSTOP)
+        end = time.monotonic() + _STOP_SECS
+        # The last of its threads may still be on a core when the signal was sent.
+        while not self._has_stopped():
+            if self._dies_within(0) or time.monotonic() > end:
+                raise ChildGoneError
+            time.sleep(_LOOK_SECS)
+
+    def _has_stopped(self) -> bool:
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG) is not None
+        except ChildProcessError:  # it died, or somebody reaped it
+            return False
+
+    def resume(self) -> None:
+        """Let the group go on.
+
+        Raises:
+            ChildGoneError: If the child is dead.
+        """
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with self._life:
+            if self._death is not None:
+                raise ChildGoneError
+            os.killpg(self.pid, number)
 
     def kill(self) -> None:
         """Kill the whole group, without waiting; whoever listens sees `ChildGoneError`."""
@@ -203,7 +245,9 @@ class ChildProcess:
         return bool(content)
 
 
-def _start(module: str, inherited: Sequence[int]) -> tuple[subprocess.Popen[bytes], int, int]:
+def _start(
+    module: str, inherited: Sequence[int], settings: Mapping[str, str]
+) -> tuple[subprocess.Popen[bytes], int, int]:
     """Start a child; return it, where requests are written and where results are read."""
     request_source, request_sink = os.pipe()
     result_source, result_sink = os.pipe()
@@ -217,7 +261,7 @@ def _start(module: str, inherited: Sequence[int]) -> tuple[subprocess.Popen[byte
             stderr=subprocess.PIPE,
             pass_fds=fds,
             start_new_session=True,
-            env=child_environment(os.environ),
+            env={**child_environment(os.environ), **settings},
         )
     except BaseException:
         os.close(request_sink)

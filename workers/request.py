@@ -33,6 +33,44 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class SeatRequest:
+    """A contestant that has a child of its own: a candidate, or a library.
+
+    Args:
+        workload: The script text of the program.
+        target: The name of the target.
+        trace: That of the candidate, as JSON text; empty for a library.
+        library: The name of the library; empty for a candidate.
+        operator: What the program computes, in the words of `compiler.ops.spec`, for a library.
+        incumbent_secs: The best time known; what takes far longer is given up.
+        limits: What the contestant may take.
+    """
+
+    workload: str
+    target: str
+    trace: str = ""
+    library: str = ""
+    operator: str = ""
+    incumbent_secs: float | None = None
+    limits: Limits | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a JSON-able object that `from_json` reads."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, obj: dict[str, Any]) -> SeatRequest:
+        """Read what `to_json` wrote.
+
+        Raises:
+            TypeError: If a field is unknown or missing.
+            ValueError: If a value is out of its domain.
+        """
+        limits = obj.get("limits")
+        return cls(**{**obj, "limits": None if limits is None else Limits(**limits)})
+
+
+@dataclass(frozen=True, slots=True)
 class MeasureRequest:
     """Candidates to build, check and time.
 

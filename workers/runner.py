@@ -24,6 +24,7 @@ from workers.comparison import Comparison
 from workers.frames import FrameError
 from workers.phase import Phase
 from workers.process import ChildGoneError, ChildProcess, DeadlineError, Death
+from workers.race import Race
 from workers.request import Limits, MeasureRequest
 
 _START_TIMEOUT_SECS = 60.0
@@ -97,6 +98,7 @@ class ChildRunner:
         self._turn = threading.Lock()
         self._state = threading.Lock()
         self._child: ChildProcess | None = None
+        self._racing: list[ChildProcess] = []
         self._host: Host | None = None
         self._is_closed = False
         self._peak_bytes = 0  # of the child, before the candidate in hand
@@ -137,15 +139,15 @@ class ChildRunner:
             RunnerClosedError: If the runner was closed.
         """
         request = replace(request, limits=request.limits or self.limits)
+        if request.libraries:
+            yield [self._stamped(measured) for measured in self._race(request)]
+            return
         comparison = Comparison(request)
         is_last = False
         while not comparison.is_done:
             rounds: list[list[Measurement]] = []
             with self._turn:
                 is_last = not self._add_rounds(request, comparison, rounds, is_last=is_last)
-                if request.libraries:
-                    # They leave threads and memory behind, which no candidate is to meet.
-                    self._bury()
             yield [self._stamped(measured) for measured in rounds]
         yield [self._stamped(measured) for measured in comparison.given_up()]
 
@@ -177,8 +179,9 @@ class ChildRunner:
         """End the child; a second call does nothing. What is being measured is abandoned."""
         with self._state:
             self._is_closed = True
-            if self._child is not None:
-                self._child.kill()
+            for child in (self._child, *self._racing):
+                if child is not None:
+                    child.kill()
         with self._turn:
             self._bury()
             while self._slots:
@@ -269,7 +272,6 @@ class ChildRunner:
                     comparison.take_fault(message)
                 else:
                     rounds.append(comparison.take_round(message))
-            comparison.end_batch()
             self._peak_bytes = int(message["peak_bytes"])
             self._replace_if_spent(message)
         except _FAULTS as error:
@@ -281,6 +283,30 @@ class ChildRunner:
             self._bury()
             raise
         return True
+
+    def _race(self, request: CompareRequest) -> list[list[Measurement]]:
+        """Time a candidate beside libraries; the child of this runner makes room for theirs."""
+        with self._turn:
+            if self._host is None:
+                self._living_child()
+            self._bury()
+            try:
+                rounds = Race(request, self._open_for_race).rounds()
+            finally:
+                with self._state:
+                    racing, self._racing = self._racing, []
+                for child in racing:
+                    child.end()
+        self._raise_if_closed()
+        return rounds
+
+    def _open_for_race(self, settings: Mapping[str, str]) -> ChildProcess:
+        with self._state:
+            if self._is_closed:
+                raise RunnerClosedError("the runner is closed")
+            child = ChildProcess(self._child_module, self._slots, settings)
+            self._racing.append(child)
+            return child
 
     def _stamped(self, measured: list[Measurement]) -> list[Measurement]:
         assert self._host is not None

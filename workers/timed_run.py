@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable
 
 from compiler.runtime.artifact import Artifact
 from compiler.runtime.module import Module
@@ -13,26 +12,10 @@ from workers.libraries.library import Library
 from workers.prepared import Prepared
 
 MIN_SAMPLE_SECS = 200e-6
+_LONG = 100
 _WARM_UP_SECS = 20e-3  # until cores that slept, and who runs on which, are as they stay
-_REPEATS = 5  # after that, instead of turns
-
-
-class Timed(Protocol):
-    """What is timed, after one run to warm up, which took `first_secs`."""
-
-    first_secs: float
-
-    def check(self) -> object:
-        """Raise if the result is wrong."""
-        ...
-
-    def sample(self, *, is_cold: bool = False) -> float:
-        """Return the mean seconds a call over one turn.
-
-        Args:
-            is_cold: Whether threads and cores may sleep, and must be woken first.
-        """
-        ...
+# After that, by what the first run took: long runs are calm.
+_REPEATS = ((20e-3, 1), (1e-3, 3), (0.0, 5))
 
 
 class Run:
@@ -47,27 +30,31 @@ class Run:
     ) -> None:
         self._run = run
         self._num_threads = num_threads
-        self._calls = 0
         self._check = check
         self.first_secs = time_calls(run, num_threads, 1)
+        # One call of a long function is a sample, though the first one was cold.
+        self._calls = 1 if self.first_secs > _LONG * MIN_SAMPLE_SECS else 0
 
     def check(self) -> object:
         """Raise if the result is wrong."""
         return self._check()
 
-    def sample(self, *, is_cold: bool = False) -> float:
-        """Return the mean seconds a call in one turn; see `Timed`."""
-        if is_cold:
-            end = time.perf_counter() + _WARM_UP_SECS
-            while time.perf_counter() < end:
-                self._run()
+    def sample(self) -> float:
+        """Return the mean seconds a call in one turn."""
         if not self._calls:
             self._calls = calls_per_sample(self._run, self._num_threads, MIN_SAMPLE_SECS)
-        repeats = _REPEATS if is_cold else 1
-        return min(time_calls(self._run, self._num_threads, self._calls) for _ in range(repeats))
+        return time_calls(self._run, self._num_threads, self._calls)
+
+    def sample_after_rest(self) -> float:
+        """Return the shortest of a few turns, after a while to wake threads and cores."""
+        end = time.perf_counter() + _WARM_UP_SECS
+        while time.perf_counter() < end:
+            self._run()
+        repeats = next(num for secs, num in _REPEATS if self.first_secs >= secs)
+        return min(self.sample() for _ in range(repeats))
 
 
-def run_of_kernel(artifact: Artifact, arrays: Prepared) -> Timed:
+def run_of_kernel(artifact: Artifact, arrays: Prepared) -> Run:
     """Bind a candidate to arrays.
 
     Raises:
@@ -77,39 +64,12 @@ def run_of_kernel(artifact: Artifact, arrays: Prepared) -> Timed:
     return Run(module.bind(*arrays.fresh_arrays()), module.num_threads, arrays.check)
 
 
-class LibraryRun:
-    """A library's function with some numbers of threads; a sample is that of the fastest.
-
-    Threads that wait for each other lose whole time slices where something else runs on a core: a
-    product of 0.4 ms took OpenBLAS 22 ms then, which says nothing of OpenBLAS.
-
-    Args:
-        runs: By numbers of threads; the last is what `first_secs` and the check are of.
-    """
-
-    def __init__(self, library: Library, runs: Mapping[int, Timed]) -> None:
-        self._library = library
-        self._runs = runs
-        *_, last = runs.values()
-        self.first_secs = last.first_secs
-        self.check = last.check
-
-    def sample(self, *, is_cold: bool = False) -> float:
-        """Return the mean seconds a call over one turn; see `Timed`."""
-        secs = []
-        for num_threads, run in self._runs.items():
-            self._library.start(num_threads)
-            secs.append(run.sample(is_cold=is_cold))
-        return min(secs)
-
-
-def run_of_library(
-    library: Library, operator: str, thread_counts: Sequence[int], arrays: Prepared
-) -> Timed:
+def run_of_library(library: Library, operator: str, num_threads: int, arrays: Prepared) -> Run:
     """Bind a library's function to the inputs among arrays; what it returns is the result.
 
     Args:
-        thread_counts: With how many threads to try it; the last is that of the kernel beside it.
+        num_threads: Of the kernel beside it: both are timed by one clock, that of the walls if the
+            kernel has several threads.
 
     Raises:
         LibraryError: If it has no such function.
@@ -120,6 +80,4 @@ def run_of_library(
     def check() -> None:
         arrays.check_result(call.result(call.run()))
 
-    # All on one clock: that of the walls where the kernel has several threads.
-    runs = {num: Run(call.run, thread_counts[-1], check) for num in thread_counts}
-    return LibraryRun(library, runs)
+    return Run(call.run, num_threads, check)

@@ -21,11 +21,81 @@ class ErrorKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Setting:
+    """One way to run a library, and the seconds a run; none if it failed so."""
+
+    name: str
+    kernel_set: str
+    secs: float | None
+
+    @classmethod
+    def from_json(cls, obj: dict[str, Any]) -> Setting:
+        """Read what `asdict` made.
+
+        Raises:
+            ValueError: If a value is of another type, or out of its domain.
+            TypeError: If a field is unknown or missing.
+        """
+        if not isinstance(obj, dict):
+            raise ValueError(f"expected an object with a setting, not {type(obj).__name__}")
+        found = cls(**obj)
+        _text(found.name)
+        _text(found.kernel_set)
+        if found.secs is not None:
+            _secs(found.secs)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryFacts:
+    """How a library ran.
+
+    Attributes:
+        kernel_set: The code that it chose for this CPU, such as "Haswell"; empty if unknown.
+        setting: The fastest of those that were tried, in words.
+        tried: All settings.
+        is_below_cpu: Whether no setting uses all of the CPU's instruction set.
+        peak_flops: What the cores reach with float32 at most, in FLOP/s; none if unknown.
+    """
+
+    kernel_set: str = ""
+    setting: str = ""
+    tried: tuple[Setting, ...] = ()
+    is_below_cpu: bool = False
+    peak_flops: float | None = None
+
+    @classmethod
+    def from_json(cls, obj: dict[str, Any]) -> LibraryFacts:
+        """Read what `asdict` made, possibly in a process that is not trusted.
+
+        Raises:
+            ValueError: If a value is of another type, or out of its domain.
+            TypeError: If a field is unknown.
+        """
+        if not isinstance(obj, dict):
+            raise ValueError(f"expected an object with a library, not {type(obj).__name__}")
+        peak = obj.get("peak_flops")
+        found = cls(
+            **{
+                **obj,
+                "tried": tuple(map(Setting.from_json, obj.get("tried", ()))),
+                "peak_flops": None if peak is None else _secs(peak),
+            }
+        )
+        _text(found.kernel_set)
+        _text(found.setting)
+        if not isinstance(found.is_below_cpu, bool):
+            raise ValueError(f"expected true or false, not {found.is_below_cpu!r:.50}")
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class Measurement:
     """The outcome of one candidate on one worker.
 
     `run_secs` holds the samples, in seconds a run; it is empty exactly when `error` is set.
     `max_error` is the largest difference from the oracle, relative to the output's magnitude.
+    `library` says how a library ran that was timed beside a candidate.
     """
 
     run_secs: tuple[float, ...] = ()
@@ -37,6 +107,7 @@ class Measurement:
     time_secs: float = 0.0
     worker: str = ""
     toolchain: str = ""
+    library: LibraryFacts | None = None
 
     def __post_init__(self) -> None:
         """Hold the invariant: run times or an error, not both, not neither."""
@@ -77,6 +148,8 @@ class Measurement:
         read["run_secs"] = tuple(map(_secs, run_secs or ()))
         read["error"] = None if error is None else ErrorKind(error)
         read["max_error"] = None if off is None else _number(off)
+        library = obj.get("library")
+        read["library"] = None if library is None else LibraryFacts.from_json(library)
         return cls(**{**obj, **read})
 
 

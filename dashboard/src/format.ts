@@ -22,11 +22,16 @@ export function digits(value: number): string {
 }
 
 /** How many times faster, such as `12.3×`. */
+export function times(ratio: number | null | undefined): string {
+  return ratio ? `${digits(ratio)}×` : "–";
+}
+
+/** How many times faster, of two times of one kind. */
 export function speedup(
   before: number | null | undefined,
   after: number | null | undefined,
 ): string {
-  return before && after ? `${digits(before / after)}×` : "–";
+  return times(before && after ? before / after : null);
 }
 
 /** How long ago, in one unit. */

@@ -14,7 +14,16 @@ from loopwright.cli.options import (
     WorkloadArgument,
     read_workload,
 )
-from loopwright.cli.output import against, console, facts, print_json, secs, speed_up
+from loopwright.cli.output import (
+    against,
+    between,
+    console,
+    facts,
+    labelled,
+    print_json,
+    secs,
+    times_faster,
+)
 from loopwright.cli.where import server
 from loopwright.models import BestRead
 
@@ -59,11 +68,16 @@ def _quality(record: BestRead) -> dict[str, str]:
     """Say how good a schedule is, or may be."""
     near = record.nearest
     if near is None:
-        ratio = speed_up(record.default_secs, record.run_secs)
-        best = f"{secs(record.run_secs)} ({ratio} the default)"
+        best = labelled(record.run_secs, record.kind) + between(record.interval)
+        faster = times_faster(record.speedup, record.speedup_kind)
+        best = f"{best} ({faster} over the default)"
         if record.is_outdated:
             best += "; measured with an older code generator: tune again for a new time"
-        return {"best": best, **against(record.baseline)}
+        return {
+            "best": best,
+            "default": labelled(record.default_secs, record.default_kind),
+            **against(record.baseline),
+        }
     loss = "unknown" if near.expected_loss is None else f"{near.expected_loss:.0%} of the speed"
     return {
         "best": "that of another shape, adapted; it was not measured on this one",

@@ -18,11 +18,11 @@ from loopwright.cli.options import (
 from loopwright.cli.output import (
     console,
     err_console,
+    labelled,
     moment,
     print_json,
     print_table,
-    secs,
-    speed_up,
+    times_faster,
 )
 from loopwright.cli.where import server
 from loopwright.models import MAX_SECONDS, MAX_TRIALS, JobRead, JobState
@@ -181,9 +181,9 @@ def _table(found: list[JobRead]) -> Table:
             job.state.value,
             f"{job.workload_name} {job.shape or ''}".rstrip(),
             f"{job.num_measured}/{job.trials}",
-            secs(job.default_secs),
-            secs(job.best_secs),
-            speed_up(job.default_secs, job.best_secs),
+            labelled(job.default_secs, job.default_kind),
+            labelled(job.best_secs, job.best_kind),
+            times_faster(job.speedup, job.speedup_kind),
             job.owner or "",
             moment(job.created_at),
         )

@@ -8,6 +8,7 @@ from typing import Any
 
 from compiler.schedule.trace import Trace
 from loopwright.models import BaselineRead
+from loopwright.times import RunTime, SpeedUp, speed_up
 from tuner.finish.baseline import Baseline
 
 
@@ -29,18 +30,38 @@ class Outcome:
     target: str
     job_id: str | None
     num_measured: int
-    default_secs: float | None
-    best_secs: float
-    best_interval: tuple[float, float] | None
+    default: RunTime
+    best: RunTime
     stop_reason: str
     trace: Trace
     baseline: BaselineRead | None = None
     was_interrupted: bool = False
 
+    @property
+    def speedup(self) -> SpeedUp | None:
+        """How many times faster the best is than the default schedule."""
+        return speed_up(self.default, self.best)
+
     def to_json(self) -> dict[str, Any]:
-        """Return what `--json` prints."""
-        baseline = None if self.baseline is None else self.baseline.model_dump(mode="json")
-        return {**self.__dict__, "trace": self.trace.to_json(), "baseline": baseline}
+        """Return what `--json` prints; times have the names that `GET /jobs/{id}` gives them."""
+        rest = {
+            name: value for name, value in vars(self).items() if name not in ("default", "best")
+        }
+        ratio = self.speedup
+        return {
+            **rest,
+            "default_secs": self.default.secs,
+            "default_interval": self.default.interval,
+            "default_kind": self.default.kind,
+            "best_secs": self.best.secs,
+            "best_interval": self.best.interval,
+            "best_kind": self.best.kind,
+            "provisional_secs": self.best.provisional_secs,
+            "speedup": None if ratio is None else ratio.ratio,
+            "speedup_kind": None if ratio is None else ratio.kind,
+            "trace": self.trace.to_json(),
+            "baseline": None if self.baseline is None else self.baseline.model_dump(mode="json"),
+        }
 
 
 def as_told(baseline: Baseline | None) -> BaselineRead | None:

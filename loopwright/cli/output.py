@@ -17,6 +17,7 @@ from rich.table import Table
 from loopwright.models import BaselineRead
 from loopwright.progress import format_ratio, format_secs
 from loopwright.tables import FittedTable
+from loopwright.times import TimeKind
 
 # Wider than any table.
 _ENOUGH = 1000
@@ -78,9 +79,19 @@ def secs(value: float | None) -> str:
     return "-" if value is None else format_secs(value)
 
 
-def speed_up(default_secs: float | None, best_secs: float | None) -> str:
-    """Return how many times faster the best is, for a table."""
-    return "-" if not default_secs or not best_secs else format_ratio(default_secs / best_secs)
+def labelled(value: float | None, kind: TimeKind | None) -> str:
+    """Return a time for a table, with which statistic it is."""
+    return "-" if value is None else f"{format_secs(value)} {kind}"
+
+
+def between(interval: tuple[float, float] | None) -> str:
+    """Return the interval of a confirmed time, to stand behind it."""
+    return "" if interval is None else f" [{secs(interval[0])} to {secs(interval[1])}]"
+
+
+def times_faster(speedup: float | None, kind: TimeKind | None) -> str:
+    """Return how many times faster than the default schedule the best is, and by which times."""
+    return "-" if not speedup else f"{format_ratio(speedup)} {kind}"
 
 
 def moment(at: datetime | None) -> str:
@@ -96,5 +107,14 @@ def against(baseline: BaselineRead | None) -> dict[str, str]:
     if baseline.interval is not None:
         low, high = baseline.interval
         between = f" [{low:.3g} to {high:.3g}]"
-    ratio = f"{baseline.speedup:.3g}x the speed{between}"
-    return {"against": f"{baseline.version}: {ratio}, timed in turns"}
+    told = {"against": f"{baseline.version}: {baseline.verdict_in_words}{between}, timed in turns"}
+    if (how := how_it_ran(baseline)) != "":
+        told["library"] = how
+    return told
+
+
+def how_it_ran(baseline: BaselineRead) -> str:
+    """Say which code a library used, in which setting, and what that reaches of the peak."""
+    kernels = f"{baseline.kernel_set} kernels" if baseline.kernel_set else ""
+    peak = "" if baseline.share_of_peak is None else f"{baseline.share_of_peak:.0%} of peak"
+    return ", ".join(filter(None, (kernels, baseline.setting, peak)))

@@ -43,12 +43,15 @@ def trials(
 
 
 def _table(found: list[TrialRead]) -> Table:
-    table = Table("trial", "sketch", "time", "error", "build", "check", "worker")
+    table = Table(
+        "trial", "sketch", "provisional", "confirmed", "error", "build", "check", "worker"
+    )
     for trial in found:
         table.add_row(
             str(trial.number),
             trial.sketch,
-            secs(trial.best_secs),
+            secs(trial.provisional_secs),
+            "" if trial.final is None else f"{secs(trial.final.run_secs)} {trial.final.outcome}",
             trial.error or "",
             secs(trial.build_secs),
             secs(trial.check_secs),

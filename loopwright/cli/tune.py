@@ -22,12 +22,22 @@ from loopwright.cli.options import (
     read_workload,
 )
 from loopwright.cli.outcome import Outcome, Search, as_told
-from loopwright.cli.output import against, console, err_console, facts, print_json, secs, speed_up
+from loopwright.cli.output import (
+    against,
+    between,
+    console,
+    err_console,
+    facts,
+    labelled,
+    print_json,
+    times_faster,
+)
 from loopwright.cli.tune_several import Several, tune_several
 from loopwright.cli.where import find_server, say_in_process
 from loopwright.client import Client
 from loopwright.errors import JobFailedError
 from loopwright.models import MAX_SECONDS, MAX_SEED, MAX_TRIALS, Strategy
+from loopwright.times import RunTime
 from loopwright.workload import to_func
 from tuner.budget import StopReason
 from tuner.relatives.shape import shape_of
@@ -160,9 +170,8 @@ def _tune_here(search: Search, *, is_cold: bool) -> Outcome:
         found.target.name,
         None,
         len(found.trials),
-        first.run_secs if first.number == 0 and first.measurement.ok else None,
-        found.best.run_secs,
-        found.best.interval,
+        first.time if first.number == 0 and first.measurement.ok else RunTime(None),
+        found.best.time,
         found.stop_reason.value,
         found.best.trace,
         as_told(found.baseline),
@@ -196,9 +205,8 @@ def _tune_there(client: Client, search: Search, *, warm_start: bool) -> Outcome:
         job.target,
         str(job.id),
         job.num_measured,
-        job.default_secs,
-        job.best_secs,
-        job.best_interval,
+        job.default_time,
+        job.best_time,
         job.stop_reason or "",
         best.trace,
         job.baseline,
@@ -206,21 +214,20 @@ def _tune_there(client: Client, search: Search, *, warm_start: bool) -> Outcome:
 
 
 def _show(outcome: Outcome, text: str) -> None:
+    default, best = outcome.default, outcome.best
+    faster = times_faster(*(outcome.speedup or (None, None)))
+    assert best.secs is not None, "a search without a best fails"
+    rate = f"{flops(to_func(text)) / best.secs / 1e9:.4g} GFLOP/s"
     console.print(
         facts(
             {
                 "workload": f"{outcome.workload} {outcome.shape or ''}".rstrip(),
                 "target": outcome.target,
                 "trials": f"{outcome.num_measured} (ended: {outcome.stop_reason})",
-                "default": secs(outcome.default_secs),
-                "best": f"{secs(outcome.best_secs)}{_between(outcome.best_interval)}"
-                f" ({speed_up(outcome.default_secs, outcome.best_secs)} the default,"
-                f" {flops(to_func(text)) / outcome.best_secs / 1e9:.4g} GFLOP/s)",
+                "default": labelled(default.secs, default.kind) + between(default.interval),
+                "best": f"{labelled(best.secs, best.kind)}{between(best.interval)}"
+                f" ({faster} over the default, {rate})",
                 **against(outcome.baseline),
             }
         )
     )
-
-
-def _between(interval: tuple[float, float] | None) -> str:
-    return "" if interval is None else f" [{secs(interval[0])} to {secs(interval[1])}]"

@@ -15,9 +15,10 @@ from rich.table import Table
 from loopwright import tuning
 from loopwright.cli.failure import ExitCode, InputError
 from loopwright.cli.outcome import Outcome, as_told
-from loopwright.cli.output import err_console, print_json, print_table, secs, speed_up
+from loopwright.cli.output import err_console, labelled, print_json, print_table, times_faster
 from loopwright.client import Client
 from loopwright.errors import JobFailedError
+from loopwright.times import RunTime
 from tuner.budget import StopReason
 from tuner.relatives.shape import shape_of
 from tuner.tune import NothingMeasuredError
@@ -78,9 +79,8 @@ def _tune_here(asked: Several, *, is_cold: bool) -> list[Outcome]:
             result.target.name,
             None,
             len(result.trials),
-            result.default.run_secs if result.default.measurement.ok else None,
-            result.best.run_secs,
-            result.best.interval,
+            result.default.time if result.default.measurement.ok else RunTime(None),
+            result.best.time,
             result.stop_reason.value,
             result.best.trace,
             as_told(result.baseline),
@@ -131,9 +131,8 @@ def _tune_there(client: Client, asked: Several, *, warm_start: bool) -> list[Out
                 job.target,
                 str(job.id),
                 job.num_measured,
-                job.default_secs,
-                job.best_secs,
-                job.best_interval,
+                job.default_time,
+                job.best_time,
                 job.stop_reason or "",
                 client.best(workload, target=job.target).trace,
                 job.baseline,
@@ -149,8 +148,8 @@ def _table(outcomes: Sequence[Outcome]) -> Table:
             f"{outcome.workload} {outcome.shape or ''}".rstrip(),
             str(outcome.num_measured),
             outcome.stop_reason,
-            secs(outcome.default_secs),
-            secs(outcome.best_secs),
-            speed_up(outcome.default_secs, outcome.best_secs),
+            labelled(outcome.default.secs, outcome.default.kind),
+            labelled(outcome.best.secs, outcome.best.kind),
+            times_faster(*(outcome.speedup or (None, None))),
         )
     return table

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import select
 
-from compiler.runtime.measurement import Measurement
+from compiler.runtime.measurement import Measurement, Setting
 from compiler.script.parser import parse
 from compiler.target import Target
 from service.drive import Driven, Drives
@@ -149,6 +149,11 @@ def _baseline(row: BaselineRow) -> Baseline:
         interval=row.interval,
         worker=row.worker,
         toolchain=row.toolchain,
+        kernel_set=row.kernel_set or "",
+        setting=row.setting or "",
+        tried=tuple(Setting(**one) for one in row.tried or ()),
+        is_below_cpu=row.is_below_cpu,
+        share_of_peak=row.share_of_peak,
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ScalarSelect, func, select
+from sqlalchemy import ColumnElement, ScalarSelect, case, func, select
 from sqlalchemy.orm import Session
 
 from loopwright.models import Page
@@ -14,7 +15,7 @@ from service.reading.lists import as_page, contains, has_shape
 from service.reading.queries import SchedulesQuery
 from service.store.baselines import BaselineRow
 from service.store.best_schedules import BestScheduleRow, baseline_of
-from service.store.finals import measured_by
+from service.store.finals import FinalRow, measured_by
 from service.store.jobs import JobRow
 from service.store.toolchains import is_outdated
 from service.store.trials import TrialRow
@@ -28,7 +29,7 @@ def list_schedules(session: Session, query: SchedulesQuery) -> Page[BestSummary]
         InvalidRequestError: If the cursor does not fit.
     """
     wanted = (
-        select(BestScheduleRow, JobRow, measured_by(), TrialRow.worker)
+        select(BestScheduleRow, JobRow, measured_by(), TrialRow.worker, TrialRow.best_secs)
         .join(JobRow, JobRow.id == BestScheduleRow.job_id)
         .join(
             TrialRow,
@@ -50,7 +51,7 @@ def list_schedules(session: Session, query: SchedulesQuery) -> Page[BestSummary]
         "created_at": Key(BestScheduleRow.updated_at, datetime),
         "run_secs": Key(run_secs, float),
         "workload_name": Key(WorkloadRow.name, str),
-        "speedup": Key(JobRow.default_secs / run_secs, float, is_nullable=True),
+        "speedup": Key(_speedup(), float, is_nullable=True),
         "flops_per_sec": Key(WorkloadRow.flops / run_secs, float),
         "baseline": Key(_least_speedup(), float, is_nullable=True),
     }
@@ -62,7 +63,10 @@ def list_schedules(session: Session, query: SchedulesQuery) -> Page[BestSummary]
     return as_page(page(session, wanted, keys, query.asked("schedules", query.sort)), _read)
 
 
-def _read(best: BestScheduleRow, job: JobRow, toolchain: str, worker: str) -> BestSummary:
+def _read(
+    best: BestScheduleRow, job: JobRow, toolchain: str, worker: str, provisional_secs: float | None
+) -> BestSummary:
+    default = job.default_time
     return BestSummary(
         workload_key=best.workload_key,
         workload_name=job.workload_name,
@@ -71,7 +75,10 @@ def _read(best: BestScheduleRow, job: JobRow, toolchain: str, worker: str) -> Be
         target=best.target,
         run_secs=best.run_secs,
         interval=best.interval,
-        default_secs=job.default_secs,
+        provisional_secs=provisional_secs,
+        default_secs=default.secs,
+        default_interval=default.interval,
+        default_provisional_secs=default.provisional_secs,
         flops=job.flops or 0,
         peak_flops=job.peak_flops,
         job_id=best.job_id,
@@ -81,6 +88,27 @@ def _read(best: BestScheduleRow, job: JobRow, toolchain: str, worker: str) -> Be
         worker=worker,
         created_at=best.updated_at,
         baseline=baseline_of(best, job),
+    )
+
+
+def _speedup() -> ColumnElement[Any]:
+    """Return how much faster a schedule is than the default, of two times of one kind."""
+    confirmed = (
+        select(FinalRow.run_secs)
+        .where(
+            FinalRow.job_id == JobRow.id,
+            FinalRow.finish == JobRow.num_finishes,
+            FinalRow.number == 0,
+        )
+        .correlate(JobRow)
+        .scalar_subquery()
+    )
+    return (
+        case(
+            (BestScheduleRow.low_secs.is_not(None) & confirmed.is_not(None), confirmed),
+            else_=JobRow.default_secs * BestScheduleRow.run_secs / TrialRow.best_secs,
+        )
+        / BestScheduleRow.run_secs
     )
 
 

@@ -13,7 +13,7 @@ from loopwright.readings import TrialOutcome
 from service.paging import Found, Key, page
 from service.reading.lists import as_page
 from service.reading.queries import TrialsQuery
-from service.store import jobs, trials
+from service.store import finals, jobs, trials
 from service.store.trials import TrialRow
 
 
@@ -49,5 +49,6 @@ def list_trials(session: Session, job_id: UUID, query: TrialsQuery) -> Page[Tria
         select(TrialRow).where(TrialRow.job_id == job_id, TrialRow.number.in_(numbers))
     )
     by_number = {row.number: row for row in rows}
-    shown = [(by_number[n],) for n in numbers]
+    of_finish = finals.of_trials(session, job_id, numbers)
+    shown = [(by_number[n], finals.read(of_finish.get(n))) for n in numbers]
     return as_page(Found(shown, found.next_cursor), trials.read)

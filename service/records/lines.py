@@ -199,6 +199,16 @@ class FinalLine(Line):
     created_at: Moment
 
 
+class SettingLine(BaseModel):
+    """One way to run a library, and the seconds a run; null if it failed so."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Annotated[Text, Field(max_length=255)]
+    kernel_set: Annotated[Text, Field(max_length=64)]
+    secs: RunSecs | None
+
+
 class BaselineLine(Line):
     """A library that was timed beside a trial of the job above it, which its last finish kept."""
 
@@ -214,6 +224,11 @@ class BaselineLine(Line):
     high: Ratio | None
     worker: Name
     toolchain: Name
+    kernel_set: Annotated[Text, Field(max_length=64)] | None = None
+    setting: Annotated[Text, Field(max_length=255)] | None = None
+    tried: tuple[SettingLine, ...] | None = None
+    share_of_peak: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    is_below_cpu: bool = False
     created_at: Moment
 
 

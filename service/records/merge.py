@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import insert, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, undefer
 
 from compiler.target import Target
 from loopwright.models import JobState, Workload
@@ -242,7 +242,8 @@ class _Merge:
 
     def _add_finals(self, job: _Job) -> None:
         """Add the finals that the store does not have, and refuse those that it has otherwise."""
-        rows = self._session.scalars(select(FinalRow).where(FinalRow.job_id == job.line.id))
+        known_finals = select(FinalRow).where(FinalRow.job_id == job.line.id)
+        rows = self._session.scalars(known_finals.options(undefer(FinalRow.rounds)))
         there = {(row.finish, row.number): written(FinalLine.model_validate(row)) for row in rows}
         new = []
         for number, line in job.finals:

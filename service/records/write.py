@@ -8,7 +8,7 @@ from importlib.metadata import version
 from uuid import UUID
 
 from sqlalchemy import Select, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, undefer
 
 from service.errors import NotFoundError
 from service.records.lines import (
@@ -106,7 +106,7 @@ def _content(session: Session, selection: Selection) -> Iterator[Line]:
     for job in jobs:
         yield JobLine.model_validate(job)
         yield from _trials(session, job)
-        finals = select(FinalRow).where(FinalRow.job_id == job.id)
+        finals = select(FinalRow).where(FinalRow.job_id == job.id).options(undefer(FinalRow.rounds))
         for final in session.scalars(finals.order_by(FinalRow.finish, FinalRow.number)):
             yield FinalLine.model_validate(final)
         baselines = select(BaselineRow).where(BaselineRow.job_id == job.id)

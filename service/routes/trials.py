@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path
 from loopwright.models import TrialCode, TrialRead
 from service.parts import PartsOf
 from service.problems import responses
-from service.store import trials
+from service.store import finals, trials
 from service.trial_code import show_code
 
 router = APIRouter(prefix="/jobs/{job_id}/trials/{number}", tags=["jobs"])
@@ -22,7 +22,9 @@ Number = Annotated[int, Path(ge=0, le=2**31 - 1)]
 def get_trial(parts: PartsOf, job_id: UUID, number: Number) -> TrialRead:
     """Read a trial."""
     with parts.database.read() as session:
-        return trials.read(trials.get(session, job_id, number))
+        row = trials.get(session, job_id, number)
+        final = finals.of_trials(session, job_id, [number]).get(number)
+        return trials.read(row, finals.read(final))
 
 
 @router.get("/code", responses=responses(404, 422, 500, 503))

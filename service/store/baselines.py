@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ForeignKey, Integer, String, delete, true
+from sqlalchemy import JSON, ForeignKey, Integer, String, delete, false, true
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from loopwright.models import BaselineRead
@@ -34,6 +36,12 @@ class BaselineRow(Base):
     high: Mapped[float | None]
     worker: Mapped[str] = mapped_column(String(255))
     toolchain: Mapped[str] = mapped_column(String(255))  # that compiled the kernel
+    # How the library ran; not known of what was measured before this was kept.
+    kernel_set: Mapped[str | None] = mapped_column(String(64))
+    setting: Mapped[str | None] = mapped_column(String(255))
+    tried: Mapped[list[dict[str, Any]] | None] = mapped_column(JSON(none_as_null=True))
+    share_of_peak: Mapped[float | None]
+    is_below_cpu: Mapped[bool] = mapped_column(default=False, server_default=false())
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
     @property
@@ -63,6 +71,11 @@ def keep(session: Session, job_id: UUID, number: int, found: Sequence[Baseline])
             high=high,
             worker=baseline.worker,
             toolchain=baseline.toolchain,
+            kernel_set=baseline.kernel_set or None,
+            setting=baseline.setting or None,
+            tried=[asdict(one) for one in baseline.tried] or None,
+            share_of_peak=baseline.share_of_peak,
+            is_below_cpu=baseline.is_below_cpu,
             created_at=utc_now(),
         )
         session.add(row)
@@ -71,4 +84,8 @@ def keep(session: Session, job_id: UUID, number: int, found: Sequence[Baseline])
 def fastest(rows: Iterable[BaselineRow]) -> BaselineRead | None:
     """Return the fastest of some libraries as the API shows it; none if there is none."""
     row = min(rows, key=lambda row: row.speedup, default=None)
-    return None if row is None else BaselineRead.model_validate(row, from_attributes=True)
+    if row is None:
+        return None
+    names = [name for name in BaselineRead.model_fields if name != "tried"]
+    known = {name: getattr(row, name) for name in names}
+    return BaselineRead.model_validate({**known, "tried": row.tried or ()})

@@ -10,7 +10,8 @@ from sqlalchemy import ForeignKey, ForeignKeyConstraint, Integer, String, func, 
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from loopwright.models import BaselineRead
-from service.store import baselines, toolchains
+from loopwright.times import RunTime, holds_against
+from service.store import baselines, toolchains, trials
 from service.store.base import Base, UtcDateTime, utc_now
 from service.store.baselines import BaselineRow
 from service.store.jobs import JobRow
@@ -20,8 +21,8 @@ from service.store.trials import TrialRow
 class BestScheduleRow(Base):
     """The trial to use for a workload on a target; it changes with the trial's transaction.
 
-    `run_secs` is what its trial measured, until a finish measures it again: then it has bounds,
-    between which it is with a confidence of 95%.
+    `run_secs` is provisional, the shortest sample of its trial, until a finish confirms it: then it
+    has bounds, between which it is with a confidence of 95%.
     """
 
     __tablename__ = "best_schedules"
@@ -47,11 +48,20 @@ class BestScheduleRow(Base):
             else (self.low_secs, self.high_secs)
         )
 
+    def time(self, session: Session) -> RunTime:
+        """Return the time of its trial, with the provisional one."""
+        provisional = self.run_secs
+        if self.interval is not None:
+            found = trials.provisional_secs(session, self.job_id, self.trial_number)
+            provisional = self.run_secs if found is None else found
+        return RunTime(self.run_secs, self.interval, provisional)
+
 
 def offer(session: Session, job: JobRow, trial: TrialRow) -> None:
     """Make `trial` the best of its task if it is faster than the one known.
 
     A time of today's code generator replaces that of an older one for the same candidate.
+    A confirmed best gives way to a sample only if that is far shorter: see `holds_against`.
     """
     if trial.best_secs is None:
         return
@@ -59,7 +69,9 @@ def offer(session: Session, job: JobRow, trial: TrialRow) -> None:
     if row is None:
         row = BestScheduleRow(workload_key=job.workload_key, target=job.target)
         session.add(row)
-    elif row.run_secs <= trial.best_secs and not _is_measured_again(session, row, trial):
+    elif not _is_measured_again(session, row, trial) and holds_against(
+        row.time(session), RunTime(trial.best_secs)
+    ):
         return
     row.job_id, row.trial_number = trial.job_id, trial.number
     row.run_secs, row.low_secs, row.high_secs = trial.best_secs, None, None

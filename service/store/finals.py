@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -17,11 +18,12 @@ from sqlalchemy import (
     func,
     select,
 )
-from sqlalchemy.orm import Mapped, Session, mapped_column
+from sqlalchemy.orm import Mapped, Session, column_property, mapped_column, undefer
 
 from compiler.runtime.measurement import ErrorKind
-from loopwright.models import EventKind
-from service.store import events
+from loopwright.models import EventKind, FinalRead
+from loopwright.times import RunTime, holds_against
+from service.store import events, trials
 from service.store.base import Base, UtcDateTime, enum_column, utc_now
 from service.store.best_schedules import BestScheduleRow
 from service.store.jobs import JobRow
@@ -49,12 +51,28 @@ class FinalRow(Base):
     run_secs: Mapped[float | None]
     low_secs: Mapped[float | None]
     high_secs: Mapped[float | None]
-    rounds: Mapped[list[list[float]]] = mapped_column(JSON)
+    # Kilobytes, which no list of jobs wants.
+    rounds: Mapped[list[list[float]]] = mapped_column(JSON, deferred=True)
     error: Mapped[ErrorKind | None] = mapped_column(enum_column(ErrorKind))
     message: Mapped[str] = mapped_column(Text)
     workers: Mapped[list[str]] = mapped_column(JSON)
     toolchain: Mapped[str] = mapped_column(String(255))
+    num_rounds: Mapped[int | None] = column_property(func.json_array_length(rounds))
+    # The shortest sample of the trial itself, in the search.
+    provisional_secs: Mapped[float | None] = column_property(
+        select(TrialRow.best_secs)
+        .where(TrialRow.job_id == job_id, TrialRow.number == number)
+        .correlate_except(TrialRow)
+        .scalar_subquery()
+    )
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The bounds of `run_secs`; none for a failure."""
+        if self.low_secs is None or self.high_secs is None:
+            return None
+        return self.low_secs, self.high_secs
 
 
 _is_last = (JobRow.id == FinalRow.job_id) & (JobRow.num_finishes == FinalRow.finish)
@@ -86,6 +104,7 @@ def of_job(session: Session, job_id: UUID) -> list[FinalRow]:
         .join(JobRow, _is_last)
         .where(FinalRow.job_id == job_id)
         .order_by(FinalRow.number)
+        .options(undefer(FinalRow.rounds))
     )
     return list(session.scalars(query))
 
@@ -110,6 +129,21 @@ def toolchain_of(session: Session, trial: TrialRow) -> str:
     return session.scalars(query.where(key)).one()
 
 
+def of_trials(session: Session, job_id: UUID, numbers: Sequence[int]) -> dict[int, FinalRow]:
+    """Return what the last finish of a job found of some of its trials, by their numbers."""
+    query = (
+        select(FinalRow)
+        .join(JobRow, _is_last)
+        .where(FinalRow.job_id == job_id, FinalRow.number.in_(numbers))
+    )
+    return {row.number: row for row in session.scalars(query)}
+
+
+def read(row: FinalRow | None) -> FinalRead | None:
+    """Return a final as the API shows it."""
+    return None if row is None else FinalRead.model_validate(row, from_attributes=True)
+
+
 def kept_numbers(session: Session, job_id: UUID) -> list[int]:
     """Return the trials that a finish of the job kept: the next one measures them again."""
     query = select(FinalRow.number).where(
@@ -128,7 +162,10 @@ def _settle(session: Session, job: JobRow) -> None:
     if final is None or final.run_secs is None:
         return
     best = session.get_one(BestScheduleRow, (job.workload_key, job.target), with_for_update=True)
-    if best.job_id != job.id and best.run_secs <= final.run_secs:
+    challenger = RunTime(
+        final.run_secs, final.interval, trials.provisional_secs(session, final.job_id, final.number)
+    )
+    if best.job_id != job.id and holds_against(best.time(session), challenger):
         return
     best.job_id, best.trial_number = final.job_id, final.number
     best.run_secs, best.low_secs, best.high_secs = final.run_secs, final.low_secs, final.high_secs

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
 from sqlalchemy import (
@@ -34,6 +34,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, Session, column_property, mapped_column, relationship
 
 from loopwright.models import BaselineRead, EventKind, JobRead, JobState, Strategy
+from loopwright.times import RunTime
 from service import request_ids
 from service.errors import NotFoundError
 from service.store import baselines, events, targets, workloads
@@ -42,7 +43,11 @@ from service.store.baselines import BaselineRow
 from service.store.targets import TargetRow
 from service.store.workloads import WorkloadRow
 from tuner.budget import Budget, StopReason
+from tuner.finish.finish import Outcome
 from tuner.progress import sparkline
+
+if TYPE_CHECKING:
+    from service.store.finals import FinalRow
 
 
 def _read_with(column: Any, key: Any, own: Any) -> Any:
@@ -116,6 +121,14 @@ class JobRow(Base):
     )
     float32_peak: Mapped[float | None] = _read_with(TargetRow.peak_flops, TargetRow.name, target)
     baselines: Mapped[list[BaselineRow]] = relationship(viewonly=True, lazy="selectin")
+    # Of its last finish.
+    finals: Mapped[list[FinalRow]] = relationship(
+        viewonly=True,
+        lazy="selectin",
+        primaryjoin="and_(JobRow.id == foreign(FinalRow.job_id),"
+        " JobRow.num_finishes == foreign(FinalRow.finish))",
+        order_by="FinalRow.number",
+    )
 
     @property
     def baseline(self) -> BaselineRead | None:
@@ -148,6 +161,36 @@ class JobRow(Base):
         if self.best_low_secs is None or self.best_high_secs is None:
             return None
         return self.best_low_secs, self.best_high_secs
+
+    @property
+    def _kept(self) -> FinalRow | None:
+        """What the last finish kept; none before there is one."""
+        kept = (final for final in self.finals if final.outcome is Outcome.KEPT)
+        return None if self.best_interval is None else next(kept, None)
+
+    @property
+    def best_number(self) -> int | None:
+        """The trial that the last finish kept; none before there is one."""
+        return None if self._kept is None else self._kept.number
+
+    @property
+    def best_provisional_secs(self) -> float | None:
+        """The shortest sample of its best trial."""
+        return self.provisional_secs if self._kept is None else self._kept.provisional_secs
+
+    @property
+    def provisional_secs(self) -> float | None:
+        """The shortest sample of all its trials."""
+        return self.progress[-1][1] if self.progress else self.best_secs
+
+    @property
+    def default_time(self) -> RunTime:
+        """What is known of the time of its default schedule: confirmed if a finish timed it."""
+        of_default = (final for final in self.finals if final.number == 0)
+        final = next(of_default, None)
+        if final is None or final.run_secs is None:
+            return RunTime(self.default_secs, None, self.default_secs)
+        return RunTime(final.run_secs, final.interval, self.default_secs)
 
     @property
     def budget(self) -> Budget:
@@ -248,4 +291,11 @@ def count_by_state(session: Session) -> Mapping[JobState, int]:
 
 def read(row: JobRow) -> JobRead:
     """Return the job as the API shows it."""
-    return JobRead.model_validate(row, from_attributes=True)
+    default = row.default_time
+    return JobRead.model_validate(row, from_attributes=True).model_copy(
+        update={
+            "default_secs": default.secs,
+            "default_interval": default.interval,
+            "default_provisional_secs": default.provisional_secs,
+        }
+    )

@@ -10,6 +10,8 @@ from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from loopwright.models import JobState
+from loopwright.times import RunTime, holds_against
+from service.store import trials
 from service.store.best_schedules import BestScheduleRow
 from service.store.finals import FinalRow
 from service.store.jobs import JobRow
@@ -28,27 +30,34 @@ class _Best:
     low_secs: float | None
     high_secs: float | None
     updated_at: datetime
+    provisional_secs: float  # the shortest sample of its trial
+
+    @property
+    def time(self) -> RunTime:
+        if self.low_secs is None or self.high_secs is None:
+            return RunTime(self.run_secs)
+        return RunTime(self.run_secs, (self.low_secs, self.high_secs), self.provisional_secs)
 
 
 def settle(session: Session, workload_key: str, target: str) -> bool:
     """Make the fastest of a task its best schedule; tell whether it is another one now.
 
-    A time from the finish of a job counts rather than the single timings of its trials. Where there
-    is none, because the job goes on or its best could not be compared, these have to do. Times of
-    an older code generator count until today's has measured the fastest of them again.
+    A confirmed time counts rather than the provisional ones of its job. Of a job without one, which
+    goes on or whose best could not be compared, a trial counts if its shortest sample is far
+    shorter than that of the trial that was confirmed: see `holds_against`. Times of an older code
+    generator count until today's has measured the fastest of them again.
     """
     task = (workload_key, target)
     found = [_fastest(session, *task, is_today=True), _fastest(session, *task, is_today=False)]
     if found[1] is not None and _is_confirmed(session, *task, found[1]):
         found.pop()
-    known = [one for one in found if one is not None]
+    best = _better(*found)
     row = session.get(BestScheduleRow, (workload_key, target), with_for_update=True)
-    if not known:
+    if best is None:
         if row is not None:
             session.delete(row)
             session.flush()
         return False
-    best = min(known, key=lambda one: one.run_secs)
     is_same = row is not None and (row.job_id, row.trial_number, row.run_secs) == (
         best.job_id,
         best.trial_number,
@@ -60,7 +69,8 @@ def settle(session: Session, workload_key: str, target: str) -> bool:
         row = BestScheduleRow(workload_key=workload_key, target=target)
         session.add(row)
     for name, value in vars(best).items():
-        setattr(row, name, value)
+        if name != "provisional_secs":
+            setattr(row, name, value)
     session.flush()
     return True
 
@@ -75,12 +85,17 @@ def _fastest(session: Session, workload_key: str, target: str, *, is_today: bool
     def of_time(made_by: InstrumentedAttribute[str]) -> ColumnElement[bool]:
         return ~is_old(made_by) if is_today else is_old(made_by) & correct
 
-    found = (
+    return _better(
         _kept(session, workload_key, target, of_time(FinalRow.toolchain)),
         _timed(session, workload_key, target, of_time(TrialRow.toolchain)),
     )
-    known = [one for one in found if one is not None]
-    return min(known, key=lambda one: one.run_secs, default=None)  # the kept one of two equals
+
+
+def _better(one: _Best | None, other: _Best | None = None) -> _Best | None:
+    """Return the best of two; the first if they are equal."""
+    if one is None or other is None:
+        return one or other
+    return one if holds_against(one.time, other.time) else other
 
 
 def _is_confirmed(session: Session, workload_key: str, target: str, best: _Best) -> bool:
@@ -112,6 +127,7 @@ def _kept(
     ).first()
     if final is None or final.run_secs is None:
         return None
+    provisional = trials.provisional_secs(session, final.job_id, final.number)
     return _Best(
         final.job_id,
         final.number,
@@ -119,6 +135,7 @@ def _kept(
         final.low_secs,
         final.high_secs,
         final.created_at,
+        final.run_secs if provisional is None else provisional,
     )
 
 
@@ -147,4 +164,5 @@ def _timed(
     ).first()
     if trial is None or trial.best_secs is None:
         return None
-    return _Best(trial.job_id, trial.number, trial.best_secs, None, None, trial.created_at)
+    secs = trial.best_secs
+    return _Best(trial.job_id, trial.number, secs, None, None, trial.created_at, secs)

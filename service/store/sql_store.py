@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from compiler.runtime.measurement import Measurement
 from compiler.schedule.trace import Trace
 from loopwright.models import EventKind
+from loopwright.times import kind_of
 from service.owner import Owner
 from service.store import best_schedules, blame, events, jobs, leases, packed, toolchains, trials
 from service.store.base import utc_now
@@ -60,6 +61,8 @@ class SqlStore:
             payload = {
                 "num_measured": job.num_measured,
                 "best_secs": job.best_secs,
+                "best_kind": kind_of(job.best_secs, job.best_interval),
+                "provisional_secs": job.provisional_secs,
                 "default_secs": job.default_secs,
             }
             events.append(session, job.id, EventKind.TRIALS, payload)
@@ -115,12 +118,13 @@ def _count(job: JobRow, trial: TrialRow) -> None:
         return
     if trial.number == 0:
         job.default_secs = trial.best_secs
-    if job.best_secs is None or trial.best_secs < job.best_secs:
-        job.best_secs = trial.best_secs
+    if job.provisional_secs is None or trial.best_secs < job.provisional_secs:
         job.progress = list(
             map(list, add_point(job.progress or [], job.num_measured, trial.best_secs))
         )
-        job.best_low_secs = job.best_high_secs = None
+        # What a finish confirmed is a median: it gives way to the next finish, not to a sample.
+        if job.best_interval is None:
+            job.best_secs = trial.best_secs
 
 
 def _refute(session: Session, job: JobRow, trial: TrialRow) -> None:

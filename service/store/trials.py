@@ -21,7 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from compiler.runtime.measurement import ErrorKind
-from loopwright.models import TrialRead
+from loopwright.models import FinalRead, TrialRead
 from service.errors import NotFoundError
 from service.store.base import Base, UtcDateTime, enum_column
 
@@ -91,6 +91,12 @@ def get(session: Session, job_id: UUID, number: int) -> TrialRow:
     return row
 
 
+def provisional_secs(session: Session, job_id: UUID, number: int) -> float | None:
+    """Return the shortest sample of a trial, without the rest of it."""
+    query = select(TrialRow.best_secs).where(TrialRow.job_id == job_id, TrialRow.number == number)
+    return session.scalar(query)
+
+
 def explain_failures(session: Session, job_id: UUID) -> str:
     """Say of a job without a right trial how its trials failed: how many how, and the first."""
     count, first = func.count(), func.min(TrialRow.number)
@@ -123,6 +129,7 @@ def provenance(row: TrialRow) -> dict[str, JsonValue]:
     }
 
 
-def read(row: TrialRow) -> TrialRead:
-    """Return the trial as the API shows it."""
-    return TrialRead.model_validate(row, from_attributes=True)
+def read(row: TrialRow, final: FinalRead | None = None) -> TrialRead:
+    """Return the trial as the API shows it, with what its job's finish found of it."""
+    trial = TrialRead.model_validate(row, from_attributes=True)
+    return trial if final is None else trial.model_copy(update={"final": final})

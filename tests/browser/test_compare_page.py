@@ -23,7 +23,9 @@ def test_seeds_are_a_band_and_the_table_has_each(
     open_tab: OpenTab, jobs: list[lw.models.JobRead]
 ) -> None:
     page = open_tab(f"/compare?jobs={jobs[0].id},{jobs[1].id}")
-    expect(page.get_by_role("img", name=re.compile("Best so far of 2 jobs"))).to_be_visible()
+    expect(
+        page.get_by_role("img", name=re.compile("Shortest sample so far of 2 jobs"))
+    ).to_be_visible()
     expect(page.get_by_text("band from least to greatest")).to_be_visible()
     table = page.get_by_role("region", name="Final results")
     for job in jobs:

@@ -67,7 +67,11 @@ def test_a_job_is_watched_live_to_its_end_and_given_more_trials(
     expect(state(page)).to_have_text("succeeded", timeout=LONG_MS)
     expect(page.get_by_text("All trials (34)")).to_be_visible()
     expect(page.get_by_text("34 of 34")).to_be_visible()
-    expect(page.get_by_role("img", name=re.compile("The best time is .+s, found"))).to_be_visible()
+    expect(
+        page.get_by_role(
+            "img", name=re.compile("The shortest sample is .+s .provisional., of trial")
+        )
+    ).to_be_visible()
     expect(page.get_by_text("Rank correlation")).to_be_visible()
     page.get_by_label("How many more trials").fill("8")
     page.get_by_role("button", name="Give more trials").click()

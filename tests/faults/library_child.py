@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from workers.child import main
+from workers.libraries.kernel_sets import CORE_TYPE, KernelSet
 from workers.libraries.library import Array, Call, Library
 from workers.libraries.load import load_library
 
@@ -39,6 +41,11 @@ def _hangs(_: Array) -> Any:
     time.sleep(600)
 
 
+def _spin() -> None:
+    while True:
+        pass
+
+
 FAULTS: dict[str, Callable[[Array], Any]] = {
     "is wrong": _is_wrong,
     "is another type": _is_another_type,
@@ -61,6 +68,11 @@ class Faulty:
         self._numpy.start(num_threads)
         return self._name
 
+    def kernel_set(self) -> KernelSet:
+        if self._name == "is old":
+            return KernelSet("Haswell", CORE_TYPE)
+        return KernelSet(os.environ.get(CORE_TYPE, "Haswell"), CORE_TYPE)
+
     def prepare(self, operator: str, inputs: Sequence[Array]) -> Call:
         call = self._numpy.prepare(operator, inputs)
 
@@ -70,6 +82,12 @@ class Faulty:
                 inputs[0][...] = 0
             if self._name == "crashes later" and self._num_calls > 20:
                 _crashes(inputs[0])
+            if self._name == "falls back" and CORE_TYPE not in os.environ:
+                time.sleep(2e-3)
+            if self._name == "crashes with another" and CORE_TYPE in os.environ:
+                _crashes(inputs[0])
+            if self._name == "spins" and self._num_calls == 1:
+                threading.Thread(target=_spin, daemon=True).start()
             result = call.run()
             return FAULTS[self._name](result) if self._name in FAULTS else result
 

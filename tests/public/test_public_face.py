@@ -70,6 +70,7 @@ NAMES = [
     "VerifyError",
     "WaitTimeoutError",
     "__version__",
+    "aligned_empty",
     "build",
     "cpu",
     "design_space",

@@ -1,19 +1,22 @@
 """The baseline: libraries that compute the same, timed beside the candidate that a finish kept.
 
-They take turns with the kernel in rounds, as finalists do, so that both had the same arrays and the
-same moments of the machine. In each round the logarithm of the ratio of their times is one number;
-its centre and the interval around it are those that belong to the signed-rank test.
+They take turns with the kernel in rounds, as finalists do, so that both had the same moments of the
+machine. In each round the logarithm of the ratio of their times is one number; its centre and the
+interval around it are those that belong to the signed-rank test. A rate above what the cores can do
+is an error of the clock, and no baseline is made of it.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from compiler.runtime.measurement import Measurement
+from compiler.ir.flops import flops
+from compiler.runtime.measurement import LibraryFacts, Measurement, Setting
 from tuner.finish.signed_rank import shift, shift_interval
 from tuner.task import Task
 from tuner.trial import Trial
@@ -21,6 +24,11 @@ from tuner.trial import Trial
 NUM_ROUNDS = 10
 """So many rounds are asked for; a slow kernel has fewer."""
 _ERROR_RATE = 0.05
+_MOST_OF_PEAK = 1.05
+"""The peak is measured too, on a host that may be busy: so far beyond it a rate is believed."""
+_PEAK_SHARES = {"float32": 1.0, "float64": 0.5}
+"""A vector holds half as many numbers of twice the size."""
+_log = logging.getLogger(__name__)
 
 
 class Rivals(Protocol):
@@ -52,6 +60,13 @@ class Baseline:
         interval: Where that is with a confidence of 95%; none after too few rounds.
         worker: Where they ran.
         toolchain: What compiled the kernel.
+        kernel_set: The code that the library chose for this CPU, such as "Haswell"; empty if it
+            does not say.
+        setting: The fastest of its settings, in words: the one that was timed.
+        tried: All of its settings.
+        is_below_cpu: Whether no setting used all of the CPU's instruction set.
+        share_of_peak: What the library reaches of the measured peak of the cores; None if either is
+            unknown.
     """
 
     library: str
@@ -62,6 +77,11 @@ class Baseline:
     interval: tuple[float, float] | None
     worker: str
     toolchain: str
+    kernel_set: str = ""
+    setting: str = ""
+    tried: tuple[Setting, ...] = ()
+    is_below_cpu: bool = False
+    share_of_peak: float | None = None
 
 
 def _never() -> bool:
@@ -78,7 +98,8 @@ def against_libraries(
 ) -> list[Baseline]:
     """Time libraries beside a trial's candidate; return those that were right, the fastest first.
 
-    None come back where the candidate failed, or `should_stop` said so meanwhile.
+    None come back where the candidate failed, or `should_stop` said so meanwhile, or if the
+    candidate's time is below what the measured peak allows.
     """
     kernel: list[Measurement] = []
     libraries: dict[str, list[Measurement]] = {}
@@ -89,11 +110,17 @@ def against_libraries(
         for name, measured in others.items():
             libraries.setdefault(name, []).append(measured)
     right = {name: rounds for name, rounds in libraries.items() if all(m.ok for m in rounds)}
-    found = [_baseline(name, rounds, kernel) for name, rounds in right.items()]
-    return sorted(found, key=lambda baseline: baseline.speedup)
+    found = [_baseline(task, name, rounds, kernel) for name, rounds in right.items()]
+    credible = [one for one in found if _is_possible(task, one)]
+    return sorted(credible, key=lambda baseline: baseline.speedup)
 
 
-def _baseline(name: str, rounds: Sequence[Measurement], kernel: Sequence[Measurement]) -> Baseline:
+def _baseline(
+    task: Task, name: str, rounds: Sequence[Measurement], kernel: Sequence[Measurement]
+) -> Baseline:
+    facts = rounds[-1].library or LibraryFacts()
+    run_secs = statistics.median(m.best_secs for m in rounds)
+    peak_flops = _peak(task, facts)
     pairs = zip(rounds, kernel, strict=True)
     ratios = [math.log(theirs.best_secs / own.best_secs) for theirs, own in pairs]
     interval = tuple(map(math.exp, shift_interval(ratios, _ERROR_RATE)))
@@ -101,10 +128,38 @@ def _baseline(name: str, rounds: Sequence[Measurement], kernel: Sequence[Measure
     return Baseline(
         library=name,
         version=rounds[-1].toolchain,
-        run_secs=statistics.median(m.best_secs for m in rounds),
+        run_secs=run_secs,
         kernel_secs=statistics.median(m.best_secs for m in kernel),
         speedup=math.exp(shift(ratios)),
         interval=(interval[0], interval[1]) if is_known else None,
         worker=rounds[-1].worker,
         toolchain=kernel[-1].toolchain,
+        kernel_set=facts.kernel_set,
+        setting=facts.setting,
+        tried=facts.tried,
+        is_below_cpu=facts.is_below_cpu,
+        share_of_peak=None if peak_flops is None else flops(task.func) / run_secs / peak_flops,
     )
+
+
+def _peak(task: Task, facts: LibraryFacts) -> float | None:
+    """Return what the cores reach with numbers of the program's type; none if that is unknown."""
+    (dtype, *others) = {buffer.dtype for buffer in task.func.buffers}
+    if facts.peak_flops is None or others or dtype not in _PEAK_SHARES:
+        return None
+    return facts.peak_flops * _PEAK_SHARES[dtype]
+
+
+def _is_possible(task: Task, baseline: Baseline) -> bool:
+    """Tell whether both rates are within the peak, as far as that is known."""
+    share = baseline.share_of_peak
+    if share is None:
+        return True
+    of_kernel = share * baseline.run_secs / baseline.kernel_secs
+    is_possible = max(share, of_kernel) <= _MOST_OF_PEAK
+    if not is_possible:
+        _log.warning(
+            "%s: the baseline %s is left out: %.0f%% and %.0f%% of the measured peak",
+            *(task.func.name, baseline.library, 100 * share, 100 * of_kernel),
+        )
+    return is_possible

@@ -8,6 +8,8 @@ from typing import Any, Protocol, TypeAlias
 
 from numpy.typing import NDArray
 
+from workers.libraries.kernel_sets import KernelSet
+
 Array: TypeAlias = NDArray[Any]
 
 
@@ -37,6 +39,10 @@ class Library(Protocol):
         Raises:
             LibraryError: If it is not there.
         """
+        ...
+
+    def kernel_set(self) -> KernelSet:
+        """Return which code it uses on this CPU, once it was started."""
         ...
 
     def prepare(self, operator: str, inputs: Sequence[Array]) -> Call:

@@ -10,6 +10,7 @@ from threadpoolctl import ThreadpoolController
 
 from compiler.ops.reference import REFERENCES
 from compiler.ops.spec import parse_spec
+from workers.libraries.kernel_sets import CORE_TYPE, KernelSet
 from workers.libraries.library import Array, Call, LibraryError
 
 _NAMES = {"blis": "BLIS", "mkl": "MKL", "openblas": "OpenBLAS"}
@@ -23,6 +24,16 @@ def start(num_threads: int) -> str:
     controller.limit(limits=num_threads)
     blas = [f"{_NAMES.get(i['internal_api'], '?')} {i['version']}" for i in controller.info()]
     return ", ".join([f"NumPy {np.__version__}", *blas[:1]])
+
+
+def kernel_set() -> KernelSet:
+    """Return the architecture that OpenBLAS chose; other libraries do not say theirs."""
+    found = ThreadpoolController().select(user_api="blas").info()
+    chosen = next((i for i in found if i.get("architecture")), None)
+    if chosen is None:
+        return KernelSet()
+    is_openblas = chosen["internal_api"] == "openblas"
+    return KernelSet(chosen["architecture"], CORE_TYPE if is_openblas else "")
 
 
 def prepare(operator: str, inputs: Sequence[Array]) -> Call:

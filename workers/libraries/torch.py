@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
 
 from compiler.ops.spec import parse_spec
+from workers.libraries.kernel_sets import KernelSet
 from workers.libraries.library import Array, Call, LibraryError
 
 Options: TypeAlias = SimpleNamespace
@@ -42,6 +43,11 @@ def start(num_threads: int) -> str:
     parts = {"oneDNN": torch.backends.mkldnn, "MKL": torch.backends.mkl}
     used = [name for name, part in parts.items() if part.is_available()]
     return ", ".join([f"PyTorch {torch.__version__}", *used])
+
+
+def kernel_set() -> KernelSet:
+    """Return the instructions that its own kernels use; oneDNN and MKL choose theirs by call."""
+    return KernelSet(str(torch.backends.cpu.get_cpu_capability()))
 
 
 def prepare(operator: str, inputs: Sequence[Array]) -> Call:

@@ -753,7 +753,24 @@ export interface components {
          *       "interval": [
          *         1.27,
          *         1.3
-         *       ]
+         *       ],
+         *       "kernel_set": "SkylakeX",
+         *       "setting": "OPENBLAS_CORETYPE=SkylakeX, 1 thread",
+         *       "tried": [
+         *         {
+         *           "name": "1 thread",
+         *           "kernel_set": "Haswell",
+         *           "secs": 0.0049
+         *         },
+         *         {
+         *           "name": "OPENBLAS_CORETYPE=SkylakeX, 1 thread",
+         *           "kernel_set": "SkylakeX",
+         *           "secs": 0.00259
+         *         }
+         *       ],
+         *       "share_of_peak": 0.82,
+         *       "is_below_cpu": false,
+         *       "verdict": "faster"
          *     }
          */
         BaselineRead: {
@@ -778,6 +795,27 @@ export interface components {
                 number,
                 number
             ] | null;
+            /**
+             * Kernel Set
+             * @example Haswell
+             */
+            kernel_set?: string | null;
+            /** Setting */
+            setting?: string | null;
+            /**
+             * Tried
+             * @default []
+             */
+            tried?: components["schemas"]["SettingRead"][];
+            /** Share Of Peak */
+            share_of_peak?: number | null;
+            /**
+             * Is Below Cpu
+             * @default false
+             */
+            is_below_cpu?: boolean;
+            /** @description What the comparison shows of the kernel. */
+            readonly verdict: components["schemas"]["Verdict"];
         };
         /**
          * BestRead
@@ -793,7 +831,17 @@ export interface components {
          *         0.00202,
          *         0.00204
          *       ],
+         *       "kind": "confirmed",
+         *       "provisional_secs": 0.00198,
          *       "default_secs": 0.13739,
+         *       "default_interval": [
+         *         0.1371,
+         *         0.13762
+         *       ],
+         *       "default_kind": "confirmed",
+         *       "default_provisional_secs": 0.13702,
+         *       "speedup": 67.7,
+         *       "speedup_kind": "confirmed",
          *       "trace": {
          *         "format": 2,
          *         "instructions": []
@@ -813,15 +861,37 @@ export interface components {
          *         "interval": [
          *           1.27,
          *           1.3
-         *         ]
+         *         ],
+         *         "kernel_set": "SkylakeX",
+         *         "setting": "OPENBLAS_CORETYPE=SkylakeX, 1 thread",
+         *         "tried": [
+         *           {
+         *             "name": "1 thread",
+         *             "kernel_set": "Haswell",
+         *             "secs": 0.0049
+         *           },
+         *           {
+         *             "name": "OPENBLAS_CORETYPE=SkylakeX, 1 thread",
+         *             "kernel_set": "SkylakeX",
+         *             "secs": 0.00259
+         *           }
+         *         ],
+         *         "share_of_peak": 0.82,
+         *         "is_below_cpu": false,
+         *         "verdict": "faster"
          *       }
          *     }
          */
         BestRead: {
-            /** Workload Key */
-            workload_key: string;
-            /** Target */
-            target: string;
+            /** Default Secs */
+            default_secs: number | null;
+            /** Default Interval */
+            default_interval?: [
+                number,
+                number
+            ] | null;
+            /** Default Provisional Secs */
+            default_provisional_secs?: number | null;
             /** Run Secs */
             run_secs: number | null;
             /** Interval */
@@ -829,8 +899,12 @@ export interface components {
                 number,
                 number
             ] | null;
-            /** Default Secs */
-            default_secs: number | null;
+            /** Provisional Secs */
+            provisional_secs?: number | null;
+            /** Workload Key */
+            workload_key: string;
+            /** Target */
+            target: string;
             /** Trace */
             trace: {
                 [key: string]: components["schemas"]["JsonValue"];
@@ -853,6 +927,17 @@ export interface components {
              * @default false
              */
             is_outdated?: boolean;
+            /** @description Which statistic `default_secs` is; null while it did not run. */
+            readonly default_kind: components["schemas"]["TimeKind"] | null;
+            /**
+             * Speedup
+             * @description How many times faster the best is than the default schedule.
+             */
+            readonly speedup: number | null;
+            /** @description Which times `speedup` is of: confirmed ones if both are known, else provisional ones. */
+            readonly speedup_kind: components["schemas"]["TimeKind"] | null;
+            /** @description Which statistic `run_secs` is: confirmed by its job's finish, or provisional. */
+            readonly kind: components["schemas"]["TimeKind"] | null;
         };
         /**
          * BestSummary
@@ -868,7 +953,17 @@ export interface components {
          *         0.00202,
          *         0.00204
          *       ],
+         *       "kind": "confirmed",
+         *       "provisional_secs": 0.00198,
          *       "default_secs": 0.13739,
+         *       "default_interval": [
+         *         0.1371,
+         *         0.13762
+         *       ],
+         *       "default_kind": "confirmed",
+         *       "default_provisional_secs": 0.13702,
+         *       "speedup": 67.7,
+         *       "speedup_kind": "confirmed",
          *       "flops": 268435456,
          *       "peak_flops": 110000000000,
          *       "job_id": "5f2b6c1e-8a52-4d3b-9f4e-2f1f6b7c9d10",
@@ -885,11 +980,46 @@ export interface components {
          *         "interval": [
          *           1.27,
          *           1.3
-         *         ]
+         *         ],
+         *         "kernel_set": "SkylakeX",
+         *         "setting": "OPENBLAS_CORETYPE=SkylakeX, 1 thread",
+         *         "tried": [
+         *           {
+         *             "name": "1 thread",
+         *             "kernel_set": "Haswell",
+         *             "secs": 0.0049
+         *           },
+         *           {
+         *             "name": "OPENBLAS_CORETYPE=SkylakeX, 1 thread",
+         *             "kernel_set": "SkylakeX",
+         *             "secs": 0.00259
+         *           }
+         *         ],
+         *         "share_of_peak": 0.82,
+         *         "is_below_cpu": false,
+         *         "verdict": "faster"
          *       }
          *     }
          */
         BestSummary: {
+            /** Default Secs */
+            default_secs: number | null;
+            /** Default Interval */
+            default_interval?: [
+                number,
+                number
+            ] | null;
+            /** Default Provisional Secs */
+            default_provisional_secs?: number | null;
+            /** Run Secs */
+            run_secs: number | null;
+            /** Interval */
+            interval?: [
+                number,
+                number
+            ] | null;
+            /** Provisional Secs */
+            provisional_secs?: number | null;
             /** Workload Key */
             workload_key: string;
             /** Workload Name */
@@ -900,15 +1030,6 @@ export interface components {
             dtype?: string | null;
             /** Target */
             target: string;
-            /** Run Secs */
-            run_secs: number;
-            /** Interval */
-            interval?: [
-                number,
-                number
-            ] | null;
-            /** Default Secs */
-            default_secs: number | null;
             /** Flops */
             flops: number;
             /** Peak Flops */
@@ -935,6 +1056,17 @@ export interface components {
              */
             created_at: string;
             baseline?: components["schemas"]["BaselineRead"] | null;
+            /** @description Which statistic `default_secs` is; null while it did not run. */
+            readonly default_kind: components["schemas"]["TimeKind"] | null;
+            /**
+             * Speedup
+             * @description How many times faster the best is than the default schedule.
+             */
+            readonly speedup: number | null;
+            /** @description Which times `speedup` is of: confirmed ones if both are known, else provisional ones. */
+            readonly speedup_kind: components["schemas"]["TimeKind"] | null;
+            /** @description Which statistic `run_secs` is: confirmed by its job's finish, or provisional. */
+            readonly kind: components["schemas"]["TimeKind"] | null;
         };
         /**
          * CallerRead
@@ -1005,7 +1137,7 @@ export interface components {
         };
         /**
          * Columns
-         * @description The trials of a job as columns, by number.
+         * @description The trials of a job as columns, by number; `best_secs` is provisional (`TrialRead`).
          *
          *     `sketch` and `outcome` are places in `sketches` and `outcomes`; an outcome is `ok` or the kind
          *     of an error. `place` is the share of its round that a trial was predicted to beat, `speed` its
@@ -1136,8 +1268,9 @@ export interface components {
          * Curve
          * @description The best time so far: a point wherever it improved, and one for the last trial.
          *
-         *     `best_secs[i]` is the shortest time of the trials up to `number[i]`, and `secs[i]` when the last
-         *     of those was measured, in seconds since the job began.
+         *     `best_secs[i]` is the shortest sample of the trials up to `number[i]`, and `secs[i]` when the
+         *     last of those was measured, in seconds since the job began. These times are provisional: the
+         *     last one is the job's `provisional_secs`, and not the time that its finish confirmed.
          * @example {
          *       "best_secs": [
          *         0.004,
@@ -1186,6 +1319,7 @@ export interface components {
          *
          *     `rows[i][j]` is what trial `number[i]` decided on `decisions[j]`. Of more than 2,000 trials, the
          *     500 fastest and an even choice of the rest are there; importance is of an even choice alone.
+         *     `best_secs` is provisional (`TrialRead`).
          * @example {
          *       "sketch": "packed_whole",
          *       "sketches": [
@@ -1252,6 +1386,23 @@ export interface components {
             first_number: number;
             /** First Message */
             first_message: string;
+        };
+        /**
+         * FinalRead
+         * @description What a job's finish found of a trial that it measured again, beside the other finalists.
+         */
+        FinalRead: {
+            /** Outcome */
+            outcome: string;
+            /** Run Secs */
+            run_secs: number | null;
+            /** Interval */
+            interval?: [
+                number,
+                number
+            ] | null;
+            /** Num Rounds */
+            num_rounds: number;
         };
         /**
          * GroupChange
@@ -1325,7 +1476,7 @@ export interface components {
          * @description Jobs that share a budget of trials.
          *
          *     The seconds are sums over the jobs, of weights times best times and default times; null as long
-         *     as one of them has none.
+         *     as one of them has none. Both are of the kind `kind`: confirmed once the times of all jobs are.
          */
         GroupRead: {
             /**
@@ -1341,6 +1492,8 @@ export interface components {
             best_secs: number | null;
             /** Default Secs */
             default_secs: number | null;
+            /** @default provisional */
+            kind?: components["schemas"]["TimeKind"];
             /**
              * Created At
              * Format: date-time
@@ -1348,6 +1501,11 @@ export interface components {
             created_at: string;
             /** Jobs */
             jobs: components["schemas"]["JobRead"][];
+            /**
+             * Speedup
+             * @description How many times faster the best schedules are together than the default ones.
+             */
+            readonly speedup: number | null;
         };
         /**
          * GroupTask
@@ -1481,8 +1639,9 @@ export interface components {
          * JobRead
          * @description A tuning job as the service shows it.
          *
-         *     `best_secs` is the shortest sample of the best trial, until the job's end measures the best
-         *     again: then it is a median, with a `best_interval` of 95% around it.
+         *     While the job searches, `best_secs` is provisional: the shortest sample of its fastest trial.
+         *     The finish of a job measures its fastest trials again, side by side. From then on `best_secs` is
+         *     confirmed: the median of the rounds of trial `best_number`, with a `best_interval` of 95%.
          * @example {
          *       "id": "5f2b6c1e-8a52-4d3b-9f4e-2f1f6b7c9d10",
          *       "state": "succeeded",
@@ -1498,7 +1657,19 @@ export interface components {
          *         0.00202,
          *         0.00204
          *       ],
+         *       "best_kind": "confirmed",
+         *       "best_number": 137,
+         *       "best_provisional_secs": 0.00198,
+         *       "provisional_secs": 0.00198,
          *       "default_secs": 0.13739,
+         *       "default_interval": [
+         *         0.1371,
+         *         0.13762
+         *       ],
+         *       "default_kind": "confirmed",
+         *       "default_provisional_secs": 0.13702,
+         *       "speedup": 67.7,
+         *       "speedup_kind": "confirmed",
          *       "created_at": "2026-11-21T17:32:31.270310Z",
          *       "started_at": "2026-11-21T17:32:31.270310Z",
          *       "finished_at": "2026-11-21T17:32:44.784815Z",
@@ -1524,11 +1695,50 @@ export interface components {
          *         "interval": [
          *           1.27,
          *           1.3
-         *         ]
+         *         ],
+         *         "kernel_set": "SkylakeX",
+         *         "setting": "OPENBLAS_CORETYPE=SkylakeX, 1 thread",
+         *         "tried": [
+         *           {
+         *             "name": "1 thread",
+         *             "kernel_set": "Haswell",
+         *             "secs": 0.0049
+         *           },
+         *           {
+         *             "name": "OPENBLAS_CORETYPE=SkylakeX, 1 thread",
+         *             "kernel_set": "SkylakeX",
+         *             "secs": 0.00259
+         *           }
+         *         ],
+         *         "share_of_peak": 0.82,
+         *         "is_below_cpu": false,
+         *         "verdict": "faster"
          *       }
          *     }
          */
         JobRead: {
+            /** Default Secs */
+            default_secs: number | null;
+            /** Default Interval */
+            default_interval?: [
+                number,
+                number
+            ] | null;
+            /** Default Provisional Secs */
+            default_provisional_secs?: number | null;
+            /** Best Secs */
+            best_secs: number | null;
+            /** Best Interval */
+            best_interval?: [
+                number,
+                number
+            ] | null;
+            /** Best Number */
+            best_number?: number | null;
+            /** Best Provisional Secs */
+            best_provisional_secs?: number | null;
+            /** Provisional Secs */
+            provisional_secs?: number | null;
             /**
              * Id
              * Format: uuid
@@ -1554,15 +1764,6 @@ export interface components {
             rules?: string[] | null;
             /** Num Measured */
             num_measured: number;
-            /** Best Secs */
-            best_secs: number | null;
-            /** Best Interval */
-            best_interval?: [
-                number,
-                number
-            ] | null;
-            /** Default Secs */
-            default_secs: number | null;
             /**
              * Created At
              * Format: date-time
@@ -1606,6 +1807,17 @@ export interface components {
              */
             weight?: number;
             baseline?: components["schemas"]["BaselineRead"] | null;
+            /** @description Which statistic `default_secs` is; null while it did not run. */
+            readonly default_kind: components["schemas"]["TimeKind"] | null;
+            /**
+             * Speedup
+             * @description How many times faster the best is than the default schedule.
+             */
+            readonly speedup: number | null;
+            /** @description Which times `speedup` is of: confirmed ones if both are known, else provisional ones. */
+            readonly speedup_kind: components["schemas"]["TimeKind"] | null;
+            /** @description Which statistic `best_secs` is; null while nothing ran. */
+            readonly best_kind: components["schemas"]["TimeKind"] | null;
         };
         /**
          * JobState
@@ -1676,7 +1888,17 @@ export interface components {
          *             0.00202,
          *             0.00204
          *           ],
+         *           "kind": "confirmed",
+         *           "provisional_secs": 0.00198,
          *           "default_secs": 0.13739,
+         *           "default_interval": [
+         *             0.1371,
+         *             0.13762
+         *           ],
+         *           "default_kind": "confirmed",
+         *           "default_provisional_secs": 0.13702,
+         *           "speedup": 67.7,
+         *           "speedup_kind": "confirmed",
          *           "flops": 268435456,
          *           "peak_flops": 110000000000,
          *           "job_id": "5f2b6c1e-8a52-4d3b-9f4e-2f1f6b7c9d10",
@@ -1693,7 +1915,24 @@ export interface components {
          *             "interval": [
          *               1.27,
          *               1.3
-         *             ]
+         *             ],
+         *             "kernel_set": "SkylakeX",
+         *             "setting": "OPENBLAS_CORETYPE=SkylakeX, 1 thread",
+         *             "tried": [
+         *               {
+         *                 "name": "1 thread",
+         *                 "kernel_set": "Haswell",
+         *                 "secs": 0.0049
+         *               },
+         *               {
+         *                 "name": "OPENBLAS_CORETYPE=SkylakeX, 1 thread",
+         *                 "kernel_set": "SkylakeX",
+         *                 "secs": 0.00259
+         *               }
+         *             ],
+         *             "share_of_peak": 0.82,
+         *             "is_below_cpu": false,
+         *             "verdict": "faster"
          *           }
          *         }
          *       ],
@@ -1732,7 +1971,19 @@ export interface components {
          *             0.00202,
          *             0.00204
          *           ],
+         *           "best_kind": "confirmed",
+         *           "best_number": 137,
+         *           "best_provisional_secs": 0.00198,
+         *           "provisional_secs": 0.00198,
          *           "default_secs": 0.13739,
+         *           "default_interval": [
+         *             0.1371,
+         *             0.13762
+         *           ],
+         *           "default_kind": "confirmed",
+         *           "default_provisional_secs": 0.13702,
+         *           "speedup": 67.7,
+         *           "speedup_kind": "confirmed",
          *           "created_at": "2026-11-21T17:32:31.270310Z",
          *           "started_at": "2026-11-21T17:32:31.270310Z",
          *           "finished_at": "2026-11-21T17:32:44.784815Z",
@@ -1758,7 +2009,24 @@ export interface components {
          *             "interval": [
          *               1.27,
          *               1.3
-         *             ]
+         *             ],
+         *             "kernel_set": "SkylakeX",
+         *             "setting": "OPENBLAS_CORETYPE=SkylakeX, 1 thread",
+         *             "tried": [
+         *               {
+         *                 "name": "1 thread",
+         *                 "kernel_set": "Haswell",
+         *                 "secs": 0.0049
+         *               },
+         *               {
+         *                 "name": "OPENBLAS_CORETYPE=SkylakeX, 1 thread",
+         *                 "kernel_set": "SkylakeX",
+         *                 "secs": 0.00259
+         *               }
+         *             ],
+         *             "share_of_peak": 0.82,
+         *             "is_below_cpu": false,
+         *             "verdict": "faster"
          *           }
          *         }
          *       ],
@@ -1923,8 +2191,28 @@ export interface components {
          */
         Scope: "read" | "submit" | "admin";
         /**
+         * SettingRead
+         * @description One way to run a library, and the seconds a run; null if it failed so.
+         */
+        SettingRead: {
+            /**
+             * Name
+             * @example OPENBLAS_CORETYPE=SkylakeX, 2 threads
+             */
+            name: string;
+            /**
+             * Kernel Set
+             * @example SkylakeX
+             */
+            kernel_set: string;
+            /** Secs */
+            secs: number | null;
+        };
+        /**
          * SketchCount
-         * @description What came of one sketch; `best_secs` is null if none of its trials was right.
+         * @description The outcome of one sketch.
+         *
+         *     `best_secs` is provisional: the shortest sample of its trials, null if none was correct.
          */
         SketchCount: {
             /** Name */
@@ -2024,6 +2312,12 @@ export interface components {
              */
             created_at: string;
         };
+        /**
+         * TimeKind
+         * @description Which statistic a time is.
+         * @enum {string}
+         */
+        TimeKind: "provisional" | "confirmed";
         /**
          * TimeSpent
          * @description Where the time went, in seconds.
@@ -2222,7 +2516,19 @@ export interface components {
              * Format: date-time
              */
             created_at: string;
+            final?: components["schemas"]["FinalRead"] | null;
+            /**
+             * Provisional Secs
+             * @description The shortest sample of the search, or null for a trial that failed.
+             */
+            readonly provisional_secs: number | null;
         };
+        /**
+         * Verdict
+         * @description What a comparison with a library shows of the kernel.
+         * @enum {string}
+         */
+        Verdict: "faster" | "slower" | "equal" | "inconclusive" | "no_claim";
         /**
          * WorkerRead
          * @description A worker as the service last heard of it, and its health over time.

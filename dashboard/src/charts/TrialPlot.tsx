@@ -21,7 +21,7 @@ interface Props {
   onOpen: (number: number) => void;
 }
 
-/** Every trial as a dot, the best so far as a line, failures in a lane on top. */
+/** Every trial as a dot, the shortest sample so far as a line, failures in a lane on top. */
 export function TrialPlot({ columns, view, defaultSecs, isChosen, onBrush, onOpen }: Props) {
   const isByNumber = view.x === "trials";
   const xs = isByNumber ? columns.number : columns.secs;
@@ -88,7 +88,8 @@ export function describe(columns: Columns): string {
   const number = columns.number[best] ?? 0;
   const since = Math.max(0, (columns.number.at(-1) ?? 0) - number);
   return (
-    `The best time is ${secs(columns.best_secs[best])}, found by trial ${count(number)}; ` +
+    `The shortest sample is ${secs(columns.best_secs[best])} (provisional), of trial ` +
+    `${count(number)}; ` +
     (since
       ? `the ${plural(since, "later trial")} ${since === 1 ? "was" : "were"} no faster.`
       : "it was the last trial.")

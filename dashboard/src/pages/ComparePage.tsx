@@ -78,7 +78,7 @@ function Comparison({ compared, onDrop }: Props) {
     <>
       <section className="card">
         <div className="page-head">
-          <h2>Best so far</h2>
+          <h2>Shortest sample so far</h2>
           <span className="push row">
             <Choice label="Horizontal axis" options={AXES} value={axis} onChange={setAxis} />
             <Choice

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from starlette.testclient import TestClient
 
-from compiler.runtime.measurement import ErrorKind, Measurement
+from compiler.runtime.measurement import ErrorKind, Measurement, Setting
 from service.app import create_app
 from service.coordinator import Coordinator
 from service.parts import Parts
@@ -93,6 +93,30 @@ def test_libraries_change_neither_trials_nor_the_winner(database: Database) -> N
     assert one.baseline is not None
     kept = {"best_secs", "best_interval", "default_secs", "num_measured", "sparkline"}
     assert one.model_dump(include=kept) == other.model_dump(include=kept)
+
+
+@pytest.mark.on_both_databases
+def test_how_a_library_ran_is_kept_and_shown(database: Database) -> None:
+    job_id = driven(database, Rivals(numpy=2.0))
+    with database.read() as session:
+        (row,) = jobs.get(session, job_id).baselines
+    assert (row.kernel_set, row.tried) == (None, None)
+    tried = (
+        Setting("1 thread", "Haswell", 2.0),
+        Setting("OPENBLAS_CORETYPE=SkylakeX", "", None),
+    )
+    found = Baseline(
+        "numpy", "NumPy 3", 2.0, 1.0, 2.0, (1.9, 2.1), "w", "ours",
+        kernel_set="Haswell", setting="1 thread", tried=tried, is_below_cpu=True,
+        share_of_peak=0.45,
+    )  # fmt: skip
+    with database.write() as session:
+        baselines.keep(session, job_id, row.number, [found])
+    shown = read(database, job_id).baseline
+    assert shown is not None
+    assert (shown.kernel_set, shown.setting, shown.share_of_peak) == ("Haswell", "1 thread", 0.45)
+    assert [(one.name, one.secs) for one in shown.tried] == [(s.name, s.secs) for s in tried]
+    assert shown.verdict == "no_claim"
 
 
 def test_a_new_baseline_is_another_answer(database: Database) -> None:

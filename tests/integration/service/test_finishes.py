@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from uuid import UUID
+
+import pytest
+from sqlalchemy import update
 
 from compiler.runtime.measurement import Measurement
+from compiler.schedule.trace import Trace
+from compiler.script.parser import parse
+from compiler.target import Target
 from loopwright.models import JobState
 from service.coordinator import Coordinator
+from service.reading.plots import Plots
+from service.reading.queries import SchedulesQuery, TrialsQuery
+from service.reading.schedule_list import list_schedules
+from service.reading.trial_list import list_trials
 from service.schedules import find_best
-from service.store import events, finals, jobs
+from service.store import events, finals, jobs, trials
 from service.store.database import Database
+from service.store.sql_store import SqlStore
+from service.store.trials import TrialRow
+from service.store.workloads import WorkloadRow
 from tests.integration.service.driving import (
     TRIALS,
     Interrupting,
@@ -23,6 +37,7 @@ from tests.integration.service.driving import (
 from tuner.candidate import DEFAULT_SKETCH, Candidate
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task
+from tuner.trial import Trial
 
 
 def nearly_equal(candidate: Candidate) -> float:
@@ -154,3 +169,96 @@ def test_a_budget_that_grows_in_the_finish_is_not_overlooked(database: Database)
     coordinator.run_one()
     job = read(database, job_id)
     assert (job.state, job.num_measured) == (JobState.SUCCEEDED, 30)
+
+
+def test_a_confirmed_best_waits_for_the_finish_of_another_job(database: Database) -> None:
+    for _ in range(2):
+        submit(database)
+    Coordinator(database, Slower(cost)).run_one()
+    with database.read() as session:
+        second, first = jobs.newest(session, limit=2)
+    before = find_best(database, first.workload_key, first.target)
+    assert (before.kind, before.job_id) == ("confirmed", first.id)
+    assert before.provisional_secs is not None
+    assert before.run_secs == pytest.approx(1.1 * before.provisional_secs)
+    seen: list[tuple[UUID, str | None]] = []
+
+    class Watching(MemoryMeasurer):
+        def measure(
+            self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
+        ) -> Iterator[tuple[int, Measurement]]:
+            best = find_best(database, first.workload_key, first.target)
+            seen.append((best.job_id, best.kind))
+            yield from super().measure(task, candidates, incumbent_secs)
+
+    # Its samples are shorter than the confirmed median, but not by more than luck explains.
+    Coordinator(database, Watching(lambda c: 0.95 * cost(c))).run_one()
+    assert set(seen) == {(first.id, "confirmed")}
+    after = find_best(database, first.workload_key, first.target)
+    assert (after.job_id, after.kind) == (second.id, "confirmed")
+
+
+class Slower(MemoryMeasurer):
+    """Times every candidate a tenth slower when they are compared."""
+
+    def compare(
+        self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int
+    ) -> Iterator[Sequence[Measurement]]:
+        for measured in super().compare(task, candidates, num_rounds, seed):
+            yield [Measurement((1.1 * m.best_secs,)) for m in measured]
+
+
+def test_every_view_of_a_job_tells_the_same_times(database: Database) -> None:
+    job_id = submit(database)
+    Coordinator(database, Slower(lambda c: cost(c) / 100)).run_one()
+    job = read(database, job_id)
+    assert job.best_number is not None
+    assert job.default_secs is not None
+    best = find_best(database, job.workload_key, job.target)
+    with database.read() as session:
+        listed = list_schedules(session, SchedulesQuery()).items[0]
+        by_trial = list_trials(session, job_id, TrialsQuery(limit=200)).items
+        curve = Plots().curve(session, jobs.get(session, job_id), 1000)
+    kept, default = (by_trial[number] for number in (job.best_number, 0))
+    assert kept.final is not None
+    assert default.final is not None
+    assert [t.number for t in by_trial if t.final and t.final.outcome == "kept"] == [kept.number]
+    confirmed = (kept.final.run_secs, kept.final.interval)
+    assert confirmed == (job.best_secs, job.best_interval)
+    for view in (best, listed):
+        assert (view.run_secs, view.interval) == confirmed
+        assert view.provisional_secs == kept.provisional_secs == job.best_provisional_secs
+        assert (view.default_secs, view.default_interval) == (
+            job.default_secs,
+            job.default_interval,
+        )
+        assert (view.speedup, view.speedup_kind) == (job.speedup, "confirmed")
+    assert (default.final.run_secs, default.final.outcome) == (job.default_secs, "slower")
+    assert job.default_secs == pytest.approx(1.1 * (job.default_provisional_secs or 0))
+    shortest = min(t.provisional_secs for t in by_trial if t.provisional_secs)
+    assert curve.best_secs[-1] == job.provisional_secs == shortest
+    assert job.best_secs == pytest.approx(1.1 * (kept.provisional_secs or 0))
+
+
+def test_a_sample_after_the_finish_does_not_undo_what_was_confirmed(database: Database) -> None:
+    job_id = submit(database)
+    Coordinator(database, Slower(cost)).run_one()
+    before = read(database, job_id)
+    with database.write() as session:
+        row = jobs.get(session, job_id)
+        row.state = JobState.RUNNING
+        trial = trials.of_job(session, job_id)[-1]
+        task = Task(
+            parse(session.get_one(WorkloadRow, row.workload_key).script), Target(row.target)
+        )
+    lucky = Trial(
+        trial.number + 1,
+        Candidate("lucky", Trace()),
+        Measurement((0.99 * (before.provisional_secs or 0),)),
+    )
+    with database.write() as session:
+        session.execute(update(TrialRow).where(TrialRow.number == 0).values(candidate_key="x"))
+    SqlStore(database).add(str(job_id), task, [lucky])
+    after = read(database, job_id)
+    assert (after.best_secs, after.best_interval) == (before.best_secs, before.best_interval)
+    assert after.provisional_secs == lucky.best_secs

@@ -74,8 +74,8 @@ def test_plots_read_the_index_alone_and_once(client: TestClient, database: Datab
         for plot in ("curve", "columns"):
             assert client.get(f"/jobs/{job_id}/{plot}").status_code == 200
     assert plans(database, asked) == []
-    # The job and its libraries, for the columns: the curve was asked before.
-    assert len(asked) == 2
+    # The job, its libraries and its finals, for the columns: the curve was asked before.
+    assert len(asked) == 3
 
 
 @pytest.mark.parametrize("sort", ["number", "-number", "best_secs", "-best_secs"])

@@ -94,7 +94,13 @@ class TestSqlStore(MeasurementStoreContract):
         with self.database.read() as session:
             last = events.after(session, UUID(job), 0)[-1]
         assert last.kind == EventKind.TRIALS
-        assert last.payload == {"num_measured": 2, "best_secs": 0.25, "default_secs": 0.5}
+        assert last.payload == {
+            "num_measured": 2,
+            "best_secs": 0.25,
+            "best_kind": "provisional",
+            "provisional_secs": 0.25,
+            "default_secs": 0.5,
+        }
 
     def test_only_the_owner_of_the_lease_adds(
         self, store: MeasurementStore, task: Task, job: str

@@ -7,13 +7,14 @@ import pytest
 from rich.console import Console
 
 from loopwright.progress import NotebookBar, TrialProgress, format_ratio, format_secs
+from loopwright.times import TimeKind
 
 
 def draw(*, is_terminal: bool, show: bool | None = None) -> str:
     console = Console(file=io.StringIO(), force_terminal=is_terminal, width=120)
     with TrialProgress("matmul", 8, console=console, show=show) as bar:
-        bar.update(0, None, None)
-        bar.update(8, 1e-3, 41e-3)
+        bar.update(0, None, None, None)
+        bar.update(8, 1e-3, TimeKind.PROVISIONAL, 41.0)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -21,18 +22,18 @@ def draw(*, is_terminal: bool, show: bool | None = None) -> str:
 def test_a_terminal_sees_trials_and_the_best_so_far() -> None:
     drawn = draw(is_terminal=True)
     assert "8/8" in drawn
-    assert "best 1 ms, 41x the default" in drawn
+    assert "best 1 ms provisional, 41x" in drawn
 
 
 @pytest.mark.parametrize("width", [42, 60, 80, 120])
 def test_a_narrow_terminal_sees_the_numbers_whole(width: int) -> None:
     console = Console(file=io.StringIO(), force_terminal=True, width=width, color_system=None)
     with TrialProgress("matmul", 200, console=console) as bar:
-        bar.update(200, 0.2362, 0.2362)
+        bar.update(200, 0.2362, TimeKind.PROVISIONAL, 1.0)
     assert isinstance(console.file, io.StringIO)
     drawn = console.file.getvalue()
     assert "200/200" in drawn
-    assert "best 236.2 ms, 1.00x the default" in drawn
+    assert "best 236.2 ms provisional, 1.00x" in drawn
 
 
 @pytest.mark.parametrize(("is_terminal", "show"), [(False, None), (True, False)])
@@ -72,16 +73,16 @@ def test_a_notebook_sees_one_output_that_is_drawn_over(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "IPython.display", cell)
     console = Console(file=io.StringIO(), force_jupyter=True)
     with TrialProgress("mat<mul>", 8, console=console) as bar:
-        bar.update(0, None, None)
-        bar.update(4, 1e-3, 41e-3)
-        bar.update(4, 1e-3, 41e-3)
+        bar.update(0, None, None, None)
+        bar.update(4, 1e-3, TimeKind.CONFIRMED, 41.0)
+        bar.update(4, 1e-3, TimeKind.CONFIRMED, 41.0)
     assert "waiting" in cell.shown[0]
     assert "measuring" in cell.shown[1]
     last = cell.shown[-1]
     assert "mat&lt;mul&gt;" in last
     assert '<progress value="4" max="8"></progress> 4/8' in last
-    assert "best 1 ms, 41x the default" in last
+    assert "best 1 ms confirmed, 41x" in last
     assert len(cell.shown) == 4  # nothing new is nothing drawn
     with TrialProgress("quiet", 8, console=console, show=False) as bar:
-        bar.update(1, None, None)
+        bar.update(1, None, None, None)
     assert len(cell.shown) == 4

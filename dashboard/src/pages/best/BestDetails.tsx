@@ -4,6 +4,7 @@ import { Link } from "react-router";
 import { get, send, type Best } from "../../api/client";
 import type { BestSummary, WorkloadText } from "../../api/lists";
 import { Answer, Trouble } from "../../components/Answer";
+import { howItRan } from "../../components/Against";
 import { CopyButton } from "../../components/CopyButton";
 import { download } from "../../components/download";
 import { snippet } from "../../components/snippet";
@@ -92,8 +93,15 @@ function Actions({ summary, found }: { summary: BestSummary; found: Found }) {
 
 function besides(baseline: Best["baseline"]): Record<string, string> {
   if (!baseline) return {};
-  const { version, run_secs, kernel_secs } = baseline;
-  return { library: `${version}: ${secs(run_secs)}, the kernel beside it ${secs(kernel_secs)}` };
+  const { version, run_secs, kernel_secs, tried } = baseline;
+  const library = `${version}: ${secs(run_secs)}, the kernel beside it ${secs(kernel_secs)}`;
+  const how = howItRan(baseline);
+  const settings = (tried ?? []).map((one) => `${one.name}: ${secs(one.secs)} (${one.kernel_set})`);
+  return {
+    library,
+    ...(how && { "library's code": how }),
+    ...(settings.length > 0 && { "settings tried": settings.join("; ") }),
+  };
 }
 
 function Facts({ facts }: { facts: Record<string, unknown> }) {

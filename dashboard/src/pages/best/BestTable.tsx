@@ -2,9 +2,10 @@ import { Fragment, useState } from "react";
 
 import type { BestSummary } from "../../api/lists";
 import { Against } from "../../components/Against";
+import { BestTime, Kind } from "../../components/BestTime";
 import { CardRow, CardTable, Cell, type Column } from "../../components/CardTable";
 import { Speed, TaskName } from "../../components/Figures";
-import { ago, interval, secs, speedup } from "../../format";
+import { ago, times } from "../../format";
 import { BestDetails } from "./BestDetails";
 
 const COLUMNS: readonly Column[] = [
@@ -70,8 +71,7 @@ function Row({ best, isOpen, onToggle }: RowProps) {
         </TaskName>
       </Cell>
       <Cell of="Best" className="number">
-        <strong>{secs(best.run_secs)}</strong>
-        <span className="under">{interval(best.interval)}</span>
+        <BestTime time={best.run_secs} kind={best.kind} interval={best.interval} />
       </Cell>
       <Cell of="Beside a library" className="number">
         <Against baseline={best.baseline} />
@@ -80,10 +80,11 @@ function Row({ best, isOpen, onToggle }: RowProps) {
         <Speed flops={best.flops} peak={best.peak_flops} secs={best.run_secs} />
       </Cell>
       <Cell of="Default" className="number">
-        {secs(best.default_secs)}
+        <BestTime time={best.default_secs} kind={best.default_kind} isStrong={false} />
       </Cell>
       <Cell of="Speed-up" className="number">
-        {speedup(best.default_secs, best.run_secs)}
+        {times(best.speedup)}
+        <Kind of={best.speedup_kind} />
       </Cell>
       <Cell of="Found">
         {ago(best.created_at)}

@@ -26,7 +26,7 @@ interface Props {
   hasDefault: boolean;
 }
 
-/** The best so far of each job; a median with a band where several differ by their seed alone. */
+/** The shortest sample so far of each job; a median with a band where several differ by their seed alone. */
 export function CurvePlot({ compared, axis, measure, isLog, hasDefault }: Props) {
   const groups = useMemo(() => bySeed(compared), [compared]);
   const x = useMemo(
@@ -42,7 +42,7 @@ export function CurvePlot({ compared, axis, measure, isLog, hasDefault }: Props)
   return (
     <figure style={{ margin: 0 }}>
       <LinePlot
-        label={`Best so far of ${compared.length} jobs, by ${axis === "number" ? "trials" : "seconds"}; the table below has what they ended with`}
+        label={`Shortest sample so far of ${compared.length} jobs, by ${axis === "number" ? "trials" : "seconds"}; the table below has what they ended with`}
         x={x}
         lines={lines}
         isLog={isLog}

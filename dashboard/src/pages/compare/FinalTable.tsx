@@ -2,11 +2,12 @@ import { Link } from "react-router";
 
 import type { Job } from "../../api/client";
 import type { Compared } from "../../api/lists";
+import { BestTime, Kind, type TimeKind } from "../../components/BestTime";
 import { CardRow, CardTable, Cell, type Column } from "../../components/CardTable";
 import { colorOf } from "../../components/colors";
 import { Speed, TaskName } from "../../components/Figures";
-import { count, digits, duration, interval, secs, speedup } from "../../format";
-import { bySeed, fastest, median, ratioTo, type Group } from "./series";
+import { count, digits, duration, secs, times } from "../../format";
+import { bySeed, commonKind, fastest, median, ratioTo, timeOf, type Group } from "./series";
 
 interface Props {
   compared: readonly Compared[];
@@ -26,14 +27,16 @@ const TAIL: readonly Column[] = [
 
 /** What each job ended with, the seeds of a group together. */
 export function FinalTable({ compared, isOneTask, onDrop }: Props) {
-  const base = isOneTask ? fastest(compared.map(({ job }) => job)) : undefined;
+  const jobs = compared.map(({ job }) => job);
+  const kind = commonKind(jobs);
+  const base = isOneTask ? fastest(jobs, kind) : undefined;
   return (
     <CardTable
       label="Final results"
       columns={base ? [...HEAD, RATIO, ...TAIL] : [...HEAD, ...TAIL]}
     >
       {bySeed(compared).map((group, place) => (
-        <GroupRows key={group.key} {...{ group, place, base, onDrop }} />
+        <GroupRows key={group.key} {...{ group, place, base, kind, onDrop }} />
       ))}
     </CardTable>
   );
@@ -43,16 +46,18 @@ interface GroupProps {
   group: Group;
   place: number;
   base: Job | undefined;
+  /** Of the times that ratios are of. */
+  kind: TimeKind;
   onDrop: (id: string) => void;
 }
 
-function GroupRows({ group, place, base, onDrop }: GroupProps) {
+function GroupRows({ group, place, base, kind, onDrop }: GroupProps) {
   return (
     <>
       {group.members.map((one) => (
-        <JobRow key={one.job.id} compared={one} {...{ place, base, onDrop }} />
+        <JobRow key={one.job.id} compared={one} {...{ place, base, kind, onDrop }} />
       ))}
-      {group.members.length > 1 && <SeedsRow group={group} hasRatio={base !== undefined} />}
+      {group.members.length > 1 && <SeedsRow {...{ group, kind }} hasRatio={base !== undefined} />}
     </>
   );
 }
@@ -61,10 +66,11 @@ function JobRow({
   compared,
   place,
   base,
+  kind,
   onDrop,
 }: Omit<GroupProps, "group"> & { compared: Compared }) {
   const { job, curve } = compared;
-  const ratio = base && ratioTo(job, base);
+  const ratio = base && ratioTo(job, base, kind);
   const spent = curve.secs.at(-1);
   return (
     <CardRow>
@@ -83,20 +89,21 @@ function JobRow({
         <span className="under">seed {job.seed}</span>
       </Cell>
       <Cell of="Best" className="number">
-        <strong>{secs(job.best_secs)}</strong>
-        <span className="under">{interval(job.best_interval)}</span>
+        <BestTime time={job.best_secs} kind={job.best_kind} interval={job.best_interval} />
       </Cell>
       {base && (
         <Cell of="Over the fastest" className="number">
           {ratio ? `${ratio.ratio.toFixed(3)}×` : "–"}
+          {ratio && !ratio.interval && <Kind of={kind} />}
           <span className="under">
             {ratio?.interval && ratio.interval.map((end) => end.toFixed(3)).join(" to ")}
           </span>
         </Cell>
       )}
       <Cell of="Speed-up" className="number">
-        {speedup(job.default_secs, job.best_secs)}
+        {times(job.speedup)}
         <span className="under">from {secs(job.default_secs)}</span>
+        <Kind of={job.speedup_kind} />
       </Cell>
       <Cell of="Speed" className="number">
         <Speed flops={job.flops} peak={job.peak_flops} secs={job.best_secs} />
@@ -119,19 +126,25 @@ function JobRow({
   );
 }
 
-function SeedsRow({ group, hasRatio }: { group: Group; hasRatio: boolean }) {
-  const times = group.members
-    .map(({ job }) => job.best_secs)
+interface SeedsProps {
+  group: Group;
+  kind: TimeKind;
+  hasRatio: boolean;
+}
+
+function SeedsRow({ group, kind, hasRatio }: SeedsProps) {
+  const sorted = group.members
+    .map(({ job }) => timeOf(job, kind))
     .filter((time) => time !== null)
     .sort((a, b) => a - b);
-  const [least, greatest] = [times[0], times.at(-1)];
+  const [least, greatest] = [sorted[0], sorted.at(-1)];
   return (
     <CardRow>
       <Cell isHeader className="whole" colSpan={2}>
         Median of {group.members.length} seeds
       </Cell>
       <Cell className="number whole">
-        <strong>{secs(median(times))}</strong>
+        <BestTime time={median(sorted)} kind={kind} />
         <span className="under">
           {secs(least)} to {secs(greatest)}
         </span>

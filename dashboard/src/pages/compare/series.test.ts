@@ -2,11 +2,24 @@ import { expect, test } from "vitest";
 
 import type { Job } from "../../api/client";
 import type { Compared } from "../../api/lists";
-import { bandOf, bySeed, commonAxis, fastest, measured, ratioTo, valuesAt } from "./series";
+import {
+  bandOf,
+  bySeed,
+  commonAxis,
+  commonKind,
+  fastest,
+  measured,
+  ratioTo,
+  valuesAt,
+} from "./series";
 
 function job(more: Partial<Job>): Job {
   const known = { workload_key: "k", workload_name: "matmul", target: "cpu", trials: 9 };
   return { ...known, strategy: "evolutionary", seed: 0, best_secs: 2, ...more } as Job;
+}
+
+function confirmed(more: Partial<Job>): Job {
+  return job({ best_kind: "confirmed", ...more });
 }
 
 const CURVE = { number: [0, 4, 9], secs: [0.5, 2, 7], best_secs: [8, 4, 4] };
@@ -39,8 +52,8 @@ test("the best holds until it changes, and is not known before the start and aft
 });
 
 test("a speed-up is the default's time over the time", () => {
-  expect(measured([null, 2], job({ default_secs: 10 }), "speedup")).toEqual([null, 5]);
-  expect(measured([1], job({ default_secs: null }), "speedup")).toEqual([null]);
+  expect(measured([null, 2], job({ default_provisional_secs: 10 }), "speedup")).toEqual([null, 5]);
+  expect(measured([1], job({ default_provisional_secs: null }), "speedup")).toEqual([null]);
 });
 
 test("a band is from the least to the greatest, around the median of the seeds that are there", () => {
@@ -53,12 +66,22 @@ test("a band is from the least to the greatest, around the median of the seeds t
 });
 
 test("a ratio's interval holds whatever both times are within theirs", () => {
-  const base = job({ best_secs: 2, best_interval: [1.9, 2.1] });
-  const slow = job({ best_secs: 4, best_interval: [3.8, 4.2] });
-  const found = ratioTo(slow, base);
+  const base = confirmed({ best_secs: 2, best_interval: [1.9, 2.1] });
+  const slow = confirmed({ best_secs: 4, best_interval: [3.8, 4.2] });
+  const found = ratioTo(slow, base, "confirmed");
   expect(found?.ratio).toBe(2);
   expect(found?.interval?.[0]).toBeCloseTo(3.8 / 2.1);
   expect(found?.interval?.[1]).toBeCloseTo(4.2 / 1.9);
-  expect(ratioTo(base, base)).toEqual({ ratio: 1, interval: null });
-  expect(fastest([slow, base, job({ best_secs: null })])).toBe(base);
+  expect(ratioTo(base, base, "confirmed")).toEqual({ ratio: 1, interval: null });
+  expect(fastest([slow, base, job({ best_secs: null })], "confirmed")).toBe(base);
+});
+
+test("jobs of which one still searches are compared by provisional times", () => {
+  const ended = confirmed({ best_secs: 3, best_interval: [2.9, 3.1], provisional_secs: 2 });
+  const searching = job({ best_secs: 2.5, best_kind: "provisional", provisional_secs: 2.5 });
+  const kind = commonKind([ended, searching]);
+  expect(kind).toBe("provisional");
+  expect(fastest([ended, searching], kind)).toBe(ended);
+  expect(ratioTo(searching, ended, kind)).toEqual({ ratio: 1.25, interval: null });
+  expect(commonKind([ended, ended])).toBe("confirmed");
 });

@@ -2,6 +2,7 @@
 
 import type { Job } from "../../api/client";
 import type { Compared, Curve } from "../../api/lists";
+import type { TimeKind } from "../../components/BestTime";
 
 export type Axis = "number" | "secs";
 export type Measure = "time" | "speedup";
@@ -67,10 +68,10 @@ export function valuesAt(curve: Curve, axis: Axis, x: readonly number[]): Values
   });
 }
 
-/** Times, or how many times faster than the default schedule. */
+/** Times, or how many times faster than the default schedule; all of them are provisional. */
 export function measured(values: Values, job: Job, measure: Measure): Values {
   if (measure === "time") return values;
-  const before = job.default_secs;
+  const before = job.default_provisional_secs;
   return values.map((value) => (value && before ? before / value : null));
 }
 
@@ -106,18 +107,30 @@ export interface Ratio {
   interval: readonly [number, number] | null;
 }
 
-/** How many times as long as another job's best a job's best takes. */
-export function ratioTo(job: Job, base: Job): Ratio | null {
-  if (!job.best_secs || !base.best_secs) return null;
-  const [own, other] = [job.best_interval, base.best_interval];
+/** The kind of time that all jobs have: confirmed ones once every job is over, else provisional. */
+export function commonKind(jobs: readonly Job[]): TimeKind {
+  const known = jobs.filter((job) => job.best_secs !== null);
+  return known.every((job) => job.best_kind === "confirmed") ? "confirmed" : "provisional";
+}
+
+/** A job's best time of a kind. */
+export function timeOf(job: Job, kind: TimeKind): number | null {
+  return (kind === job.best_kind ? job.best_secs : job.provisional_secs) ?? null;
+}
+
+/** How many times as long as another job's best a job's best takes, by times of one kind. */
+export function ratioTo(job: Job, base: Job, kind: TimeKind): Ratio | null {
+  const [time, least] = [timeOf(job, kind), timeOf(base, kind)];
+  if (!time || !least) return null;
+  const [own, other] = kind === "confirmed" ? [job.best_interval, base.best_interval] : [];
   return {
-    ratio: job.best_secs / base.best_secs,
+    ratio: time / least,
     interval: own && other && job !== base ? [own[0] / other[1], own[1] / other[0]] : null,
   };
 }
 
-/** The job with the shortest best time. */
-export function fastest(jobs: readonly Job[]): Job | undefined {
-  const right = jobs.filter((job) => job.best_secs);
-  return right.toSorted((a, b) => (a.best_secs ?? 0) - (b.best_secs ?? 0))[0];
+/** The job with the shortest time of a kind. */
+export function fastest(jobs: readonly Job[], kind: TimeKind): Job | undefined {
+  const right = jobs.filter((job) => timeOf(job, kind));
+  return right.toSorted((a, b) => (timeOf(a, kind) ?? 0) - (timeOf(b, kind) ?? 0))[0];
 }

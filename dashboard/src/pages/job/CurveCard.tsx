@@ -4,7 +4,7 @@ import { Legend } from "../../charts/Legend";
 import { outcomeColors, sketchColors } from "../../charts/palette";
 import { describe, TrialPlot } from "../../charts/TrialPlot";
 import { Choice } from "../../components/Choice";
-import { secs } from "../../format";
+import { interval, secs } from "../../format";
 import { useOption, type SelectionHandle } from "./useSelection";
 
 interface Props {
@@ -15,7 +15,7 @@ interface Props {
   onOpen: (number: number) => void;
 }
 
-/** All trials over time, and the best so far. */
+/** All trials over time, and the shortest sample so far: times that are provisional. */
 export function CurveCard({ job, columns, isChosen, handle, onOpen }: Props) {
   const [x, setX] = useOption("x", ["trials", "seconds"]);
   const [scale, setScale] = useOption("scale", ["log", "linear"]);
@@ -26,7 +26,7 @@ export function CurveCard({ job, columns, isChosen, handle, onOpen }: Props) {
   return (
     <section className="card">
       <div className="page-head">
-        <h2>Best so far</h2>
+        <h2>Shortest sample so far</h2>
         <span className="push row">
           <Choice
             label="Over"
@@ -69,8 +69,7 @@ export function CurveCard({ job, columns, isChosen, handle, onOpen }: Props) {
         }}
       />
       <p className="quiet small">
-        {describe(columns)}{" "}
-        {job.best_interval && `Measured again at the end: ${secs(job.best_secs)}. `}
+        {describe(columns)} {confirmed(job)}
         Dashed: the default schedule; the lane on top: failures.
         {columns.is_thinned &&
           ` Of ${columns.num_trials.toLocaleString("en")} trials, ` +
@@ -78,5 +77,15 @@ export function CurveCard({ job, columns, isChosen, handle, onOpen }: Props) {
         Drag to select, click a dot to open it.
       </p>
     </section>
+  );
+}
+
+/** What the finish found: of which trial, and where its time is. */
+function confirmed({ best_secs, best_interval, best_number }: Job): string {
+  if (!best_interval) return "";
+  const trial = best_number == null ? "the best" : `trial ${best_number}`;
+  return (
+    `At the end the fastest trials were measured again, side by side: the median of ${trial} is ` +
+    `${secs(best_secs)} (${interval(best_interval)}, 95%), which is the job's confirmed best. `
   );
 }

@@ -1,9 +1,12 @@
+import { Link } from "react-router";
+
 import type { Job } from "../../api/client";
 import { Against } from "../../components/Against";
+import { BestTime, Kind } from "../../components/BestTime";
 import { Meter } from "../../components/Figures";
 import { Numbers } from "../../components/Numbers";
 import { State } from "../../components/State";
-import { count, duration, interval, percent, rate, secs, speedup } from "../../format";
+import { count, duration, percent, rate, times } from "../../format";
 import { JobActions } from "./JobActions";
 import { isOver } from "./useLiveJob";
 
@@ -41,8 +44,23 @@ function figures(job: Job) {
   const spent = elapsed(job);
   return [
     ["Best", <Best key="best" job={job} />],
-    ["Speed-up over the default", speedup(job.default_secs, job.best_secs)],
-    ["Default", secs(job.default_secs)],
+    [
+      "Speed-up over the default",
+      <span key="speedup">
+        {times(job.speedup)}
+        <Kind of={job.speedup_kind} />
+      </span>,
+    ],
+    [
+      "Default",
+      <BestTime
+        key="default"
+        time={job.default_secs}
+        kind={job.default_kind}
+        interval={job.default_interval}
+        isStrong={false}
+      />,
+    ],
     ...(job.baseline
       ? ([["Beside a library", <Against key="against" baseline={job.baseline} />]] as const)
       : []),
@@ -56,12 +74,17 @@ function figures(job: Job) {
   ] as const;
 }
 
-/** The best time, with its interval of 95% once the finish has measured it again. */
+/** The best time, and the trial that the finish confirmed. */
 function Best({ job }: { job: Job }) {
+  const { id, best_secs, best_kind, best_interval, best_number } = job;
   return (
     <>
-      <strong>{secs(job.best_secs)}</strong>
-      {job.best_interval && <span className="under">{interval(job.best_interval)} (95%)</span>}
+      <BestTime time={best_secs} kind={best_kind} interval={best_interval} />
+      {best_number != null && (
+        <span className="under">
+          <Link to={`/jobs/${id}/trials/${best_number}`}>trial {best_number}</Link>
+        </span>
+      )}
     </>
   );
 }

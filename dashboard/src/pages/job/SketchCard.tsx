@@ -2,6 +2,7 @@ import type { UseQueryResult } from "@tanstack/react-query";
 
 import type { Summary } from "../../api/plots";
 import { Answer } from "../../components/Answer";
+import { MEANINGS } from "../../components/BestTime";
 import { secs } from "../../format";
 import type { SelectionHandle } from "./useSelection";
 
@@ -10,7 +11,7 @@ interface Props {
   handle: SelectionHandle;
 }
 
-/** What came of each kind of schedule. */
+/** The outcome of each kind of schedule; its times are provisional. */
 export function SketchCard({ summary, handle }: Props) {
   return (
     <section className="card">
@@ -23,7 +24,9 @@ export function SketchCard({ summary, handle }: Props) {
                 <th>Sketch</th>
                 <th className="number">Trials</th>
                 <th className="number">Right</th>
-                <th className="number">Best</th>
+                <th className="number" title={MEANINGS.provisional}>
+                  Shortest sample
+                </th>
               </tr>
             </thead>
             <tbody>

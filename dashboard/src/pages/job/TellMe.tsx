@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "react";
 
 import type { Job } from "../../api/client";
 import { Toggle } from "../../components/Toggle";
-import { plural, secs, speedup } from "../../format";
+import { plural, secs, times } from "../../format";
 import { isOver } from "./useLiveJob";
 
 /** A notice of the browser when the job ends, for who looks at something else meanwhile. */
@@ -44,7 +44,7 @@ export function TellMe({ job }: { job: Job }) {
 
 function tell(job: Job) {
   const notice = new Notification(`${job.workload_name}: ${job.state}`, {
-    body: `${secs(job.best_secs)}, ${speedup(job.default_secs, job.best_secs)} the default, after ${plural(job.num_measured, "trial")}`,
+    body: `${secs(job.best_secs)} ${job.best_kind ?? ""}, ${times(job.speedup)} the default, after ${plural(job.num_measured, "trial")}`,
     icon: "/icon.svg",
     tag: job.id,
   });

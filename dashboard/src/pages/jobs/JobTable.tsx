@@ -1,11 +1,12 @@
 import { Link } from "react-router";
 
 import type { Job } from "../../api/client";
+import { BestTime, Kind } from "../../components/BestTime";
 import { CardRow, CardTable, Cell, type Column } from "../../components/CardTable";
 import { Meter, Speed, TaskName } from "../../components/Figures";
 import { Sparkline } from "../../components/Sparkline";
 import { State } from "../../components/State";
-import { ago, count, digits, secs, speedup } from "../../format";
+import { ago, count, digits, secs, times } from "../../format";
 
 interface Props {
   jobs: Job[];
@@ -68,14 +69,19 @@ function Row({ job, isSelected, onSelect }: RowProps) {
         <span className="under">{job.stop_reason?.replaceAll("_", " ")}</span>
       </Cell>
       <Cell of="Best" className="number">
-        <strong>{secs(job.best_secs)}</strong>
-        {job.default_secs && <span className="under">from {secs(job.default_secs)}</span>}
+        <BestTime time={job.best_secs} kind={job.best_kind} />
       </Cell>
       <Cell of="Speed" className="number">
         <Speed flops={job.flops} peak={job.peak_flops} secs={job.best_secs} />
       </Cell>
       <Cell of="Speed-up" className="number">
-        {speedup(job.default_secs, job.best_secs)}
+        {times(job.speedup)}
+        {job.default_secs && (
+          <span className="under">
+            from {secs(job.default_secs)}
+            <Kind of={job.speedup_kind} />
+          </span>
+        )}
       </Cell>
       <Cell of="Trials" className="number">
         {count(job.num_measured)} / {count(job.trials)}

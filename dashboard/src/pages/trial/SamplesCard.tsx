@@ -9,12 +9,12 @@ const LINE = 44;
 const SIDE = 28;
 const NEAR = 0.8;
 
-/** The samples of a trial on a line, with their middle half and the job's best. */
+/** The samples of a trial on a line, with their middle half and the job's shortest sample. */
 export function SamplesCard({ samples, job }: { samples: number[]; job: Job | undefined }) {
   const { place, width } = useWidth();
   const found = spread(samples);
-  // The best of the job is in the picture where it leaves room for the samples.
-  const known = job?.best_secs ?? null;
+  // The job's shortest sample is in the picture if it leaves room for the others.
+  const known = job?.provisional_secs ?? null;
   const best = known !== null && known > NEAR * found.low ? known : null;
   const [low, high] = extent([...samples, best], false) ?? [0, 1];
   const at = (value: number) => SIDE + ((value - low) / (high - low)) * (width - 2 * SIDE);
@@ -51,7 +51,7 @@ export function SamplesCard({ samples, job }: { samples: number[]; job: Job | un
                 y={11}
                 textAnchor={at(best) < 70 ? "start" : at(best) > width - 70 ? "end" : "middle"}
               >
-                best of the job
+                shortest of the job
               </text>
             </>
           )}

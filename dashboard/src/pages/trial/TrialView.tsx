@@ -1,11 +1,18 @@
 import type { Job, Trial } from "../../api/client";
+import { BestTime } from "../../components/BestTime";
 import { Numbers } from "../../components/Numbers";
 import { ago, percent, rate, secs, speedup } from "../../format";
 import { FailureNotice } from "./FailureNotice";
 import { SamplesCard } from "./SamplesCard";
-import { fastest } from "./samples";
 
-/** What came of a trial. */
+const OUTCOMES: Readonly<Record<string, string>> = {
+  kept: "the job's best",
+  tied: "tied with the best",
+  slower: "slower than the best",
+  failed: "it failed",
+};
+
+/** The outcome of a trial. */
 export function TrialView({ trial, job }: { trial: Trial; job: Job | undefined }) {
   return (
     <>
@@ -26,12 +33,20 @@ export function TrialView({ trial, job }: { trial: Trial; job: Job | undefined }
 }
 
 function figures(trial: Trial, job: Job | undefined) {
-  const best = fastest(trial);
+  const { provisional_secs: shortest, final } = trial;
+  const fastest = job?.provisional_secs;
   return [
-    ["Time", <strong key="time">{secs(best)}</strong>],
-    ["Against the default", speedup(job?.default_secs, best)],
-    ["Of the job's best speed", best && job?.best_secs ? percent(job.best_secs / best, 0) : "–"],
-    ["Speed", rate(job?.flops, best)],
+    [
+      "Time",
+      <BestTime key="time" time={shortest} kind={shortest === null ? null : "provisional"} />,
+    ],
+    ...(final ? ([["Measured again", <Final key="final" final={final} />]] as const) : []),
+    ["Against the default", speedup(job?.default_provisional_secs, shortest)],
+    [
+      "Of the speed of the fastest trial",
+      shortest && fastest ? percent(fastest / shortest, 0) : "–",
+    ],
+    ["Speed", rate(job?.flops, shortest)],
     ["Predicted score", trial.predicted === null ? "none" : trial.predicted.toFixed(3)],
     ["Largest error", trial.max_error === null ? "–" : trial.max_error.toExponential(1)],
     ["Build", secs(trial.build_secs)],
@@ -47,6 +62,17 @@ function figures(trial: Trial, job: Job | undefined) {
     ["Worker", <Long key="worker" text={trial.worker || "none"} />],
     ["Toolchain", <Long key="toolchain" text={trial.toolchain || "not known"} />],
   ] as const;
+}
+
+/** What the finish of the job found of a trial that it measured again. */
+function Final({ final }: { final: NonNullable<Trial["final"]> }) {
+  const { run_secs, interval, outcome } = final;
+  return (
+    <>
+      <BestTime time={run_secs} kind={run_secs === null ? null : "confirmed"} interval={interval} />
+      <span className="under">{OUTCOMES[outcome] ?? outcome}</span>
+    </>
+  );
 }
 
 function Long({ text }: { text: string }) {

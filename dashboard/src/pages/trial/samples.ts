@@ -1,12 +1,5 @@
 /** What is said of the samples of a trial. */
 
-import type { Trial } from "../../api/client";
-
-/** The shortest sample of a trial in seconds; null if it failed. */
-export function fastest(trial: Trial): number | null {
-  return trial.error === null && trial.run_secs.length ? Math.min(...trial.run_secs) : null;
-}
-
 export interface Spread {
   low: number;
   median: number;

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compiler.ops.spec import from_spec
-from compiler.runtime.measurement import ErrorKind, Measurement
+from compiler.runtime.measurement import ErrorKind, LibraryFacts, Measurement, Setting
 from compiler.target import Target
 from tuner.candidate import default_candidate
 from tuner.finish.baseline import Baseline, against_libraries
@@ -78,6 +78,30 @@ def test_a_library_that_fails_is_left_out_and_the_fastest_comes_first() -> None:
 def test_nothing_is_told_of_a_kernel_that_fails() -> None:
     rounds = beside(1.5, 1.5)
     assert compared([*rounds, (FAILED, rounds[0][1])]) == []
+
+
+def with_peak(flops_a_sec: float, **facts: object) -> list[Round]:
+    library = LibraryFacts(peak_flops=flops_a_sec, **facts)  # type: ignore[arg-type]
+    own = Measurement((1e-3,), toolchain="ours")
+    return [(own, {"numpy": Measurement((2e-3,), library=library)})] * 10
+
+
+def test_rates_above_the_measured_peak_are_refused() -> None:
+    # 1,024 operations in 1 ms and 2 ms: about 1.0 and 0.5 MFLOP/s.
+    (found,) = compared(with_peak(2.048e6))
+    assert found.share_of_peak == pytest.approx(0.25)
+    assert len(compared(with_peak(1.0e6))) == 1, "the peak was measured as well"
+    assert compared(with_peak(0.9e6)) == [], "the kernel's time can't be"
+    assert compared(with_peak(0.4e6)) == [], "neither can the library's"
+
+
+def test_how_a_library_ran_is_told() -> None:
+    tried = (Setting("1 thread", "Haswell", 3e-3), Setting("2 threads", "Haswell", 2e-3))
+    (found,) = compared(
+        with_peak(1e9, kernel_set="Haswell", setting="2 threads", tried=tried, is_below_cpu=True)
+    )
+    assert (found.kernel_set, found.setting, found.tried) == ("Haswell", "2 threads", tried)
+    assert found.is_below_cpu
 
 
 def test_it_ends_when_it_should_stop() -> None:

@@ -16,6 +16,7 @@ from compiler.target import Target
 from tuner.candidate import Candidate
 from tuner.finish.finish import (
     CLOSE,
+    DEFAULT_ROUNDS,
     LEAST_SECS,
     LOOKS,
     MAX_SECS,
@@ -268,3 +269,24 @@ def test_finalists_are_the_best_that_are_close_and_the_default_if_it_is(
     chosen = [t.number for t in choose_finalists(trials[::-1])]
     first = [0] if default_secs < CLOSE else []
     assert chosen == [*first, *range(1, 1 + NUM_FINALISTS)]
+
+
+def test_a_default_that_is_no_finalist_is_timed_in_rounds_too() -> None:
+    comparer = Fixed(lambda name, number: (0.03 if name == "sketch 0" else 0.01) + 1e-4 * number)
+    found = finish(TASK, [trial(0, 0.029), trial(1, 0.009)], comparer)
+    assert found is not None
+    default, kept = found.finalists
+    assert (default.outcome, kept.outcome) == (Outcome.SLOWER, Outcome.KEPT)
+    assert len(default.rounds) == DEFAULT_ROUNDS
+    low, high = default.interval
+    assert 0.03 < low < default.run_secs < high
+
+
+@pytest.mark.parametrize("default_secs", [1.0, math.inf])
+def test_a_default_that_would_take_long_or_failed_is_left_alone(default_secs: float) -> None:
+    first = trial(0, default_secs)
+    if math.isinf(default_secs):
+        first = replace(first, measurement=Measurement(error=ErrorKind.TIMEOUT))
+    found = finish(TASK, [first, trial(1, 0.009)], Fixed(lambda *_: 0.01))
+    assert found is not None
+    assert [f.trial.number for f in found.finalists] == [1]
