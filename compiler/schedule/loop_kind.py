@@ -10,13 +10,13 @@ from compiler.ir.nodes import (
     LoopKind,
 )
 from compiler.ir.program import PrimFunc
-from compiler.schedule.digits import extent_or_unknown, variables, variables_of
+from compiler.schedule.digits import variables
 from compiler.schedule.error import Refuse
 from compiler.schedule.independence import Nest, is_apart, is_own
 from compiler.schedule.kind import Unknown, kind_of
-from compiler.schedule.reducer import is_order_kept, why_not_by_parts
 from compiler.schedule.scope import Scope
 from compiler.schedule.site import Site
+from compiler.schedule.thread_reductions import why_not_by_threads
 from compiler.schedule.tree import Path, loop_at, loops_below, loops_on, replace_at
 
 
@@ -70,35 +70,11 @@ def _reduced(nest: Nest, loop: For, refuse: Refuse, *, may_reduce: bool) -> set[
                 reason = f"loop {loop.var.name} binds the {iter_var.kind} iterator"
                 reason = f"{reason} {iter_var.var.name} of block {site.name}"
                 raise refuse(reason, site.realize)
-            _require_reducer(site, loop, refuse)
+            problem = why_not_by_threads(site, loop)
+            if problem is not None:
+                raise refuse(problem, site.realize)
             reduced.update(site.facts.written_buffers())
     return reduced
-
-
-def _require_reducer(site: Site, loop: For, refuse: Refuse) -> None:
-    """Refuse unless threads may reduce parts of what a block reduces, and then combine them."""
-    problem = why_not_by_parts(site.block)
-    if problem is not None:
-        reason = f"block {site.name} {problem}: threads can't reduce parts of it"
-        raise refuse(reason, site.realize)
-    if is_order_kept(site.block):
-        outside = _reducing_around(site, loop)
-        if outside is not None:
-            reason = f"block {site.name} takes one of equal values by the order in which they come,"
-            reason = f"{reason} and loop {outside.var.name} is outside loop {loop.var.name}:"
-            raise refuse(f"{reason} compare the places of equal values too", site.realize)
-
-
-def _reducing_around(site: Site, loop: For) -> For | None:
-    """Return a loop around another one that reduces too, and has several iterations."""
-    reducing = {
-        var
-        for iter_var, value in zip(site.block.iter_vars, site.values, strict=True)
-        if iter_var.kind == "reduce"
-        for var in variables_of(value)
-    }
-    around = site.loops[: next(n for n, other in enumerate(site.loops) if other is loop)]
-    return next((o for o in around if o.var in reducing and extent_or_unknown(o.extent) > 1), None)
 
 
 def _is_recurrence(site: Site) -> bool:

@@ -36,7 +36,6 @@ from compiler.ir.nodes import (
     Var,
 )
 from compiler.ir.visit import operands_of, same_operation, substitute, transform_expr, walk
-from compiler.schedule.kind import is_commutative
 
 _X = (Var("x0"), Var("x1"))
 _Y = (Var("y0"), Var("y1"))
@@ -85,29 +84,6 @@ def reduction_of(block: Block) -> Reduction | str:
     identity = tuple(starts[target] for target in targets)
     found = _known(targets, tuple(store.value for store in stores), identity)
     return "combines its values by no known commutative reducer" if found is None else found
-
-
-def why_not_by_parts(block: Block) -> str | None:
-    """Return why parts of a reduction can't be made apart and then combined; None if they can."""
-    if block.init is None:
-        return "adds to what was there before"
-    inner = [node for node in walk(block.body) if isinstance(node, Block)]
-    if not inner:
-        found = reduction_of(block)
-        return found if isinstance(found, str) else None
-    written = {region.buffer for region in block.writes}
-    for below in inner:
-        if written.isdisjoint(region.buffer for region in below.writes):
-            continue
-        if not is_commutative(below):
-            return f"holds block {below.name}, whose reducer is not known to be commutative"
-    return None
-
-
-def is_order_kept(block: Block) -> bool:
-    """Tell whether a reduction must combine its parts in their order."""
-    found = None if block.init is None else reduction_of(block)
-    return isinstance(found, Reduction) and not found.reducer.is_commutative
 
 
 def _assignments(stmt: Stmt) -> list[Store] | None:

@@ -36,6 +36,7 @@ from compiler.schedule.error import ScheduleError, refusal
 from compiler.schedule.independence import Nest, is_apart
 from compiler.schedule.scope import Scope
 from compiler.schedule.site import Site
+from compiler.schedule.thread_reductions import why_not_by_threads
 from compiler.schedule.tree import Path, block_path, blocks, children, loops_on, places_of
 
 SHARED = ("shared", "warp", "wmma")
@@ -80,6 +81,7 @@ def _faults(func: PrimFunc) -> Iterator[_Fault]:
             continue  # there is code outside of blocks: nothing is known of who does what
         for site in sites:
             for loop in _threads(site):
+                yield from _reductions(site, loop)
                 yield from _shared_sums(scope, site, loop)
 
 
@@ -140,6 +142,21 @@ def _dependent(path: Path, loop: For) -> set[object]:
 
 def _threads(site: Site) -> list[For]:
     return [loop for loop in site.loops if loop.thread and loop.extent != IntImm(1)]
+
+
+def _reductions(site: Site, loop: For) -> Iterator[_Fault]:
+    """Find what a block reduces over threads, if they can't do so together."""
+    for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
+        if iter_var.kind == "spatial" or loop.var not in variables_of(value):
+            continue
+        problem: str | None = (
+            f"{iter_var.var.name}, a {iter_var.kind} iterator of block {site.name},"
+        )
+        problem = f"{problem} would follow loop {loop.var.name}, which is {loop.thread}"
+        if iter_var.kind == "reduce" and str(loop.thread).startswith("threadIdx"):
+            problem = why_not_by_threads(site, loop)
+        if problem is not None:
+            yield _Fault(problem, site.realize, (site.name, iter_var.var.name, str(loop.thread)))
 
 
 def _shared_sums(scope: Scope, site: Site, loop: For) -> Iterator[_Fault]:

@@ -6,6 +6,8 @@ import pytest
 
 from compiler.driver import BuildError, build
 from compiler.schedule.schedule import Schedule
+from compiler.script import parse
+from tests.property.check_schedule import Meaning
 from tests.unit.compiler.schedule.refusals import elementwise, refused, scheduled
 
 # S is made anew for each j; every iteration runs it.
@@ -101,3 +103,131 @@ def test_what_threads_keep_to_themselves_is_not_read_elsewhere() -> None:
     schedule.write_at(rows, "C", 0, "local")
     with pytest.raises(BuildError, match="outside of any; threads share what is in"):
         build(schedule)
+
+
+# Reductions by threads
+
+REDUCED = """
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4,), "float32")):
+    B = T.sblock_alloc_buffer((4, 8), scope="shared")
+    for k in range(8):
+        for i in range(4):
+            with T.sblock("B"):
+                vk, vi = T.axis.remap("SS", [k, i])
+                B[vi, vk] = A[vi, vk] + T.float32(1)
+    for i, k in T.grid(4, 8):
+        with T.sblock("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = {start}
+            C[vi] = {value}
+"""
+SUMS = REDUCED.format(start="T.float32(0)", value="C[vi] + B[vi, vk]")
+HORNER = REDUCED.format(start="T.float32(0)", value="C[vi] * T.float32(3) + B[vi, vk]")
+BIASED = REDUCED.format(start="T.float32(7)", value="C[vi] + B[vi, vk]")
+PLACES = """
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), where: T.Buffer((4,), "int32"),
+         most: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 8):
+        with T.sblock("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                where[vi] = -1
+                most[vi] = T.float32("-inf")
+            where[vi] = T.Select(most[vi] >= A[vi, vk], where[vi], vk)
+            most[vi] = T.Select(most[vi] >= A[vi, vk], most[vi], {value})
+"""
+
+
+@pytest.mark.parametrize("text", [HORNER, BIASED, PLACES.format(value="A[vi, vk] * T.float32(2)")])
+def test_threads_reduce_by_what_may_be_applied_to_parts(text: str) -> None:
+    schedule = scheduled(text)
+    with refused(schedule, "by no known commutative reducer", at='T.sblock("C")'):
+        schedule.bind(schedule.get_loops("C")[1], "threadIdx.x")
+
+
+def test_threads_take_the_first_place_only_if_no_loop_around_reduces() -> None:
+    text = PLACES.format(value="A[vi, vk]")
+    schedule = scheduled(text)
+    schedule.bind(schedule.get_loops("C")[1], "threadIdx.x")
+    Meaning(parse(text)).hold(schedule)
+    schedule = scheduled(text)
+    _, inner = schedule.split(schedule.get_loops("C")[1], [2, None])
+    with refused(schedule, "compare the places of equal values too", at='T.sblock("C")'):
+        schedule.bind(inner, "threadIdx.x")
+
+
+def test_sums_are_made_by_threads_of_two_axes() -> None:
+    schedule = scheduled(SUMS)
+    outer, inner = schedule.split(schedule.get_loops("C")[1], [2, None])
+    schedule.bind(outer, "threadIdx.y")
+    schedule.bind(inner, "threadIdx.x")
+    meaning = Meaning(parse(SUMS))
+    meaning.hold(schedule)
+    assert meaning.hold_built(schedule)
+
+
+@pytest.mark.parametrize(
+    ("axis", "reason"),
+    [
+        ("threadIdx.x", "by no known commutative reducer"),
+        ("blockIdx.x", "would follow loop k, which is blockIdx.x"),
+    ],
+)
+def test_a_consumer_that_moves_to_threads_reduces_as_they_can(axis: str, reason: str) -> None:
+    schedule = scheduled(SUMS if axis == "blockIdx.x" else HORNER)
+    loop = schedule.get_loops("B")[0]
+    schedule.bind(loop, axis)
+    with refused(schedule, reason, at='T.sblock("C")'):
+        schedule.reverse_compute_at("C", loop)
+
+
+def test_a_sum_moves_to_the_threads_that_make_its_terms() -> None:
+    schedule = scheduled(SUMS)
+    loop = schedule.get_loops("B")[0]
+    schedule.bind(loop, "threadIdx.x")
+    schedule.reverse_compute_at("C", loop)
+    Meaning(parse(SUMS)).hold(schedule)
+
+
+# The numbers of threads
+
+TWO_NESTS = """
+@T.prim_func
+def main(A: T.Buffer((10,), "float32"), C: T.Buffer((10,), "float32"),
+         D: T.Buffer((32,), "float32")):
+    for b in range(1):
+        for i in range(10):
+            with T.sblock("C"):
+                vi = T.axis.spatial(10, i)
+                C[vi] = A[vi] + T.float32(1)
+        for j in range(32):
+            with T.sblock("D"):
+                vj = T.axis.spatial(32, j)
+                D[vj] = T.float32(1)
+"""
+
+
+def test_an_axis_has_one_number_of_threads_in_a_kernel() -> None:
+    schedule = scheduled(TWO_NESTS)
+    schedule.bind(schedule.get_loops("C")[1], "threadIdx.x")
+    schedule.bind(schedule.get_loops("D")[1], "threadIdx.x")  # kernels of their own
+    with refused(schedule, "they have extents 32 and 10", at="thread_binding(32"):
+        schedule.bind(schedule.get_loops("C")[0], "blockIdx.x")
+
+
+def test_a_loop_whose_extent_varies_is_not_bound() -> None:
+    schedule = scheduled("""
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+    for i in range(8):
+        for j in range(i + 1):
+            with T.sblock("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = A[vi, vj] + T.float32(1)
+""")
+    with refused(schedule, "its extent varies: i + 1", at="thread_binding(i + 1"):
+        schedule.bind(schedule.get_loops("C")[1], "threadIdx.x")
+    schedule.bind(schedule.get_loops("C")[0], "threadIdx.x")
