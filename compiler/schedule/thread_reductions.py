@@ -5,6 +5,7 @@
             C[0] += A[k_0 * 8 + k_1]                C[0] += A[k_0 * 8 + k_1]
 
 Each thread reduces a part, over all loops around that reduce too, and then the parts are combined.
+So all threads reduce to the same elements, one at a time: the loop tells no elements apart.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from compiler.ir.nodes import For
 from compiler.schedule.digits import extent_or_unknown, variables_of
 from compiler.schedule.kind import is_commutative
 from compiler.schedule.reducer import reduction_of
+from compiler.schedule.reduction import why_not_once
 from compiler.schedule.site import Site
 
 
@@ -27,7 +29,12 @@ def why_not_by_threads(site: Site, loop: For) -> str | None:
     reduction = reduction_of(block)
     if isinstance(reduction, str):
         return f"block {site.name} {reduction}: threads can't reduce parts of it"
-    outside = _reducing_around(site, loop)
+    depth = next(n for n, other in enumerate(site.loops) if other is loop)
+    inner = {other.var for other in site.loops[depth:]}
+    problem = why_not_once(site, inner, {loop.var})
+    if problem is not None:
+        return problem
+    outside = _reducing_around(site, depth)
     if reduction.reducer.is_commutative or outside is None:
         return None
     reason = f"block {site.name} takes one of equal values by the order in which they come, and"
@@ -35,13 +42,13 @@ def why_not_by_threads(site: Site, loop: For) -> str | None:
     return f"{reason} of equal values too"
 
 
-def _reducing_around(site: Site, loop: For) -> For | None:
-    """Return a loop around another one that reduces too, and has several iterations."""
+def _reducing_around(site: Site, depth: int) -> For | None:
+    """Return a loop outside of a depth that reduces too, and has several iterations."""
     reducing = {
         var
         for iter_var, value in zip(site.block.iter_vars, site.values, strict=True)
         if iter_var.kind == "reduce"
         for var in variables_of(value)
     }
-    around = site.loops[: next(n for n, other in enumerate(site.loops) if other is loop)]
-    return next((o for o in around if o.var in reducing and extent_or_unknown(o.extent) > 1), None)
+    around = (loop for loop in site.loops[:depth] if loop.var in reducing)
+    return next((loop for loop in around if extent_or_unknown(loop.extent) > 1), None)

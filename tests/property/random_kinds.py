@@ -1,127 +1,16 @@
-"""Programs of the kinds that schedules find hard, with the results that they had from elsewhere.
+"""Programs of the kinds that schedules find hard.
 
-Threads and shared memory, predicates, producers that compute elements twice, extents that depend
-on loops, blocks in blocks, views, symbolic extents, int64 loops, reducers that do not commute,
-places that come out of memory. `{n}` and `{m}` are small extents.
+Predicates, producers that compute elements twice, extents that depend on loops, blocks in blocks,
+views, symbolic extents, int64 loops, reducers that do not commute, places that come out of memory;
+and threads. `{n}` and `{m}` are small extents.
 """
 
 from __future__ import annotations
 
 from tests.property.random_choice import Choose
+from tests.property.random_threads import THREADS
 
 HEAD = "@T.prim_func\ndef main("
-
-# Threads
-
-TRANSPOSED_BY_THREADS = """
-A: T.Buffer(({n}, {n}), "float32"), C: T.Buffer(({n}, {n}), "float32")):
-    B = T.alloc_buffer(({n}, {n}), "float32", scope="shared")
-    for i in T.thread_binding({n}, thread="threadIdx.x"):
-        for j in range({n}):
-            with T.block("B"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = A[vi, vj] + T.float32(1)
-    for i in T.thread_binding({n}, thread="threadIdx.x"):
-        for j in range({n}):
-            with T.block("C"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                C[vi, vj] = B[vj, vi] * T.float32(2)
-"""
-
-SHARED_BY_BLOCKS = """
-A: T.Buffer((2, {n}), "float32"), D: T.Buffer((2, {n}), "float32"),
-         C: T.Buffer((2, {n}), "float32")):
-    B = T.alloc_buffer((2, {n}), "float32", scope="shared")
-    E = T.alloc_buffer((2, {n}), "float32", scope="shared")
-    for b in T.thread_binding(2, thread="blockIdx.x"):
-        for i in T.thread_binding({n}, thread="threadIdx.x"):
-            with T.block("B"):
-                vb, vi = T.axis.remap("SS", [b, i])
-                B[vb, vi] = A[vb, vi] + T.float32(1)
-        for i in T.thread_binding({n}, thread="threadIdx.x"):
-            with T.block("E"):
-                vb, vi = T.axis.remap("SS", [b, i])
-                E[vb, vi] = D[vb, vi] * T.float32(2)
-    for b, i in T.grid(2, {n}):
-        with T.block("C"):
-            vb, vi = T.axis.remap("SS", [b, i])
-            C[vb, vi] = B[vb, {n} - 1 - vi] + E[vb, vi]
-"""
-
-SHARED_ROWS = """
-A: T.Buffer(({n}, {m}), "float32"), C: T.Buffer(({n},), "float32"),
-         D: T.Buffer(({n},), "float32")):
-    B = T.alloc_buffer(({n}, {m}), "float32", scope="shared")
-    S = T.alloc_buffer(({n},), "float32", scope="shared")
-    for i in T.thread_binding({n}, thread="threadIdx.x"):
-        for j in range({m}):
-            with T.block("B"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = A[vi, vj] + T.float32(1)
-        for j in range({m}):
-            with T.block("S"):
-                vi, vj = T.axis.remap("SR", [i, j])
-                with T.init():
-                    S[vi] = T.float32(0)
-                S[vi] = S[vi] + B[vi, vj]
-    for i, k in T.grid({n}, {n}):
-        with T.block("C"):
-            vi, vk = T.axis.remap("SR", [i, k])
-            with T.init():
-                C[vi] = T.float32(0)
-            C[vi] = C[vi] + S[vk]
-    for i in range({n}):
-        with T.block("D"):
-            vi = T.axis.spatial({n}, i)
-            D[vi] = S[{n} - 1 - vi] + B[0, 0]
-"""
-
-LOCAL_SUMS = """
-A: T.Buffer(({n}, {m}), "float32"), C: T.Buffer(({n},), "float32")):
-    L = T.alloc_buffer(({n},), "float32", scope="local")
-    for i in T.thread_binding({n}, thread="threadIdx.x"):
-        for k in range({m}):
-            with T.block("L"):
-                vi, vk = T.axis.remap("SR", [i, k])
-                with T.init():
-                    L[vi] = T.float32(0)
-                L[vi] = L[vi] + A[vi, vk]
-        with T.block("C"):
-            vi = T.axis.spatial({n}, i)
-            C[vi] = L[vi] * T.float32(2)
-"""
-
-REDUCED_BY_THREADS = """
-A: T.Buffer(({n}, 8), "float32"), B: T.Buffer(({n},), "float32"),
-         C: T.Buffer(({n},), "float32")):
-    for i in range({n}):
-        for k_0 in range(2):
-            for k_1 in T.thread_binding(4, thread="threadIdx.x"):
-                with T.block("B"):
-                    vi = T.axis.spatial({n}, i)
-                    vk = T.axis.reduce(8, k_0 * 4 + k_1)
-                    with T.init():
-                        B[vi] = T.float32(0)
-                    B[vi] = B[vi] + A[vi, vk]
-    for i in range({n}):
-        with T.block("C"):
-            vi = T.axis.spatial({n}, i)
-            C[vi] = B[vi] + T.float32(1)
-"""
-
-PARALLEL_ROWS = """
-A: T.Buffer(({n}, {m}), "float32"), C: T.Buffer(({n}, {m}), "float32")):
-    B = T.alloc_buffer(({n}, {m}), "float32")
-    for i in T.parallel({n}):
-        for j in T.vectorized({m}):
-            with T.block("B"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = A[vi, vj] * T.float32(3)
-    for i, j in T.grid({n}, {m}):
-        with T.block("C"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            C[vi, vj] = B[{n} - 1 - vi, vj] + B[vi, vj]
-"""
 
 # Predicates, and producers that compute more than is read, or twice
 
@@ -436,12 +325,7 @@ A: T.Buffer(({n}, {m}), "float32"), C: T.Buffer(({n}, {m}), "float32"),
 """
 
 TEXTS = {
-    "transposed_by_threads": TRANSPOSED_BY_THREADS,
-    "shared_by_blocks": SHARED_BY_BLOCKS,
-    "shared_rows": SHARED_ROWS,
-    "local_sums": LOCAL_SUMS,
-    "reduced_by_threads": REDUCED_BY_THREADS,
-    "parallel_rows": PARALLEL_ROWS,
+    **THREADS,
     "ragged": RAGGED,
     "overcomputed": OVERCOMPUTED,
     "borders": BORDERS,

@@ -159,6 +159,13 @@ def test_threads_take_the_first_place_only_if_no_loop_around_reduces() -> None:
         schedule.bind(inner, "threadIdx.x")
 
 
+def test_threads_that_reduce_share_their_elements() -> None:
+    schedule = scheduled(SUMS)
+    outer, _ = schedule.split(schedule.fuse(*schedule.get_loops("C")), [None, 4])
+    with refused(schedule, "binds both spatial and reduction iterators", at='T.sblock("C")'):
+        schedule.bind(outer, "threadIdx.x")
+
+
 def test_sums_are_made_by_threads_of_two_axes() -> None:
     schedule = scheduled(SUMS)
     outer, inner = schedule.split(schedule.get_loops("C")[1], [2, None])
