@@ -113,6 +113,7 @@ def make_pair(seed: int, number: int, counts: Counts) -> tuple[Pair, Schedule]:
             ) from error
         steps.append(Step(name, tuple(chooser.remembered)))
         if accepted:
+            counts.scheduled[workload] += 1
             _hold(_with(pair, steps), meaning, schedule)
         return accepted
 
@@ -180,11 +181,13 @@ class Counts:
 
     accepted: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
+    scheduled: Counter[str] = field(default_factory=Counter)  # accepted primitives, a workload
     unbuilt: int = 0  # pairs whose threads or pipelines turned out to be none when lowered
 
     def add(self, other: Counts) -> None:
         self.accepted += other.accepted
         self.refused += other.refused
+        self.scheduled += other.scheduled
         self.unbuilt += other.unbuilt
 
     @property

@@ -14,6 +14,7 @@ from compiler.driver import BuildError, build
 from compiler.ir.evaluate import evaluate
 from compiler.ir.nodes import static_shape
 from compiler.schedule.schedule import Schedule
+from tests.property.check_schedule import Meaning
 from tests.property.fuzz import explain, run_in_parallel, shrink
 from tests.property.odd_programs import odd_program
 from tests.property.random_choice import STEPS
@@ -23,6 +24,7 @@ from tests.property.random_schedules import (
     may_be_unbuilt,
     reverse_concurrent_loops,
 )
+from tests.property.random_workloads import WORKLOADS
 
 # Each primitive is looked at, so a pair takes twice as long as its end alone would.
 NUM_PAIRS = 1000
@@ -62,6 +64,8 @@ def test_a_legal_trace_computes_what_the_program_computes() -> None:
     # What is refused shows nothing: most must be accepted, and each primitive now and then.
     assert counts.acceptance >= 0.6
     assert counts.unbuilt <= 0.05 * NUM_PAIRS
+    for name in WORKLOADS:
+        assert counts.scheduled[name] >= 10, f"{name}: too little is accepted"
     for name in STEPS:
         assert counts.accepted[name] >= 4, f"{name}: {counts.refused[name]} refused"
 
@@ -81,8 +85,10 @@ def test_odd_programs_keep_their_meaning_too(data: st.DataObject) -> None:
     if func is None:
         return
     steps = RandomTrace(Schedule(func, seed=0), choose)
+    meaning = Meaning(func)
     for _ in range(data.draw(st.integers(1, 8))):
         steps.step()
+        meaning.hold(steps.schedule, computes=False)
     rng = np.random.default_rng(1)
     inputs = {p.name: rng.integers(-3, 4, static_shape(p)).astype(p.dtype) for p in func.buffers}
     expected = evaluate(func, inputs)
