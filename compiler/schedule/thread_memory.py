@@ -34,6 +34,7 @@ from compiler.ir.visit import walk
 from compiler.schedule.digits import variables, variables_of
 from compiler.schedule.error import ScheduleError, refusal
 from compiler.schedule.independence import Nest, is_apart
+from compiler.schedule.local_memory import foreign_reads
 from compiler.schedule.scope import Scope
 from compiler.schedule.site import Site
 from compiler.schedule.thread_reductions import why_not_by_threads
@@ -79,6 +80,13 @@ def _faults(func: PrimFunc) -> Iterator[_Fault]:
             sites = scope.sites
         except ScheduleError:
             continue  # there is code outside of blocks: nothing is known of who does what
+        for site, buffer in foreign_reads(scope):
+            yield _Fault(
+                f"block {site.name} may read of {buffer.name} what another thread wrote, and it is "
+                f'"{buffer.scope}": each thread has its own; what threads share is "shared"',
+                site.realize,
+                (site.name, buffer.name, "local"),
+            )
         for site in sites:
             for loop in _threads(site):
                 yield from _reductions(site, loop)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.driver import BuildError, build
+from compiler.driver import build
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse
 from tests.property.check_schedule import Meaning
@@ -100,9 +100,40 @@ def test_what_threads_keep_to_themselves_is_not_read_elsewhere() -> None:
     rows, columns = schedule.get_loops("C")
     schedule.bind(rows, "blockIdx.x")
     schedule.bind(columns, "threadIdx.x")
-    schedule.write_at(rows, "C", 0, "local")
-    with pytest.raises(BuildError, match="outside of any; threads share what is in"):
-        build(schedule)
+    with refused(schedule, "may read of C_local what another thread wrote", at='"C_local"'):
+        schedule.write_at(rows, "C", 0, "local")
+    schedule.write_at(rows, "C", 0, "shared")
+    Meaning(elementwise(4)).hold(schedule)
+
+
+def test_a_consumer_does_not_move_to_where_only_other_threads_have_its_values() -> None:
+    schedule = scheduled("""
+@T.prim_func
+def main(A: T.Buffer((2, 4), "float32"), C: T.Buffer((2, 4), "float32")):
+    B = T.sblock_alloc_buffer((2, 4), scope="shared")
+    E = T.sblock_alloc_buffer((2, 4), scope="shared")
+    for b in T.thread_binding(2, thread="blockIdx.x"):
+        for i in T.thread_binding(4, thread="threadIdx.x"):
+            with T.sblock("B"):
+                vb, vi = T.axis.remap("SS", [b, i])
+                B[vb, vi] = A[vb, vi] + T.float32(1)
+        for i in T.thread_binding(4, thread="threadIdx.x"):
+            with T.sblock("E"):
+                vb, vi = T.axis.remap("SS", [b, i])
+                E[vb, vi] = A[vb, vi] * T.float32(2)
+    for b, i in T.grid(2, 4):
+        with T.sblock("C"):
+            vb, vi = T.axis.remap("SS", [b, i])
+            C[vb, vi] = B[vb, 3 - vi] + E[vb, vi]
+""")
+    func = schedule.func
+    row, thread = schedule.get_loops("E")
+    schedule.set_scope("B", 0, "local")  # while several kernels use it, it is no thread's own
+    with refused(schedule, "may read of B_local what another thread wrote", at='T.sblock("C")'):
+        schedule.reverse_compute_at("C", row)
+    schedule.set_scope("B", 0, "shared")
+    schedule.reverse_compute_at("C", thread)
+    Meaning(func).hold(schedule)
 
 
 # Reductions by threads
