@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import loopwright as lw
+from compiler.driver import emit_llvm
 from compiler.ir.structural import structural_equal
 from loopwright import te
 from tests.seeds.mm_relu import MY_MODULE
@@ -134,3 +135,20 @@ def test_names_of_other_modules_name_their_replacement(name: str, instead: str) 
         getattr(lw, name)
     with pytest.raises(AttributeError, match=r"has no attribute 'nonsense'$"):
         _ = lw.nonsense
+
+
+def test_a_schedule_alone_decides_which_loops_are_vectors() -> None:
+    target = lw.Target("cpu -mcpu=x86-64-v3 -num-cores=1")
+
+    def code(*, as_vectors: bool) -> str:
+        sch = lw.Schedule(lw.parse_module(MY_MODULE))
+        outer, inner = sch.split(sch.get_loop("j", "Y"), factor=4)
+        sch.reorder(outer, sch.get_loop("k"), inner)
+        if as_vectors:
+            sch.vectorize(inner)
+        return emit_llvm(sch.func, target).text
+
+    as_written = emit_llvm(lw.parse_module(MY_MODULE)["mm_relu"], target).text
+    assert "x float>" not in as_written
+    assert "x float>" not in code(as_vectors=False)
+    assert "<4 x float>" in code(as_vectors=True)
