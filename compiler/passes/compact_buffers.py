@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from compiler.ir.affine import Affine
+from compiler.ir.dependence import Touch, agree_on
 from compiler.ir.nodes import (
     Allocate,
     Buffer,
@@ -29,7 +30,7 @@ from compiler.ir.nodes import (
 from compiler.ir.simplify import normal
 from compiler.ir.vectors import on_base
 from compiler.ir.visit import children, is_stmt, map_expr, map_stmt, walk_stmts
-from compiler.passes.accesses import Access, Span, collect_accesses, common_path
+from compiler.passes.accesses import Access, Span, collect_accesses, common_path, loop_extents
 from compiler.passes.align_buffers import Alignment, aligned
 from compiler.passes.thread_loops import is_thread
 from compiler.passes.written_first import is_written_first
@@ -124,6 +125,12 @@ def _place(
             if position >= floor:
                 depths.append(position + 1)
     depth = next(d for d in reversed(depths) if d == floor or is_written_first(accesses, d))
+    # Iterations that run at once can't share what they do not touch apart: the verifier has seen
+    # that each reads only what it has written, whether that shows here or not.
+    # A loop around them may carry values.
+    inner = next((d for d in depths if d > depth and isinstance(common[d - 1], For)), None)
+    if inner is not None and _is_parallel(common[inner - 1]):
+        depth = depth if _are_apart(accesses, common[inner - 1]) else inner
     at = common[depth - 1] if depth else None
     boxes = [access.box(depth) for access in accesses]
     corner: list[Affine] = []
@@ -134,6 +141,20 @@ def _place(
         extents.append(IntImm(extent))
     small = Buffer(Var(buffer.name, "handle"), tuple(extents), buffer.dtype, buffer.scope)
     return _Placement(at, tuple(corner), small)
+
+
+def _is_parallel(stmt: Stmt) -> bool:
+    return isinstance(stmt, For) and stmt.kind == "parallel"
+
+
+def _are_apart(accesses: list[Access], loop: Stmt) -> bool:
+    """Tell whether different iterations of a loop touch different elements."""
+    assert isinstance(loop, For)
+    touches = [
+        Touch(a.buffer, a.indices, a.is_store, loop_extents(a.path), {loop.var: loop.var})
+        for a in accesses
+    ]
+    return all(agree_on(touches[0], touch, [loop.var]) for touch in touches)
 
 
 def _hull(parts: list[Span | None], full: int) -> Span:

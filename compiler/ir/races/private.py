@@ -7,16 +7,21 @@ written itself, is allocated in the loop by lowering, wherever the program decla
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 
 from compiler.ir.all_points import value_at
 from compiler.ir.bounds import bounds
-from compiler.ir.nodes import Expr, Var, static_shape
-from compiler.ir.races.accesses import Access
+from compiler.ir.nodes import Expr, IntImm, Var, static_shape
+from compiler.ir.races.accesses import Access, Loop
 from compiler.ir.races.points import Numbers, is_known, points_of, variables_of
+from compiler.ir.visit import walk
 
+# Iterations that are looked at, and how many of them lie evenly in a long loop.
+_MOST_ITERATIONS = 128
+_SPREAD = 64
 _LATEST = np.iinfo(np.int64).max
 
 
@@ -32,16 +37,33 @@ def is_own(accesses: Sequence[Access], moving: Collection[Var], most_points: int
     Args:
         accesses: All accesses of the program to a buffer that is no parameter.
         moving: The variables whose values tell iterations apart.
-        most_points: How many points of all accesses are looked at, and how many elements of the
-            buffer (eight times as many); what has more counts as written.
+        most_points: How many points of all accesses are looked at in an iteration, and how many
+            elements of the buffer (eight times as many); what has more counts as written.
     """
     depth = _depth(accesses[0], moving)
     around = [tuple(loop.number for loop in access.loops[:depth]) for access in accesses]
     if depth == 0 or any(loops != around[0] for loops in around):
         return False
-    outer = accesses[0].loops[:depth]
-    ends = {loop.var: 0 for loop in outer}, {loop.var: loop.extent - 1 for loop in outer}
-    return all(_reads_what_it_wrote(accesses, place, most_points) for place in ends)
+    places = islice(_places(accesses, accesses[0].loops[:depth]), _MOST_ITERATIONS)
+    return all(_reads_what_it_wrote(accesses, place, most_points) for place in places)
+
+
+def _places(accesses: Sequence[Access], outer: Sequence[Loop]) -> Iterator[dict[Var, int]]:
+    """Yield iterations of some loops to look at: those in which accesses may differ come first."""
+    first = {loop.var: 0 for loop in outer}
+    yield first
+    yield {loop.var: loop.extent - 1 for loop in outer}
+    exprs = [expr for a in accesses for expr in (*a.indices, *a.conditions)]
+    used = variables_of(exprs)
+    literals = {n.value for e in exprs for n in walk(e) if isinstance(n, IntImm)}
+    for loop in outer:
+        if loop.var in used:
+            near = {value + step for value in literals for step in (-1, 0, 1)}
+            spread = range(0, loop.extent, max(1, loop.extent // _SPREAD))
+            for value in sorted(value for value in near if 0 <= value < loop.extent):
+                yield {**first, loop.var: value}
+            for value in spread:
+                yield {**first, loop.var: value}
 
 
 def _depth(access: Access, moving: Collection[Var]) -> int:

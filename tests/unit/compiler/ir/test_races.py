@@ -55,6 +55,12 @@ RACES = {
         "writes t[0]",
         "reads t[0]",
     ),
+    "an intermediate that one iteration does not write": (
+        "t = T.sblock_alloc_buffer((1,))\n"
+        "for i in T.parallel(64):\n    if i != 5:\n        t[0] = A[i]\n    B[i] = t[0]",
+        "writes t[0]",
+        "writes t[0]",
+    ),
     "a sum of lanes": (
         "for i in T.parallel(2):\n    B[T.Ramp(0, 1, 4)] = A[T.Ramp(i * 4, 1, 4)]",
         "writes B[T.Ramp(0, 1, 4)]",

@@ -31,6 +31,7 @@ from compiler.ir.nodes import (
 from compiler.ir.program import PrimFunc
 from compiler.ir.verify import verify
 from compiler.ir.visit import walk_stmts
+from compiler.script.parser import parse
 from tests.targets import level
 
 A, C, U = (make_buffer(name, (12,)) for name in "ACU")
@@ -96,3 +97,28 @@ def test_what_each_iteration_writes_first_shrinks(trim: bool) -> None:
     lowered = lower(program(body), level(3))
     (allocate,) = (node for node in walk_stmts(lowered) if isinstance(node, Allocate))
     assert static_shape(allocate.buffer) == (4,)
+
+
+BRANCHES = """
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    t = T.alloc_buffer((8,))
+    for i in T.parallel(64):
+        if i < 32:
+            for j in range(8):
+                t[j] = A[i]
+        else:
+            for j in range(8):
+                t[j] = A[i] + T.float32(1)
+        B[i] = t[0] + t[7] + t[i % 8]
+"""
+
+
+def test_what_iterations_use_at_once_is_allocated_in_their_loop() -> None:
+    """Two branches together write all that is read, which only the verifier sees."""
+    (parallel,) = (
+        stmt
+        for stmt in walk_stmts(lower(parse(BRANCHES), level(3, num_cores=2)))
+        if isinstance(stmt, For) and stmt.kind == "parallel"
+    )
+    assert any(isinstance(stmt, Allocate) for stmt in walk_stmts(parallel.body))
