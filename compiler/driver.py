@@ -71,14 +71,20 @@ class BuildError(Exception):
     """A program for which no kernel can be built, and why."""
 
 
-def lower(func: PrimFunc, target: Target) -> Stmt:
+def lower(func: PrimFunc, target: str | Target = "cpu") -> Stmt:
     """Turn a scheduled program into loops over small buffers, ready for code generation.
 
     Raises:
         LoweringError: If there is no such program: variables are open, or threads can't run so.
+        TargetError: If the target is unknown.
+        TypeError: If `func` is no program.
     """
+    given: object = func
+    if not isinstance(given, PrimFunc):
+        raise TypeError(f"expected a PrimFunc to lower, not a {type(given).__name__}")
     body = _prepared(func)
-    return _finished(_lower_threads(body) if has_threads(body) else _lower_loops(body), target)
+    goal = target if isinstance(target, Target) else Target(target)
+    return _finished(_lower_threads(body) if has_threads(body) else _lower_loops(body), goal)
 
 
 def lower_split(
@@ -264,8 +270,10 @@ def _with_constants(func: PrimFunc, goal: Target, arrays: Mapping[str, Any]) -> 
     unknown = arrays.keys() - {buffer.name for buffer in constants}
     changed = {buffer.name for buffer in constants & written}
     if unknown or changed:
-        reason = "written" if changed else "no parameters"
-        raise BuildError(f"{func.name}: {', '.join(sorted(unknown or changed))}: {reason}")
+        names = ", ".join(sorted(unknown or changed))
+        known = ", ".join(buffer.name for buffer in func.buffers if buffer not in written)
+        reason = "the program writes it" if changed else "there is no such parameter"
+        raise BuildError(f"{func.name}: const_params: {names}: {reason}; it reads {known}")
     try:
         copies, made, left = lower_split(func, constants, goal)
         used = {node.buffer for node in walk(left) if isinstance(node, Load)}

@@ -89,6 +89,7 @@ class Terms:
         attempts: int,
         is_offline: bool = False,
     ) -> None:
+        host = _host(url)
         self.url = url.rstrip("/").removesuffix(API)
         self._is_offline = is_offline
         self._attempts = attempts
@@ -97,7 +98,7 @@ class Terms:
             "headers": {"Authorization": f"Bearer {token}"} if token else {},
             "timeout": httpx2.Timeout(timeout_secs, connect=min(5.0, timeout_secs)),
             # A proxy from the environment knows nothing of this host's own loopback.
-            "trust_env": _host(url) not in _LOOPBACK,
+            "trust_env": host not in _LOOPBACK,
         }
 
     def retries(self, call: Call) -> Any:
@@ -287,7 +288,9 @@ def checked(response: httpx2.Response) -> httpx2.Response:
     return response
 
 
-def _host(url: str) -> str:
+def _host(url: object) -> str:
+    if not isinstance(url, str):
+        raise InvalidAddressError(f"a server's address is a text, not {url!r}")
     try:
         parts = urlsplit(url)
         _ = parts.port  # read to have it checked

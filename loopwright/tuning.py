@@ -259,6 +259,11 @@ def tune(
     if trials not in range(1, MAX_TRIALS + 1):
         raise ValueError(f"trials is {trials!r}: expected a number from 1 to {MAX_TRIALS}")
     check_rules(rules)
+    if isinstance(warm_start, bool):
+        raise TypeError(
+            f"warm_start is {warm_start}: expected earlier results of lw.tune, () if there are "
+            "none, or None to begin with nothing"
+        )
     several = list(workload) if isinstance(workload, list | tuple) else [workload]
     where = target if isinstance(target, Target) else Target(target)
     tasks = [

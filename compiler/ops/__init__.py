@@ -1,5 +1,6 @@
 """The operator library: programs by name and shape."""
 
+from compiler.keywords import suggests_keywords
 from compiler.ops.attention import attention
 from compiler.ops.blocked_convolution import conv2d_nchwc
 from compiler.ops.convolution import conv1d, conv2d, conv2d_transpose, conv3d, depthwise_conv2d
@@ -123,6 +124,9 @@ __all__ = [
     "transpose",
     "trunc",
 ]
+
+for _name in OPERATORS:
+    globals()[_name] = suggests_keywords(globals()[_name])
 
 
 def __dir__() -> list[str]:

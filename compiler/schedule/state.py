@@ -106,7 +106,10 @@ class State:
 
     def _require_alive(self, primitive: str, handle: Handle) -> None:
         if not isinstance(handle, BlockRV | LoopRV | ExprRV):
-            raise self._fail(primitive, f"expected a handle, got {handle!r}")
+            raise self._fail(
+                primitive,
+                f"expected a handle, as get_block and get_loops return them, got {handle!r}",
+            )
         if handle in self._dead:
             reason = f"handle {handle.name} is dead: {self._dead[handle]} consumed it"
             raise self._fail(primitive, reason)

@@ -62,9 +62,12 @@ def reduce_axis(dom: tuple[Extent, Extent], name: str = "rv") -> ReduceAxis:
         name: What the axis is called in the program.
 
     Raises:
-        TypeError: If the ends are no integers.
+        TypeError: If there are not two ends, or they are no integers.
         ValueError: If the axis is empty.
     """
+    given: object = dom
+    if not isinstance(given, Sequence) or len(given) != 2:
+        raise TypeError(f"expected the two ends of an axis, such as (0, 8), got {given!r}")
     start, stop = shape_of(dom)
     extent = simplify((Value(stop) - Value(start)).expr)
     if isinstance(extent, IntImm) and extent.value < 1:

@@ -44,7 +44,8 @@ UNKNOWN: list[tuple[str, str, Act]] = [
     ("rule", "rules", lambda _: lw.design_space(FUNC, rule=["x"])),
     ("nme", "name", lambda _: te.placeholder((4,), nme="A")),
     ("nme", "name", lambda _: te.compute((4,), lambda i: A[i, 0], nme="B")),
-    ("factor", "factors", lambda _: lw.Schedule(FUNC).split("i", factor=[2])),
+    ("dtyp", "dtype", lambda _: lw.ops.matmul(8, 8, 8, dtyp="float32")),
+    ("buffer_indx", "buffer_index", lambda _: lw.Schedule(FUNC).set_scope("B", buffer_indx=0)),
 ]
 JOB = "00000000-0000-0000-0000-000000000001"
 
@@ -90,6 +91,20 @@ WRONG: list[tuple[type[Exception], str, Act]] = [
     ),
     (TypeError, "lw.parse makes one of the text", lambda _: lw.build("relu:8")),
     (AttributeError, "did you mean 'tune'", lambda _: lw.tunne),
+    (TypeError, "expected a PrimFunc to lower, not a str", lambda _: lw.lower("relu:8")),
+    (TypeError, "such as (0, 8), got 8", lambda _: te.reduce_axis(8)),
+    (TypeError, "None to begin with nothing", lambda _: lw.tune("relu:8", warm_start=False)),
+    (
+        lw.BuildError,
+        "X: there is no such parameter; it reads A",
+        lambda _: lw.build(FUNC, const_params={"X": np.zeros(3)}),
+    ),
+    (lw.InvalidAddressError, "a text, not 8080", lambda _: lw.Client(8080)),
+    (
+        lw.ScheduleError,
+        "as get_block and get_loops return them",
+        lambda _: lw.Schedule(FUNC).reorder(1, 2),
+    ),
     (
         lw.InvalidAddressError,
         "did you mean 'http://localhost:8080'?",

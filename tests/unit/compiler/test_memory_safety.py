@@ -121,7 +121,7 @@ def test_what_is_written_through_a_view_is_an_output() -> None:
         kernel(array, frozen)
     with pytest.raises(ArgumentError, match="overlaps parameter A"):
         kernel(array, array)
-    with pytest.raises(BuildError, match="B: written"):
+    with pytest.raises(BuildError, match="B: the program writes it"):
         build(parse(VIEW), TARGET, {"B": array})
 
 
