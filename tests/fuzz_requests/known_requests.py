@@ -42,7 +42,9 @@ class Request:
         headers = tuple(
             (name, length if name == b"Content-Length" else value) for name, value in self.headers
         )
-        return replace(self, body=body, headers=headers)
+        # In chunks, the lengths of its pieces stay what they were.
+        is_in_chunks = any(name == b"Transfer-Encoding" for name, _ in headers)
+        return replace(self, body=body, headers=headers, lies=self.lies or is_in_chunks)
 
     def wire(self) -> bytes:
         """Return what is sent."""

@@ -15,4 +15,4 @@ def test_no_mutated_request_is_an_error_of_the_server() -> None:
     assert outcome.failures == []
     assert outcome.statuses.total() == NUM_REQUESTS
     # They reach the routes, and they are wrong in many ways.
-    assert {"200", "201", "400", "401", "404", "405", "422"} <= set(outcome.statuses)
+    assert {"200", "400", "401", "404", "405", "422"} <= set(outcome.statuses)
