@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from compiler.ir.bounds import Interval, reach
 from compiler.ir.dtypes import DType, epsilon, is_float
 from compiler.ir.expr_types import dtype_of
 from compiler.ir.nodes import (
@@ -30,7 +31,7 @@ from compiler.ir.nodes import (
     Load,
     Stmt,
     Store,
-    static_int,
+    Var,
 )
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import statements_in, walk, walk_stmts
@@ -201,11 +202,17 @@ def _float_dtypes(func: PrimFunc) -> set[DType]:
 
 def _reduction_length(func: PrimFunc) -> int:
     """Return the number of terms of all reductions together: one may feed another."""
-    return sum(
-        math.prod(static_int(iv.extent) for iv in node.iter_vars if iv.kind == "reduce")
-        for node in walk(func.body)
-        if isinstance(node, Block) and any(iv.kind == "reduce" for iv in node.iter_vars)
-    ) + sum(_terms_of_loops(func.body, ()))
+    ranges: dict[Var, Interval] = {}
+    total = sum(_terms_of_loops(func.body, ()))
+    for node in walk(func.body):
+        if isinstance(node, For):
+            ranges[node.var] = 0, max(reach(node.extent, ranges)[1] - 1, 0)
+        if isinstance(node, Block):
+            extents = {iv: max(reach(iv.extent, ranges)[1], 1) for iv in node.iter_vars}
+            ranges.update((iv.var, (0, extent - 1)) for iv, extent in extents.items())
+            reduced = [extent for iv, extent in extents.items() if iv.kind == "reduce"]
+            total += math.prod(reduced) if reduced else 0
+    return total
 
 
 def _terms_of_loops(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[int]:
@@ -218,7 +225,8 @@ def _terms_of_loops(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[int]:
     match stmt:
         case Store(buffer, indices, value):
             if Load(buffer, indices) in walk(value):
-                yield math.prod(_summed(stmt, loops))
+                summed = list(_summed(stmt, loops))
+                yield math.prod(summed) if summed else 0
         case For():
             yield from _terms_of_loops(stmt.body, (*loops, stmt))
         case BlockRealize(_, _, block):

@@ -87,6 +87,24 @@ def test_a_sum_that_begins_anew_in_a_loop_has_the_terms_of_one_round() -> None:
     assert tolerance(parse(text)) == tolerance(parse(SUM))
 
 
+def test_a_sum_of_a_length_that_varies_is_allowed_the_longest() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16,), "float32")):
+    for i in range(16):
+        for k in range(i + 1):
+            with T.sblock("B"):
+                vi = T.axis.spatial(16, i)
+                vk = T.axis.reduce(i + 1, k)
+                T.reads(A[vi, vk])
+                T.writes(B[vi])
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + A[vi, vk]
+"""
+    assert tolerance(parse(text)) == pytest.approx(2**-23 * (16 + 8 * 16**0.5))
+
+
 def test_cancellation_has_the_tolerance_that_it_needs() -> None:
     A = te.placeholder((64,), name="A")
     far = te.compute((64,), lambda i: A[i] * A[i] + 1000.0, name="far")

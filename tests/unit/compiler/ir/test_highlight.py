@@ -51,7 +51,7 @@ def test_a_notebook_gets_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     ipython, display = ModuleType("IPython"), ModuleType("IPython.display")
     ipython.get_ipython = lambda: SimpleNamespace(kernel=None)  # type: ignore[attr-defined]
     display.HTML = str  # type: ignore[attr-defined]
-    display.display = shown.append  # type: ignore[attr-defined]
+    display.display = lambda data, raw: shown.append(data["text/html"])  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     FUNC.show()
