@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         RequestError,
         ServerFailedError,
         ServerUnreachableError,
+        SignatureError,
         StaleAnswerWarning,
         WaitTimeoutError,
     )
@@ -113,6 +114,7 @@ __all__ = [
     "ScriptError",
     "ServerFailedError",
     "ServerUnreachableError",
+    "SignatureError",
     "StaleAnswerWarning",
     "Target",
     "TargetError",
@@ -195,6 +197,7 @@ _HOMES = {
         "RequestError",
         "ServerFailedError",
         "ServerUnreachableError",
+        "SignatureError",
         "StaleAnswerWarning",
         "WaitTimeoutError",
     ),

@@ -29,13 +29,14 @@ _ABANDONED_SECS = 3600.0
 class Kept:
     """An answer: its bytes, the tag by which the server knows them, and when it gave them.
 
-    `schedule` is what the server said of a kernel's schedule.
+    `schedule` is what the server said of a kernel's schedule, `signature` its word for the kernel.
     """
 
     etag: str
     content: bytes
     fetched_at: datetime
     schedule: str = ""
+    signature: str = ""
 
     @property
     def age_secs(self) -> float:
@@ -104,6 +105,7 @@ def _written(kept: Kept) -> bytes:
         "etag": kept.etag,
         "fetched_at": kept.fetched_at.isoformat(),
         "schedule": kept.schedule,
+        "signature": kept.signature,
         "sha256": hashlib.sha256(kept.content).hexdigest(),
     }
     return json.dumps(head).encode() + b"\n" + kept.content
@@ -117,6 +119,12 @@ def _read(found: bytes) -> Kept | None:
         if head["sha256"] != hashlib.sha256(content).hexdigest():
             return None
         fetched_at = datetime.fromisoformat(head["fetched_at"])
-        return Kept(str(head["etag"]), content, fetched_at.astimezone(UTC), str(head["schedule"]))
+        return Kept(
+            str(head["etag"]),
+            content,
+            fetched_at.astimezone(UTC),
+            str(head["schedule"]),
+            str(head.get("signature", "")),
+        )
     except (ValueError, KeyError, TypeError):
         return None

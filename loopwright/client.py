@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 from uuid import UUID
 
 from compiler.keywords import suggests_keywords
+from compiler.runtime.signature import KeyFileError, PublicKey
 from compiler.target import Target
 from loopwright.answers import read
 from loopwright.asking import read_id, read_states, schedule_query
@@ -22,6 +23,7 @@ from loopwright.async_connection import AsyncConnection
 from loopwright.best import Best
 from loopwright.cache import MAX_BYTES, AnswerCache
 from loopwright.connection import Connection
+from loopwright.errors import SignatureError
 from loopwright.frames import trials_frame
 from loopwright.group import AsyncGroupHandle, GroupHandle
 from loopwright.job import AsyncJobHandle, JobHandle
@@ -41,6 +43,14 @@ if TYPE_CHECKING:
 DEFAULT_URL = "http://127.0.0.1:8080"
 
 HandleT = TypeVar("HandleT", JobHandle, AsyncJobHandle)
+
+
+def _public_key(given: str | None) -> PublicKey | None:
+    text = given or os.environ.get("LOOPWRIGHT_PUBLIC_KEY")
+    try:
+        return PublicKey.read(text) if text else None
+    except KeyFileError as error:
+        raise SignatureError(str(error)) from error
 
 
 class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]):
@@ -65,6 +75,7 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
         cache: Path | None = None,
         cache_bytes: int = MAX_BYTES,
         offline: bool = False,
+        public_key: str | None = None,
     ) -> None:
         self._connection = self._transport(
             url or os.environ.get("LOOPWRIGHT_URL") or DEFAULT_URL,
@@ -73,7 +84,9 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
             attempts=attempts,
             is_offline=offline,
         )
-        self._known = KnownBest(self._connection.url, AnswerCache(cache, cache_bytes), offline)
+        self._known = KnownBest(
+            self._connection.url, AnswerCache(cache, cache_bytes), offline, _public_key(public_key)
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url!r})"

@@ -13,7 +13,8 @@ LoopwrightError
 ├── ProtocolError               the answer is not what this client understands
 ├── JobFailedError              the job ended without one kernel that builds, runs and is right
 ├── WaitTimeoutError            the job goes on; the caller's patience ended
-└── ArtifactRefusedError        a kernel that this host cannot run, or that is damaged
+├── ArtifactRefusedError        a kernel that this host cannot run, or that is damaged
+└── SignatureError              a kernel that is not signed by the key that the client was given
 
 Mistakes in a program itself have the compiler's errors: `ScriptError`, `ScheduleError`,
 `TargetError`, `BuildError`.
@@ -100,6 +101,10 @@ class WaitTimeoutError(LoopwrightError, TimeoutError):
 
 class ArtifactRefusedError(LoopwrightError):
     """A compiled kernel that must not be loaded here."""
+
+
+class SignatureError(LoopwrightError):
+    """A kernel without the signature that this client demands, or a public key that is none."""
 
 
 class StaleAnswerWarning(UserWarning):

@@ -13,6 +13,10 @@ from functools import partial
 import httpx2
 
 from compiler.driver import compile_artifact
+from compiler.ir.structural import structural_hash
+from compiler.ops.spec import from_spec
+from compiler.runtime.signature import PublicKey, SignatureMismatchError
+from compiler.script.parser import parse
 from compiler.target import Target
 from loopwright.answers import read
 from loopwright.best import Best
@@ -24,6 +28,7 @@ from loopwright.errors import (
     NotFoundError,
     ServerFailedError,
     ServerUnreachableError,
+    SignatureError,
     StaleAnswerWarning,
 )
 from loopwright.kernel import Kernel, KernelSchedule, KernelSource, load, schedule_of
@@ -33,6 +38,7 @@ from loopwright.warn import format_age, warn_user
 from loopwright.workload import WorkloadLike, to_func
 
 SCHEDULE_HEADER = "Loopwright-Schedule"
+SIGNATURE_HEADER = "Loopwright-Signature"
 
 _SCHEDULES, _KERNELS = "schedules", "kernels"
 _AWAY = (ServerUnreachableError, ServerFailedError)
@@ -44,11 +50,13 @@ class KnownBest:
 
     Args:
         is_offline: Whether the user said that there is no server: then an old answer is no news.
+        public_key: That of the server; with it, only kernels that it signed are loaded.
     """
 
     url: str
     cache: AnswerCache
     is_offline: bool
+    public_key: PublicKey | None = None
 
     def schedule(self, query: ScheduleQuery) -> Plan[Best]:
         """Return the best schedule; see `Client.best`."""
@@ -81,10 +89,13 @@ class KnownBest:
             return kernel
         if response.status_code == 304 and kernel is not None:
             return kernel
-        schedule = schedule_of(response.headers.get(SCHEDULE_HEADER))
+        word = response.headers.get(SCHEDULE_HEADER, "")
+        signature = response.headers.get(SIGNATURE_HEADER, "")
+        yield from work(partial(self._verify, query, signature, word, response.content))
+        schedule = schedule_of(word)
         fetched = yield from work(partial(load, response.content, KernelSource.SERVER, schedule))
         if "ETag" in response.headers:
-            kept = _kept(response, schedule)
+            kept = _kept(response, schedule, signature)
             yield from work(partial(self.cache.put, _KERNELS, self.url, query, kept))
         return fetched
 
@@ -94,10 +105,26 @@ class KnownBest:
         if kept is None:
             return None, None
         try:
+            self._verify(query, kept.signature, kept.schedule, kept.content)
             schedule = schedule_of(kept.schedule)
             return kept, load(kept.content, KernelSource.CACHE, schedule, kept.fetched_at)
-        except ArtifactRefusedError:
+        except (ArtifactRefusedError, SignatureError):
             return None, None
+
+    def _verify(self, query: ScheduleQuery, signature: str, schedule: str, content: bytes) -> None:
+        """Check that the server signed a kernel, if its key is known.
+
+        Raises:
+            SignatureError: If it did not.
+        """
+        if self.public_key is None:
+            return
+        asked = query.workload
+        func = from_spec(asked.operator) if asked.operator else parse(asked.script or "")
+        try:
+            self.public_key.verify(signature, structural_hash(func), schedule, content)
+        except SignatureMismatchError as error:
+            raise SignatureError(str(error)) from error
 
     def _say(self, kept: Kept, what: str, error: LoopwrightError) -> None:
         if not self.is_offline:
@@ -122,5 +149,6 @@ NO_TUNED_KERNEL = (*_AWAY, NotFoundError, ArtifactRefusedError)
 """Why there may be no tuned kernel, although what was asked made sense."""
 
 
-def _kept(response: httpx2.Response, schedule: str = "") -> Kept:
-    return Kept(response.headers.get("ETag", ""), response.content, datetime.now(UTC), schedule)
+def _kept(response: httpx2.Response, schedule: str = "", signature: str = "") -> Kept:
+    etag = response.headers.get("ETag", "")
+    return Kept(etag, response.content, datetime.now(UTC), schedule, signature)

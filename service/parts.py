@@ -8,6 +8,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from compiler.runtime.signature import SigningKey
 from service.kernel_builder import KernelBuilder
 from service.reading.plots import Plots
 from service.store.database import Database
@@ -26,14 +27,16 @@ def _never() -> bool:
 class Parts:
     """The parts of a service that its HTTP side needs.
 
-    `wake` tells the coordinator that there may be a job; `is_stopping` ends streams at
-    shutdown; `is_coordinating` says whether jobs are driven.
+    `signer` signs artifacts, if the service has a key; `wake` tells the coordinator that there may
+    be a job; `is_stopping` ends streams at shutdown; `is_coordinating` says whether jobs are
+    driven.
     """
 
     database: Database
     builder: KernelBuilder = field(default_factory=KernelBuilder)
     plots: Plots = field(default_factory=Plots)
     reader: TextReader = field(default_factory=shared_reader)
+    signer: SigningKey | None = None
     wake: Callable[[], None] = _nothing
     is_stopping: Callable[[], bool] = _never
     is_coordinating: Callable[[], bool] = _never

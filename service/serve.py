@@ -10,10 +10,12 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 
 import structlog
 import uvicorn
 
+from compiler.runtime.signature import KeyFileError, SigningKey
 from service.app import create_app
 from service.background import Background
 from service.connections import Limits
@@ -49,6 +51,7 @@ def serve(
     num_workers: int | None = 1,
     *,
     requests_per_sec: float = DEFAULT_PER_SEC,
+    signing_key: Path | None = None,
     demo: bool = False,
     announce: Callable[[str], None] = _say,
 ) -> None:
@@ -58,6 +61,7 @@ def serve(
         port: Where to listen; 0 for any free port.
         token: One that may do everything; beyond loopback this or one of the database is needed.
         num_workers: How many workers to have here; none leaves jobs to coordinators elsewhere.
+        signing_key: A file with the key that kernels are signed with; none signs none.
         demo: Begin with recorded jobs, and play them once more; for a database that is empty.
         announce: Called with the URL as soon as connections are taken.
 
@@ -66,6 +70,7 @@ def serve(
             Nothing has started then.
     """
     configure_logs()
+    signer = _read_key(signing_key)
     is_local = _is_loopback(host)
     with closing(_listen(host, port)) as listener, closing(open_database(db_url)) as database:
         is_open = not token and not _has_tokens(database)
@@ -83,6 +88,7 @@ def serve(
         )
         parts = Parts(
             database,
+            signer=signer,
             wake=background.wake,
             is_stopping=lambda: server.should_exit,
             is_coordinating=lambda: background.is_running,
@@ -115,6 +121,13 @@ def serve(
         finally:
             _log.info("stopping")
             background.stop(STOP_SECS)
+
+
+def _read_key(path: Path | None) -> SigningKey | None:
+    try:
+        return None if path is None else SigningKey.read(path)
+    except KeyFileError as error:
+        raise ServeError(str(error)) from error
 
 
 def _has_tokens(database: Database) -> bool:

@@ -9,6 +9,7 @@ from loopwright.cli.options import (
     RateLimitOption,
     ServedDbOption,
     ServedTokenOption,
+    SigningKeyOption,
 )
 from service.rate_limit import DEFAULT_PER_SEC
 from service.serve import serve
@@ -16,15 +17,22 @@ from workers.log_format import LogFormat
 
 
 def api(
+    *,
     host: HostOption = "127.0.0.1",
     port: PortOption = 8080,
     db: ServedDbOption = "sqlite:///loopwright.db",
     token: ServedTokenOption = None,
     rate_limit: RateLimitOption = DEFAULT_PER_SEC,
+    signing_key: SigningKeyOption = None,
     _log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
     """Run the API and the dashboard alone, until interrupted; they keep nothing of their own.
 
     Jobs wait for a coordinator on the same database: `loopwright coordinator`.
     """
-    serve(host, port, db, token, num_workers=None, requests_per_sec=rate_limit)
+    serve(
+        *(host, port, db, token),
+        num_workers=None,
+        requests_per_sec=rate_limit,
+        signing_key=signing_key,
+    )

@@ -32,6 +32,7 @@ COMMANDS = (
     "scheduler",
     "worker",
     "token",
+    "key",
 )
 
 

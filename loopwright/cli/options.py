@@ -73,6 +73,15 @@ ServedTokenOption: TypeAlias = Annotated[
         help="One that may do everything, beside those of `loopwright token`.",
     ),
 ]
+SigningKeyOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--signing-key",
+        envvar="LOOPWRIGHT_SIGNING_KEY",
+        help="A file of `loopwright key`: compiled kernels are signed with it.",
+        show_default=False,
+    ),
+]
 RateLimitOption: TypeAlias = Annotated[
     float,
     typer.Option(

@@ -15,6 +15,7 @@ from loopwright.cli.options import (
     RateLimitOption,
     ServedDbOption,
     ServedTokenOption,
+    SigningKeyOption,
 )
 from service.rate_limit import DEFAULT_PER_SEC
 from service.serve import serve as run_service
@@ -31,6 +32,7 @@ def serve(
     token: ServedTokenOption = None,
     workers: NumWorkersOption = 1,
     rate_limit: RateLimitOption = DEFAULT_PER_SEC,
+    signing_key: SigningKeyOption = None,
     _log_format: LogFormatOption = LogFormat.TEXT,
     demo: Annotated[
         bool, typer.Option("--demo", help="Show recorded jobs, which run once more; keep nothing.")
@@ -38,7 +40,11 @@ def serve(
 ) -> None:
     """Run the API, the coordinator and local workers until interrupted."""
     if not demo:
-        run_service(host, port, db, token, workers, requests_per_sec=rate_limit)
+        run_service(
+            *(host, port, db, token, workers),
+            requests_per_sec=rate_limit,
+            signing_key=signing_key,
+        )
         return
     if db != _DATABASE:
         raise typer.BadParameter("a demo has a database of its own: leave out --db or --demo")

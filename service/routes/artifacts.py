@@ -18,6 +18,7 @@ router = APIRouter(prefix="/artifacts", tags=["artifacts"])
 
 MEDIA_TYPE = "application/octet-stream"
 SCHEDULE_HEADER = "Loopwright-Schedule"
+SIGNATURE_HEADER = "Loopwright-Signature"
 
 
 @router.post(
@@ -49,4 +50,7 @@ def post_artifact(
     if has_it(if_none_match, etag):
         return Response(status_code=304, headers=headers)
     content = fetch_kernel(parts.database, parts.builder, kernel)
+    if parts.signer is not None:
+        signature = parts.signer.sign(kernel.workload.key, kernel.schedule, content)
+        headers[SIGNATURE_HEADER] = signature
     return Response(content, media_type=MEDIA_TYPE, headers=headers)

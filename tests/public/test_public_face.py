@@ -57,6 +57,7 @@ NAMES = [
     "ScriptError",
     "ServerFailedError",
     "ServerUnreachableError",
+    "SignatureError",
     "StaleAnswerWarning",
     "Target",
     "TargetError",
