@@ -8,7 +8,7 @@ TRIALS ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dashboard demo test test-cpus check format bench bench-check bench-parts bench-peers bench-race bench-search fuzz fuzz-requests serve clean
+.PHONY: help setup dashboard demo test test-cpus check format bench bench-check bench-parts bench-peers bench-race bench-search fuzz fuzz-requests fuzz-scripts serve clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 24
@@ -63,6 +63,9 @@ fuzz: $(VENV)/.dev ## try 20,000 random schedules (ARGS="--pairs 500 --seed 7")
 
 fuzz-requests: $(VENV)/.dev ## send 20,000 mutated requests to a server (ARGS="--requests 500 --seed 7")
 	$(BIN)/python -m tests.fuzz_requests.fuzz $(ARGS)
+
+fuzz-scripts: $(VENV)/.dev ## send 100,000 mutated scripts through intake (ARGS="--scripts 1000 --seed 7")
+	$(BIN)/python -m tests.property.fuzz_scripts $(ARGS)
 
 serve: $(VENV)/.runtime $(DASHBOARD) ## run the service on loopback (ARGS="--port 8080 --db sqlite:///loopwright.db")
 	$(BIN)/loopwright serve $(ARGS)
