@@ -144,6 +144,8 @@ def _reached(
         value = np.broadcast_to(at.value(exprs[number]), points)
         if number < len(shape):
             places.append(value)
+            # Where other conditions never hold, an index may be outside of the buffer.
+            inside = inside & (value >= 0) & (value < shape[number])
         else:
             inside = inside & value
     dims = [n if number in members else 1 for number, n in enumerate(shape)]

@@ -79,7 +79,8 @@ def _called(node: ast.expr) -> ast.expr:
 
 def _is_typed(subscript: ast.Tuple) -> bool:
     """Tell `T.Buffer[(4, 4), "float32"]` from `T.Buffer[4, 4]`."""
-    return isinstance(subscript.elts[0], ast.Tuple | ast.List) or any(
+    is_shape = bool(subscript.elts) and isinstance(subscript.elts[0], ast.Tuple | ast.List)
+    return is_shape or any(
         isinstance(part, ast.Constant) and isinstance(part.value, str) for part in subscript.elts
     )
 
