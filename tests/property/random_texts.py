@@ -82,7 +82,9 @@ class RandomText:
         match self._rng.choice("llllgcbaLt" if deeper < 40 else "lllllgcat"):
             case "l":
                 name, call = self._name(), self._rng.choice(_LOOPS[:-1])
-                extent = self._rng.choice((1, 4)) if deeper < 7 else 1
+                # Iterations side by side would race for the element that is stored.
+                is_ordered = call in ("range", "T.serial", "T.unroll")
+                extent = self._rng.choice((1, 4)) if deeper < 7 and is_ordered else 1
                 self._add(depth, f"for {name} in {call}({extent}):")
                 self._loops.append((name, extent))
             case "g":
