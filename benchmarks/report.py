@@ -21,6 +21,7 @@ from rich.table import Table
 
 import loopwright as lw
 from benchmarks import RESULTS
+from loopwright.tables import FittedTable
 
 _PACKAGES = ("llvmlite", "numpy", "xgboost-cpu", "distributed", "fastapi", "sqlalchemy")
 
@@ -71,7 +72,7 @@ def report(benchmark: str, metrics: Sequence[Metric]) -> None:
         values = (f"{value:.4g}" for value in (m.median, min(m.samples), max(m.samples)))
         spread = f"{100 * m.spread:.0f}%"
         table.add_row(m.name, *values, m.unit, spread, str(len(m.samples)), m.goal)
-    Console(width=None if sys.stdout.isatty() else 120).print(table)
+    Console(width=None if sys.stdout.isatty() else 120).print(FittedTable(table))
     RESULTS.mkdir(exist_ok=True)
     content = {
         "benchmark": benchmark,

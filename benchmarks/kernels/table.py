@@ -21,6 +21,7 @@ from benchmarks.kernels.results import (
     share,
 )
 from benchmarks.peers.environments import PEERS
+from loopwright.tables import FittedTable
 
 _ORDER = ("default", "tuned", *(peer.name for peer in PEERS))
 
@@ -83,7 +84,9 @@ def print_table(
         table.add_column(name, justify="left" if number in left else "right", no_wrap=True)
     for line in lines:
         table.add_row(*line)
-    Console(width=None if sys.stdout.isatty() else 220).print(table)
+    Console(width=None if sys.stdout.isatty() else 220).print(
+        table if markdown else FittedTable(table)
+    )
 
 
 def _line(name: str, row: Row, backends: Sequence[str]) -> list[str]:
