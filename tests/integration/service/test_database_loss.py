@@ -66,24 +66,22 @@ def test_a_file_that_was_deleted_does_not_come_back_empty(
     assert not database_file.exists()
 
 
-def fill(file: Path) -> None:
+def damage(file: Path) -> None:
+    """Add jobs, and overwrite the pages that they took; those of the schema stay whole."""
+    size_before = file.stat().st_size
     with closing(open_database(f"sqlite:///{file}")) as database:
         for _ in range(200):
             add_job(database)
-
-
-def scribble(file: Path) -> None:
-    """Overwrite the pages after those of the schema."""
     content = bytearray(file.read_bytes())
-    page = int.from_bytes(content[16:18], "big")
-    for number in range(len(content) // page // 2, len(content) // page):
-        content[number * page + 8 : number * page + 200] = b"\xa5" * 192
+    page_bytes = int.from_bytes(content[16:18], "big")
+    for start in range(size_before, len(content), page_bytes):
+        content[start + 8 : start + 200] = b"\xa5" * 192
+    assert len(content) > size_before
     file.write_bytes(content)
 
 
 def test_damaged_pages_are_found_and_said(database_file: Path) -> None:
-    fill(database_file)
-    scribble(database_file)
+    damage(database_file)
     with closing(open_database(f"sqlite:///{database_file}")) as database:
         app = create_app(Parts(database))
         with TestClient(app, raise_server_exceptions=False) as client:
@@ -94,8 +92,7 @@ def test_damaged_pages_are_found_and_said(database_file: Path) -> None:
 
 
 def test_damage_that_a_request_meets_is_said_too(database_file: Path) -> None:
-    fill(database_file)
-    scribble(database_file)
+    damage(database_file)
     with closing(open_database(f"sqlite:///{database_file}")) as database:
         app = create_app(Parts(database))
         with TestClient(app, raise_server_exceptions=False) as client:
