@@ -2,8 +2,9 @@
 
 Its threads do not disturb each other, its indices have the types that its text gives them, and the
 verifier accepts it. A primitive checks its own requirements; this is for what several of them meet
-together: views, extents that depend on loops, indices of two types, predicates that read buffers.
-Programs without any of that are not verified after each step: it would cost more than the step.
+together: threads, views, extents that depend on loops, indices of two types, predicates that read
+buffers. Programs without any of that are not verified after each step, which would take longer than
+the step itself.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ def legal_result(primitive: str, before: PrimFunc, after: PrimFunc) -> PrimFunc:
     Raises:
         ScheduleError: If the result is no legal program.
     """
-    is_plain = places_of(after).is_plain
-    if not is_plain:
+    places = places_of(after)
+    if not places.is_plain:
         after = with_agreeing_types(after)
     require_sound_threads(primitive, before, after)
-    if not is_plain:
+    if places.has_threads or not places.is_plain:
         problem = _problem(after)
         if problem is not None and _problem(before) is None:
             reason = f"the result would be no legal program: {problem}"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from compiler.ir.dependence import Touch, agree_on
-from compiler.ir.nodes import Buffer, For, IntImm
+from compiler.ir.nodes import Buffer, For, IntImm, Var
 from compiler.ir.visit import walk_stmts
 from compiler.schedule.coverage import covers_reads
 from compiler.schedule.digits import variables_of
@@ -33,8 +33,14 @@ def foreign_reads(scope: Scope) -> Iterator[tuple[Site, Buffer]]:
         touching = [site for site in scope.sites if site.touches(buffer)]
         if not is_inside and not _is_one_kernel(touching):
             continue  # several kernels share it: it is in no memory of a thread's
-        if any(_reduces_together(site) for site in touching if site.writes(buffer)):
-            continue  # all threads find what they have made together
+        together = [s for s in touching if s.writes(buffer) and _reducing_threads(s)]
+        if together:
+            # Threads find what they have made together once their loop is done.
+            inside = {loop for site in together for loop in _reducing_threads(site)}
+            for site in touching:
+                if site not in together and not inside.isdisjoint(loop.var for loop in site.loops):
+                    yield site, buffer
+            continue
         for place, site in enumerate(touching):
             if site.reads(buffer) and not _is_own(site, touching, place, buffer):
                 yield site, buffer
@@ -55,12 +61,12 @@ def _is_thread(loop: For) -> bool:
     return loop.thread is not None and not loop.thread.startswith("blockIdx") and has_several
 
 
-def _reduces_together(site: Site) -> bool:
+def _reducing_threads(site: Site) -> set[Var]:
+    """Return the loops over whose threads a block reduces."""
     threads = {loop.var for loop in _threads(site)}
-    return any(
-        iter_var.kind != "spatial" and not threads.isdisjoint(variables_of(value))
-        for iter_var, value in zip(site.block.iter_vars, site.values, strict=True)
-    )
+    pairs = zip(site.block.iter_vars, site.values, strict=True)
+    named = (variables_of(value) for iter_var, value in pairs if iter_var.kind != "spatial")
+    return {var for variables in named for var in variables & threads}
 
 
 def _is_own(site: Site, touching: Sequence[Site], place: int, buffer: Buffer) -> bool:

@@ -222,6 +222,35 @@ def test_a_consumer_that_moves_to_threads_reduces_as_they_can(axis: str, reason:
         schedule.reverse_compute_at("C", loop)
 
 
+def test_what_threads_reduce_together_is_not_copied_before_they_have() -> None:
+    schedule = scheduled(SUMS)
+    rows, thread = schedule.get_loops("C")
+    schedule.bind(thread, "threadIdx.x")
+    with refused(schedule, "may read of C_local what another thread wrote", at='"C_local"'):
+        schedule.write_at(thread, "C", 0, "local")
+    schedule.write_at(rows, "C", 0, "shared")
+    Meaning(parse(SUMS)).hold(schedule)
+
+
+def test_blocks_of_threads_do_not_race() -> None:
+    schedule = scheduled("""
+@T.prim_func
+def main(A: T.Buffer((4, 4), "float32"), C: T.Buffer((4, 4), "float32")):
+    B = T.sblock_alloc_buffer((4, 4))
+    for i in T.thread_binding(4, thread="threadIdx.x"):
+        for j in range(4):
+            with T.sblock("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] + T.float32(1)
+        for j in range(4):
+            with T.sblock("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B[vi, vj] * T.float32(2)
+""")
+    with refused(schedule, "blocks of threads race", at="def main"):
+        schedule.bind(schedule.get_loops("C")[1], "blockIdx.x")
+
+
 def test_a_sum_moves_to_the_threads_that_make_its_terms() -> None:
     schedule = scheduled(SUMS)
     loop = schedule.get_loops("B")[0]
