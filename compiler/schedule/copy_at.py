@@ -27,10 +27,9 @@ from compiler.ir.nodes import (
 )
 from compiler.ir.program import PrimFunc
 from compiler.ir.promotion import converted, widest
-from compiler.ir.regions import access_regions
 from compiler.ir.visit import substitute, walk
 from compiler.schedule.cache import Place, region_buffer, require_no_pointer
-from compiler.schedule.copy_block import Part, whole_of
+from compiler.schedule.copy_block import Part, read_to_find, whole_of
 from compiler.schedule.digits import extent_or_unknown
 from compiler.schedule.error import Refuse
 from compiler.schedule.placement import require_no_vector_around
@@ -145,17 +144,12 @@ def copy_block(
     block = Block(
         name,
         tuple(bound.values()),
-        (BufferRegion(source, ranges), *_read_to_find(stmt, source)),
+        (BufferRegion(source, ranges), *read_to_find(stmt, source)),
         (BufferRegion(target, ranges),),
         stmt,
         annotations=(("auto_copy", True),),
     )
     return BlockRealize(tuple(bound), TRUE, block)
-
-
-def _read_to_find(stmt: Stmt, source: Buffer) -> tuple[BufferRegion, ...]:
-    """Return what a copy reads to find the place of what it copies."""
-    return tuple(region for region in access_regions(stmt)[0] if region.buffer != source)
 
 
 def _plus(low: Affine, minimum: Expr, var: Var) -> Expr:

@@ -27,6 +27,7 @@ from compiler.ir.nodes import (
     Var,
 )
 from compiler.ir.program import PrimFunc
+from compiler.ir.regions import access_regions
 from compiler.ir.simplify import simplify
 from compiler.ir.visit import walk
 from compiler.schedule.digits import Extents, extent_or_unknown
@@ -131,6 +132,11 @@ def _plus(low: Affine, var: Var) -> Expr:
 def point_of(buffer: Buffer, indices: Sequence[Expr]) -> BufferRegion:
     """Return the region of one element."""
     return BufferRegion(buffer, tuple(Range(i, IntImm(1, dtype_of(i))) for i in indices))
+
+
+def read_to_find(stmt: Stmt, source: Buffer) -> tuple[BufferRegion, ...]:
+    """Return what a copy reads to find the place of what it copies."""
+    return tuple(region for region in access_regions(stmt)[0] if region.buffer != source)
 
 
 def _guards(part: Part, place: Expr, size: Expr, around: Extents) -> list[Expr]:

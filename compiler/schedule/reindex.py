@@ -35,7 +35,7 @@ from compiler.schedule.cache import (
     stmts_of,
 )
 from compiler.schedule.cache_write import require_no_old_values
-from compiler.schedule.copy_block import is_passed_on, point_of
+from compiler.schedule.copy_block import is_passed_on, point_of, read_to_find
 from compiler.schedule.coverage import runs_whole_domain
 from compiler.schedule.digits import variables
 from compiler.schedule.error import Refuse, refusal
@@ -210,12 +210,13 @@ def _copy(name: str, iter_vars: tuple[IterVar, ...], source: Load, target: Load)
     values = {old.var: i.var for old, i in zip(iter_vars, new, strict=True)}
     read_at = tuple(substitute(i, values) for i in source.indices)
     write_at = tuple(substitute(i, values) for i in target.indices)
+    store = Store(target.buffer, write_at, Load(source.buffer, read_at))
     block = Block(
         name,
         new,
-        (point_of(source.buffer, read_at),),
+        (point_of(source.buffer, read_at), *read_to_find(store, source.buffer)),
         (point_of(target.buffer, write_at),),
-        Store(target.buffer, write_at, Load(source.buffer, read_at)),
+        store,
     )
     loops = [Var(f"ax{n}", dtype_of(i.var)) for n, i in enumerate(new)]
     body: Stmt = BlockRealize(tuple(loops), IntImm(1, "bool"), block)

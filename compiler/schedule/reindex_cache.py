@@ -25,7 +25,7 @@ from compiler.ir.program import PrimFunc
 from compiler.ir.simplify import normal, simplify
 from compiler.ir.visit import substitute, walk
 from compiler.schedule.cache import Place, cache_of
-from compiler.schedule.copy_block import point_of
+from compiler.schedule.copy_block import point_of, read_to_find
 from compiler.schedule.digits import UNKNOWN, determined, variables_of
 from compiler.schedule.error import Refuse
 from compiler.schedule.index_map import IndexMapError, IndexMapLike, as_index_map
@@ -60,12 +60,13 @@ class Reindexed:
         source, target = (self.far, self.near) if is_read else (self.near, self.far)
         read_at = tuple(substitute(i, names) for i in source.indices)
         write_at = tuple(substitute(i, names) for i in target.indices)
+        store = Store(target.buffer, write_at, Load(source.buffer, read_at))
         copy = Block(
             name,
             tuple(new.values()),
-            (point_of(source.buffer, read_at),),
+            (point_of(source.buffer, read_at), *read_to_find(store, source.buffer)),
             (point_of(target.buffer, write_at),),
-            Store(target.buffer, write_at, Load(source.buffer, read_at)),
+            store,
         )
         pairs = zip(block.iter_vars, self.site.realize.iter_values, strict=True)
         values = [value for i, value in pairs if i.var in new]

@@ -165,6 +165,30 @@ def test_what_iterators_read_is_named_by_the_block_around_them(depth: int) -> No
     assert "ids[0:8])" in schedule.func.script()
 
 
+GATHER = """
+@T.prim_func
+def main(ids: T.Buffer((8,), "int32"), A: T.Buffer((6, 4), "float32"),
+         C: T.Buffer((8, 4), "float32")):
+    for i, j in T.grid(8, 4):
+        with T.sblock("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[ids[vi] % 6, vj] + T.float32(1)
+"""
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda s: s.read_at(s.get_loops("C")[0], "C", 0, "local"),
+        lambda s: s.reindex("C", ("read", 0)),
+        lambda s: s.reindex_cache_read("C", 0, "shared", lambda i, j: (j, i)),
+    ],
+)
+def test_a_copy_names_what_it_reads_to_find_its_place(act: Act) -> None:
+    schedule = holds(GATHER, act)
+    assert "ids[" in schedule.func.script().split("T.writes")[0]
+
+
 # Views
 
 VIEWS = """
