@@ -44,8 +44,19 @@ def is_own(accesses: Sequence[Access], moving: Collection[Var], most_points: int
     around = [tuple(loop.number for loop in access.loops[:depth]) for access in accesses]
     if depth == 0 or any(loops != around[0] for loops in around):
         return False
-    places = islice(_places(accesses, accesses[0].loops[:depth]), _MOST_ITERATIONS)
+    outer = accesses[0].loops[:depth]
+    cost = math.prod(static_shape(accesses[0].buffer)) + sum(
+        _num_points(a, depth) for a in accesses
+    )
+    most = max(2, min(_MOST_ITERATIONS, 4 * most_points // cost))
+    places = islice(_places(accesses, outer), most)
     return all(_reads_what_it_wrote(accesses, place, most_points) for place in places)
+
+
+def _num_points(access: Access, depth: int) -> int:
+    """Return how many points an access has in one iteration of the loops above a depth."""
+    used = variables_of([*access.indices, *access.conditions])
+    return math.prod(loop.extent for loop in access.loops[depth:] if loop.var in used)
 
 
 def _places(accesses: Sequence[Access], outer: Sequence[Loop]) -> Iterator[dict[Var, int]]:
