@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 from service.errors import DatabaseLostError, ServeError
 from service.store import postgresql, sqlite
 from service.store.file_health import DatabaseFile
+from service.store.schema import METADATA
 
 _log = structlog.get_logger()
 
@@ -22,6 +23,9 @@ _EXPECTED = "expected sqlite:///PATH or postgresql://USER@HOST/NAME"
 
 class Database:
     """An open database; safe to use from several threads."""
+
+    # Rows refer to each other by name: all of them must be known before the first is used.
+    tables = METADATA
 
     def __init__(self, engine: Engine, file: DatabaseFile | None = None) -> None:
         self.engine = engine

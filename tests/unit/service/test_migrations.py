@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime
 
 import pytest
@@ -69,3 +71,11 @@ def test_workloads_of_an_older_version_learn_their_operator(database: Database) 
         assert (row.operator_key, row.shape) == (expected.operator_key, expected.shape)
         unreadable = session.get_one(WorkloadRow, WORKLOAD.key)
         assert (unreadable.operator_key, unreadable.shape) == (None, None)
+
+
+def test_a_database_knows_all_rows_whatever_else_was_imported() -> None:
+    code = (
+        "from service.store.database import Database; from sqlalchemy.orm import configure_mappers;"
+        " configure_mappers(); assert 'finals' in Database.tables.tables"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
