@@ -16,6 +16,9 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.thread_memory import require_sound_threads
 from compiler.schedule.tree import places_of
 
+# What brings blocks to loops that may run their iterations side by side.
+_MOVES = ("compute_at", "reverse_compute_at")
+
 
 def legal_result(primitive: str, before: PrimFunc, after: PrimFunc) -> PrimFunc:
     """Return what a primitive made of a program, with the types of indices made to agree.
@@ -29,7 +32,8 @@ def legal_result(primitive: str, before: PrimFunc, after: PrimFunc) -> PrimFunc:
     if not places.is_plain:
         after = with_agreeing_types(after)
     require_sound_threads(primitive, before, after)
-    if places.has_threads or not places.is_plain:
+    moves = places.has_parallel and primitive in _MOVES
+    if places.has_threads or moves or not places.is_plain:
         problem = _problem(after)
         if problem is not None and _problem(before) is None:
             reason = f"the result would be no legal program: {problem}"

@@ -79,6 +79,7 @@ class Places:
 
     def __init__(self, root: Stmt) -> None:
         self.has_threads = False
+        self.has_parallel = False
         self.is_plain = True  # no views, and nothing but int32 indices and literal extents
         self._loops: dict[Var, int] = {}
         self._blocks: dict[str, int] = {}
@@ -93,6 +94,7 @@ class Places:
                 self._parents.append(parent)
                 self._loops.setdefault(stmt.var, number)
                 self.has_threads = self.has_threads or stmt.thread is not None
+                self.has_parallel = self.has_parallel or stmt.kind == "parallel"
                 self.is_plain = self.is_plain and _is_plain(stmt.var, stmt.extent)
                 stmt, parent = stmt.body, number
             number = len(self._stmts)
