@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from uuid import uuid4
 
 import pytest
 from playwright.sync_api import expect
@@ -33,7 +32,7 @@ def test_each_page_has_a_title_of_its_own(open_tab: OpenTab, server: Server) -> 
         expect(page).to_have_title(re.compile(f"^{title} \N{MIDDLE DOT} Loopwright$"))
 
 
-@pytest.mark.parametrize("job", ["abc", str(uuid4()), "%F0%9F%92%A9"])
+@pytest.mark.parametrize("job", ["abc", "01234567-89ab-4def-8123-456789abcdef", "%F0%9F%92%A9"])
 def test_an_id_of_no_job_leads_back_to_the_jobs(open_tab: OpenTab, job: str) -> None:
     for path in (f"/jobs/{job}", f"/jobs/{job}/trials/0"):
         page = open_tab(path)
