@@ -21,6 +21,7 @@ from compiler.ir.oracle import compare, interpret
 from compiler.ir.oracle_plan import Plan
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import walk
+from tests.property.check_schedule import numbered
 from tests.property.fuzz import Counts, make_pair
 from tests.property.odd_programs import odd_program
 
@@ -71,5 +72,6 @@ def test_odd_programs(data: st.DataObject) -> None:
 @pytest.mark.parametrize("number", range(120))
 def test_scheduled_programs(number: int) -> None:
     _, schedule = make_pair(3, number, Counts())
-    if is_sequential(schedule.func):
-        agree(schedule.func)
+    func = numbered(schedule.func)
+    if is_sequential(func):
+        agree(func)

@@ -11,7 +11,7 @@ def test_a_search_begins_with_what_won_before() -> None:
     earlier = lw.tune("relu:4096", target=TARGET, trials=6, progress=False)
     again = lw.tune("relu:4096", target=TARGET, trials=3, progress=False, warm_start=[earlier])
     right = [t for t in earlier.trials[1:] if t.measurement.ok]
-    fastest = sorted(right, key=lambda t: t.run_secs)[:2]
+    fastest = sorted(right, key=lambda t: t.provisional_secs)[:2]
     assert [t.trace for t in again.trials[1:]] == [t.trace for t in fastest]
 
 
