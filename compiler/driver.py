@@ -193,8 +193,8 @@ def _compiled(func: PrimFunc, goal: Target) -> tuple[Artifact, str]:
 def _legal(program: PrimFunc | IRModule | Scheduled) -> PrimFunc:
     """Return what is to be compiled; it is verified first, once a program.
 
-    A kernel must keep to its arrays whoever made the program. Of a schedule the order of accesses
-    is not checked again: its primitives see to that.
+    A kernel must keep to its arrays, whatever its program's source. The order of accesses of a
+    schedule is not checked again: its primitives preserve it.
 
     Raises:
         BuildError: If it is not legal.

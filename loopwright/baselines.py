@@ -1,4 +1,4 @@
-"""What is told of a library that was timed beside a kernel, and what may be claimed of the two.
+"""The facts reported of a library that was timed beside a kernel, and the claims that they allow.
 
 This module imports pydantic alone, as `loopwright.models` does.
 """

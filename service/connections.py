@@ -76,7 +76,7 @@ class Connections:
         if self._of_address[address] >= self._limits.per_address:
             has_room = self._make_room(address)
         elif len(self._addresses) >= self._limits.connections:
-            # Whoever has most gives one up.
+            # The address with the most connections gives one up.
             busiest = sorted(self._waiting, key=self._of_address.__getitem__, reverse=True)
             has_room = any(map(self._make_room, busiest))
         else:

@@ -65,7 +65,7 @@ class Listener:
     """What was found for one stream and not yet taken; belongs to one event loop.
 
     Args:
-        is_welcome: Whether whoever listens still may; it may look into the database.
+        is_welcome: Return whether the listener is still allowed to read; may query the database.
     """
 
     def __init__(self, is_welcome: Callable[[], bool] | None = None) -> None:

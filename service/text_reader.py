@@ -53,7 +53,7 @@ class TextReader:
         self._idle: list[_Child] = []
 
     def ask(self, caller: str, wanted: str, given: Mapping[str, Any]) -> Any:
-        """Have a child do what is wanted, and return its answer as JSON has it.
+        """Run a request in a child, and return its JSON answer.
 
         Raises:
             InvalidRequestError: If the text is refused, or takes too much time or memory.
@@ -115,7 +115,7 @@ class Apart:
     caller: str
 
     def ask(self, wanted: str, **given: Any) -> Any:
-        """Have a child do what is wanted: see `TextReader.ask`."""
+        """Run a request in a child: see `TextReader.ask`."""
         return self.reader.ask(self.caller, wanted, given)
 
 

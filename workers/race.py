@@ -1,12 +1,12 @@
 """Time a candidate beside libraries that compute the same, each in a process of its own.
 
 A library's threads look for work on the cores after its call has returned, OpenBLAS's for a tenth
-of a second, and slow down whoever is timed next. So each contestant has a child, which is stopped
+of a second, and slow down the next contestant. So each contestant has a child, which is stopped
 whole (SIGSTOP) while another has its turn. A turn begins with a while to wake threads and cores.
 
 A library is first timed in each of its settings: with one thread, if the kernel is short, and with
 all; and with code for more of the CPU's instruction set, if it chose less (`kernel_sets`). The
-fastest setting takes part, and all of them are told.
+fastest setting takes part, and the report names all of them.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def _leave_network(libc: ctypes.CDLL) -> tuple[bool, str]:
     uid, gid = os.geteuid(), os.getegid()
     if libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
         return False, _error()
-    # Else this process would own its files as nobody.
+    # Otherwise this process would own its files as the user `nobody`.
     with suppress(OSError):
         _write("/proc/self/setgroups", "deny")
         _write("/proc/self/uid_map", f"{uid} {uid} 1")

@@ -1,4 +1,4 @@
-"""Programs and their parameters in one line, for whoever prints an object."""
+"""Programs and their parameters in one line, for `repr`."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def given_array(buffer: Buffer, inputs: Mapping[str, Array]) -> Array:
 
 def unwritten(buffer: Buffer) -> Array:
     """Return an array of which nothing has been written."""
-    # NaN spreads, so that what is read before it was written shows in the outputs.
+    # NaN spreads, so a read before the first write shows in the outputs.
     fill = math.nan if is_float(buffer.dtype) else 1
     return np.full(static_shape(buffer), fill, wide(buffer.dtype))
 

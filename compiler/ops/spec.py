@@ -158,7 +158,7 @@ def parse_spec(spec: str) -> Spec:
     return Spec(name, tuple(numbers), options)
 
 
-# Of two words; "foo" and "floor" have 0.75, and whoever writes "foo" does not mean "floor".
+# Of two words; "foo" and "floor" have 0.75, and a user who writes "foo" does not mean "floor".
 _NEAR = 0.76
 
 

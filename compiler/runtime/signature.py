@@ -1,4 +1,4 @@
-"""Signatures of artifacts: an artifact is machine code, and whoever loads it runs it.
+"""Signatures of artifacts: an artifact is machine code, and to load it is to run it.
 
 A server may sign what it builds with a key that only it has; a client that knows the public key
 loads nothing else. Signed are the workload, how its schedule was chosen, and the bytes, so that one

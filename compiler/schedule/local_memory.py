@@ -79,7 +79,7 @@ def _is_own(site: Site, touching: Sequence[Site], place: int, buffer: Buffer) ->
             is_for_each = all(loop in site.loops for loop in _threads(writer))
             if writer.writes(buffer) and is_for_each and covers_reads(writer, site, buffer):
                 return True
-    # Whoever touches an element is one thread, wherever it does.
+    # One thread alone touches an element, anywhere in the program.
     return all(_are_one_thread(writer, site, buffer) for writer in writers)
 
 

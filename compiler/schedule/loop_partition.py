@@ -215,7 +215,7 @@ def _fresh(name: str, suffix: str, taken: set[str]) -> str:
 def _holder(name: str, body: Stmt, taken: set[str]) -> BlockRealize:
     """Return a block without iterators around a statement.
 
-    It names what is read outside of the blocks in it: nothing else would.
+    It declares the reads outside of the blocks in it: no other node does.
     """
     fresh = unique(name, taken)
     taken.add(fresh)

@@ -86,7 +86,7 @@ class Commands(TyperGroup):
 
 
 def _show_warning(message: Warning | str, *_: object, **_options: object) -> None:
-    """Show a warning as one line: whoever types a command knows nothing of our source."""
+    """Show a warning as one line: a user of commands does not need our source."""
     err_console.print("[yellow bold]warning:[/] ", end="")
     err_console.print(str(message), markup=False, highlight=False, soft_wrap=True)
 

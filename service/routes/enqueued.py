@@ -37,7 +37,7 @@ def enqueued(parts: Parts, caller: Caller, asked: ScheduleQuery) -> Iterator[dic
     found, advice = None, ""
     try:
         found = enqueue(parts.database, asked, caller=caller)
-    except (ForbiddenError, QuotaError) as error:  # what is known is still looked up
+    except (ForbiddenError, QuotaError) as error:  # the look-up itself is still answered
         advice = f"no job was queued to find one: {error}"
     if found is not None and found.is_new:
         parts.wake()

@@ -102,7 +102,7 @@ def finish(
 
 
 def is_free(row: Any) -> bool:
-    """Return whether nobody drives a job; takes a row with its state and its lease."""
+    """Return whether no coordinator drives a job; takes a row with its state and its lease."""
     if row.state is JobState.QUEUED or row.lease_owner is None or row.lease_until is None:
         return True
     return row.lease_until < utc_now() or Owner.parse(row.lease_owner).is_gone()
