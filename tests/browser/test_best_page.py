@@ -59,7 +59,7 @@ def test_a_schedule_stands_beside_a_library(open_tab: OpenTab) -> None:
     expect(cell).to_contain_text(re.compile(r"[0-9.]+\u00d7 its speed"))
     expect(cell).to_contain_text(re.compile(r"[0-9.]+ to [0-9.]+"))
     expect(cell).to_contain_text(re.compile(r"NumPy \d|PyTorch \d"))
-    expect(opened(page).get_by_role("rowheader", name="library")).to_be_visible()
+    expect(opened(page).get_by_role("rowheader", name="library", exact=True)).to_be_visible()
 
 
 def test_an_opened_schedule_shows_the_scheduled_program(open_tab: OpenTab) -> None:

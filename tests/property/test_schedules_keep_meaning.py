@@ -40,6 +40,7 @@ NOT_TRANSFORMATIONS = {
     "get_block",
     "get_child_blocks",
     "get_consumers",
+    "get_loop",
     "get_loops",
     "get_output_blocks",
     "get_producers",

@@ -58,7 +58,7 @@ def plans(database: Database, asked: list[tuple[str, Any]]) -> list[str]:
     found = []
     with database.engine.connect() as connection:
         for statement, parameters in asked:
-            if "FROM trials" in statement:
+            if statement.startswith("SELECT trials."):
                 rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
                 found.append("; ".join(row[-1] for row in rows))
     return found
