@@ -23,7 +23,7 @@ def holds(text: str, *acts: Act) -> Schedule:
     for act in acts:
         act(schedule)
         meaning.hold(schedule)
-    build(numbered(schedule.func), "cpu -mcpu=x86-64-v3 -num-cores=2").close()
+    build(numbered(schedule.func), "cpu -num-cores=2").close()
     return schedule
 
 
