@@ -24,7 +24,7 @@ demo: $(VENV)/.runtime ## tune three workloads through a real server (TRIALS=24 
 test: $(VENV)/.dev $(DASHBOARD) ## run the whole test suite (ARGS="tests/unit -k split" for a part)
 	$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile $(ARGS)
 
-test-cpus: $(VENV)/.dev ## run what generates code again, with the host reported as other CPUs
+test-cpus: $(VENV)/.dev ## run what generates code again, with the host reported as other CPUs (ARGS=--all for each)
 	$(BIN)/python -m tests.cpus $(ARGS)
 
 check: $(VENV)/.dev $(DASHBOARD) ## ruff, mypy and import-linter; the same for the dashboard
