@@ -15,6 +15,7 @@ _OTHERS = (
     "large_job",
     "many_trials",
     "record",
+    "record_demo",
     "recorded_workloads",
     "report",
     "search",

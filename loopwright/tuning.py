@@ -35,6 +35,7 @@ from tuner.search.make import STRATEGIES, uses_model
 from tuner.task import Task
 from tuner.tune_tasks import tune_tasks
 from tuner.warm_start import COLD, WarmStart
+from workers.libraries.load import chosen_libraries
 from workers.request import Limits
 from workers.runner import ChildRunner
 
@@ -277,7 +278,8 @@ def tune(
     ):
         seen = _Seen(tasks, bar, on_trial)
         # PyTorch would have to be loaded first, which takes as long as a short search.
-        measurer = WorkerMeasurer(runner, libraries=("numpy",))
+        libraries = tuple(name for name in chosen_libraries() if name == "numpy")
+        measurer = WorkerMeasurer(runner, libraries=libraries)
         found = tune_tasks(
             tasks,
             measurer=measurer,

@@ -11,6 +11,7 @@ import structlog
 from service.store import workers
 from service.store.database import Database
 from workers.engine import ClusterAddress
+from workers.libraries.load import chosen_libraries
 
 if TYPE_CHECKING:
     from service.coordinator import Coordinator
@@ -26,6 +27,9 @@ class Background:
 
     XGBoost and Dask take seconds to import on a busy host, and the first request should be
     answered before that; so they are imported by the thread that starts them, in this one place.
+
+    Raises:
+        LibraryError: If `$LOOPWRIGHT_BASELINES` names an unknown library.
     """
 
     def __init__(
@@ -36,6 +40,7 @@ class Background:
         plays: bool = False,
         cluster: ClusterAddress | None = None,
     ) -> None:
+        chosen_libraries()  # an unknown name is an error now, and not when the first job ends
         self._database = database
         self._num_workers = num_workers
         self._plays = plays

@@ -9,7 +9,7 @@ ServiceError
 ├── QuotaError             the caller's token has too much in the queue                 (429)
 ├── BuildFailedError       the compiler died of a kernel, or took too long              (500)
 ├── BusyError              too many wait for the same thing already: come back          (503)
-├── DatabaseLostError      what is written would be lost, so that nothing is written    (503)
+├── DatabaseLostError      what is written would be lost (service.store.error)          (503)
 └── LeaseLostError         another coordinator owns the job now: stop, write nothing
 """
 
@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from uuid import UUID
-
-from sqlalchemy.exc import SQLAlchemyError
 
 
 class ServiceError(Exception):
@@ -75,10 +73,6 @@ class BuildFailedError(ServiceError):
 
 class BusyError(ServiceError):
     """Too many requests wait for the same thing already; a later one may succeed."""
-
-
-class DatabaseLostError(ServiceError, SQLAlchemyError):
-    """The database's file is damaged, or not at its place: an error of the database, too."""
 
 
 class LeaseLostError(ServiceError):

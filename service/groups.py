@@ -13,9 +13,9 @@ from service.caller import ANYBODY, Caller
 from service.errors import Flaw, InvalidRequestError
 from service.intake import read_workload
 from service.jobs import Key, Queue
+from service.new_workload import NewWorkload
 from service.store import groups, jobs, quotas
 from service.store.database import Database
-from service.store.workloads import NewWorkload
 from tuner.rounds import ROUND_SIZE
 
 

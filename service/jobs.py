@@ -12,10 +12,10 @@ from loopwright.models import JobCreate, JobRead, SearchOptions
 from service.caller import ANYBODY, Caller
 from service.errors import Flaw, InvalidRequestError
 from service.intake import read_rules, read_target, read_workload
+from service.new_workload import NewWorkload
 from service.store import idempotency, jobs, quotas, targets, warm_starts, workloads
 from service.store.database import Database
 from service.store.jobs import JobRow, NewJob
-from service.store.workloads import NewWorkload
 
 
 def submit_job(

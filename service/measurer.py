@@ -13,7 +13,7 @@ from tuner.candidate import Candidate
 from tuner.task import Task
 from tuner.trial import Trial
 from workers.compare import CompareRequest
-from workers.libraries.load import LIBRARIES
+from workers.libraries.load import chosen_libraries
 from workers.request import Limits, MeasureRequest
 
 
@@ -34,7 +34,7 @@ class WorkerMeasurer:
 
     Args:
         limits: What a candidate may take; by default what `workers` thinks right.
-        libraries: The names of those to time beside the best.
+        libraries: The names of those to time beside the best; by default `chosen_libraries`.
     """
 
     def __init__(
@@ -42,11 +42,11 @@ class WorkerMeasurer:
         workers: Measuring,
         limits: Limits | None = None,
         *,
-        libraries: Sequence[str] = LIBRARIES,
+        libraries: Sequence[str] | None = None,
     ) -> None:
         self._workers = workers
         self._limits = limits
-        self._libraries = tuple(libraries)
+        self._libraries = tuple(chosen_libraries() if libraries is None else libraries)
 
     def measure(
         self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
@@ -85,7 +85,7 @@ class WorkerMeasurer:
         self, task: Task, trial: Trial, num_rounds: int, seed: int
     ) -> Iterator[tuple[Measurement, Mapping[str, Measurement]]]:
         """Yield rounds: a measurement of the trial's candidate, and one of each library."""
-        operator = recognize(task.func)
+        operator = recognize(task.func) if self._libraries else None
         if operator is None:
             return
         request = CompareRequest(

@@ -13,11 +13,11 @@ from compiler.script.parser import parse
 from compiler.target import Target
 from loopwright.models import BestRead, NearestRead
 from service.expected_loss import Expectation, expected_loss
+from service.neighbours import Neighbour, nearest
+from service.new_workload import NewWorkload
 from service.store import trials
 from service.store.database import Database
 from service.store.trials import TrialRow
-from service.store.workloads import NewWorkload
-from service.warm_start import Neighbour, nearest
 from tuner.candidate import Candidate
 from tuner.relatives.begin import Relative, refitted
 from tuner.relatives.shape import shape_from_json

@@ -20,13 +20,13 @@ from service.errors import (
     BuildFailedError,
     BusyError,
     ConflictError,
-    DatabaseLostError,
     ForbiddenError,
     InvalidRequestError,
     NotFoundError,
     QuotaError,
 )
 from service.store.database import Database
+from service.store.error import DatabaseLostError
 
 MEDIA_TYPE = "application/problem+json"
 

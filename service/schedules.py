@@ -14,6 +14,7 @@ from service.errors import NotFoundError
 from service.intake import parse_target, read_workload
 from service.kernel_builder import KernelBuilder, KernelRequest
 from service.nearest import adapt_nearest
+from service.new_workload import NewWorkload
 from service.store import (
     artifacts,
     best_schedules,
@@ -25,7 +26,6 @@ from service.store import (
 )
 from service.store.artifacts import ArtifactRow
 from service.store.database import Database
-from service.store.workloads import NewWorkload
 
 
 @dataclass(frozen=True)

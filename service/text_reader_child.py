@@ -18,9 +18,8 @@ from threading import Thread
 from typing import Any
 
 from loopwright.models import Workload
-from service.check import look_here, space_here
 from service.errors import InvalidRequestError
-from service.intake import read_here
+from service.workload_text import look_here, read_here, space_here
 
 _WORK: Mapping[str, Callable[..., Any]] = {
     "workload": lambda **given: asdict(read_here(Workload(**given))),

@@ -2,50 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection
 from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from compiler.schedule.trace import Trace
-from compiler.script.parser import parse
-from compiler.target import Target
 from compiler.user_cache import default_directory
+from service.neighbours import Neighbour, candidate_of, nearest
 from service.owner import Owner
-from service.store import cost_models, leases, relatives, warm_starts
+from service.store import cost_models, leases, warm_starts
 from service.store.cost_models import CostModelRow, NewCostModel
 from service.store.database import Database
 from service.store.jobs import JobRow
-from service.store.relatives import TunedTask
-from service.store.trials import TrialRow
 from service.store.warm_starts import WarmCandidateRow, WarmStartRow
-from service.store.workloads import WorkloadRow
-from tuner.candidate import Candidate
-from tuner.cost_model import stored_model
+from tuner.cost_model import stored_format
 from tuner.cost_model.cost_model import CostModelError
-from tuner.relatives.begin import BEST_OF_EACH, NUM_RELATIVES, Refitted, Relative, refitted
-from tuner.relatives.shape import Shape, distance, shape_from_json, shape_of, target_distance
+from tuner.relatives.begin import Refitted, refitted
+from tuner.relatives.shape import shape_of
 from tuner.replay.base_model import BaseModel, base_model
 from tuner.search.make import uses_model
 from tuner.task import Task
 from tuner.warm_start import COLD, WarmStart
-
-
-@dataclass(frozen=True)
-class Neighbour:
-    """A tuned task of the same operator, how far off it is, and its fastest trials."""
-
-    distance: float
-    tuned: TunedTask
-    task: Task
-    trials: Sequence[TrialRow]
-
-    @property
-    def relative(self) -> Relative:
-        """The task and its candidates, as the tuner takes them."""
-        return Relative(self.task, tuple(_candidate(t.sketch, t.trace) for t in self.trials))
 
 
 def begin(
@@ -82,21 +59,6 @@ def begin(
         )
 
 
-def nearest(
-    session: Session, shape: Shape, target: Target, *, limit: int = NUM_RELATIVES
-) -> list[Neighbour]:
-    """Return the tuned tasks that are nearest to a shape on a target, the nearest first."""
-    tuned = relatives.of_operator(session, shape.operator, target.label)
-    ranked = sorted(((apart(shape, target, t), t) for t in tuned), key=lambda pair: pair[0])
-    return [_neighbour(session, far, task) for far, task in ranked[:limit]]
-
-
-def apart(shape: Shape, target: Target, tuned: TunedTask) -> float:
-    """Return how far a tuned task is from a shape on a target, in doublings."""
-    other = shape_from_json(shape.operator, tuned.shape)
-    return distance(shape, other) + target_distance(target, Target(tuned.target))
-
-
 def _keep_base(session: Session, base: BaseModel, label: str) -> CostModelRow:
     """Keep the base model as that of a kind of target that had none; or return what it has now."""
     known = cost_models.newest_usable(session, label)
@@ -111,12 +73,6 @@ def _keep_base(session: Session, base: BaseModel, label: str) -> CostModelRow:
         quality={"is_base": True},
     )
     return cost_models.add(session, model)
-
-
-def _neighbour(session: Session, far: float, tuned: TunedTask) -> Neighbour:
-    text = session.get_one(WorkloadRow, tuned.workload_key).script
-    trials = relatives.best_trials(session, tuned.workload_key, tuned.target, limit=BEST_OF_EACH)
-    return Neighbour(far, tuned, Task(parse(text), Target(tuned.target)), trials)
 
 
 def _row(job_id: UUID, position: int, fit: Refitted, near: Neighbour) -> WarmCandidateRow:
@@ -136,7 +92,7 @@ def _row(job_id: UUID, position: int, fit: Refitted, near: Neighbour) -> WarmCan
 
 def _kept(session: Session, kept: WarmStartRow) -> WarmStart:
     rows = warm_starts.candidates(session, kept.job_id)
-    candidates = tuple(_candidate(row.sketch, row.trace) for row in rows)
+    candidates = tuple(candidate_of(row.sketch, row.trace) for row in rows)
     return WarmStart(_model(session, kept.cost_model_id), candidates)
 
 
@@ -146,11 +102,7 @@ def _model(session: Session, model_id: int | None) -> bytes | None:
         return None
     blob = session.get_one(CostModelRow, model_id).blob
     try:
-        stored_model.check(blob)
+        stored_format.check(blob)
     except CostModelError:
         return None
     return blob
-
-
-def _candidate(sketch: str, trace: dict[str, Any]) -> Candidate:
-    return Candidate(sketch, Trace.from_json(trace))

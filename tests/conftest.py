@@ -11,3 +11,6 @@ from hypothesis import settings
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+# A comparison with libraries takes most of a short job. The tests of it ask for it.
+os.environ.setdefault("LOOPWRIGHT_BASELINES", "none")

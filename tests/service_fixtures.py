@@ -16,11 +16,11 @@ import pytest
 import structlog
 
 from loopwright.models import Strategy
+from service.new_workload import NewWorkload
 from service.problems import KINDS, TYPE
 from service.store import jobs, targets, workloads
 from service.store.database import Database, open_database
 from service.store.jobs import JobRow, NewJob
-from service.store.workloads import NewWorkload
 from tests import postgres as postgresql
 
 WORKLOAD = NewWorkload(key="w" * 64, name="matmul", script="# a script", flops=1024)

@@ -13,6 +13,7 @@ from compiler.ir.nodes import (
     Allocate,
     BlockRealize,
     Buffer,
+    Call,
     Evaluate,
     Expr,
     For,
@@ -29,6 +30,7 @@ from compiler.ir.nodes import (
     Var,
     static_shape,
 )
+from compiler.ir.opaque import OPAQUE
 from compiler.ir.program import PrimFunc
 from compiler.ir.visit import substitute, walk
 
@@ -39,7 +41,7 @@ _MAX_POINTS = 1 << 22
 def written_whole(func: PrimFunc) -> frozenset[Buffer]:
     """Return the parameters of which every element is written in any run.
 
-    What is written where a value out of a buffer says so does not count.
+    A store under a condition on a loaded value, or on that of an opaque function, does not count.
     """
     coverage = _Coverage(func.buffers)
     coverage.stmt(func.body, {}, {}, ())
@@ -102,7 +104,7 @@ class _Coverage:
         """Mark the elements at `places` over all iterations of the loops."""
         claims = [c for condition in conditions for c in _conjuncts(condition)]
         exprs = [*places, *claims]
-        if any(isinstance(node, Load) for expr in exprs for node in walk(expr)):
+        if any(_is_open(node) for expr in exprs for node in walk(expr)):
             return
         lanes = max(lanes_of(place) for place in places) if places else 1
         loops = {**loops, LANE: lanes}
@@ -152,6 +154,11 @@ def _reached(
     reached = np.zeros([n for number, n in enumerate(shape) if number in members], bool)
     reached[tuple(place[inside] for place in places)] = inside.any()
     return reached.reshape(dims)
+
+
+def _is_open(node: object) -> bool:
+    """Tell whether a value does not follow from the loops: it is loaded, or a function's own."""
+    return isinstance(node, Load) or (isinstance(node, Call) and node.name in OPAQUE)
 
 
 def _connected(used: list[set[Var]]) -> list[list[int]]:

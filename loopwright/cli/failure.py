@@ -22,6 +22,7 @@ from loopwright.errors import (
 from service.errors import InvalidRequestError as InvalidRecordsError
 from service.errors import ServiceError
 from workers.engine import EngineStartError
+from workers.libraries.library import LibraryError
 from workers.runner import ChildStartError
 from workers.self_test import SelfTestError
 
@@ -57,6 +58,7 @@ _USAGE = (
     InvalidAddressError,
     AccessDeniedError,
     InvalidRecordsError,
+    LibraryError,
 )
 _NO_RESULT = (
     LoopwrightError,

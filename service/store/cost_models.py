@@ -23,7 +23,7 @@ from sqlalchemy.orm import Mapped, Session, defer, mapped_column
 
 from loopwright.models import CostModelRead
 from service.store.base import Base, UtcDateTime, utc_now
-from tuner.cost_model import stored_model
+from tuner.cost_model import stored_format
 from tuner.cost_model.cost_model import CostModelError
 from tuner.space.features import SCHEMA_VERSION
 
@@ -110,7 +110,7 @@ def newest_usable(session: Session, label: str) -> CostModelRow | None:
     )
     for row in rows:
         try:
-            stored_model.check(row.blob)
+            stored_format.check(row.blob)
         except CostModelError:
             continue
         return row

@@ -10,8 +10,9 @@ from sqlalchemy import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import Session
 
-from service.errors import DatabaseLostError, ServeError
+from service.errors import ServeError
 from service.store import postgresql, sqlite
+from service.store.error import DatabaseLostError
 from service.store.file_health import DatabaseFile
 from service.store.schema import METADATA
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import JSON, BigInteger, String, Text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
+from service.new_workload import NewWorkload
 from service.store.base import Base, UtcDateTime, utc_now
 from tuner.relatives.shape import shape_from_json
 
@@ -31,19 +31,6 @@ class WorkloadRow(Base):
     operator_key: Mapped[str | None] = mapped_column(String(64), index=True)
     shape: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
-
-
-@dataclass(frozen=True)
-class NewWorkload:
-    """A workload as it comes in."""
-
-    key: str
-    name: str
-    script: str
-    flops: int
-    operator_key: str | None = None
-    shape: Mapping[str, Any] | None = None
-    dtype: str | None = None
 
 
 def ensure(session: Session, workload: NewWorkload) -> None:

@@ -23,9 +23,8 @@ from pydantic import ValidationError
 
 from compiler.cores import available_cores
 from loopwright.models import Workload
-from service.check import look_here
 from service.errors import InvalidRequestError
-from service.intake import read_here
+from service.workload_text import look_here, read_here
 from tests.property.mutated_scripts import corpus, mutated
 
 MAX_SECS = 5.0

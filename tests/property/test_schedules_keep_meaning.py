@@ -27,7 +27,7 @@ from tests.property.random_schedules import (
 from tests.property.random_workloads import WORKLOADS
 
 # Each primitive is looked at, so a pair takes twice as long as its end alone would.
-NUM_PAIRS = 1000
+NUM_PAIRS = 600
 # What finds, shows, remembers or copies, and changes no program.
 NOT_TRANSFORMATIONS = {
     "can_decompose_padding",

@@ -18,7 +18,7 @@ from tempfile import NamedTemporaryFile
 
 import xgboost
 
-from tuner.cost_model import stored_model
+from tuner.cost_model import stored_format, stored_model
 from tuner.cost_model.boosting import SETTINGS, STORE_TREES, boost
 from tuner.cost_model.cost_model import CostModelError, Samples
 from tuner.replay import packaged
@@ -66,7 +66,7 @@ def _fingerprint() -> str:
         packaged.fingerprint(),
         packaged.ROWS,
         SCHEMA_VERSION,
-        stored_model.FORMAT_VERSION,
+        stored_format.FORMAT_VERSION,
         SETTINGS,
         xgboost.__version__,
     )
@@ -78,7 +78,7 @@ def _kept(path: Path, fingerprint: str) -> BaseModel | None:
     try:
         head, _, model = path.read_bytes().partition(b"\n")
         found = BaseModel(model, **json.loads(head))
-        stored_model.check(found.model)
+        stored_format.check(found.model)
     except (OSError, ValueError, TypeError, CostModelError):
         return None
     return found if found.fingerprint == fingerprint else None

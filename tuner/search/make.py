@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Collection
 
-from tuner.cost_model.xgboost_model import XGBoostModel
+from tuner.cost_model.cost_model import CostModel
 from tuner.search.annealing import Annealing
 from tuner.search.evolutionary import Evolutionary
 from tuner.search.exhaustive import Exhaustive
@@ -58,7 +58,14 @@ def make_strategy(
         PROPOSERS[name](),
         design_space(task, rules),
         seed,
-        XGBoostModel(seed, base=warm_start.cost_model) if uses_model(name) else None,
+        _model(seed, warm_start.cost_model) if uses_model(name) else None,
         task_key=task.key,
         first=warm_start.candidates,
     )
+
+
+def _model(seed: int, base: bytes | None) -> CostModel:
+    # XGBoost takes a third of a second to load, and processes that search nothing import this.
+    from tuner.cost_model.xgboost_model import XGBoostModel  # noqa: PLC0415
+
+    return XGBoostModel(seed, base=base)

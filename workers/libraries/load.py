@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from importlib import import_module
 from typing import TypeAlias, cast
@@ -12,8 +13,31 @@ _MODULES = {"numpy": "workers.libraries.numpy", "torch": "workers.libraries.torc
 LIBRARIES = tuple(_MODULES)
 """The names of the libraries, those first that are always there."""
 
+CHOICE = "LOOPWRIGHT_BASELINES"
+"""The environment variable that names the libraries to compare kernels with."""
+
 Load: TypeAlias = Callable[[str], Library]
 """Loads a library by its name."""
+
+
+def chosen_libraries() -> tuple[str, ...]:
+    """Return the libraries to compare kernels with: all, or those of `$LOOPWRIGHT_BASELINES`.
+
+    Raises:
+        LibraryError: If that names an unknown library.
+    """
+    text = os.environ.get(CHOICE)
+    if text is None:
+        return LIBRARIES
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    if names == ("none",):
+        return ()
+    for name in names:
+        if name not in LIBRARIES:
+            raise LibraryError(
+                f"${CHOICE} is {text!r}: expected none, or some of {', '.join(LIBRARIES)}"
+            )
+    return names or LIBRARIES
 
 
 def load_library(name: str) -> Library:

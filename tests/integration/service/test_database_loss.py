@@ -13,9 +13,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from service.app import create_app
-from service.errors import DatabaseLostError
 from service.parts import Parts
 from service.store.database import Database, open_database
+from service.store.error import DatabaseLostError
 from tests.service_fixtures import WORKLOAD, add_job, problem
 
 JOB = {"workload": {"operator": "matmul:16,16,16"}, "trials": 8}

@@ -12,6 +12,7 @@ from compiler.ir.printer import script
 from compiler.runtime.measurement import ErrorKind
 from loopwright.models import EventKind, Strategy
 from service.errors import LeaseLostError
+from service.new_workload import NewWorkload
 from service.owner import Owner
 from service.store import claims, events, jobs, packed, targets, trials, workloads
 from service.store.database import Database
@@ -19,7 +20,6 @@ from service.store.jobs import NewJob
 from service.store.packed import PackedTrialsRow
 from service.store.sql_store import SqlStore
 from service.store.trial_columns import joined
-from service.store.workloads import NewWorkload
 from tests.contracts.measurement_store import MeasurementStoreContract, make_trial
 from tuner.store.store import DuplicateTrialError, MeasurementStore
 from tuner.task import Task

@@ -14,13 +14,14 @@ import pytest
 from fastapi.testclient import TestClient
 
 from loopwright.models import Workload
-from service import check, intake
+from service import check, intake, workload_text
 from service.app import create_app
 from service.errors import InvalidRequestError
-from service.intake import read_here, read_workload
+from service.intake import read_workload
 from service.parts import Parts
 from service.store.database import Database
 from service.text_reader import TextReader, read_apart
+from service.workload_text import read_here
 from tests.patience import PATIENCE_SECS
 from tests.service_fixtures import problem
 
@@ -112,8 +113,9 @@ def test_no_request_has_the_service_itself_read_a_program(
         raise AssertionError("this process read a program")
 
     monkeypatch.setattr(intake, "read_here", read)
-    monkeypatch.setattr(check, "read_here", read)
+    monkeypatch.setattr(check, "look_here", read)
     monkeypatch.setattr(check, "space_here", read)
+    monkeypatch.setattr(workload_text, "read_here", read)
     asked = {"workload": SMALL.model_dump(exclude_none=True), "target": "cpu -num-cores=1"}
     with TestClient(create_app(Parts(database)), base_url="http://test/api/v1") as client:
         looked = client.post("/workloads/check", json={**asked, "space": True}).json()

@@ -47,7 +47,10 @@ class AnsweringRunner:
             yield [self.others] * request.num_contestants
 
 
-def test_tuning_measures_for_real_and_finds_a_right_kernel() -> None:
+def test_tuning_measures_for_real_and_finds_a_right_kernel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LOOPWRIGHT_BASELINES", "numpy")
     seen: list[int] = []
     result = lw.tune(
         OPERATOR, target="cpu -num-cores=1", trials=5, on_trial=lambda t: seen.append(t.number)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from compiler.ops.spec import from_spec
 from compiler.target import Target
 from tuner.candidate import default_candidate
-from tuner.cost_model import stored_model
+from tuner.cost_model import stored_format
 from tuner.cost_model.training import Measured, MeasuredTask
 from tuner.relatives.begin import BEST_OF_EACH, NUM_CANDIDATES, Relative, refitted
 from tuner.relatives.earlier import warm_start_of
@@ -230,7 +230,7 @@ def test_what_is_at_hand_is_begun_with() -> None:
     other, foreign = measured("softmax:64,64"), measured("matmul:96,96,96", "cpu -mcpu=znver4")
     found = warm_start_of(task, [other, foreign, far, near])
     assert found.cost_model is not None
-    stored_model.check(found.cost_model)
+    stored_format.check(found.cost_model)
     relatives = [
         Relative(each.task, tuple(m.candidate for m in each.measured[1 : BEST_OF_EACH + 1]))
         for each in (near, far)

@@ -1,0 +1,62 @@
+"""The tuned tasks of one operator that are nearest to a shape, with their fastest trials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from compiler.schedule.trace import Trace
+from compiler.script.parser import parse
+from compiler.target import Target
+from service.store import relatives
+from service.store.relatives import TunedTask
+from service.store.trials import TrialRow
+from service.store.workloads import WorkloadRow
+from tuner.candidate import Candidate
+from tuner.relatives.begin import BEST_OF_EACH, NUM_RELATIVES, Relative
+from tuner.relatives.shape import Shape, distance, shape_from_json, target_distance
+from tuner.task import Task
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A tuned task of the same operator, how far off it is, and its fastest trials."""
+
+    distance: float
+    tuned: TunedTask
+    task: Task
+    trials: Sequence[TrialRow]
+
+    @property
+    def relative(self) -> Relative:
+        """The task and its candidates, as the tuner takes them."""
+        return Relative(self.task, tuple(candidate_of(t.sketch, t.trace) for t in self.trials))
+
+
+def nearest(
+    session: Session, shape: Shape, target: Target, *, limit: int = NUM_RELATIVES
+) -> list[Neighbour]:
+    """Return the tuned tasks that are nearest to a shape on a target, the nearest first."""
+    tuned = relatives.of_operator(session, shape.operator, target.label)
+    ranked = sorted(((apart(shape, target, t), t) for t in tuned), key=lambda pair: pair[0])
+    return [_neighbour(session, far, task) for far, task in ranked[:limit]]
+
+
+def apart(shape: Shape, target: Target, tuned: TunedTask) -> float:
+    """Return how far a tuned task is from a shape on a target, in doublings."""
+    other = shape_from_json(shape.operator, tuned.shape)
+    return distance(shape, other) + target_distance(target, Target(tuned.target))
+
+
+def _neighbour(session: Session, far: float, tuned: TunedTask) -> Neighbour:
+    text = session.get_one(WorkloadRow, tuned.workload_key).script
+    trials = relatives.best_trials(session, tuned.workload_key, tuned.target, limit=BEST_OF_EACH)
+    return Neighbour(far, tuned, Task(parse(text), Target(tuned.target)), trials)
+
+
+def candidate_of(sketch: str, trace: dict[str, Any]) -> Candidate:
+    """Return a stored candidate."""
+    return Candidate(sketch, Trace.from_json(trace))
