@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from benchmarks.report import Metric, report
-from compiler.ir.printer import script
+from compiler.ir.text.printer import script
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import Measurement
 from compiler.target import Target

@@ -11,7 +11,7 @@ from dataclasses import replace
 from compiler.codegen.machine_code import compile_object
 from compiler.codegen.module import ENTRY
 from compiler.driver import emit_llvm
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.runtime.artifact import Artifact
 from compiler.schedule.trace import Trace
 from compiler.target import Target

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import loopwright as lw
 from benchmarks.report import Metric, report
 from compiler.driver import compile_artifact
-from compiler.ir.structural import structural_hash
+from compiler.ir.analysis.structural import structural_hash
 from examples.cases import mm_relu
 
 REPEATS = 50

@@ -21,7 +21,7 @@ from scipy import special
 
 import loopwright as lw
 from compiler import te
-from compiler.ir.nodes import Call
+from compiler.ir.core.nodes import Call
 from compiler.schedule.schedule import Schedule
 
 Array = NDArray[Any]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 import loopwright as lw
 from benchmarks import RESULTS
 from benchmarks.report import Metric, report
-from compiler.ir.nodes import static_shape
-from compiler.ir.oracle import random_inputs
+from compiler.ir.core.nodes import static_shape
+from compiler.ir.interpret.oracle.oracle import random_inputs
 from compiler.schedule.error import ScheduleError
 from tuner.search.random import draw_points
 from tuner.space.generate import design_space

@@ -19,10 +19,10 @@ import loopwright as lw
 from benchmarks.peers.worker import first_in_line
 from benchmarks.recorded_workloads import Recording
 from compiler.driver import BuildError, compile_artifact
-from compiler.ir.inputs import random_inputs
-from compiler.ir.nodes import static_shape
-from compiler.ir.oracle import interpret
-from compiler.ir.tolerance import Mismatch, compare
+from compiler.ir.core.nodes import static_shape
+from compiler.ir.interpret.inputs import random_inputs
+from compiler.ir.interpret.oracle.oracle import interpret
+from compiler.ir.interpret.tolerance import Mismatch, compare
 from compiler.runtime.measurement import ErrorKind
 from compiler.runtime.module import Module, aligned_empty
 from compiler.runtime.time_calls import calls_per_sample, time_calls

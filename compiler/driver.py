@@ -11,21 +11,21 @@ import numpy as np
 from compiler.codegen.error import CodegenError
 from compiler.codegen.machine_code import compile_object, llvm_version
 from compiler.codegen.module import LlvmModule, emit_module
-from compiler.ir.layout import strides_of
-from compiler.ir.nodes import (
+from compiler.ir.analysis.resolve_views import resolve_views
+from compiler.ir.analysis.specialize import symbolic_problem
+from compiler.ir.analysis.structural import structural_hash
+from compiler.ir.core.layout import strides_of
+from compiler.ir.core.nodes import (
     Buffer,
     IntImm,
     Load,
     Stmt,
     static_shape,
 )
-from compiler.ir.program import IRModule, PrimFunc
-from compiler.ir.resolve_views import resolve_views
-from compiler.ir.specialize import symbolic_problem
-from compiler.ir.structural import structural_hash
-from compiler.ir.verify import verify, verify_but_for_races
-from compiler.ir.verify_buffers import stored_buffers
-from compiler.ir.visit import replace_buffers, walk
+from compiler.ir.core.program import IRModule, PrimFunc
+from compiler.ir.core.visit import replace_buffers, walk
+from compiler.ir.verify.verify import verify, verify_but_for_races
+from compiler.ir.verify.verify_buffers import stored_buffers
 from compiler.keywords import suggests_keywords
 from compiler.passes.align_buffers import alignments_of
 from compiler.passes.check_indices import check_indices

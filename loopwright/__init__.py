@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from compiler import ops, te
     from compiler.driver import BuildError, build, lower
     from compiler.host import TargetError
-    from compiler.ir.flops import flops
-    from compiler.ir.oracle import random_inputs
-    from compiler.ir.program import IRModule, PrimFunc
-    from compiler.ir.structural import structural_equal, structural_hash
-    from compiler.ir.verify import VerifyError
+    from compiler.ir.analysis.flops import flops
+    from compiler.ir.analysis.structural import structural_equal, structural_hash
+    from compiler.ir.core.program import IRModule, PrimFunc
+    from compiler.ir.interpret.oracle.oracle import random_inputs
+    from compiler.ir.verify.verify import VerifyError
     from compiler.ops import OperatorError
     from compiler.passes.error import LoweringError
     from compiler.runtime import nd
@@ -159,11 +159,11 @@ _MODULES = {
 _HOMES = {
     "compiler.driver": ("BuildError", "build", "lower"),
     "compiler.host": ("TargetError",),
-    "compiler.ir.flops": ("flops",),
-    "compiler.ir.program": ("IRModule", "PrimFunc"),
-    "compiler.ir.oracle": ("random_inputs",),
-    "compiler.ir.structural": ("structural_equal", "structural_hash"),
-    "compiler.ir.verify": ("VerifyError",),
+    "compiler.ir.analysis.flops": ("flops",),
+    "compiler.ir.core.program": ("IRModule", "PrimFunc"),
+    "compiler.ir.interpret.oracle.oracle": ("random_inputs",),
+    "compiler.ir.analysis.structural": ("structural_equal", "structural_hash"),
+    "compiler.ir.verify.verify": ("VerifyError",),
     "compiler.ops": ("OperatorError",),
     "compiler.passes.error": ("LoweringError",),
     "compiler.runtime.artifact": ("Artifact", "ArtifactError"),

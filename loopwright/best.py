@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace import Trace
 from loopwright.models import BaselineRead, BestRead, NearestRead

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from compiler.driver import BuildError, build
-from compiler.ir.error_growth import CheckCase, check_case
-from compiler.ir.evaluate import EvaluationError, evaluate
-from compiler.ir.inputs import param_roles, random_inputs
-from compiler.ir.nodes import (
+from compiler.ir.analysis.specialize import symbolic_vars
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.nodes import (
     Allocate,
     BlockRealize,
     Evaluate,
@@ -34,12 +33,13 @@ from compiler.ir.nodes import (
     Store,
     static_shape,
 )
-from compiler.ir.oracle import Mismatch, OracleError, compare
-from compiler.ir.program import IRModule, PrimFunc
-from compiler.ir.specialize import symbolic_vars
-from compiler.ir.spelling import Dialect
-from compiler.ir.structural import structural_equal
-from compiler.ir.verify import VerifyError
+from compiler.ir.core.program import IRModule, PrimFunc
+from compiler.ir.interpret.error_growth import CheckCase, check_case
+from compiler.ir.interpret.evaluator.evaluate import EvaluationError, evaluate
+from compiler.ir.interpret.inputs import param_roles, random_inputs
+from compiler.ir.interpret.oracle.oracle import Mismatch, OracleError, compare
+from compiler.ir.text.spelling import Dialect
+from compiler.ir.verify.verify import VerifyError
 from compiler.runtime.module import ArgumentError
 from compiler.script import ScriptError, parse_module
 

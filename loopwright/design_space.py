@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.keywords import suggests_keywords
 from compiler.schedule.trace import Trace
 from compiler.target import Target

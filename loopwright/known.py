@@ -13,7 +13,7 @@ from functools import partial
 import httpx2
 
 from compiler.driver import compile_artifact
-from compiler.ir.structural import structural_hash
+from compiler.ir.analysis.structural import structural_hash
 from compiler.ops.spec import from_spec
 from compiler.runtime.signature import PublicKey, SignatureMismatchError
 from compiler.script.parser import parse

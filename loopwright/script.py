@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping
 from types import FrameType, FunctionType
 from typing import Any, cast, overload
 
-from compiler.ir.dtypes import DTYPES, DType
-from compiler.ir.printer import script
-from compiler.ir.program import IRModule, PrimFunc
+from compiler.ir.core.dtypes import DTYPES, DType
+from compiler.ir.core.program import IRModule, PrimFunc
+from compiler.ir.text.printer import script
 from compiler.script import parse, parse_module
 from compiler.script.parser import parse_function
 from compiler.te.value import const

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from compiler.driver import build
-from compiler.ir.program import PrimFunc
-from compiler.ir.specialize import symbolic_problem
+from compiler.ir.analysis.specialize import symbolic_problem
+from compiler.ir.core.program import PrimFunc
 from compiler.keywords import suggests_keywords
 from compiler.runtime.measurement import Measurement
 from compiler.runtime.module import Module

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from compiler.ir.printer import script
-from compiler.ir.program import IRModule, PrimFunc
+from compiler.ir.core.program import IRModule, PrimFunc
+from compiler.ir.text.printer import script
 from compiler.ops import from_spec
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse

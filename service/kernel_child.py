@@ -14,7 +14,7 @@ import sys
 
 from compiler.codegen.machine_code import disassemble
 from compiler.driver import BuildError, compile_artifact, emit_llvm
-from compiler.ir.printer import script
+from compiler.ir.text.printer import script
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace import Trace

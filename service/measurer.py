@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
-from compiler.ir.printer import script
+from compiler.ir.text.printer import script
 from compiler.ops.recognize import recognize
 from compiler.runtime.measurement import Measurement
 from service import request_ids

@@ -10,16 +10,16 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from compiler.ir.dtypes import size_bytes
-from compiler.ir.flops import flops
-from compiler.ir.inputs import param_roles
-from compiler.ir.nodes import BlockRealize, Buffer, static_shape
-from compiler.ir.printer import script
-from compiler.ir.program import PrimFunc
-from compiler.ir.specialize import symbolic_problem
-from compiler.ir.structural import structural_equal, structural_hash
-from compiler.ir.verify import VerifyError, verify
-from compiler.ir.visit import walk_stmts
+from compiler.ir.analysis.flops import flops
+from compiler.ir.analysis.specialize import symbolic_problem
+from compiler.ir.analysis.structural import structural_equal, structural_hash
+from compiler.ir.core.dtypes import size_bytes
+from compiler.ir.core.nodes import BlockRealize, Buffer, static_shape
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk_stmts
+from compiler.ir.interpret.inputs import param_roles
+from compiler.ir.text.printer import script
+from compiler.ir.verify.verify import VerifyError, verify
 from compiler.ops.error import OperatorError
 from compiler.ops.spec import from_spec
 from compiler.script.error import ScriptError

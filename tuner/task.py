@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from compiler.ir.flops import flops
-from compiler.ir.program import PrimFunc
-from compiler.ir.structural import structural_hash
+from compiler.ir.analysis.flops import flops
+from compiler.ir.analysis.structural import structural_hash
+from compiler.ir.core.program import PrimFunc
 from compiler.target import Target
 
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 from compiler.driver import BuildError, compile_artifact
 from compiler.host import TargetError
-from compiler.ir.oracle import OracleError
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.oracle.oracle import OracleError
 from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.runtime.module import Module

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.ir.error_growth import check_case
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     static_shape,
 )
-from compiler.ir.oracle import Mismatch, compare
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.error_growth import check_case
+from compiler.ir.interpret.oracle.oracle import Mismatch, compare
 from compiler.script.parser import parse
 from workers.shelf import Shelf
 
@@ -38,7 +38,7 @@ class Prepared:
     Args:
         inputs: What the program reads, by name.
         expected: What it should write, by name.
-        growth: How rounding errors grow, by output; see `compiler.ir.error_growth`.
+        growth: How rounding errors grow, by output; see `compiler.ir.interpret.error_growth`.
     """
 
     def __init__(

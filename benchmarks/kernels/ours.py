@@ -8,7 +8,7 @@ from benchmarks.kernels.traces import load_tuned, program
 from benchmarks.peers.library import Ceiling, Prepared
 from benchmarks.workloads import Workload, aligned
 from compiler.driver import toolchain
-from compiler.ir.oracle import compare, interpret
+from compiler.ir.interpret.oracle.oracle import compare, interpret
 
 _threads = 1
 

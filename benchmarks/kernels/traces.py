@@ -13,7 +13,7 @@ from benchmarks import RESULTS
 from benchmarks.peers.library import NotTunedError
 from benchmarks.workloads import Workload
 from compiler.driver import toolchain
-from compiler.ir.structural import structural_hash
+from compiler.ir.analysis.structural import structural_hash
 from compiler.schedule.trace import Trace
 from loopwright import te
 

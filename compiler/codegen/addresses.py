@@ -14,15 +14,15 @@ from typing import TypeAlias
 
 from compiler.codegen.emitter import Place
 from compiler.codegen.instructions import InstructionEmitter, Value
-from compiler.ir.affine import Affine
-from compiler.ir.bounds import bounds
-from compiler.ir.dtypes import size_bytes
-from compiler.ir.frozen import frozen
-from compiler.ir.layout import strides_of
-from compiler.ir.nodes import Buffer, Call, Expr, IntImm, Load, Var
-from compiler.ir.simplify import normal, recombine
-from compiler.ir.vectors import as_ramp
-from compiler.ir.visit import substitute, walk
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bounds import bounds
+from compiler.ir.arith.simplify import normal, recombine
+from compiler.ir.arith.vectors import as_ramp
+from compiler.ir.core.dtypes import size_bytes
+from compiler.ir.core.frozen import frozen
+from compiler.ir.core.layout import strides_of
+from compiler.ir.core.nodes import Buffer, Call, Expr, IntImm, Load, Var
+from compiler.ir.core.visit import substitute, walk
 
 
 @frozen

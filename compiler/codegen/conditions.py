@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from compiler.codegen.addresses import Binding, Lane
-from compiler.ir.bounds import Interval
-from compiler.ir.nodes import Expr, Load, Var
-from compiler.ir.simplify import simplify
-from compiler.ir.visit import walk
+from compiler.ir.arith.bounds import Interval
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.nodes import Expr, Load, Var
+from compiler.ir.core.visit import walk
 
 _Range = int | Interval | None
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from compiler.codegen.instructions import InstructionEmitter, Narrow, Value
 from compiler.codegen.types import vector
-from compiler.ir.llvm_calls import is_offered, llvm_function
+from compiler.ir.core.llvm_calls import is_offered, llvm_function
 
 _PAIRS = {
     4: "llvm.x86.sse2.pmadd.wd",

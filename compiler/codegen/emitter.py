@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from compiler.ir.dtypes import DType
-from compiler.ir.nodes import Buffer, Var
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.nodes import Buffer, Var
 
 Place: TypeAlias = tuple[str, int | None, str | None, int]
 """An address: the pointer, the stride of lanes or the vector of their offsets, and how many."""

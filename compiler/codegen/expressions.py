@@ -21,11 +21,11 @@ from compiler.codegen.types import (
 )
 from compiler.codegen.vector_math.exponentials import logistic
 from compiler.codegen.vector_math.lanes import Lanes
-from compiler.ir.bounds import bounds
-from compiler.ir.dtypes import DType, bits, is_float, is_integer, is_signed
-from compiler.ir.expr_types import dtype_of, lanes_of
-from compiler.ir.llvm_calls import LLVM_CALL, llvm_function, llvm_result
-from compiler.ir.nodes import (
+from compiler.ir.arith.bounds import bounds
+from compiler.ir.core.dtypes import DType, bits, is_float, is_integer, is_signed
+from compiler.ir.core.expr_types import dtype_of, lanes_of
+from compiler.ir.core.llvm_calls import LLVM_CALL, llvm_function, llvm_result
+from compiler.ir.core.nodes import (
     ArithOp,
     BinOp,
     Broadcast,
@@ -44,7 +44,7 @@ from compiler.ir.nodes import (
     StringImm,
     Var,
 )
-from compiler.ir.visit import walk
+from compiler.ir.core.visit import walk
 
 _FLOAT_OPS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 _INT_OPS = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}

@@ -17,8 +17,8 @@ from compiler.codegen.types import (
     type_suffix,
     vector,
 )
-from compiler.ir.dtypes import DType, bits, is_float
-from compiler.ir.frozen import frozen
+from compiler.ir.core.dtypes import DType, bits, is_float
+from compiler.ir.core.frozen import frozen
 
 
 @frozen

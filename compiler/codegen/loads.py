@@ -15,8 +15,8 @@ from compiler.codegen.types import (
     type_suffix,
     vector,
 )
-from compiler.ir.dtypes import DType
-from compiler.ir.nodes import Buffer, Expr
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.nodes import Buffer, Expr
 
 
 class LoadEmitter(AddressEmitter, ABC):

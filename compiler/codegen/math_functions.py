@@ -15,9 +15,9 @@ from compiler.codegen.vector_math import (
     logarithms,
     powers,
 )
-from compiler.ir.dtypes import is_float
-from compiler.ir.llvm_calls import LLVM_CALL
-from compiler.ir.nodes import BinOp, Call, Expr, FloatImm, IntImm
+from compiler.ir.core.dtypes import is_float
+from compiler.ir.core.llvm_calls import LLVM_CALL
+from compiler.ir.core.nodes import BinOp, Call, Expr, FloatImm, IntImm
 
 # Functions of `Lanes` and values that return a value.
 POLYNOMIALS: dict[str, Callable[..., Value]] = {

@@ -16,10 +16,10 @@ from compiler.codegen.instructions import Value
 from compiler.codegen.statements import CACHE_LINE_BYTES, StatementEmitter
 from compiler.codegen.threads import SHARE, iterations_at_a_time, share_runtime
 from compiler.codegen.types import scalar_type
-from compiler.ir.dtypes import is_integer
-from compiler.ir.llvm_calls import LLVM_CALL, is_offered, llvm_function
-from compiler.ir.nodes import Buffer, Call, For, Load, Stmt, Store, StringImm, Var
-from compiler.ir.visit import walk
+from compiler.ir.core.dtypes import is_integer
+from compiler.ir.core.llvm_calls import LLVM_CALL, is_offered, llvm_function
+from compiler.ir.core.nodes import Buffer, Call, For, Load, Stmt, Store, StringImm, Var
+from compiler.ir.core.visit import walk
 from compiler.passes.promote_accumulators import register_buffers
 from compiler.target import Target
 

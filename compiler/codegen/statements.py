@@ -13,10 +13,11 @@ from compiler.codegen.loops import Counter, rotated_loop
 from compiler.codegen.math_functions import POLYNOMIALS
 from compiler.codegen.stores import MAX_EXPANDED_STORES, STREAMS, StoreEmitter
 from compiler.codegen.types import memory_type
-from compiler.ir.bounds import bounds, reach
-from compiler.ir.dtypes import bits, is_integer, size_bytes
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.arith.bounds import bounds, reach
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.dtypes import bits, is_integer, size_bytes
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     Allocate,
     BinOp,
     BlockRealize,
@@ -37,8 +38,7 @@ from compiler.ir.nodes import (
     Var,
     static_shape,
 )
-from compiler.ir.simplify import simplify
-from compiler.ir.visit import substitute, walk
+from compiler.ir.core.visit import substitute, walk
 
 Action: TypeAlias = Callable[[], None]
 

@@ -15,10 +15,10 @@ from compiler.codegen.types import (
     type_suffix,
     vector,
 )
-from compiler.ir.dtypes import bits
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import Buffer, For, Load, Stmt, Store
-from compiler.ir.visit import walk
+from compiler.ir.core.dtypes import bits
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import Buffer, For, Load, Stmt, Store
+from compiler.ir.core.visit import walk
 
 MAX_EXPANDED_STORES = 8192
 STREAMS = "non_temporal"

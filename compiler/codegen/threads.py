@@ -8,7 +8,7 @@ gets one part, and all parts are of a size. Where iterations differ in cost, a l
 from __future__ import annotations
 
 from compiler.codegen.error import CodegenError
-from compiler.ir.nodes import For
+from compiler.ir.core.nodes import For
 
 DYNAMIC = "dynamic_partition"
 """The annotation of a parallel loop: how many iterations a thread takes at a time."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import struct
 
-from compiler.ir.dtypes import DType, is_float, is_integer, is_signed, size_bytes
-from compiler.ir.nodes import FloatImm, IntImm
+from compiler.ir.core.dtypes import DType, is_float, is_integer, is_signed, size_bytes
+from compiler.ir.core.nodes import FloatImm, IntImm
 
 _FLOATS = {"float16": "float", "bfloat16": "float", "float32": "float", "float64": "double"}
 

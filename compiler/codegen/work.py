@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import assert_never
 
-from compiler.ir.bounds import bounds
-from compiler.ir.dtypes import bits
-from compiler.ir.nodes import (
+from compiler.ir.arith.bounds import bounds
+from compiler.ir.core.dtypes import bits
+from compiler.ir.core.nodes import (
     Allocate,
     BinOp,
     BlockRealize,
@@ -26,7 +26,7 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.visit import operands_of, walk
+from compiler.ir.core.visit import operands_of, walk
 
 LAUNCH_INSTRUCTIONS = 20_000
 """A loop of fewer instructions runs inline: it lasts 2 to 7 microseconds. Two threads that are

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from compiler import te
-from compiler.ir.dtypes import DType
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.program import PrimFunc
 from compiler.ops.build import build
 from compiler.ops.error import check_dtype, check_extents, check_flags, check_number
 from compiler.ops.normalization import softmax_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler import te
-from compiler.ir.program import PrimFunc
-from compiler.ir.verify import VerifyError
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.verify.verify import VerifyError
 from compiler.ops.error import OperatorError
 
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compiler import te
-from compiler.ir.dtypes import DType
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.program import PrimFunc
 from compiler.ops.build import build
 from compiler.ops.epilogue import Epilogue, Types, check_types
 from compiler.ops.error import Numbers, OperatorError, check_extents, spread

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from compiler import te
-from compiler.ir.dtypes import DType
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.program import PrimFunc
 from compiler.ops import epilogue
 from compiler.ops.build import build
 from compiler.ops.error import (

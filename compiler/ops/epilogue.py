@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from compiler import te
-from compiler.ir.dtypes import DType, is_float
+from compiler.ir.core.dtypes import DType, is_float
 from compiler.ops.error import OperatorError, check_choice, check_dtype, check_flags
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from compiler.ir.dtypes import DTYPES, DType, is_float, is_integer
+from compiler.ir.core.dtypes import DTYPES, DType, is_float, is_integer
 
 MAX_EXTENT = 2**31 - 1
 MAX_RANK = 8

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler import te
-from compiler.ir.dtypes import DType
-from compiler.ir.nodes import (
+from compiler.ir.analysis.regions import with_regions
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.nodes import (
     TRUE,
     BinOp,
     Block,
@@ -27,9 +28,8 @@ from compiler.ir.nodes import (
     Var,
     make_buffer,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.regions import with_regions
-from compiler.ir.verify import VerifyError, verify
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.verify.verify import VerifyError, verify
 from compiler.ops.build import build
 from compiler.ops.error import (
     OperatorError,

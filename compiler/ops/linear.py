@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler import te
-from compiler.ir.dtypes import DType
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.program import PrimFunc
 from compiler.ops.build import build
 from compiler.ops.epilogue import Epilogue, Types, check_types
 from compiler.ops.error import check_extents, check_flags, check_shape

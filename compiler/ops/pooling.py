@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler import te
-from compiler.ir.dtypes import DType
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.program import PrimFunc
 from compiler.ops.build import build
 from compiler.ops.error import Numbers, OperatorError, check_dtype, check_extents, check_flags
 from compiler.ops.windows import Windows, arranged, channel_axis, pad, shaped, split, windows

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from itertools import chain, islice
 
-from compiler.ir.nodes import Buffer, static_shape
-from compiler.ir.program import PrimFunc
-from compiler.ir.structural import structural_equal
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.nodes import Buffer, static_shape
+from compiler.ir.core.program import PrimFunc
 from compiler.ops.error import OperatorError
 from compiler.ops.guesses.facts import Facts
 from compiler.ops.guesses.linear import products

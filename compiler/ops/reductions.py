@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from compiler import te
-from compiler.ir.dtypes import DType
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.program import PrimFunc
 from compiler.ops.build import build
 from compiler.ops.error import Numbers, check_axes, check_dtype, check_flags, check_shape
 

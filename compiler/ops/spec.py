@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.ops.attention import attention
 from compiler.ops.blocked_convolution import conv2d_nchwc
 from compiler.ops.convolution import conv1d, conv2d, conv2d_transpose, conv3d, depthwise_conv2d

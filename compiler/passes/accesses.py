@@ -8,12 +8,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
-from compiler.ir.affine import Affine
-from compiler.ir.bounds import affine_bounds, bounds
-from compiler.ir.nodes import Buffer, Expr, For, IntImm, Let, Load, Stmt, Store, Var, static_shape
-from compiler.ir.simplify import normal
-from compiler.ir.vectors import as_ramp
-from compiler.ir.visit import children, is_stmt, walk
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bounds import affine_bounds, bounds
+from compiler.ir.arith.simplify import normal
+from compiler.ir.arith.vectors import as_ramp
+from compiler.ir.core.nodes import (
+    Buffer,
+    Expr,
+    For,
+    IntImm,
+    Let,
+    Load,
+    Stmt,
+    Store,
+    Var,
+    static_shape,
+)
+from compiler.ir.core.visit import children, is_stmt, walk
 from compiler.passes.thread_loops import is_thread
 
 Path: TypeAlias = tuple[Stmt, ...]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.ir.affine import Affine, affine
-from compiler.ir.bounds import bounds
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.arith.affine import Affine, affine
+from compiler.ir.arith.bounds import bounds
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     TRUE,
     Buffer,
     Compare,
@@ -25,7 +25,7 @@ from compiler.ir.nodes import (
     Var,
     static_shape,
 )
-from compiler.ir.visit import statements_in, walk
+from compiler.ir.core.visit import statements_in, walk
 from compiler.passes.accesses import (
     Access,
     Path,

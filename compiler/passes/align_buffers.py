@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from compiler.ir.nodes import AnnotationValue, Block, BlockRealize, Buffer, Stmt
-from compiler.ir.visit import walk_stmts
+from compiler.ir.core.nodes import AnnotationValue, Block, BlockRealize, Buffer, Stmt
+from compiler.ir.core.visit import walk_stmts
 
 KEY = "buffer_dim_align"
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
-from compiler.ir.bounds import reach
-from compiler.ir.checked_indices import is_loaded, loaded_names
-from compiler.ir.expr_types import dtype_of, lanes_of
-from compiler.ir.nodes import (
+from compiler.ir.analysis.checked_indices import is_loaded, loaded_names
+from compiler.ir.arith.bounds import reach
+from compiler.ir.core.expr_types import dtype_of, lanes_of
+from compiler.ir.core.nodes import (
     BinOp,
     BlockRealize,
     Broadcast,
@@ -29,7 +29,7 @@ from compiler.ir.nodes import (
     Var,
     static_shape,
 )
-from compiler.ir.visit import map_expr, map_stmt, walk
+from compiler.ir.core.visit import map_expr, map_stmt, walk
 
 
 def check_indices(body: Stmt) -> Stmt:

@@ -13,9 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from compiler.ir.affine import Affine
-from compiler.ir.dependence import Touch, agree_on
-from compiler.ir.nodes import (
+from compiler.ir.analysis.dependence import Touch, agree_on
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.simplify import normal
+from compiler.ir.arith.vectors import on_base
+from compiler.ir.core.nodes import (
     Allocate,
     Buffer,
     Expr,
@@ -27,9 +29,7 @@ from compiler.ir.nodes import (
     Var,
     static_shape,
 )
-from compiler.ir.simplify import normal
-from compiler.ir.vectors import on_base
-from compiler.ir.visit import children, is_stmt, map_expr, map_stmt, walk_stmts
+from compiler.ir.core.visit import children, is_stmt, map_expr, map_stmt, walk_stmts
 from compiler.passes.accesses import Access, Span, collect_accesses, common_path, loop_extents
 from compiler.passes.align_buffers import Alignment, aligned
 from compiler.passes.thread_loops import is_thread

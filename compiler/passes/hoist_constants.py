@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from compiler.ir.bounds import bounds
-from compiler.ir.nodes import (
+from compiler.ir.arith.bounds import bounds
+from compiler.ir.core.nodes import (
     Allocate,
     BlockRealize,
     Buffer,
@@ -33,7 +33,7 @@ from compiler.ir.nodes import (
     Var,
     static_shape,
 )
-from compiler.ir.visit import map_stmt, walk, walk_stmts
+from compiler.ir.core.visit import map_stmt, walk, walk_stmts
 from compiler.passes.accesses import collect_accesses, loop_extents
 from compiler.passes.realize_blocks import NOTHING, in_order
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     Allocate,
     Broadcast,
     Conditional,
@@ -30,7 +30,7 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.visit import children, map_expr, map_stmt, walk
+from compiler.ir.core.visit import children, map_expr, map_stmt, walk
 
 _KINDS = ("serial", "unrolled", "vectorized")
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Container, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
-from compiler.ir.dependence import Touch, agree_on, most_iterations, touches_of
-from compiler.ir.nodes import (
+from compiler.ir.analysis.dependence import Touch, agree_on, most_iterations, touches_of
+from compiler.ir.core.nodes import (
     Allocate,
     Buffer,
     Evaluate,
@@ -32,7 +32,7 @@ from compiler.ir.nodes import (
     Var,
     seq,
 )
-from compiler.ir.visit import map_stmt, walk, walk_stmts
+from compiler.ir.core.visit import map_stmt, walk, walk_stmts
 from compiler.passes.error import LoweringError
 from compiler.passes.realize_blocks import NOTHING
 from compiler.passes.thread_loops import (

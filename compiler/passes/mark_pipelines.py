@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     AnnotationValue,
     Block,
     BlockRealize,
@@ -24,7 +24,7 @@ from compiler.ir.nodes import (
     Stmt,
     Var,
 )
-from compiler.ir.visit import map_stmt, walk, walk_stmts
+from compiler.ir.core.visit import map_stmt, walk, walk_stmts
 from compiler.passes.error import LoweringError
 
 STAGE = "software_pipeline_stage"

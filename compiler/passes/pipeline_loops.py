@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from compiler.ir.dependence import Touch, agree_on, most_iterations, touches_of
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.analysis.dependence import Touch, agree_on, most_iterations, touches_of
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     Allocate,
     BinOp,
     Buffer,
@@ -33,8 +34,7 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.simplify import simplify
-from compiler.ir.visit import map_expr, map_stmt, substitute, walk
+from compiler.ir.core.visit import map_expr, map_stmt, substitute, walk
 from compiler.passes.error import LoweringError
 from compiler.passes.mark_pipelines import Plan, is_part, is_pipelined, plan_of
 from compiler.passes.realize_blocks import in_order

@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
-from compiler.ir.dtypes import size_bytes
-from compiler.ir.nodes import (
+from compiler.ir.core.dtypes import size_bytes
+from compiler.ir.core.nodes import (
     TRUE,
     Allocate,
     Buffer,
@@ -32,7 +32,7 @@ from compiler.ir.nodes import (
     Var,
     seq,
 )
-from compiler.ir.visit import map_expr, map_stmt, substitute, walk, walk_stmts
+from compiler.ir.core.visit import map_expr, map_stmt, substitute, walk, walk_stmts
 from compiler.passes.accesses import collect_accesses
 from compiler.passes.accumulator_tiles import EXPANDED, Below, Tile, find_tile
 from compiler.passes.compact_buffers import relative_index

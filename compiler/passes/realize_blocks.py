@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 
-from compiler.ir.dtypes import is_integer
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.dtypes import is_integer
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     TRUE,
     Allocate,
     BlockRealize,
@@ -35,8 +36,7 @@ from compiler.ir.nodes import (
     Var,
     seq,
 )
-from compiler.ir.simplify import simplify
-from compiler.ir.visit import map_stmt, substitute, walk, walk_stmts
+from compiler.ir.core.visit import map_stmt, substitute, walk, walk_stmts
 from compiler.passes.thread_loops import is_barrier, is_thread, one_by_one
 
 NOTHING = Evaluate(IntImm(0))

@@ -19,9 +19,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 
-from compiler.ir.affine import Affine
-from compiler.ir.dtypes import DType, is_float, smallest_and_largest
-from compiler.ir.nodes import (
+from compiler.ir.arith.affine import Affine
+from compiler.ir.core.dtypes import DType, is_float, smallest_and_largest
+from compiler.ir.core.nodes import (
     Allocate,
     ArithOp,
     BinOp,
@@ -39,7 +39,7 @@ from compiler.ir.nodes import (
     Var,
     seq,
 )
-from compiler.ir.visit import map_expr, map_stmt, substitute, walk, walk_stmts
+from compiler.ir.core.visit import map_expr, map_stmt, substitute, walk, walk_stmts
 from compiler.passes.accesses import Path, collect_accesses, loop_extents, ramp_form, split_form
 from compiler.passes.compact_buffers import relative_index
 

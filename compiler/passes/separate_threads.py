@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from compiler.ir.dependence import Touch, agree_on
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.analysis.dependence import Touch, agree_on
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     Allocate,
     Buffer,
     Expr,
@@ -32,7 +32,7 @@ from compiler.ir.nodes import (
     seq,
     static_int,
 )
-from compiler.ir.visit import map_expr, map_stmt, substitute, walk
+from compiler.ir.core.visit import map_expr, map_stmt, substitute, walk
 from compiler.passes.accesses import Access, collect_accesses, loop_extents
 from compiler.passes.compact_buffers import private_buffers
 from compiler.passes.error import LoweringError

@@ -16,9 +16,22 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from dataclasses import replace
 
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import Allocate, Buffer, Expr, For, If, Let, Load, Seq, Stmt, Store, Var, seq
-from compiler.ir.visit import map_expr, map_stmt, substitute, walk, walk_stmts
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
+    Allocate,
+    Buffer,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    seq,
+)
+from compiler.ir.core.visit import map_expr, map_stmt, substitute, walk, walk_stmts
 from compiler.passes.realize_blocks import NOTHING, in_order
 from compiler.passes.thread_loops import is_barrier, is_thread
 

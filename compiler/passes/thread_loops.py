@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import Call, Evaluate, For, IntImm, Stmt, StringImm, Var
-from compiler.ir.visit import walk_stmts
+from compiler.ir.core.nodes import Call, Evaluate, For, IntImm, Stmt, StringImm, Var
+from compiler.ir.core.visit import walk_stmts
 
 BARRIER = Evaluate(Call("tvm_storage_sync", (StringImm("shared"),), "int32"))
 _ALONE = ("one_by_one", True)

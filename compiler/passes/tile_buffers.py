@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from compiler.ir.expr_types import dtype_of, lanes_of
-from compiler.ir.nodes import (
+from compiler.ir.core.expr_types import dtype_of, lanes_of
+from compiler.ir.core.nodes import (
     Allocate,
     AnnotationValue,
     BinOp,
@@ -28,7 +28,7 @@ from compiler.ir.nodes import (
     Var,
     static_shape,
 )
-from compiler.ir.visit import map_expr, map_stmt, replace_buffers, walk, walk_stmts
+from compiler.ir.core.visit import map_expr, map_stmt, replace_buffers, walk, walk_stmts
 
 KEY = "buffer_tile"
 

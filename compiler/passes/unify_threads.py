@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from compiler.ir.nodes import Expr, For, IntImm, Stmt, Var
-from compiler.ir.print_expr import show_expr
-from compiler.ir.visit import map_expr, map_stmt, walk_stmts
+from compiler.ir.core.nodes import Expr, For, IntImm, Stmt, Var
+from compiler.ir.core.visit import map_expr, map_stmt, walk_stmts
+from compiler.ir.text.print_expr import show_expr
 from compiler.passes.error import LoweringError
 
 

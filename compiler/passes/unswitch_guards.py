@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.ir.affine import Affine
-from compiler.ir.bounds import affine_bounds, bounds
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import TRUE, Compare, Expr, For, If, IntImm, Load, Logic, Stmt, Var
-from compiler.ir.simplify import normal
-from compiler.ir.visit import map_stmt, walk, walk_stmts
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bounds import affine_bounds, bounds
+from compiler.ir.arith.simplify import normal
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import TRUE, Compare, Expr, For, If, IntImm, Load, Logic, Stmt, Var
+from compiler.ir.core.visit import map_stmt, walk, walk_stmts
 from compiler.passes.accumulator_tiles import EXPANDED
 
 Ranges = dict[Var, int]

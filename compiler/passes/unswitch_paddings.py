@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     Conditional,
     Expr,
     FloatImm,
@@ -28,7 +28,7 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.visit import map_stmt, walk
+from compiler.ir.core.visit import map_stmt, walk
 from compiler.passes.accumulator_tiles import EXPANDED
 
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     Allocate,
     BinOp,
     Buffer,
@@ -27,7 +27,7 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.visit import map_expr, map_stmt, walk_stmts
+from compiler.ir.core.visit import map_expr, map_stmt, walk_stmts
 from compiler.passes.promote_accumulators import register_buffers
 
 _NARROW = ("float16", "bfloat16")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from compiler.ir.dtypes import is_integer
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.facts import Facts
-from compiler.ir.nodes import BinOp, Compare, Expr, For, If, IntImm, Logic
-from compiler.ir.visit import walk
+from compiler.ir.arith.facts import Facts
+from compiler.ir.core.dtypes import is_integer
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import BinOp, Compare, Expr, For, If, IntImm, Logic
+from compiler.ir.core.visit import walk
 from compiler.passes.accesses import Access, Span, loop_extents
 from compiler.passes.thread_loops import is_thread
 

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from compiler.ir.dtypes import DType
+from compiler.ir.core.dtypes import DType
 
 FORMAT_VERSION = 2
 _LIMIT_BYTES = 64 << 20

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from compiler.ir.affine import affine
-from compiler.ir.dtypes import is_integer
-from compiler.ir.expr_types import dtype_of, lanes_of
-from compiler.ir.frozen import frozen
-from compiler.ir.nodes import (
+from compiler.ir.arith.affine import affine
+from compiler.ir.core.dtypes import is_integer
+from compiler.ir.core.expr_types import dtype_of, lanes_of
+from compiler.ir.core.frozen import frozen
+from compiler.ir.core.nodes import (
     TRUE,
     BinOp,
     Block,
@@ -39,7 +39,7 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.visit import children, substitute, walk
+from compiler.ir.core.visit import children, substitute, walk
 from compiler.schedule.block_cache import by_identity
 from compiler.schedule.digits import Extents, extent_or_unknown
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     For,
     IntImm,
     Var,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import refusal
 from compiler.schedule.tree import block_path, loop_path, replace_at
 

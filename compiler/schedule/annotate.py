@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     Annotations,
     AnnotationValue,
     BlockRealize,
     For,
     Var,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.tree import Path, block_path, loop_path, replace_at, with_block
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 
-from compiler.ir.affine import Affine
-from compiler.ir.bounds import affine_bounds
-from compiler.ir.nodes import Var
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.core.nodes import Var
 from compiler.schedule.digits import Extents, Guards, determined, variables
 
 _NOTHING: Guards = {}

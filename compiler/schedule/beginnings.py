@@ -6,7 +6,7 @@ as layouts and copies for packing, is half of a convolution's trace.
 
 from __future__ import annotations
 
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.handle import Handle
 from compiler.schedule.instruction import Instruction
 from compiler.schedule.replay import replay

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
-from compiler.ir.nodes import Block
+from compiler.ir.core.nodes import Block
 
 T = TypeVar("T")
 _CACHE_SIZE = 4096

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from compiler.ir.nodes import (
+from compiler.ir.analysis.regions import read_outside_blocks, relaxed, union
+from compiler.ir.core.nodes import (
     Block,
     BlockRealize,
     BufferRegion,
@@ -17,8 +18,7 @@ from compiler.ir.nodes import (
     Var,
     seq,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.regions import read_outside_blocks, relaxed, union
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.cache import body_of, common_path
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.init_nest import init_nest

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     BlockRealize,
     Buffer,
     BufferRegion,
@@ -22,8 +22,8 @@ from compiler.ir.nodes import (
     Stmt,
     Var,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import walk
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk
 from compiler.schedule.access import Access
 from compiler.schedule.coverage import covers_reads, read_box
 from compiler.schedule.digits import extent_or_unknown

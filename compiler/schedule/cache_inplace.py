@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     TRUE,
     BlockRealize,
     For,
     Var,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.cache import (
     Place,
     box_of_reads,

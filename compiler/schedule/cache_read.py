@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.ir.nodes import (
+from compiler.ir.arith.simplify import normal
+from compiler.ir.core.nodes import (
     Buffer,
     BufferRegion,
     Var,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.simplify import normal
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.cache import (
     Place,
     box_of_reads,

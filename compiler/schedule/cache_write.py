@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     Buffer,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.cache import (
     Place,
     box_of_writes,

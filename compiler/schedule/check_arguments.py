@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from compiler.ir.nodes import Buffer, Var
+from compiler.ir.core.nodes import Buffer, Var
 from compiler.schedule.handle import ExprRV, LoopRV, TermRV
 from compiler.schedule.specs import ParameterKind, Spec
 

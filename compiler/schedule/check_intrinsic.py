@@ -7,11 +7,11 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from compiler.ir.dtypes import DType, is_float
-from compiler.ir.evaluate import Array, EvaluationError, evaluate
-from compiler.ir.expr_types import lanes_of
-from compiler.ir.llvm_calls import LlvmCallProblem
-from compiler.ir.nodes import (
+from compiler.ir.analysis.regions import access_regions
+from compiler.ir.core.dtypes import DType, is_float
+from compiler.ir.core.expr_types import lanes_of
+from compiler.ir.core.llvm_calls import LlvmCallProblem
+from compiler.ir.core.nodes import (
     TRUE,
     Block,
     BlockRealize,
@@ -26,11 +26,11 @@ from compiler.ir.nodes import (
     make_buffer,
     static_shape,
 )
-from compiler.ir.oracle import OracleError, interpret
-from compiler.ir.program import PrimFunc
-from compiler.ir.regions import access_regions
-from compiler.ir.tolerance import tolerance
-from compiler.ir.verify import VerifyError, verify
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.evaluator.evaluate import Array, EvaluationError, evaluate
+from compiler.ir.interpret.oracle.oracle import OracleError, interpret
+from compiler.ir.interpret.tolerance import tolerance
+from compiler.ir.verify.verify import VerifyError, verify
 from compiler.schedule.tree import children
 
 Run: TypeAlias = Callable[[PrimFunc, Mapping[str, Array]], dict[str, Array]]

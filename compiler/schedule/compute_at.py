@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from compiler.ir.affine import Affine
-from compiler.ir.bounds import affine_bounds
-from compiler.ir.nodes import (
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.arith.simplify import normal
+from compiler.ir.core.nodes import (
     Buffer,
     Expr,
     Var,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.simplify import normal
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.access import Access
 from compiler.schedule.coverage import read_box
 from compiler.schedule.digits import Extents, extent_or_unknown, variables, variables_of

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import (
+from compiler.ir.analysis.regions import with_regions
+from compiler.ir.core.nodes import (
     BlockRealize,
     Buffer,
     Expr,
@@ -10,9 +11,8 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.regions import with_regions
-from compiler.ir.visit import map_stmt, substitute, transform, walk, walk_stmts
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import map_stmt, substitute, transform, walk, walk_stmts
 from compiler.schedule.coverage import covers_reads, writes_whole
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.kind import Unknown, extents_of_iterators

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.ir.affine import Affine
-from compiler.ir.bounds import affine_bounds
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     TRUE,
     BinOp,
     Block,
@@ -25,9 +25,9 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.promotion import converted, widest
-from compiler.ir.visit import substitute, walk
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.promotion import converted, widest
+from compiler.ir.core.visit import substitute, walk
 from compiler.schedule.cache import Place, region_buffer, require_no_pointer
 from compiler.schedule.copy_block import Part, read_to_find, whole_of
 from compiler.schedule.digits import extent_or_unknown

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from compiler.ir.affine import Affine
-from compiler.ir.bounds import affine_bounds
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.limits import MAX_EXTENT
-from compiler.ir.nodes import (
+from compiler.ir.analysis.regions import access_regions
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.limits import MAX_EXTENT
+from compiler.ir.core.nodes import (
     BinOp,
     Block,
     BlockRealize,
@@ -26,10 +28,8 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.regions import access_regions
-from compiler.ir.simplify import simplify
-from compiler.ir.visit import walk
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk
 from compiler.schedule.digits import Extents, extent_or_unknown
 from compiler.schedule.guard import conjunction
 from compiler.schedule.region import Box, Span

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
-from compiler.ir.nodes import Buffer, IterVar, Var
+from compiler.ir.core.nodes import Buffer, IterVar, Var
 from compiler.schedule.access import Access
 from compiler.schedule.digits import determined, extent_or_unknown
 from compiler.schedule.guard import covers_range, dense_box, dense_spans

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from compiler.ir.bounds import affine_bounds
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.analysis.regions import with_regions
+from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.arith.simplify import prove, simplify
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     BinOp,
     Block,
     BlockRealize,
@@ -24,10 +26,8 @@ from compiler.ir.nodes import (
     Var,
     seq,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.regions import with_regions
-from compiler.ir.simplify import prove, simplify
-from compiler.ir.visit import map_region, substitute
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import map_region, substitute
 from compiler.schedule.coverage import covers_reads
 from compiler.schedule.digits import Extents, Terms, count_of, terms_of, variables
 from compiler.schedule.error import Refuse, ScheduleError, refusal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     Block,
     Buffer,
     BufferRegion,
@@ -14,7 +14,7 @@ from compiler.ir.nodes import (
     Var,
     seq,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.coverage import covers_reads
 from compiler.schedule.digits import variables_of
 from compiler.schedule.error import refusal

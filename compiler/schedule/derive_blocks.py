@@ -25,9 +25,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from compiler.ir.dependence import Touch, agree_on, touches_of
-from compiler.ir.names import unique
-from compiler.ir.nodes import (
+from compiler.ir.analysis.dependence import Touch, agree_on, touches_of
+from compiler.ir.analysis.regions import with_regions
+from compiler.ir.core.nodes import (
     TRUE,
     Allocate,
     BinOp,
@@ -51,10 +51,10 @@ from compiler.ir.nodes import (
     seq,
     static_int,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.regions import with_regions
-from compiler.ir.verify import VerifyError, verify_but_for_races
-from compiler.ir.visit import map_expr, map_stmt, substitute, walk, walk_stmts
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import map_expr, map_stmt, substitute, walk, walk_stmts
+from compiler.ir.text.names import unique
+from compiler.ir.verify.verify import VerifyError, verify_but_for_races
 from compiler.schedule.widen_private import widen_private
 
 # Each statement is compared with each before it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compiler import te
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     TRUE,
     Block,
     BlockRealize,
@@ -13,7 +13,7 @@ from compiler.ir.nodes import (
     Seq,
     Stmt,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.decompose_reduction import decompose_reduction
 from compiler.schedule.tree import child_blocks, loops_below
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from compiler.ir.affine import Affine, affine
-from compiler.ir.frozen import frozen
-from compiler.ir.nodes import BinOp, Expr, IntImm, Var
-from compiler.ir.simplify import normal, recombine
-from compiler.ir.visit import walk
+from compiler.ir.arith.affine import Affine, affine
+from compiler.ir.arith.simplify import normal, recombine
+from compiler.ir.core.frozen import frozen
+from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
+from compiler.ir.core.visit import walk
 
 Terms: TypeAlias = frozenset[tuple[Expr, int]]
 Extents: TypeAlias = Mapping[Var, int]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
-from compiler.ir.printer import mark
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.text.printer import mark
 
 Detail: TypeAlias = Literal["detail", "fast", "none"]
 """How much an error says: the program with the place marked, the reason alone, or nothing."""

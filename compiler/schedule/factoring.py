@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.arith.simplify import prove
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     Block,
     BlockRealize,
     Buffer,
@@ -24,8 +25,7 @@ from compiler.ir.nodes import (
     Var,
     seq,
 )
-from compiler.ir.simplify import prove
-from compiler.ir.visit import map_region, substitute, walk
+from compiler.ir.core.visit import map_region, substitute, walk
 from compiler.schedule.digits import variables
 from compiler.schedule.guard import conjunction, conjuncts
 from compiler.schedule.reducer import Reduction

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import BinOp, Expr, For, IntImm, Var
-from compiler.ir.program import PrimFunc
-from compiler.ir.promotion import converted, widest
-from compiler.ir.simplify import simplify
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import BinOp, Expr, For, IntImm, Var
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.promotion import converted, widest
 from compiler.schedule.digits import extent_or_unknown, variables
 from compiler.schedule.error import refusal
 from compiler.schedule.plain_loop import require_plain

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from compiler.ir.nodes import (
+from compiler.ir.arith.simplify import equal
+from compiler.ir.core.nodes import (
     BinOp,
     Buffer,
     Expr,
@@ -12,9 +13,8 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.simplify import equal
-from compiler.ir.visit import map_region, substitute, walk
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import map_region, substitute, walk
 from compiler.schedule.coverage import is_finished_for, runs_whole_domain, share_loops
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.kind import Unknown

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
-from compiler.ir.affine import Affine
-from compiler.ir.bounds import affine_bounds
-from compiler.ir.dtypes import is_integer
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import TRUE, BinOp, Compare, Expr, For, IntImm, Logic, Var
-from compiler.ir.simplify import equal, normal
-from compiler.ir.visit import walk
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.arith.simplify import equal, normal
+from compiler.ir.core.dtypes import is_integer
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import TRUE, BinOp, Compare, Expr, For, IntImm, Logic, Var
+from compiler.ir.core.visit import walk
 from compiler.schedule.access import Access
 from compiler.schedule.digits import (
     UNKNOWN,

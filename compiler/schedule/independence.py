@@ -16,8 +16,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from compiler.ir.affine import Affine
-from compiler.ir.nodes import Buffer, For, Var
+from compiler.ir.arith.affine import Affine
+from compiler.ir.core.nodes import Buffer, For, Var
 from compiler.schedule.apart import tells_apart
 from compiler.schedule.coverage import covers_reads
 from compiler.schedule.digits import Guards, Terms, variables_of

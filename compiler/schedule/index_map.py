@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from compiler.ir.bounds import bounds
-from compiler.ir.dtypes import DType, is_integer
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.names import Names
-from compiler.ir.nodes import BinOp, Expr, IntImm, Var
-from compiler.ir.print_expr import print_expr
-from compiler.ir.simplify import simplify
-from compiler.ir.visit import map_expr, substitute, transform_expr
+from compiler.ir.arith.bounds import bounds
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.dtypes import DType, is_integer
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
+from compiler.ir.core.visit import map_expr, substitute, transform_expr
+from compiler.ir.text.names import Names
+from compiler.ir.text.print_expr import print_expr
 from compiler.schedule.lambda_text import LambdaError, read_lambda
 from compiler.te.value import Value, as_value
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from compiler.ir.affine import Affine, affine
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import FALSE, BinOp, Compare, Expr, IntImm, Logic, LogicOp, Var
-from compiler.ir.simplify import normal, simplify
-from compiler.ir.visit import walk
+from compiler.ir.arith.affine import Affine, affine
+from compiler.ir.arith.simplify import normal, simplify
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import FALSE, BinOp, Compare, Expr, IntImm, Logic, LogicOp, Var
+from compiler.ir.core.visit import walk
 from compiler.schedule.digits import determined, extent_or_unknown
 from compiler.schedule.index_map import IndexMap, IndexMapError
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import Annotations, Block, BlockRealize, Expr, For, IntImm, Stmt, Var
-from compiler.ir.regions import access_regions
-from compiler.ir.simplify import prove
-from compiler.ir.visit import map_region, substitute, walk
+from compiler.ir.analysis.regions import access_regions
+from compiler.ir.arith.simplify import prove
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import Annotations, Block, BlockRealize, Expr, For, IntImm, Stmt, Var
+from compiler.ir.core.visit import map_region, substitute, walk
 from compiler.schedule.digits import Extents, variables
 from compiler.schedule.error import Refuse
 from compiler.schedule.guard import conjunction, conjuncts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
-from compiler.ir.frozen import frozen
+from compiler.ir.core.frozen import frozen
 from compiler.schedule.specs import SPECS, Spec
 
 Decision: TypeAlias = int | tuple[int, ...]

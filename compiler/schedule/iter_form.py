@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.ir.affine import Affine, affine
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.frozen import frozen
-from compiler.ir.nodes import BinOp, Expr, IntImm, Var
-from compiler.ir.simplify import normal
+from compiler.ir.arith.affine import Affine, affine
+from compiler.ir.arith.simplify import normal
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.frozen import frozen
+from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
 from compiler.schedule.digits import Extents, Guards, variables
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from compiler.ir.affine import Affine
-from compiler.ir.nodes import BinOp, Block, IterKind, Load, Store, Var
-from compiler.ir.simplify import normal
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.simplify import normal
+from compiler.ir.core.nodes import BinOp, Block, IterKind, Load, Store, Var
 from compiler.schedule.access import Access, Facts, facts_of
 from compiler.schedule.apart import common_parts
 from compiler.schedule.block_cache import by_identity

@@ -14,8 +14,8 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, get_args
 
-from compiler.ir.dtypes import DType, is_float
-from compiler.ir.nodes import BinOp
+from compiler.ir.core.dtypes import DType, is_float
+from compiler.ir.core.nodes import BinOp
 from compiler.te.functions import if_then_else
 from compiler.te.value import Value, ValueLike, as_value, const, same_dtype
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     TRUE,
     Block,
     BlockRealize,
@@ -31,8 +31,8 @@ from compiler.ir.nodes import (
     Var,
     seq,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import substitute, transform, walk, walk_stmts
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import substitute, transform, walk, walk_stmts
 from compiler.schedule.copy_block import point_of
 from compiler.schedule.error import Refuse
 from compiler.schedule.index_map_inverse import Inverse

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from compiler.ir.affine import affine
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import BinOp, Expr, IntImm, Var
-from compiler.ir.visit import walk
+from compiler.ir.arith.affine import affine
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
+from compiler.ir.core.visit import walk
 from compiler.schedule.digits import extent_or_unknown
 from compiler.schedule.index_map import IndexMap, IndexMapError, show
 

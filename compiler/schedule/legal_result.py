@@ -9,9 +9,9 @@ the step itself.
 
 from __future__ import annotations
 
-from compiler.ir.index_types import with_agreeing_types
-from compiler.ir.program import PrimFunc
-from compiler.ir.verify import VerifyError, verify
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.verify.index_types import with_agreeing_types
+from compiler.ir.verify.verify import VerifyError, verify
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.thread_memory import require_sound_threads
 from compiler.schedule.tree import places_of

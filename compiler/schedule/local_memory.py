@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from compiler.ir.dependence import Touch, agree_on
-from compiler.ir.nodes import Buffer, For, IntImm, Var
-from compiler.ir.visit import walk_stmts
+from compiler.ir.analysis.dependence import Touch, agree_on
+from compiler.ir.core.nodes import Buffer, For, IntImm, Var
+from compiler.ir.core.visit import walk_stmts
 from compiler.schedule.coverage import covers_reads
 from compiler.schedule.digits import variables_of
 from compiler.schedule.reduction import starts_anew

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     Buffer,
     For,
     LoopKind,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.digits import variables
 from compiler.schedule.error import Refuse
 from compiler.schedule.independence import Nest, is_apart, is_own

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.names import unique
-from compiler.ir.nodes import (
+from compiler.ir.analysis.regions import read_outside_blocks
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     TRUE,
     BinOp,
     Block,
@@ -22,9 +22,9 @@ from compiler.ir.nodes import (
     Var,
     seq,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.regions import read_outside_blocks
-from compiler.ir.visit import map_stmt, substitute
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import map_stmt, substitute
+from compiler.ir.text.names import unique
 from compiler.schedule.access import facts_of
 from compiler.schedule.digits import variables_of
 from compiler.schedule.error import Refuse, refusal

@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
-from compiler.ir.affine import Affine
-from compiler.ir.dtypes import is_integer
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.simplify import normal
+from compiler.ir.core.dtypes import is_integer
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     BinOp,
     Block,
     BlockRealize,
@@ -33,9 +34,8 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.print_expr import show_expr
-from compiler.ir.simplify import normal
-from compiler.ir.visit import operands_of, same_operation, substitute, walk
+from compiler.ir.core.visit import operands_of, same_operation, substitute, walk
+from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.digits import Extents, variables_of
 
 _Part = TypeVar("_Part")

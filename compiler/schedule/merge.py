@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import Buffer, Expr, For, Seq, Stmt, Var, seq
-from compiler.ir.print_expr import show_expr
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import Buffer, Expr, For, Seq, Stmt, Var, seq
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.digits import extent_or_unknown
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.independence import Nest, is_apart

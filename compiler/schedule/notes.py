@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from compiler.ir.nodes import AnnotationDict, AnnotationValue, FloatImm, IntImm, StringImm
+from compiler.ir.core.nodes import AnnotationDict, AnnotationValue, FloatImm, IntImm, StringImm
 from compiler.schedule.handle import ExprRV, TermRV
 from compiler.te.value import Value
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.analysis.regions import relaxed
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     TRUE,
     BinOp,
     Block,
@@ -20,9 +22,7 @@ from compiler.ir.nodes import (
     Stmt,
     Var,
 )
-from compiler.ir.regions import relaxed
-from compiler.ir.simplify import simplify
-from compiler.ir.visit import map_stmt, substitute, transform_expr
+from compiler.ir.core.visit import map_stmt, substitute, transform_expr
 from compiler.schedule.digits import Extents, variables
 from compiler.schedule.site import Site
 from compiler.schedule.subspace import Division, Part

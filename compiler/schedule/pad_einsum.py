@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from compiler.ir.dtypes import is_float
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.arith.simplify import equal, simplify
+from compiler.ir.core.dtypes import is_float
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     TRUE,
     BinOp,
     Block,
@@ -30,9 +31,8 @@ from compiler.ir.nodes import (
     Var,
     seq,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.simplify import equal, simplify
-from compiler.ir.visit import replace_buffers
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import replace_buffers
 from compiler.schedule.coverage import writes_whole
 from compiler.schedule.digits import variables
 from compiler.schedule.error import Refuse, refusal

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from compiler.ir.dtypes import DType, is_float, wrapped
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import Expr, FloatImm, IntImm, Var
-from compiler.ir.visit import substitute
+from compiler.ir.core.dtypes import DType, is_float, wrapped
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import Expr, FloatImm, IntImm, Var
+from compiler.ir.core.visit import substitute
 from compiler.schedule.index_map import IndexMap, IndexMapError, parameters_of, show
 from compiler.schedule.lambda_text import LambdaError, read_lambda
 from compiler.te.value import Value, as_value, const

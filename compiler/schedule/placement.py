@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.ir.affine import Affine
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.limits import MAX_EXTENT
-from compiler.ir.nodes import Block, BlockRealize, Expr, For, IntImm, IterVar, Seq, Stmt, Var
-from compiler.ir.program import PrimFunc
+from compiler.ir.arith.affine import Affine
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.limits import MAX_EXTENT
+from compiler.ir.core.nodes import Block, BlockRealize, Expr, For, IntImm, IterVar, Seq, Stmt, Var
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.digits import (
     Extents,
     as_written,

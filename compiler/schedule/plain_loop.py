@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import For, IntImm
+from compiler.ir.core.nodes import For, IntImm
 from compiler.schedule.error import Refuse
 
 

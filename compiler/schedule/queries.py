@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     BlockRealize,
     For,
     Var,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import refusal
 from compiler.schedule.handle import BlockRV, LoopRV
 from compiler.schedule.scope import scope_of_block

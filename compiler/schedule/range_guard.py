@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from compiler.ir.affine import Affine
-from compiler.ir.bounds import affine_bounds
-from compiler.ir.nodes import BinOp, Compare, Expr, For, IntImm, Var
-from compiler.ir.simplify import normal
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.arith.simplify import normal
+from compiler.ir.core.nodes import BinOp, Compare, Expr, For, IntImm, Var
 from compiler.schedule.digits import UNKNOWN, Extents
 from compiler.schedule.region import Span
 

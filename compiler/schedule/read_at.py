@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     Var,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.cache import (
     box_of_reads,
     cache_of,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     TRUE,
     Block,
     BlockRealize,
@@ -18,7 +18,7 @@ from compiler.ir.nodes import (
     Var,
     seq,
 )
-from compiler.ir.visit import substitute
+from compiler.ir.core.visit import substitute
 from compiler.schedule.access import facts_of
 from compiler.schedule.digits import Extents, extent_or_unknown
 from compiler.schedule.guard import bounds_of, conjunction, conjuncts

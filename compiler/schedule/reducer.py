@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compiler.ir.dtypes import DType, is_float, is_integer
-from compiler.ir.nodes import (
+from compiler.ir.core.dtypes import DType, is_float, is_integer
+from compiler.ir.core.nodes import (
     FALSE,
     TRUE,
     BinOp,
@@ -35,7 +35,7 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.visit import operands_of, same_operation, substitute, transform_expr, walk
+from compiler.ir.core.visit import operands_of, same_operation, substitute, transform_expr, walk
 
 _X = (Var("x0"), Var("x1"))
 _Y = (Var("y0"), Var("y1"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
 
-from compiler.ir.affine import Affine
-from compiler.ir.nodes import Var
+from compiler.ir.arith.affine import Affine
+from compiler.ir.core.nodes import Var
 from compiler.schedule.coverage import is_whole
 from compiler.schedule.digits import Digit, determined, digit_of, variables, variables_of
 from compiler.schedule.guard import dense_spans

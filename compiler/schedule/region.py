@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
-from compiler.ir.affine import Affine, affine
-from compiler.ir.bounds import Interval, affine_bounds
-from compiler.ir.frozen import frozen
-from compiler.ir.nodes import BinOp, Expr, IntImm, Var
-from compiler.ir.simplify import normal
+from compiler.ir.arith.affine import Affine, affine
+from compiler.ir.arith.bounds import Interval, affine_bounds
+from compiler.ir.arith.simplify import normal
+from compiler.ir.core.frozen import frozen
+from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
 from compiler.schedule.digits import UNKNOWN, Extents, canonical, variables
 
 

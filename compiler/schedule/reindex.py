@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-from compiler.ir.bounds import bounds
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.analysis.specialize import symbolic_vars
+from compiler.ir.arith.bounds import bounds
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     Block,
     BlockRealize,
     Buffer,
@@ -21,11 +23,9 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.print_expr import show_expr
-from compiler.ir.program import PrimFunc
-from compiler.ir.simplify import simplify
-from compiler.ir.specialize import symbolic_vars
-from compiler.ir.visit import substitute, walk
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import substitute, walk
+from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.cache import (
     Place,
     child_position,

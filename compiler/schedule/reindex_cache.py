@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.arith.simplify import normal, simplify
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     TRUE,
     Block,
     BlockRealize,
@@ -21,9 +22,8 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.simplify import normal, simplify
-from compiler.ir.visit import substitute, walk
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import substitute, walk
 from compiler.schedule.cache import Place, cache_of
 from compiler.schedule.copy_block import point_of, read_to_find
 from compiler.schedule.digits import UNKNOWN, determined, variables_of

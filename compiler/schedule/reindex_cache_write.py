@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.cache import (
     insert_copy,
     region_buffer,

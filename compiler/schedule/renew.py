@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from compiler.ir.names import unique
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     TRUE,
     Allocate,
     Block,
@@ -18,7 +17,8 @@ from compiler.ir.nodes import (
     Stmt,
     Var,
 )
-from compiler.ir.visit import map_stmt, replace_buffers, substitute, walk
+from compiler.ir.core.visit import map_stmt, replace_buffers, substitute, walk
+from compiler.ir.text.names import unique
 
 
 def renewed(stmt: Stmt, block_names: Iterable[str] = ()) -> Stmt:

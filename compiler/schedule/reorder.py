@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     For,
     Stmt,
     Var,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.digits import variables
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.independence import Nest, is_apart, is_own, why_not_one

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import Buffer, Expr, IntImm, Var
-from compiler.ir.program import PrimFunc
-from compiler.ir.simplify import normal, recombine
-from compiler.ir.visit import substitute
+from compiler.ir.arith.simplify import normal, recombine
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import Buffer, Expr, IntImm, Var
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import substitute
 from compiler.schedule.access import Access
 from compiler.schedule.coverage import is_finished_for, runs_whole_domain, written_box
 from compiler.schedule.digits import determined

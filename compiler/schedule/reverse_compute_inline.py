@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from compiler.ir.bounds import affine_bounds
-from compiler.ir.nodes import (
+from compiler.ir.analysis.regions import with_regions
+from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.arith.simplify import normal, recombine
+from compiler.ir.core.nodes import (
     BlockRealize,
     Expr,
     IntImm,
@@ -14,10 +16,8 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.regions import with_regions
-from compiler.ir.simplify import normal, recombine
-from compiler.ir.visit import substitute, transform_expr
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import substitute, transform_expr
 from compiler.schedule.compute_inline import require_single_store
 from compiler.schedule.coverage import runs_whole_domain, writes_whole
 from compiler.schedule.error import ScheduleError, refusal

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     Block,
     BlockRealize,
     Buffer,
@@ -19,7 +19,7 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.visit import map_expr, map_stmt, replace_buffers, walk_stmts
+from compiler.ir.core.visit import map_expr, map_stmt, replace_buffers, walk_stmts
 from compiler.schedule.digits import Extents, extent_or_unknown
 
 Indices: TypeAlias = tuple[Expr, ...]

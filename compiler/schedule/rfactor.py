@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import For, If, IntImm, Let, Var, seq
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import For, If, IntImm, Let, Var, seq
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.digits import variables
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.factoring import Factoring, last_nest, partial_buffers, partial_nest

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from compiler.ir.affine import Affine
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.analysis.regions import access_regions
+from compiler.ir.arith.affine import Affine
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     BinOp,
     Block,
     BlockRealize,
@@ -25,9 +26,8 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.regions import access_regions
-from compiler.ir.visit import map_stmt, transform_expr, walk_stmts
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import map_stmt, transform_expr, walk_stmts
 from compiler.schedule.access import Access, facts_of
 from compiler.schedule.cache import common_path, region_buffer
 from compiler.schedule.coverage import covers_reads

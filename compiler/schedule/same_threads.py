@@ -12,7 +12,7 @@ threads must have done the same, and in memory that they share.
 
 from __future__ import annotations
 
-from compiler.ir.nodes import For, If
+from compiler.ir.core.nodes import For, If
 from compiler.schedule.digits import variables, variables_of
 from compiler.schedule.error import Refuse
 from compiler.schedule.scope import Scope

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     For,
     Var,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.compute_at import compute_at
 from compiler.schedule.compute_inline import compute_inline
 from compiler.schedule.digits import extent_or_unknown, variables_of

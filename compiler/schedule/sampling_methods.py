@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.ir.nodes import For, IntImm
+from compiler.ir.core.nodes import For, IntImm
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.handle import BlockRV, ExprRV, LoopRV
 from compiler.schedule.queries import Queries

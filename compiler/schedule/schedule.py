@@ -12,8 +12,8 @@ from functools import wraps
 from random import Random
 from typing import Any, get_args
 
-from compiler.ir.program import IRModule, PrimFunc
-from compiler.ir.spelling import Dialect
+from compiler.ir.core.program import IRModule, PrimFunc
+from compiler.ir.text.spelling import Dialect
 from compiler.keywords import check_keywords, keywords_of
 from compiler.schedule.block_methods import BlockMethods
 from compiler.schedule.check_arguments import argument_check

@@ -6,12 +6,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     BlockRealize,
     Buffer,
     Var,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.coverage import is_finished_for
 from compiler.schedule.error import Refuse
 from compiler.schedule.site import Site, sites

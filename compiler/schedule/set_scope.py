@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     BlockRealize,
     Buffer,
     For,
     Stmt,
     Var,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import replace_buffers, walk_stmts
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import replace_buffers, walk_stmts
 from compiler.schedule.cache import region_buffer, require_memory_scope
 from compiler.schedule.coverage import covers_reads
 from compiler.schedule.error import Refuse, refusal

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from compiler import te
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.describe import describe
 from compiler.script.parser import parse
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from compiler.ir.affine import Affine, affine
-from compiler.ir.nodes import (
+from compiler.ir.arith.affine import Affine, affine
+from compiler.ir.core.nodes import (
     Block,
     BlockRealize,
     Buffer,
@@ -22,7 +22,7 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.visit import substitute, walk
+from compiler.ir.core.visit import substitute, walk
 from compiler.schedule.access import Access, Facts, facts_of
 from compiler.schedule.digits import Extents, canonical
 from compiler.schedule.error import Refuse

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.ir.affine import Affine
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import Block, Expr, IntImm, Var
-from compiler.ir.simplify import normal
-from compiler.ir.visit import substitute
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.simplify import normal
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import Block, Expr, IntImm, Var
+from compiler.ir.core.visit import substitute
 from compiler.schedule.digits import Extents, digit_of, extent_or_unknown
 from compiler.schedule.region import Span, quotient, remainder
 

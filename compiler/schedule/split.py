@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import BinOp, Compare, Expr, For, IntImm, Stmt, Var
-from compiler.ir.print_expr import show_expr
-from compiler.ir.program import PrimFunc
-from compiler.ir.simplify import prove, simplify
+from compiler.ir.arith.simplify import prove, simplify
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import BinOp, Compare, Expr, For, IntImm, Stmt, Var
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.digits import extent_or_unknown
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.plain_loop import require_plain

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 
-from compiler.ir.names import unique
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     Allocate,
     AnnotationDict,
     BlockRealize,
@@ -15,8 +14,9 @@ from compiler.ir.nodes import (
     Stmt,
     Var,
 )
-from compiler.ir.program import IRModule, PrimFunc
-from compiler.ir.visit import map_stmt
+from compiler.ir.core.program import IRModule, PrimFunc
+from compiler.ir.core.visit import map_stmt
+from compiler.ir.text.names import unique
 from compiler.schedule.derive_blocks import derive_blocks
 from compiler.schedule.error import Detail, ScheduleError, refusal
 from compiler.schedule.handle import BlockRV, ExprRV, Handle, LoopRV, Place, TermRV

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import BlockRealize, Buffer, BufferRegion, Var
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import BlockRealize, Buffer, BufferRegion, Var
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.cache import region_buffer
 from compiler.schedule.error import refusal
 from compiler.schedule.handle import BlockRV

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.cache_inplace import cache_inplace
 from compiler.schedule.cache_read import cache_read
 from compiler.schedule.cache_write import cache_write

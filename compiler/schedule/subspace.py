@@ -12,12 +12,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from compiler.ir.affine import Affine
-from compiler.ir.dtypes import DType, is_integer
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import TRUE, BinOp, Compare, Expr, IntImm, Var
-from compiler.ir.simplify import normal, prove, simplify
-from compiler.ir.visit import substitute
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.simplify import normal, prove, simplify
+from compiler.ir.core.dtypes import DType, is_integer
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import TRUE, BinOp, Compare, Expr, IntImm, Var
+from compiler.ir.core.visit import substitute
 from compiler.schedule.digits import (
     UNKNOWN,
     Extents,

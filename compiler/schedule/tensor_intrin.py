@@ -36,7 +36,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, overload
 
 from compiler import te
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.check_intrinsic import why_not_same
 from compiler.schedule.describe import describe
 from compiler.schedule.shipped_intrinsics import SHIPPED

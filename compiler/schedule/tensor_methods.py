@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     Var,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.blockize import blockize, blockize_blocks
 from compiler.schedule.decompose_padding import can_decompose_padding, decompose_padding
 from compiler.schedule.fuse_reduction_epilogue import fuse_reduction_epilogue

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from compiler.ir.affine import Affine
-from compiler.ir.nodes import (
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.simplify import normal
+from compiler.ir.core.nodes import (
     Annotations,
     Block,
     BlockRealize,
@@ -19,8 +20,7 @@ from compiler.ir.nodes import (
     MatchBuffer,
     Var,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.simplify import normal
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.blockize import blockize
 from compiler.schedule.digits import Extents
 from compiler.schedule.error import Refuse, ScheduleError, refusal

@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compiler.ir.nodes import (
+from compiler.ir.analysis.specialize import symbolic_vars
+from compiler.ir.core.nodes import (
     BlockRealize,
     Buffer,
     For,
@@ -27,10 +28,9 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
 )
-from compiler.ir.print_expr import show_expr
-from compiler.ir.program import PrimFunc
-from compiler.ir.specialize import symbolic_vars
-from compiler.ir.visit import walk
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk
+from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.digits import variables, variables_of
 from compiler.schedule.error import ScheduleError, refusal
 from compiler.schedule.independence import Nest, is_apart

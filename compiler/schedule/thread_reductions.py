@@ -10,7 +10,7 @@ So all threads reduce to the same elements, one at a time: the loop tells no ele
 
 from __future__ import annotations
 
-from compiler.ir.nodes import For
+from compiler.ir.core.nodes import For
 from compiler.schedule.digits import extent_or_unknown, variables_of
 from compiler.schedule.kind import is_commutative
 from compiler.schedule.reducer import reduction_of

@@ -28,7 +28,7 @@ from compiler.schedule.tvm_json import from_tvm, write_tvm
 DecisionProvider: TypeAlias = "Callable[[Instruction, Decision | None], Decision | None]"
 
 if TYPE_CHECKING:
-    from compiler.ir.program import IRModule, PrimFunc
+    from compiler.ir.core.program import IRModule, PrimFunc
     from compiler.schedule.schedule import Schedule
 
 

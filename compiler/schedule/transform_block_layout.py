@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     TRUE,
     Block,
     BlockRealize,
@@ -19,9 +20,8 @@ from compiler.ir.nodes import (
     Store,
     Var,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.simplify import simplify
-from compiler.ir.visit import map_region, map_stmt, substitute, transform_expr, walk
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import map_region, map_stmt, substitute, transform_expr, walk
 from compiler.schedule.digits import extent_or_unknown
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.index_map import (

@@ -6,14 +6,14 @@ import math
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from compiler.ir.dtypes import DType, size_bytes
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.limits import MAX_BUFFER_BYTES, MAX_RANK
-from compiler.ir.nodes import Block, BlockRealize, Buffer, BufferRegion, IntImm, Range
-from compiler.ir.print_expr import show_expr
-from compiler.ir.program import PrimFunc
-from compiler.ir.regions import access_regions
-from compiler.ir.visit import walk_stmts
+from compiler.ir.analysis.regions import access_regions
+from compiler.ir.core.dtypes import DType, size_bytes
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.limits import MAX_BUFFER_BYTES, MAX_RANK
+from compiler.ir.core.nodes import Block, BlockRealize, Buffer, BufferRegion, IntImm, Range
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk_stmts
+from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.cache import region_buffer
 from compiler.schedule.copy_block import is_passed_on
 from compiler.schedule.digits import Extents

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
-from compiler.ir.children import STATEMENTS_IN
-from compiler.ir.names import unique
-from compiler.ir.nodes import (
+from compiler.ir.analysis.resolve_views import resolve_views
+from compiler.ir.core.children import STATEMENTS_IN
+from compiler.ir.core.nodes import (
     TRUE,
     Allocate,
     Block,
@@ -31,9 +31,9 @@ from compiler.ir.nodes import (
     Var,
     seq,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.resolve_views import resolve_views
-from compiler.ir.visit import walk, walk_stmts
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk, walk_stmts
+from compiler.ir.text.names import unique
 from compiler.schedule.digits import extent_or_unknown
 from compiler.schedule.error import Refuse
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     Var,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import refusal
 from compiler.schedule.loop_kind import (
     require_concurrent,

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     BlockRealize,
     Buffer,
     Expr,
@@ -25,10 +25,10 @@ from compiler.ir.nodes import (
     Var,
     static_shape,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.races.accesses import Access, Loop, accesses_of
-from compiler.ir.races.private import is_own
-from compiler.ir.visit import map_expr, map_stmt, walk
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import map_expr, map_stmt, walk
+from compiler.ir.verify.races.accesses import Access, Loop, accesses_of
+from compiler.ir.verify.races.private import is_own
 
 _MAX_ELEMENTS = 1 << 24
 

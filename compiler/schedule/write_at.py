@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     Buffer,
     Var,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.cache import (
     box_of_writes,
     cache_of,

@@ -7,8 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import get_args
 
-from compiler.ir.dtypes import DType, is_float
-from compiler.ir.nodes import AnnotationDict, Annotations, AnnotationValue, Scalar
+from compiler.ir.core.dtypes import DType, is_float
+from compiler.ir.core.nodes import AnnotationDict, Annotations, AnnotationValue, Scalar
 from compiler.script.context import Context, call_name
 from compiler.script.error import near
 

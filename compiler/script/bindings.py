@@ -6,9 +6,9 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from compiler.ir.dtypes import DType
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import Allocate, For, Let, Stmt, Var
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import Allocate, For, Let, Stmt, Var
 from compiler.script.arguments import DTYPE_NAMED, bind, string
 from compiler.script.blocks import Body
 from compiler.script.buffers import FLAT_ALLOCATIONS, flat_allocation

@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.analysis.regions import with_regions
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     TRUE,
     Annotations,
     BinOp,
@@ -24,9 +26,7 @@ from compiler.ir.nodes import (
     Stmt,
     Var,
 )
-from compiler.ir.promotion import converted
-from compiler.ir.regions import with_regions
-from compiler.ir.simplify import simplify
+from compiler.ir.core.promotion import converted
 from compiler.script.arguments import bind, literal_dict, string
 from compiler.script.buffers import ALLOCATIONS, allocation, check_regions, match, regions
 from compiler.script.context import Axis, Context, call_name

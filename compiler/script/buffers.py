@@ -6,11 +6,20 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from compiler.ir.dtypes import DType
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.limits import MAX_OFFSET_FACTOR
-from compiler.ir.nodes import BinOp, Buffer, BufferRegion, Expr, IntImm, MatchBuffer, Range, Var
-from compiler.ir.simplify import simplify
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.limits import MAX_OFFSET_FACTOR
+from compiler.ir.core.nodes import (
+    BinOp,
+    Buffer,
+    BufferRegion,
+    Expr,
+    IntImm,
+    MatchBuffer,
+    Range,
+    Var,
+)
 from compiler.script.arguments import DTYPE_NAMED, Arguments, bind, dtype, string
 from compiler.script.context import Context, Value, call_name, dialect_name
 from compiler.script.error import ScriptError, near

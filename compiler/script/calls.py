@@ -9,10 +9,10 @@ from typing import TypeAlias
 import ml_dtypes
 import numpy as np
 
-from compiler.ir.dtypes import DType, is_float
-from compiler.ir.expr_types import dtype_of, lanes_of
-from compiler.ir.intrinsics import INTRINSICS, result_dtype
-from compiler.ir.nodes import (
+from compiler.ir.core.dtypes import DType, is_float
+from compiler.ir.core.expr_types import dtype_of, lanes_of
+from compiler.ir.core.intrinsics import INTRINSICS, result_dtype
+from compiler.ir.core.nodes import (
     ArithOp,
     Broadcast,
     Call,
@@ -27,8 +27,8 @@ from compiler.ir.nodes import (
     Ramp,
     Select,
 )
-from compiler.ir.opaque import OPAQUE
-from compiler.ir.promotion import converted, is_anything
+from compiler.ir.core.opaque import OPAQUE
+from compiler.ir.core.promotion import converted, is_anything
 from compiler.script.arguments import DTYPE_NAMED, bind, dtype
 from compiler.script.context import Context, dialect_name
 from compiler.script.divisions import ceildiv, true_division, truncdiv, truncmod

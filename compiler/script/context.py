@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias, TypeVar
 
-from compiler.ir.bounds import Interval
-from compiler.ir.dtypes import DType
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import BinOp, Buffer, Expr, IntImm, Var
-from compiler.ir.visit import walk
+from compiler.ir.arith.bounds import Interval
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import BinOp, Buffer, Expr, IntImm, Var
+from compiler.ir.core.visit import walk
 from compiler.script.error import ScriptError, near
 from compiler.script.source import Source
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from compiler.ir.bounds import bounds
-from compiler.ir.dtypes import is_float, is_integer, is_signed
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import BinOp, Call, Compare, Expr, IntImm, Logic, Select
+from compiler.ir.arith.bounds import bounds
+from compiler.ir.core.dtypes import is_float, is_integer, is_signed
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import BinOp, Call, Compare, Expr, IntImm, Logic, Select
 from compiler.script.arguments import bind
 from compiler.script.context import Context
 from compiler.script.expressions import arithmetic, check_divisor, pair

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 
-from compiler.ir.dtypes import bits, is_float, is_integer, is_signed, wrapped
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.limits import MAX_DEPTH
-from compiler.ir.nodes import (
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.dtypes import bits, is_float, is_integer, is_signed, wrapped
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.limits import MAX_DEPTH
+from compiler.ir.core.nodes import (
     ArithOp,
     BinOp,
     Buffer,
@@ -24,8 +25,7 @@ from compiler.ir.nodes import (
     Ramp,
     Select,
 )
-from compiler.ir.promotion import promoted
-from compiler.ir.simplify import simplify
+from compiler.ir.core.promotion import promoted
 from compiler.script.context import Context, Handle, Thread
 from compiler.script.error import described, near
 from compiler.script.literals import Parsed, match_types, number

@@ -11,10 +11,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from compiler.ir.dtypes import DType, bits, is_float, wrapped
-from compiler.ir.expr_types import dtype_of, lanes_of
-from compiler.ir.nodes import Broadcast, Expr, FloatImm, IntImm
-from compiler.ir.promotion import common_type, converted, promoted
+from compiler.ir.core.dtypes import DType, bits, is_float, wrapped
+from compiler.ir.core.expr_types import dtype_of, lanes_of
+from compiler.ir.core.nodes import Broadcast, Expr, FloatImm, IntImm
+from compiler.ir.core.promotion import common_type, converted, promoted
 from compiler.script.context import Context
 
 Parsed: TypeAlias = tuple[Expr, ast.expr]

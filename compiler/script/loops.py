@@ -6,13 +6,13 @@ import ast
 from dataclasses import replace
 from typing import TypeAlias
 
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.limits import MAX_DEPTH
-from compiler.ir.names import Names
-from compiler.ir.nodes import Annotations, BinOp, Expr, For, IntImm, LoopKind, Stmt, Var
-from compiler.ir.print_expr import show_expr
-from compiler.ir.promotion import converted
-from compiler.ir.simplify import simplify
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.limits import MAX_DEPTH
+from compiler.ir.core.nodes import Annotations, BinOp, Expr, For, IntImm, LoopKind, Stmt, Var
+from compiler.ir.core.promotion import converted
+from compiler.ir.text.names import Names
+from compiler.ir.text.print_expr import show_expr
 from compiler.script.arguments import bind, literal_dict, string
 from compiler.script.blocks import Body
 from compiler.script.context import Axis, Context, Thread, call_name

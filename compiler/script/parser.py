@@ -1,6 +1,6 @@
 """Parse scripts into programs. Works on Python's syntax tree and executes nothing.
 
-Takes the three spellings of the dialect that `compiler.ir.spelling` names, with any of the
+Takes the three spellings of the dialect that `compiler.ir.text.spelling` names, with any of the
 prefixes `T.`, `tir.` and `tirx.`; a text may hold one function, several, or a module class.
 """
 
@@ -10,14 +10,14 @@ import ast
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from compiler.ir.dtypes import DType
-from compiler.ir.nodes import (
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.nodes import (
     Annotations,
     Buffer,
     Var,
 )
-from compiler.ir.program import IRModule, PrimFunc
-from compiler.ir.verify import VerifyError, verify
+from compiler.ir.core.program import IRModule, PrimFunc
+from compiler.ir.verify.verify import VerifyError, verify
 from compiler.script.arguments import bind, literal_dict
 from compiler.script.blocks import root
 from compiler.script.buffers import DETAILS, declare, parameter

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import ast
 
-from compiler.ir.dtypes import DType, bits, is_float
-from compiler.ir.expr_types import dtype_of, lanes_of
-from compiler.ir.llvm_calls import LLVM_CALL, LlvmCallProblem, llvm_result
-from compiler.ir.nodes import Buffer, Call, Compare, Expr, FloatImm, IntImm, Logic, Not, StringImm
-from compiler.ir.opaque import OPAQUE
+from compiler.ir.core.dtypes import DType, bits, is_float
+from compiler.ir.core.expr_types import dtype_of, lanes_of
+from compiler.ir.core.llvm_calls import LLVM_CALL, LlvmCallProblem, llvm_result
+from compiler.ir.core.nodes import (
+    Buffer,
+    Call,
+    Compare,
+    Expr,
+    FloatImm,
+    IntImm,
+    Logic,
+    Not,
+    StringImm,
+)
+from compiler.ir.core.opaque import OPAQUE
 from compiler.script.arguments import DTYPE_NAMED, bind, dtype, string
 from compiler.script.context import Context, Value
 from compiler.script.expressions import expression

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from compiler.ir.expr_types import lanes_of
-from compiler.ir.nodes import Evaluate, Expr, If, IntImm, Load, Stmt, Store, seq
+from compiler.ir.core.expr_types import lanes_of
+from compiler.ir.core.nodes import Evaluate, Expr, If, IntImm, Load, Stmt, Store, seq
 from compiler.script.arguments import bind
 from compiler.script.bindings import (
     Binding,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from compiler.ir.dtypes import DType, is_integer
-from compiler.ir.nodes import Expr, Var
+from compiler.ir.core.dtypes import DType, is_integer
+from compiler.ir.core.nodes import Expr, Var
 from compiler.script.arguments import DTYPE_NAMED, bind, dtype, string
 from compiler.script.context import Context, Value, call_name, dialect_name
 from compiler.script.expressions import index

@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, cast, overload
 
-from compiler.ir.dtypes import DType, is_integer
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import AnnotationValue, Buffer, Expr, IntImm, Var
-from compiler.ir.simplify import simplify
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.dtypes import DType, is_integer
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import AnnotationValue, Buffer, Expr, IntImm, Var
 from compiler.keywords import suggests_keywords
 from compiler.te.tensor import Compute, Extent, Reduction, Tensor
 from compiler.te.value import ReduceAxis, Value, ValueLike, Variable, as_value, require_dtype

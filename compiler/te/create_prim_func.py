@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from compiler.ir.limits import size_problem
-from compiler.ir.names import identifier, unique
-from compiler.ir.nodes import (
+from compiler.ir.core.limits import size_problem
+from compiler.ir.core.nodes import (
     TRUE,
     Block,
     BlockRealize,
@@ -16,10 +15,11 @@ from compiler.ir.nodes import (
     Var,
     seq,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.verify import verify
-from compiler.ir.verify_error import VerifyError
-from compiler.ir.visit import replace_buffers
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import replace_buffers
+from compiler.ir.text.names import identifier, unique
+from compiler.ir.verify.verify import verify
+from compiler.ir.verify.verify_error import VerifyError
 from compiler.te.emit import emit
 from compiler.te.tensor import Compute, Definition, Scan, Tensor
 from compiler.te.value import Variable

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.analysis.regions import with_regions
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     TRUE,
     BinOp,
     Block,
@@ -24,10 +26,8 @@ from compiler.ir.nodes import (
     Var,
     seq,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.regions import with_regions
-from compiler.ir.simplify import simplify
-from compiler.ir.visit import replace_buffers, substitute, transform
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import replace_buffers, substitute, transform
 from compiler.te.tensor import Compute, Extern, Reduction, Scan, Tensor
 from compiler.te.value import Value
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from compiler.ir.dtypes import DType
-from compiler.ir.nodes import (
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.nodes import (
     AnnotationValue,
     Buffer,
     Stmt,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import is_stmt
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import is_stmt
 from compiler.te.compute import outputs_of, shape_of
 from compiler.te.tensor import Extent, Extern, Tensor
 

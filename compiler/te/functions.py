@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from compiler.ir.dtypes import DType, is_float
-from compiler.ir.intrinsics import result_dtype
-from compiler.ir.nodes import Call, Conditional, Expr, Logic, LogicOp, Not, Select
+from compiler.ir.core.dtypes import DType, is_float
+from compiler.ir.core.intrinsics import result_dtype
+from compiler.ir.core.nodes import Call, Conditional, Expr, Logic, LogicOp, Not, Select
 from compiler.te.value import Value, ValueLike, arithmetic, as_value, const, same_dtype
 
 

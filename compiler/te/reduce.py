@@ -7,8 +7,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeGuard, overload
 
-from compiler.ir.dtypes import DType, smallest_and_largest
-from compiler.ir.nodes import BinOp, Var
+from compiler.ir.core.dtypes import DType, smallest_and_largest
+from compiler.ir.core.nodes import BinOp, Var
 from compiler.te.functions import if_then_else
 from compiler.te.tensor import Reduction
 from compiler.te.value import ReduceAxis, Value, ValueLike, as_value, const, same_dtype

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compiler.ir.affine import affine
-from compiler.ir.nodes import BinOp, IntImm, Load
-from compiler.ir.simplify import simplify
-from compiler.ir.visit import walk
+from compiler.ir.arith.affine import affine
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.nodes import BinOp, IntImm, Load
+from compiler.ir.core.visit import walk
 from compiler.te.compute import outputs_of
 from compiler.te.tensor import Compute, Scan, Tensor
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
-from compiler.ir.dtypes import DType, is_integer
-from compiler.ir.nodes import (
+from compiler.ir.core.dtypes import DType, is_integer
+from compiler.ir.core.nodes import (
     Annotations,
     Buffer,
     Expr,
@@ -15,8 +15,8 @@ from compiler.ir.nodes import (
     Stmt,
     Var,
 )
-from compiler.ir.one_line import describe_buffer
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.text.one_line import describe_buffer
 from compiler.te.elements import ElementsOnly
 from compiler.te.value import ReduceAxis, Value, ValueLike, as_value
 

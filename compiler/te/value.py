@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from compiler.ir.dtypes import DTYPES, DType, bits, is_float, is_integer, is_signed
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.limits import MAX_DEPTH
-from compiler.ir.nodes import (
+from compiler.ir.core.dtypes import DTYPES, DType, bits, is_float, is_integer, is_signed
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.limits import MAX_DEPTH
+from compiler.ir.core.nodes import (
     ArithOp,
     BinOp,
     Cast,
@@ -26,7 +26,7 @@ from compiler.ir.nodes import (
     Not,
     Var,
 )
-from compiler.ir.promotion import promoted
+from compiler.ir.core.promotion import promoted
 from compiler.te.elements import OPERATORS, ElementsOnly, numpy_advice
 
 if TYPE_CHECKING:

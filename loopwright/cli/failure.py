@@ -8,7 +8,7 @@ from http.client import UNAUTHORIZED
 
 from compiler.driver import BuildError
 from compiler.host import TargetError
-from compiler.ir.verify import VerifyError
+from compiler.ir.verify.verify import VerifyError
 from compiler.ops import OperatorError
 from compiler.schedule.error import ScheduleError
 from compiler.script import ScriptError

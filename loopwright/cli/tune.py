@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from compiler.driver import compile_artifact
-from compiler.ir.flops import flops
+from compiler.ir.analysis.flops import flops
 from compiler.target import Target
 from loopwright import tuning
 from loopwright.cli.failure import ExitCode, InputError

@@ -7,8 +7,8 @@ from functools import lru_cache
 import numpy as np
 from sqlalchemy.orm import Session
 
-from compiler.ir.nodes import BlockRealize, For, Stmt
-from compiler.ir.visit import statements_in
+from compiler.ir.core.nodes import BlockRealize, For, Stmt
+from compiler.ir.core.visit import statements_in
 from compiler.script.error import ScriptError
 from compiler.script.parser import parse
 from loopwright.readings import Columns, Curve, Decisions, Summary

@@ -20,7 +20,7 @@ from typing import Any
 
 from compiler.codegen.machine_code import compile_object
 from compiler.codegen.module import ENTRY
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.runtime.artifact import Artifact
 from compiler.target import Target
 from tests.faults.requests import DEFAULT_TRACE

@@ -11,12 +11,12 @@ import numpy as np
 
 from compiler.codegen import work
 from compiler.driver import BuildError, build
-from compiler.ir.evaluate import evaluate, poisoned
-from compiler.ir.oracle import OracleError, compare, interpret
-from compiler.ir.program import PrimFunc
-from compiler.ir.specialize import specialize, symbolic_vars
-from compiler.ir.structural import structural_equal
-from compiler.ir.verify import verify
+from compiler.ir.analysis.specialize import specialize, symbolic_vars
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.evaluator.evaluate import evaluate, poisoned
+from compiler.ir.interpret.oracle.oracle import OracleError, compare, interpret
+from compiler.ir.verify.verify import verify
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace import Trace
 from compiler.script import parse

@@ -23,7 +23,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from tests.property.check_schedule import Meaning
 from tests.property.random_choice import STEPS

@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from compiler import ops
-from compiler.ir.printer import script
+from compiler.ir.text.printer import script
 from tests.property.random_texts import RandomText
 from tests.property.test_script_fuzzer import POOL, TEXTS
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from compiler.ir.nodes import (
+from compiler.ir.analysis.regions import with_regions
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.nodes import (
     TRUE,
     BinOp,
     Block,
@@ -29,10 +31,8 @@ from compiler.ir.nodes import (
     make_buffer,
     seq,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.regions import with_regions
-from compiler.ir.simplify import simplify
-from compiler.ir.verify import VerifyError, verify
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.verify.verify import VerifyError, verify
 
 T = TypeVar("T")
 Choose = Callable[[Sequence[Any]], Any]

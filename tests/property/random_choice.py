@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from compiler.ir.nodes import Block, BlockRealize, Expr, For, IntImm, Var
-from compiler.ir.visit import walk
+from compiler.ir.core.nodes import Block, BlockRealize, Expr, For, IntImm, Var
+from compiler.ir.core.visit import walk
 from compiler.schedule.handle import BlockRV, LoopRV
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.tree import blocks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from compiler.ir.nodes import BinOp, Block, Buffer, FloatImm, Load, Store
+from compiler.ir.core.nodes import BinOp, Block, Buffer, FloatImm, Load, Store
 from compiler.schedule.tensor_intrin import TensorIntrin
 from compiler.script import parse
 

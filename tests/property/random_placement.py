@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import Block, BlockRealize, Store
+from compiler.ir.core.nodes import Block, BlockRealize, Store
 from compiler.schedule.handle import BlockRV, LoopRV
 from tests.property.random_choice import Draw, is_reduction, step
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     TRUE,
     Allocate,
     AnnotationDict,
@@ -47,7 +47,7 @@ from compiler.ir.nodes import (
     make_buffer,
     seq,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 
 T = TypeVar("T")
 

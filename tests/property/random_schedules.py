@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.ir.dtypes import is_float
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import BinOp, BlockRealize, Call, For, IntImm, Let, Stmt, Var
-from compiler.ir.oracle import random_inputs
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import substitute, transform, walk
+from compiler.ir.core.dtypes import is_float
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import BinOp, BlockRealize, Call, For, IntImm, Let, Stmt, Var
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import substitute, transform, walk
+from compiler.ir.interpret.oracle.oracle import random_inputs
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
 from tests.property import random_loops, random_placement, random_storage, random_tensors

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compiler.ir.dtypes import is_float
-from compiler.ir.nodes import Block, Buffer, IntImm, Seq, static_shape
+from compiler.ir.core.dtypes import is_float
+from compiler.ir.core.nodes import Block, Buffer, IntImm, Seq, static_shape
 from compiler.schedule.handle import BlockRV
 from tests.property.random_choice import (
     Draw,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import BinOp, Block, BlockRealize, Load, Store, Var
-from compiler.ir.visit import walk
+from compiler.ir.core.nodes import BinOp, Block, BlockRealize, Load, Store, Var
+from compiler.ir.core.visit import walk
 from tests.property.random_choice import (
     Draw,
     NotApplicableError,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from random import Random
 
-from compiler.ir.dtypes import DTYPES, is_float
+from compiler.ir.core.dtypes import DTYPES, is_float
 
 _NAMES = (
     *("T1", "range", "print", "int", "list", "len", "tvm", "tir", "I", "TypeVar", "None_", "self"),

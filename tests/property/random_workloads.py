@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from compiler import ops, te
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.script import parse
 from tests.property.random_choice import Choose
 from tests.property.random_kinds import TEXTS, text_of

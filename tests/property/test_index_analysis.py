@@ -9,10 +9,10 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.ir.affine import Affine
-from compiler.ir.nodes import BinOp, Expr, IntImm, Var
-from compiler.ir.simplify import normal
-from compiler.ir.visit import walk
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.simplify import normal
+from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
+from compiler.ir.core.visit import walk
 from compiler.schedule.digits import determined, reach, terms_of
 from compiler.schedule.region import contains, hull, span_of
 from compiler.schedule.sample import divisors, num_tiles, sample_tile

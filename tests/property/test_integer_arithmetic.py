@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.ir.affine import affine
-from compiler.ir.bounds import bounds
-from compiler.ir.dtypes import DType, is_integer
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.arith.affine import affine
+from compiler.ir.arith.bounds import bounds
+from compiler.ir.arith.simplify import equal, prove, simplify
+from compiler.ir.core.dtypes import DType, is_integer
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     ArithOp,
     BinOp,
     Cast,
@@ -29,8 +30,7 @@ from compiler.ir.nodes import (
     Var,
     make_buffer,
 )
-from compiler.ir.simplify import equal, prove, simplify
-from compiler.ir.visit import substitute, walk
+from compiler.ir.core.visit import substitute, walk
 
 EXTENTS = {Var("i"): 4, Var("j"): 6, Var("k"): 9}
 

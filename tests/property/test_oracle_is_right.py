@@ -11,16 +11,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compiler.ir.evaluate import evaluate
-from compiler.ir.inputs import param_roles, random_inputs
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     Call,
     For,
 )
-from compiler.ir.oracle import compare, interpret
-from compiler.ir.oracle_plan import Plan
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import walk
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk
+from compiler.ir.interpret.evaluator.evaluate import evaluate
+from compiler.ir.interpret.inputs import param_roles, random_inputs
+from compiler.ir.interpret.oracle.oracle import compare, interpret
+from compiler.ir.interpret.oracle.oracle_plan import Plan
 from tests.property.check_schedule import numbered
 from tests.property.fuzz import Counts, make_pair
 from tests.property.odd_programs import odd_program

@@ -6,10 +6,10 @@ from typing import get_args
 
 import pytest
 
-from compiler.ir.limits import MAX_NEST
-from compiler.ir.printer import script
-from compiler.ir.spelling import Dialect
-from compiler.ir.structural import structural_equal
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.limits import MAX_NEST
+from compiler.ir.text.printer import script
+from compiler.ir.text.spelling import Dialect
 from compiler.script import ScriptError, parse
 from loopwright.models import Workload
 from service.errors import InvalidRequestError

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from compiler.driver import BuildError, build
-from compiler.ir.evaluate import evaluate
-from compiler.ir.nodes import static_shape
+from compiler.ir.core.nodes import static_shape
+from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.schedule.schedule import Schedule
 from tests.property.check_schedule import Meaning
 from tests.property.fuzz import explain, run_in_parallel, shrink

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from compiler import te
-from compiler.ir.oracle import compare, interpret, random_inputs
-from compiler.ir.structural import structural_equal
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.interpret.oracle.oracle import compare, interpret, random_inputs
 from compiler.script import parse
 
 Array = NDArray[Any]

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler import te
-from compiler.ir.program import PrimFunc
-from compiler.ir.verify import verify
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.verify.verify import verify
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse

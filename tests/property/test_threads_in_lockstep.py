@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from compiler.driver import BuildError, build
-from compiler.ir.evaluate import EvaluationError, evaluate
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     TRUE,
     BinOp,
     Block,
@@ -33,7 +32,8 @@ from compiler.ir.nodes import (
     make_buffer,
     seq,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.evaluator.evaluate import EvaluationError, evaluate
 from compiler.schedule.schedule import Schedule
 
 AXES = {"threadIdx.y": 2, "threadIdx.x": 4, "vthread.x": 2}

@@ -5,8 +5,7 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from compiler.ir.evaluate import evaluate
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     TRUE,
     BinOp,
     Block,
@@ -30,8 +29,9 @@ from compiler.ir.nodes import (
     Var,
     make_buffer,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.verify import VerifyError, verify
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.evaluator.evaluate import evaluate
+from compiler.ir.verify.verify import VerifyError, verify
 
 A, B = make_buffer("A", (7,)), make_buffer("B", (7,))
 N = make_buffer("N", (4,), "int32")

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import loopwright as lw
-from compiler.ir.evaluate import poisoned
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.evaluator.evaluate import poisoned
 
 Array = NDArray[Any]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import loopwright as lw
-from compiler.ir.program import IRModule
-from compiler.ir.structural import structural_equal
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.program import IRModule
 from loopwright import te
 from tests.seeds import mm_relu as notes
 from tests.seeds.running import assert_close, random_array, run

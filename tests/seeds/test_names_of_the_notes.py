@@ -11,7 +11,7 @@ import pytest
 
 import loopwright as lw
 from compiler.driver import emit_llvm
-from compiler.ir.structural import structural_equal
+from compiler.ir.analysis.structural import structural_equal
 from loopwright import te
 from tests.seeds.mm_relu import MY_MODULE
 

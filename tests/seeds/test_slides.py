@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import loopwright as lw
-from compiler.ir.structural import structural_equal
+from compiler.ir.analysis.structural import structural_equal
 from loopwright import te
 from tests.seeds.running import assert_close, random_array, run
 

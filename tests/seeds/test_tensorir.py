@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import loopwright as lw
-from compiler.ir.program import IRModule
-from compiler.ir.structural import structural_equal
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.program import IRModule
 from loopwright.script import T, ir_module
 from tests.seeds import mm_relu as notes
 from tests.seeds.running import Array, assert_close, random_array, run

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from compiler.ir.flops import flops
+from compiler.ir.analysis.flops import flops
 from compiler.runtime.measurement import LibraryFacts, Measurement, Setting
 from tuner.finish.signed_rank import shift, shift_interval
 from tuner.task import Task

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from compiler.ir.nodes import BinOp, BlockRealize, IntImm
-from compiler.ir.program import PrimFunc
-from compiler.ir.structural import operator_hash
-from compiler.ir.visit import walk
+from compiler.ir.analysis.structural import operator_hash
+from compiler.ir.core.nodes import BinOp, BlockRealize, IntImm
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk
 from compiler.target import Target
 
 Numbers: TypeAlias = tuple[int, ...]

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
-from compiler.ir.affine import affine
-from compiler.ir.dtypes import is_float, size_bytes
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.arith.affine import affine
+from compiler.ir.core.dtypes import is_float, size_bytes
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     BinOp,
     Block,
     BlockRealize,
@@ -29,8 +29,8 @@ from compiler.ir.nodes import (
     Var,
     static_shape,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import walk
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk
 from tuner.space.operations import Operations, operations
 
 

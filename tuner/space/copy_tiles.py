@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import For, IntImm
+from compiler.ir.core.nodes import For, IntImm
 from compiler.schedule.handle import LoopRV
 from tuner.space.block_facts import BlockFacts
 from tuner.space.draft import Draft

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     BlockRealize,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.handle import BlockRV, ExprRV, LoopRV
 from compiler.schedule.schedule import Schedule
 from compiler.target import Target

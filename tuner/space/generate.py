@@ -6,7 +6,7 @@ import difflib
 import threading
 from collections.abc import Collection
 
-from compiler.ir.printer import script
+from compiler.ir.text.printer import script
 from compiler.schedule.error import ScheduleError
 from tuner.space.auto_inline import AutoInline
 from tuner.space.decompose_reductions import DecomposeReductions

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from compiler.ir.dtypes import is_float
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import (
+from compiler.ir.core.dtypes import is_float
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
     BinOp,
     Call,
     Cast,
@@ -20,7 +20,7 @@ from compiler.ir.nodes import (
     Not,
     Select,
 )
-from compiler.ir.visit import children
+from compiler.ir.core.visit import children
 
 
 @dataclass(frozen=True)

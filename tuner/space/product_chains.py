@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from compiler.ir.nodes import BlockRealize
+from compiler.ir.core.nodes import BlockRealize
 from compiler.passes.reduce_in_lanes import KEY
 from compiler.passes.tile_buffers import KEY as PANELS
 from compiler.schedule.error import ScheduleError

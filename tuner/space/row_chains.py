@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from compiler.ir.nodes import BlockRealize
+from compiler.ir.core.nodes import BlockRealize
 from compiler.passes.reduce_in_lanes import KEY
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.handle import BlockRV, ExprRV, LoopRV

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compiler.ir.nodes import BlockRealize, For, IntImm, Seq, Stmt, Var
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import walk
+from compiler.ir.core.nodes import BlockRealize, For, IntImm, Seq, Stmt, Var
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.handle import Handle, LoopRV
 from compiler.schedule.instruction import Ref

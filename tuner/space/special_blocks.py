@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import BlockRealize, For
-from compiler.ir.visit import walk
+from compiler.ir.core.nodes import BlockRealize, For
+from compiler.ir.core.visit import walk
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.handle import BlockRV, LoopRV
 from compiler.schedule.sample import divisors

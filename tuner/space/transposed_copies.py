@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiler.codegen.stores import STREAMS
-from compiler.ir.nodes import BlockRealize
+from compiler.ir.core.nodes import BlockRealize
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.handle import LoopRV
 from compiler.schedule.sample import divisors

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compiler.ir.nodes import Compare, Conditional, IntImm, Var
-from compiler.ir.visit import walk
+from compiler.ir.core.nodes import Compare, Conditional, IntImm, Var
+from compiler.ir.core.visit import walk
 from tuner.space.block_facts import BlockFacts, Site, sites
 from tuner.space.copy_tiles import schedule_copy
 from tuner.space.draft import Draft

@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 from compiler.codegen.instructions import InstructionEmitter, Value
 from compiler.codegen.types import literal, vector
-from compiler.ir.dtypes import DType, bits
-from compiler.ir.nodes import FloatImm
+from compiler.ir.core.dtypes import DType, bits
+from compiler.ir.core.nodes import FloatImm
 
 Operand: TypeAlias = Value | float
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from compiler.ir.nodes import Block, Call, FloatImm, IntImm, Load
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import walk
+from compiler.ir.core.nodes import Block, Call, FloatImm, IntImm, Load
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk
 from compiler.ops.spec import Spec
 
 Shape = tuple[int, ...]

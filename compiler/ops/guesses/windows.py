@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
 
-from compiler.ir.nodes import BinOp, Block, IntImm, static_shape
-from compiler.ir.visit import walk
+from compiler.ir.core.nodes import BinOp, Block, IntImm, static_shape
+from compiler.ir.core.visit import walk
 from compiler.ops.guesses.facts import Facts, Shape
 from compiler.ops.guesses.linear import activations
 from compiler.ops.spec import Spec

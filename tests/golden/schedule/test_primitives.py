@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from compiler import te
-from compiler.ir.printer import script
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.text.printer import script
 from compiler.schedule.schedule import Schedule
 
 Golden = Callable[[str], None]

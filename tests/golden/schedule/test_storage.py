@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from compiler import te
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
 from tests.golden.schedule.test_primitives import change, convolution, elementwise, matmul

@@ -11,7 +11,7 @@ from functools import cache
 from io import BytesIO
 from uuid import UUID
 
-from compiler.ir.printer import script
+from compiler.ir.text.printer import script
 from compiler.runtime.measurement import ErrorKind
 from compiler.target import Target
 from loopwright.models import JobState, Strategy

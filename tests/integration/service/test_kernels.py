@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from compiler.ir.printer import script
+from compiler.ir.text.printer import script
 from compiler.ops.spec import from_spec
 from compiler.runtime.artifact import Artifact
 from compiler.runtime.measurement import Measurement

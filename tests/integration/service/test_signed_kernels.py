@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from typer.testing import CliRunner
 
 import loopwright as lw
-from compiler.ir.structural import structural_hash
+from compiler.ir.analysis.structural import structural_hash
 from compiler.runtime.signature import KeyFileError, PublicKey, SigningKey
 from loopwright.cli.main import app
 from service.app import create_app

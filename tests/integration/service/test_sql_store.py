@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import select
 
-from compiler.ir.printer import script
+from compiler.ir.text.printer import script
 from compiler.runtime.measurement import ErrorKind
 from loopwright.models import EventKind, Strategy
 from service.errors import LeaseLostError

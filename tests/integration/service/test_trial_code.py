@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 from fastapi.testclient import TestClient
 
-from compiler.ir.structural import structural_equal
+from compiler.ir.analysis.structural import structural_equal
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import Measurement
 from compiler.schedule.schedule import Schedule

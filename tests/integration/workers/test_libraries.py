@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from compiler.ir.printer import script
+from compiler.ir.text.printer import script
 from compiler.ops.recognize import recognize
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import ErrorKind, Measurement

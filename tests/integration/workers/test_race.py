@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from compiler.cpus import CPUS
-from compiler.ir.printer import script
+from compiler.ir.text.printer import script
 from compiler.ops.recognize import recognize
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import LibraryFacts, Measurement

@@ -11,7 +11,7 @@ import pytest
 
 from compiler.codegen.thread_pool import THREAD_NAME
 from compiler.cores import available_cores
-from compiler.ir.printer import script
+from compiler.ir.text.printer import script
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import ErrorKind
 from compiler.schedule.schedule import Schedule

@@ -9,7 +9,7 @@ import loopwright as lw
 from benchmarks.kernels.traces import program
 from benchmarks.peers import numpy_peer
 from benchmarks.workloads import ALIGNMENT, WORKLOADS, Workload, aligned, select
-from compiler.ir.nodes import static_shape
+from compiler.ir.core.nodes import static_shape
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: w.name)

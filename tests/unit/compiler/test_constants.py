@@ -9,8 +9,8 @@ import pytest
 
 from compiler import ops
 from compiler.driver import BuildError, build, lower_split
-from compiler.ir.nodes import Allocate, Store, static_shape
-from compiler.ir.visit import walk
+from compiler.ir.core.nodes import Allocate, Store, static_shape
+from compiler.ir.core.visit import walk
 from compiler.runtime.artifact import ArtifactError
 from compiler.runtime.module import ArgumentError
 from compiler.schedule.schedule import Schedule

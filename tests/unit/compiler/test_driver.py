@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compiler.driver import BuildError, build, compile_artifact
-from compiler.ir.program import IRModule
+from compiler.ir.core.program import IRModule
 from compiler.ops import matmul
 from compiler.schedule.schedule import Schedule
 

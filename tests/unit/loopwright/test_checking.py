@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from compiler.driver import build
-from compiler.ir.oracle import OracleError
+from compiler.ir.interpret.oracle.oracle import OracleError
 from compiler.script import parse_module
 from loopwright import checking
 from loopwright.checking import check_script, find_scripts

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import loopwright as lw
-from compiler.ir.program import IRModule, PrimFunc
-from compiler.ir.structural import structural_equal
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.script import ScriptError, parse
 from loopwright.script import I, T, ir_module

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import loopwright as lw
-from compiler.ir.structural import structural_equal
+from compiler.ir.analysis.structural import structural_equal
 from loopwright.workload import to_func, to_wire
 
 FUNC = lw.ops.matmul(16, 16, 16)

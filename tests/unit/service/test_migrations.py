@@ -9,7 +9,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 
-from compiler.ir.printer import script
+from compiler.ir.text.printer import script
 from compiler.ops.spec import from_spec
 from loopwright.models import Workload
 from service.intake import read_workload

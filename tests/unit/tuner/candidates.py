@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.driver import build
-from compiler.ir.evaluate import poisoned
-from compiler.ir.oracle import compare, interpret, random_inputs
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.evaluator.evaluate import poisoned
+from compiler.ir.interpret.oracle.oracle import compare, interpret, random_inputs
 from compiler.schedule.trace import Trace
 from compiler.target import Target
 from tuner.candidate import Candidate

@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from compiler.ir.dtypes import size_bytes
-from compiler.ir.nodes import (
+from compiler.ir.core.dtypes import size_bytes
+from compiler.ir.core.nodes import (
     BinOp,
     Block,
     BlockRealize,
@@ -28,8 +28,8 @@ from compiler.ir.nodes import (
     static_int,
     static_shape,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import children, walk
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import children, walk
 
 LINE_BYTES = 64
 

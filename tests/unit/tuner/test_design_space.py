@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from compiler import ops, te
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     IntImm,
     Load,
     Store,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import walk
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk
 from compiler.script.parser import parse
 from compiler.target import Target
 from tests.targets import here, level

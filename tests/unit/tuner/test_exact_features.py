@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 from compiler import ops
-from compiler.ir.dtypes import is_float
-from compiler.ir.expr_types import dtype_of
-from compiler.ir.nodes import BinOp, Call, Store
-from compiler.ir.visit import walk
+from compiler.ir.core.dtypes import is_float
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import BinOp, Call, Store
+from compiler.ir.core.visit import walk
 from compiler.target import Target
 from tests.unit.tuner.exact_features import Walk
 from tuner.space.features import named_features

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from compiler import ops
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.target import Target
 from tuner.space.block_facts import BlockFacts, block_facts, sites
 from tuner.space.nest import Nest, NestTables

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from compiler import ops
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     For,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import walk_stmts
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk_stmts
 from compiler.target import Target
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from compiler import ops, te
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     IntImm,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.passes.tile_buffers import KEY
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from compiler import ops, te
-from compiler.ir.oracle import interpret, random_inputs
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.oracle.oracle import interpret, random_inputs
 from compiler.passes.reduce_in_lanes import KEY
 from compiler.target import Target
 from tests.targets import here, level

@@ -11,11 +11,11 @@ import pytest
 
 from compiler import ops
 from compiler.driver import emit_llvm
-from compiler.ir.nodes import BlockRealize, For, IntImm, Seq, Stmt
-from compiler.ir.program import PrimFunc
-from compiler.ir.simplify import simplify
-from compiler.ir.structural import structural_hash
-from compiler.ir.visit import substitute
+from compiler.ir.analysis.structural import structural_hash
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.nodes import BlockRealize, For, IntImm, Seq, Stmt
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import substitute
 from compiler.target import Target
 from tuner.candidate import Candidate
 from tuner.space.design_space import DesignSpace, Point, distinct

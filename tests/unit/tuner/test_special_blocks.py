@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from compiler import ops
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     static_shape,
 )
-from compiler.ir.oracle import compare, interpret, random_inputs
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.oracle.oracle import compare, interpret, random_inputs
 from tests.targets import here, level
 from tests.unit.tuner.candidates import computed
 from tuner.space.generate import design_space

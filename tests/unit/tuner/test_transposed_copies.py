@@ -6,7 +6,7 @@ import pytest
 
 from compiler import ops, te
 from compiler.codegen.stores import STREAMS
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.target import Target
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates

@@ -6,7 +6,7 @@ import pytest
 
 from compiler import ops, te
 from compiler.driver import emit_llvm
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.draft import Draft

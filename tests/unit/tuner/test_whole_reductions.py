@@ -7,11 +7,11 @@ import pytest
 
 from compiler import ops
 from compiler.driver import lower
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     For,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import walk_stmts
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk_stmts
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.generate import design_space

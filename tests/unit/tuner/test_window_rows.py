@@ -6,10 +6,10 @@ import pytest
 
 from compiler import ops
 from compiler.driver import emit_llvm
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     static_shape,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.auto_inline import AutoInline

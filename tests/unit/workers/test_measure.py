@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from compiler.ir.printer import script
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.text.printer import script
 from compiler.ops import from_spec
 from compiler.runtime.artifact import Artifact
 from compiler.runtime.measurement import ErrorKind, Measurement

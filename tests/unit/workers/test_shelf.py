@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-import compiler.ir.dtypes  # noqa: F401 - it lets NumPy know bfloat16
+import compiler.ir.core.dtypes  # noqa: F401 - it lets NumPy know bfloat16
 from workers import shelf as shelf_module
 from workers.shelf import Shelf
 

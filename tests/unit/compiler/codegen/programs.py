@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from compiler import te
 from compiler.codegen.machine_code import verify_module
 from compiler.driver import build, emit_llvm
-from compiler.ir.dtypes import DType, is_float
-from compiler.ir.evaluate import evaluate
-from compiler.ir.nodes import (
+from compiler.ir.core.dtypes import DType, is_float
+from compiler.ir.core.nodes import (
     BlockRealize,
     For,
     LoopKind,
     Stmt,
     static_shape,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import transform
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import transform
+from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.target import Target
 
 ONE_CORE = "cpu -num-cores=1"

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from compiler import te
 from compiler.codegen.machine_code import compile_object, disassemble
 from compiler.driver import compile_artifact, emit_llvm
-from compiler.ir.dtypes import DType
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.program import PrimFunc
 from compiler.runtime.module import Module
 from compiler.schedule.schedule import Schedule
 from compiler.target import Target

@@ -13,9 +13,9 @@ import pytest
 from numpy.typing import NDArray
 
 from compiler import te
-from compiler.ir.dtypes import DType
-from compiler.ir.intrinsics import INTRINSICS
-from compiler.ir.nodes import (
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.intrinsics import INTRINSICS
+from compiler.ir.core.nodes import (
     TRUE,
     BinOp,
     Block,
@@ -34,7 +34,7 @@ from compiler.ir.nodes import (
     Var,
     make_buffer,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from tests.targets import runs_here
 from tests.unit.compiler.codegen.programs import elementwise, mark, run
 

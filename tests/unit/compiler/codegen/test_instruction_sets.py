@@ -10,9 +10,9 @@ import pytest
 from compiler import te
 from compiler.codegen.machine_code import disassemble
 from compiler.driver import BuildError, emit_llvm
-from compiler.ir.dtypes import DType
-from compiler.ir.evaluate import evaluate
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
 from compiler.target import Target

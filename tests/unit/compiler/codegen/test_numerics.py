@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from compiler import te
 from compiler.driver import build
-from compiler.ir.dtypes import DType
-from compiler.ir.nodes import (
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.nodes import (
     LoopKind,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.runtime.module import Module
 from tests.unit.compiler.codegen.programs import ONE_CORE, mark, run
 

@@ -12,7 +12,7 @@ import pytest
 from compiler import ops, te
 from compiler.codegen.machine_code import disassemble
 from compiler.driver import BuildError, build, emit_llvm, lower
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     TRUE,
     Allocate,
     BinOp,
@@ -33,8 +33,8 @@ from compiler.ir.nodes import (
     make_buffer,
     seq,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import substitute, walk
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import substitute, walk
 from compiler.target import Target
 from tests.targets import level
 from tests.unit.compiler.codegen.programs import ONE_CORE, elementwise, mark, run

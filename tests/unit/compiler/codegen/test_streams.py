@@ -8,7 +8,7 @@ import pytest
 from compiler import ops
 from compiler.codegen.stores import STREAMS
 from compiler.driver import build, emit_llvm
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.runtime.module import aligned_empty
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse

@@ -10,8 +10,8 @@ import pytest
 
 from compiler import te
 from compiler.driver import emit_llvm
-from compiler.ir.dtypes import DType
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from tests.targets import level
 from tests.unit.compiler.codegen.programs import (

@@ -14,10 +14,10 @@ from compiler.codegen.machine_code import compile_object, disassemble, verify_mo
 from compiler.codegen.thread_pool import thread_pool
 from compiler.codegen.threads import share_runtime
 from compiler.driver import BuildError, build, emit_llvm
-from compiler.ir.oracle import compare, interpret, random_inputs
-from compiler.ir.printer import script
-from compiler.ir.program import PrimFunc
-from compiler.ir.structural import structural_equal
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.oracle.oracle import compare, interpret, random_inputs
+from compiler.ir.text.printer import script
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse
 from compiler.target import Target

@@ -9,8 +9,8 @@ import pytest
 from compiler import te
 from compiler.codegen.machine_code import disassemble
 from compiler.driver import emit_llvm
-from compiler.ir.dtypes import DType
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
 from tests.targets import level

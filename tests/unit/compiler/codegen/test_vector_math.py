@@ -18,8 +18,8 @@ from compiler import te
 from compiler.codegen.machine_code import disassemble
 from compiler.codegen.math_functions import POLYNOMIALS
 from compiler.driver import build, emit_llvm
-from compiler.ir.dtypes import DType
-from compiler.ir.nodes import (
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.nodes import (
     TRUE,
     Block,
     BlockRealize,
@@ -32,7 +32,7 @@ from compiler.ir.nodes import (
     Var,
     make_buffer,
 )
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.ops import elementwise
 from compiler.runtime.module import Module
 from compiler.target import Target

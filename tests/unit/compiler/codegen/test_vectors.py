@@ -9,8 +9,8 @@ import pytest
 
 from compiler.codegen.machine_code import disassemble
 from compiler.driver import BuildError, build, emit_llvm
-from compiler.ir.evaluate import evaluate
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.script.parser import parse
 from compiler.target import Target
 from tests.targets import runs_here

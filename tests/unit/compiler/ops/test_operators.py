@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 import loopwright as lw
 from compiler import ops
-from compiler.ir.evaluate import evaluate
-from compiler.ir.flops import flops
-from compiler.ir.oracle import compare, interpret, random_inputs
-from compiler.ir.printer import script
-from compiler.ir.program import PrimFunc
-from compiler.ir.structural import structural_equal, structural_hash
+from compiler.ir.analysis.flops import flops
+from compiler.ir.analysis.structural import structural_equal, structural_hash
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.evaluator.evaluate import evaluate
+from compiler.ir.interpret.oracle.oracle import compare, interpret, random_inputs
+from compiler.ir.text.printer import script
 from compiler.script import parse
 from tests.unit.compiler.ops.specs import SPECS
 

@@ -10,9 +10,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from compiler import te
-from compiler.ir.oracle import interpret, random_inputs
-from compiler.ir.program import PrimFunc
-from compiler.ir.structural import structural_equal
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.oracle.oracle import interpret, random_inputs
 from compiler.ops.recognize import recognize
 from compiler.ops.reference import reference
 from compiler.ops.spec import from_spec, parse_spec

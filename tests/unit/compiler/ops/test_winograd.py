@@ -7,7 +7,7 @@ import pytest
 
 from compiler import ops
 from compiler.driver import build
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.ops.error import OperatorError
 
 # The largest error against float64, relative to the largest result: what the module promises,

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from compiler.driver import build, lower
-from compiler.ir.evaluate import evaluate
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     BinOp,
     If,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import walk
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk
+from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.script.parser import parse
 from tests.targets import level
 from tests.unit.compiler.codegen.programs import ONE_CORE, mark

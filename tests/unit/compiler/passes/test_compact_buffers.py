@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from compiler.driver import build, lower
-from compiler.ir.evaluate import evaluate
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     TRUE,
     Allocate,
     BinOp,
@@ -28,9 +27,10 @@ from compiler.ir.nodes import (
     seq,
     static_shape,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.verify import verify
-from compiler.ir.visit import walk_stmts
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk_stmts
+from compiler.ir.interpret.evaluator.evaluate import evaluate
+from compiler.ir.verify.verify import verify
 from compiler.script.parser import parse
 from tests.targets import level
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from compiler.driver import lower
-from compiler.ir.nodes import For, Let, Load, Stmt
-from compiler.ir.visit import walk, walk_stmts
+from compiler.ir.core.nodes import For, Let, Load, Stmt
+from compiler.ir.core.visit import walk, walk_stmts
 from compiler.script.parser import parse
 from tests.targets import level
 from tests.unit.compiler.codegen.programs import check_against_evaluation

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from compiler.driver import BuildError, build, lower
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     Allocate,
     static_shape,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import walk_stmts
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk_stmts
 from compiler.script.parser import parse
 from tests.targets import level
 from tests.unit.compiler.codegen.programs import ONE_CORE, check_against_evaluation

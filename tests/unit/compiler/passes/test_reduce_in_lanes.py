@@ -7,13 +7,13 @@ import pytest
 
 from compiler import ops, te
 from compiler.driver import build, lower
-from compiler.ir.dtypes import DType
-from compiler.ir.evaluate import evaluate
-from compiler.ir.nodes import (
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.nodes import (
     For,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import walk_stmts
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk_stmts
+from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.ops.reductions import Reduce
 from compiler.passes.reduce_in_lanes import KEY
 from compiler.schedule.schedule import Schedule

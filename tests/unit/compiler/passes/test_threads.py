@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from compiler.driver import BuildError, build, lower
-from compiler.ir.evaluate import EvaluationError, evaluate
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     For,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import walk_stmts
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk_stmts
+from compiler.ir.interpret.evaluator.evaluate import EvaluationError, evaluate
 from compiler.script.error import ScriptError
 from compiler.script.parser import parse
 from tests.targets import level

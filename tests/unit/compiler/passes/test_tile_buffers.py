@@ -6,12 +6,12 @@ import pytest
 
 from compiler import te
 from compiler.driver import lower
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     Allocate,
     static_shape,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import walk_stmts
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk_stmts
 from compiler.schedule.schedule import Schedule
 from tests.targets import level
 from tests.unit.compiler.codegen.programs import check_against_evaluation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiler import te
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     Conditional,
     For,
     If,
@@ -11,8 +11,8 @@ from compiler.ir.nodes import (
     Stmt,
     Store,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.visit import walk, walk_stmts
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk, walk_stmts
 from compiler.passes.realize_blocks import realize_blocks
 from compiler.passes.unswitch_paddings import unswitch_paddings
 from tests.unit.compiler.codegen.programs import check_against_evaluation, mark

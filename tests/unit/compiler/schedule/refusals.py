@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from compiler import te
-from compiler.ir.evaluate import evaluate
-from compiler.ir.nodes import (
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.nodes import (
     BlockRealize,
     For,
     Stmt,
     static_shape,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.structural import structural_equal
-from compiler.ir.visit import transform
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import transform
+from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.tree import blocks

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from compiler import te
-from compiler.ir.nodes import AnnotationDict, BlockRealize
+from compiler.ir.core.nodes import AnnotationDict, BlockRealize
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace import Trace
 from tests.unit.compiler.schedule.refusals import (

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compiler import ops
-from compiler.ir.evaluate import evaluate
-from compiler.ir.oracle import interpret, random_inputs
-from compiler.ir.verify import verify
+from compiler.ir.interpret.evaluator.evaluate import evaluate
+from compiler.ir.interpret.oracle.oracle import interpret, random_inputs
+from compiler.ir.verify.verify import verify
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.refusals import (
     HALF,

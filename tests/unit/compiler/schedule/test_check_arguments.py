@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compiler.ir.structural import structural_equal
+from compiler.ir.analysis.structural import structural_equal
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.refusals import matmul_relu

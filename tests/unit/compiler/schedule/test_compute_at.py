@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from compiler import te
-from compiler.ir.program import IRModule
+from compiler.ir.core.program import IRModule
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.refusals import (
     HALF,

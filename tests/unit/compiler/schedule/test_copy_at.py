@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from compiler import ops
-from compiler.ir.evaluate import evaluate
-from compiler.ir.oracle import interpret, random_inputs
+from compiler.ir.interpret.evaluator.evaluate import evaluate
+from compiler.ir.interpret.oracle.oracle import interpret, random_inputs
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.tensor_intrin import TensorIntrin
 from compiler.script.parser import parse

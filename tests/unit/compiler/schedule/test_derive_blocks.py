@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import loopwright as lw
-from compiler.ir.evaluate import evaluate
-from compiler.ir.inputs import random_inputs
-from compiler.ir.nodes import BlockRealize
-from compiler.ir.oracle import compare
-from compiler.ir.program import PrimFunc
-from compiler.ir.structural import structural_equal, structural_hash
-from compiler.ir.visit import walk_stmts
+from compiler.ir.analysis.structural import structural_equal, structural_hash
+from compiler.ir.core.nodes import BlockRealize
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk_stmts
+from compiler.ir.interpret.evaluator.evaluate import evaluate
+from compiler.ir.interpret.inputs import random_inputs
+from compiler.ir.interpret.oracle.oracle import compare
 from compiler.schedule.derive_blocks import derive_blocks
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace import Trace

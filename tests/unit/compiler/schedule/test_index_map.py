@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.ir.nodes import Expr, IntImm, Var
-from compiler.ir.simplify import simplify
-from compiler.ir.visit import substitute
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.nodes import Expr, IntImm, Var
+from compiler.ir.core.visit import substitute
 from compiler.schedule.index_map import IndexMap, IndexMapError, show
 from compiler.schedule.index_map_inverse import inverse_of, is_injective
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from compiler.ir.nodes import TRUE, BinOp, BlockRealize, For, IntImm, Seq, seq
+from compiler.ir.core.nodes import TRUE, BinOp, BlockRealize, For, IntImm, Seq, seq
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.tree import block_with_body
 from tests.unit.compiler.schedule.refusals import (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from compiler.ir.nodes import BlockRealize, For, IntImm
+from compiler.ir.core.nodes import BlockRealize, For, IntImm
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.refusals import (
     INPUT_OVERWRITTEN,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from compiler import te
-from compiler.ir.program import PrimFunc
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.refusals import (
     HALF,

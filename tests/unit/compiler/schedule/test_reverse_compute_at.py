@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler import te
-from compiler.ir.nodes import For
+from compiler.ir.core.nodes import For
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.refusals import (
     HALF,

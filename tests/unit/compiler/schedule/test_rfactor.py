@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from compiler import te
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     BlockRealize,
     For,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.verify import verify
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.verify.verify import verify
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
 from tests.unit.compiler.schedule.refusals import (

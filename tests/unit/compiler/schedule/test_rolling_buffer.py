@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.ir.verify import verify
+from compiler.ir.verify.verify import verify
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
 from tests.unit.compiler.schedule.refusals import (

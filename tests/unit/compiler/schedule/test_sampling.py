@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.ir.nodes import (
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.nodes import (
     For,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.structural import structural_equal
+from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import TraceError
 from compiler.schedule.handle import LoopRV
 from compiler.schedule.sample import divisors, fitted, sample_partitioned

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from compiler import ops
-from compiler.ir.nodes import (
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.nodes import (
     TRUE,
     Allocate,
     BlockRealize,
@@ -17,8 +18,7 @@ from compiler.ir.nodes import (
     Stmt,
     seq,
 )
-from compiler.ir.program import IRModule, PrimFunc
-from compiler.ir.structural import structural_equal
+from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.handle import BlockRV
 from compiler.schedule.schedule import Schedule

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from compiler.driver import build
-from compiler.ir.nodes import BlockRealize, Buffer
+from compiler.ir.core.nodes import BlockRealize, Buffer
 from compiler.passes.align_buffers import aligned, alignments_of
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.refusals import (

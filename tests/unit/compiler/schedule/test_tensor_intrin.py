@@ -8,7 +8,7 @@ import pytest
 
 import loopwright as lw
 from compiler import te
-from compiler.ir.nodes import Call, Store
+from compiler.ir.core.nodes import Call, Store
 from compiler.schedule.check_intrinsic import why_not_same
 from compiler.schedule.shipped_intrinsics import SHIPPED
 from compiler.schedule.tensor_intrin import TensorIntrin, TensorIntrinError

@@ -7,12 +7,12 @@ import pytest
 
 from compiler import te
 from compiler.driver import build
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     BlockRealize,
     static_shape,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.verify import verify
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.verify.verify import verify
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.tensor_intrin import TensorIntrin
 from compiler.script.parser import parse

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from compiler.ir.structural import structural_equal
+from compiler.ir.analysis.structural import structural_equal
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.specs import SPECS

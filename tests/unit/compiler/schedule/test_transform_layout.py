@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from compiler import te
 from compiler.driver import build
-from compiler.ir.evaluate import evaluate
-from compiler.ir.nodes import (
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.nodes import (
     static_shape,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.structural import structural_equal
-from compiler.ir.verify import verify
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.evaluator.evaluate import evaluate
+from compiler.ir.verify.verify import verify
 from compiler.schedule.error import TraceError
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace import Trace

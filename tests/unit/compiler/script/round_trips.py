@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from compiler.ir.evaluate import evaluate
-from compiler.ir.nodes import (
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.nodes import (
     Block,
 )
-from compiler.ir.program import PrimFunc
-from compiler.ir.spelling import Dialect
-from compiler.ir.structural import structural_equal
-from compiler.ir.visit import walk
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk
+from compiler.ir.interpret.evaluator.evaluate import evaluate
+from compiler.ir.text.spelling import Dialect
 from compiler.script import parse
 
 DIALECTS: tuple[Dialect, ...] = ("new", "middle", "old")

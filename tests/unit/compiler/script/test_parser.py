@@ -1,16 +1,16 @@
 import pytest
 
 from compiler import ops
-from compiler.ir.nodes import (
+from compiler.ir.analysis.structural import structural_equal, structural_hash
+from compiler.ir.core.nodes import (
     For,
     IntImm,
     Load,
     Store,
 )
-from compiler.ir.printer import script
-from compiler.ir.program import PrimFunc
-from compiler.ir.structural import structural_equal, structural_hash
-from compiler.ir.visit import walk
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk
+from compiler.ir.text.printer import script
 from compiler.script import ScriptError, parse, parse_module
 
 OLD_MM_RELU = """

@@ -3,12 +3,12 @@
 import numpy as np
 
 from compiler import ops
-from compiler.ir.evaluate import evaluate
-from compiler.ir.oracle import compare, interpret, random_inputs
-from compiler.ir.printer import script
-from compiler.ir.program import PrimFunc
-from compiler.ir.structural import structural_equal
-from compiler.ir.verify import verify
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.evaluator.evaluate import evaluate
+from compiler.ir.interpret.oracle.oracle import compare, interpret, random_inputs
+from compiler.ir.text.printer import script
+from compiler.ir.verify.verify import verify
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse
 

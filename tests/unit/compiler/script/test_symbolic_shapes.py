@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from compiler.ir.nodes import (
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.nodes import (
     Buffer,
     IntImm,
     Load,
     Var,
 )
-from compiler.ir.structural import structural_equal
-from compiler.ir.visit import walk
+from compiler.ir.core.visit import walk
 from compiler.script import ScriptError, parse, parse_module
 from tests.unit.compiler.script.round_trips import (
     DIALECTS,

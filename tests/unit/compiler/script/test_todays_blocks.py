@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from compiler.ir.nodes import (
+from compiler.ir.core.nodes import (
     Allocate,
     AnnotationDict,
     Block,
@@ -11,7 +11,7 @@ from compiler.ir.nodes import (
     IntImm,
     Var,
 )
-from compiler.ir.visit import walk
+from compiler.ir.core.visit import walk
 from tests.unit.compiler.script.round_trips import (
     block_named,
     in_block,

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from compiler.ir.nodes import (
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.nodes import (
     Call,
     Evaluate,
     IntImm,
@@ -12,8 +13,7 @@ from compiler.ir.nodes import (
     Store,
     StringImm,
 )
-from compiler.ir.structural import structural_equal
-from compiler.ir.visit import walk
+from compiler.ir.core.visit import walk
 from compiler.script import ScriptError
 from tests.unit.compiler.script.round_trips import (
     in_block,

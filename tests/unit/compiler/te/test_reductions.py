@@ -7,10 +7,10 @@ import pytest
 from numpy.typing import NDArray
 
 from compiler import te
-from compiler.ir.evaluate import evaluate
-from compiler.ir.oracle import interpret, random_inputs
-from compiler.ir.program import PrimFunc
-from compiler.ir.structural import structural_equal
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.evaluator.evaluate import evaluate
+from compiler.ir.interpret.oracle.oracle import interpret, random_inputs
 from compiler.script import parse
 
 ARGMAX = """

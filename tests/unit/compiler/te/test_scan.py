@@ -7,10 +7,10 @@ import pytest
 
 import loopwright as lw
 from compiler import te
-from compiler.ir.evaluate import evaluate
-from compiler.ir.oracle import compare, interpret, random_inputs
-from compiler.ir.program import PrimFunc
-from compiler.ir.structural import structural_equal
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.evaluator.evaluate import evaluate
+from compiler.ir.interpret.oracle.oracle import compare, interpret, random_inputs
 from compiler.schedule.error import ScheduleError
 from compiler.script import parse
 

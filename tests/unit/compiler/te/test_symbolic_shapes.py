@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from compiler import te
-from compiler.ir.oracle import OracleError, interpret, random_inputs
-from compiler.ir.structural import structural_equal
-from compiler.ir.verify import VerifyError
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.interpret.oracle.oracle import OracleError, interpret, random_inputs
+from compiler.ir.verify.verify import VerifyError
 from compiler.script import parse
 
 

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from compiler import te
-from compiler.ir.oracle import interpret, random_inputs
-from compiler.ir.printer import script
-from compiler.ir.structural import structural_equal
-from compiler.ir.verify import VerifyError
+from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.interpret.oracle.oracle import interpret, random_inputs
+from compiler.ir.text.printer import script
+from compiler.ir.verify.verify import VerifyError
 from compiler.script import parse
 
 untyped: Any = te  # for what is wrong on purpose

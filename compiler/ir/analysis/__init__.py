@@ -1,0 +1,1 @@
+"""Facts about whole programs: regions, coverage, operations, identity, specialization."""

@@ -1,0 +1,142 @@
+"""Count the floating-point operations of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from compiler.ir.analysis.specialize import symbolic_problem
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.dtypes import is_float
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
+    Allocate,
+    BinOp,
+    BlockRealize,
+    Call,
+    Conditional,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    IntImm,
+    Let,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import children, substitute, walk, walk_stmts
+
+# Iterations of a loop that are counted one by one, since extents inside depend on it.
+_MAX_STEPS = 1024
+
+
+def flops(func: PrimFunc) -> int:
+    """Return how many floating-point operations one run does.
+
+    An arithmetic operation, a minimum or maximum, and a call of a function count one each;
+    comparisons, conversions, arithmetic on indices and initialisations count nothing. Of a choice
+    the dearer side counts, and predicates are taken to hold. An extent that depends on outer loops
+    is counted for each of their iterations, or for the middle one where they are many; a loop
+    whose extent is only known when the program runs counts as one iteration.
+
+    Raises:
+        TypeError: If it is no function.
+        ValueError: If a shape of the function is symbolic.
+    """
+    if not isinstance(func, PrimFunc):
+        raise TypeError(f"expected a PrimFunc, got a {type(func).__name__}")
+    problem = symbolic_problem(func)
+    if problem is not None:
+        raise ValueError(f"{func.name}: {problem}")
+    return _Counter({}, _MAX_STEPS).stmt(func.body)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counter:
+    """Counts the operations of statements.
+
+    Args:
+        known: The values of the variables that extents depend on.
+        steps: How many iterations may still be counted one by one.
+    """
+
+    known: Mapping[Var, Expr]
+    steps: int
+
+    def stmt(self, stmt: Stmt) -> int:
+        match stmt:
+            case Store(_, _, value) | Evaluate(value):
+                return _expr(value)
+            case Let(var, value, body):
+                return _expr(value) + self._knowing(var, value, body).stmt(body)
+            case Seq(stmts):
+                return sum(self.stmt(s) for s in stmts)
+            case If(condition, then, otherwise):
+                sides = (self.stmt(then), 0 if otherwise is None else self.stmt(otherwise))
+                return _expr(condition) + max(sides)
+            case For():
+                return self._loop(stmt)
+            case BlockRealize(values, _, block):
+                inner = self
+                for iterator, value in zip(block.iter_vars, values, strict=True):
+                    inner = inner._knowing(iterator.var, value, block.body)
+                return inner.stmt(block.body)
+            case Allocate(_, body):
+                return self.stmt(body)
+            case _:
+                assert_never(stmt)
+
+    def _loop(self, loop: For) -> int:
+        extent = simplify(substitute(loop.extent, self.known))
+        times = max(extent.value, 0) if isinstance(extent, IntImm) else 1
+        if times == 0 or not _decides(loop.var, loop.body):
+            return times * self.stmt(loop.body)
+        extent_dtype = dtype_of(loop.extent)
+        if times > self.steps:
+            middle = IntImm((times - 1) // 2, extent_dtype)
+            return times * _Counter({**self.known, loop.var: middle}, self.steps).stmt(loop.body)
+        left = self.steps // times
+        iterations = (
+            _Counter({**self.known, loop.var: IntImm(i, extent_dtype)}, left).stmt(loop.body)
+            for i in range(times)
+        )
+        return sum(iterations)
+
+    def _knowing(self, var: Var, value: Expr, body: Stmt) -> _Counter:
+        if not _decides(var, body):
+            return self
+        return _Counter({**self.known, var: substitute(value, self.known)}, self.steps)
+
+
+def _decides(var: Var, body: Stmt) -> bool:
+    """Tell whether the extent of a loop in `body` may depend on a variable."""
+    decisive = {var}
+    for stmt in walk_stmts(body):
+        match stmt:
+            case For(_, extent) if _mentions(extent, decisive):
+                return True
+            case Let(name, value) if _mentions(value, decisive):
+                decisive.add(name)
+            case BlockRealize(values, _, block):
+                for iterator, bound in zip(block.iter_vars, values, strict=True):
+                    if _mentions(bound, decisive):
+                        decisive.add(iterator.var)
+            case _:
+                pass
+    return False
+
+
+def _mentions(expr: Expr, variables: set[Var]) -> bool:
+    return any(isinstance(node, Var) and node in variables for node in walk(expr))
+
+
+def _expr(expr: Expr) -> int:
+    if isinstance(expr, Conditional):
+        return _expr(expr.condition) + max(_expr(expr.then), _expr(expr.otherwise))
+    own = isinstance(expr, BinOp | Call) and is_float(dtype_of(expr))
+    inner = [_expr(child) for child in children(expr)]  # type: ignore[arg-type]
+    return int(own) + sum(inner)

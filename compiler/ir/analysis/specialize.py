@@ -1,0 +1,140 @@
+"""Give the symbolic variables of a program values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.dtypes import is_float, is_integer, smallest_and_largest
+from compiler.ir.core.nodes import (
+    BlockRealize,
+    Buffer,
+    Expr,
+    FloatImm,
+    HasVar,
+    IntImm,
+    IterVar,
+    Stmt,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import map_stmt, replace_buffers, substitute, walk, walk_stmts
+
+
+def symbolic_vars(func: PrimFunc) -> tuple[Var, ...]:
+    """Return the variables that a program's parameters leave open, in the order of the parameters.
+
+    They are the parameters that are no buffers, and the variables in the shapes of the others.
+    """
+    found: dict[Var, None] = {}
+    for param in func.params:
+        if isinstance(param, Var):
+            found.setdefault(param)
+            continue
+        for part in described_by(param):
+            for node in walk(part):
+                if isinstance(node, Var):
+                    found.setdefault(node)
+    return tuple(found)
+
+
+def described_by(buffer: Buffer) -> tuple[Expr, ...]:
+    """Return the expressions that describe a buffer: shape, strides and offset."""
+    offset = () if buffer.elem_offset is None else (buffer.elem_offset,)
+    return (*buffer.shape, *buffer.strides, *offset)
+
+
+def specialize(func: PrimFunc, values: Mapping[Var | HasVar | str, int]) -> PrimFunc:
+    """Return a program with symbolic variables replaced; see `PrimFunc.specialize`."""
+    if not isinstance(values, Mapping):
+        raise TypeError(f"expected a mapping of variables to integers, got {values!r}")
+    symbols = symbolic_vars(func)
+    mapping: dict[Var, Expr] = {}
+    for given, value in values.items():
+        key = given if isinstance(given, Var | str) else getattr(given, "var", None)
+        if not isinstance(key, Var | str):
+            raise TypeError(f"expected a variable or its name, got {given!r}")
+        name = key if isinstance(key, str) else key.name
+        var = next((v for v in symbols if key in (v, v.name)), None)
+        if var is None:
+            names = ", ".join(v.name for v in symbols) or "none"
+            raise ValueError(
+                f"{name} is no symbolic variable of {func.name}; its variables are: {names}"
+            )
+        mapping[var] = _literal(value, name, var)
+    return _Specializer(mapping).func(func)
+
+
+def _literal(value: object, name: str, var: Var) -> IntImm | FloatImm:
+    """Return the value of a variable, a number of Python or of NumPy, as a literal."""
+    assert var.dtype != "handle"
+    expected = f"expected a positive {'number' if is_float(var.dtype) else 'integer'}"
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        if not (is_float(var.dtype) and isinstance(value, float)):
+            raise TypeError(f"{name} can't be {value!r}: {expected}")
+        number: float = value
+    else:
+        number = value.__index__()
+    if number < 1:
+        raise ValueError(f"{name} can't be {number}: {expected}")
+    if is_float(var.dtype):
+        return FloatImm(float(number), var.dtype)
+    if is_integer(var.dtype) and number > smallest_and_largest(var.dtype)[1]:
+        raise ValueError(f"{name} can't be {number}: that does not fit into {var.dtype}")
+    return IntImm(int(number), var.dtype)
+
+
+class _Specializer:
+    def __init__(self, mapping: Mapping[Var, Expr]) -> None:
+        self._mapping = mapping
+        self._buffers: dict[Buffer, Buffer] = {}
+
+    def func(self, func: PrimFunc) -> PrimFunc:
+        params = tuple(
+            self._buffer(param) if isinstance(param, Buffer) else param
+            for param in func.params
+            if param not in self._mapping
+        )
+        for stmt in walk_stmts(func.body):
+            if isinstance(stmt, BlockRealize):
+                matched = (match.buffer for match in stmt.block.match_buffers)
+                for buffer in (*stmt.block.alloc_buffers, *matched):
+                    self._buffer(buffer)
+        body = replace_buffers(self._stmt(func.body), self._buffers)
+        assert isinstance(body, BlockRealize)
+        return replace(func, params=params, body=body)
+
+    def _stmt(self, stmt: Stmt) -> Stmt:
+        new = map_stmt(stmt, self._stmt, self._expr)
+        if not isinstance(new, BlockRealize):
+            return new
+        iter_vars = tuple(
+            IterVar(iv.var, self._expr(iv.extent), iv.kind) for iv in new.block.iter_vars
+        )
+        return replace(new, block=replace(new.block, iter_vars=iter_vars))
+
+    def _expr(self, expr: Expr) -> Expr:
+        new = substitute(expr, self._mapping)
+        return expr if new is expr else simplify(new)
+
+    def _buffer(self, old: Buffer) -> Buffer:
+        new = replace(
+            old,
+            shape=tuple(self._expr(e) for e in old.shape),
+            strides=tuple(self._expr(e) for e in old.strides),
+            elem_offset=None if old.elem_offset is None else self._expr(old.elem_offset),
+        )
+        if new != old:
+            self._buffers[old] = new
+        return new
+
+
+def symbolic_problem(func: PrimFunc) -> str | None:
+    """Return why a program has no constant shapes, and what to do; None if it has."""
+    names = [var.name for var in symbolic_vars(func)]
+    if not names:
+        return None
+    values = ", ".join(f'"{name}": 128' for name in names)
+    have = "has" if len(names) == 1 else "have"
+    return f"{', '.join(names)} {have} no value yet: give each one by func.specialize({{{values}}})"

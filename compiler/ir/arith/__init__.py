@@ -1,0 +1,1 @@
+"""Integer arithmetic on index expressions: normal forms, bounds, simplification."""

@@ -1,0 +1,138 @@
+"""Interval analysis of integer expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from compiler.ir.arith.affine import Affine, affine
+from compiler.ir.core.dtypes import DType, bits, is_integer, is_signed, wrapped
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
+    BinOp,
+    Broadcast,
+    Cast,
+    Conditional,
+    Expr,
+    IntImm,
+    Ramp,
+    Select,
+    Var,
+)
+
+Interval: TypeAlias = tuple[int, int]
+"""Both ends included."""
+
+Ranges: TypeAlias = Mapping[Var, int | Interval]
+"""What is known of variables: an extent `n` (so 0 to n - 1), or an interval."""
+
+
+def bounds(expr: Expr, ranges: Ranges) -> Interval | None:
+    """Return an interval that holds every value of `expr`, or None if a variable is unknown.
+
+    The interval is exact for sums of different variables; elsewhere it may be wider.
+    """
+    return affine_bounds(affine(expr), ranges)
+
+
+def affine_bounds(form: Affine, ranges: Ranges) -> Interval | None:
+    """Return an interval that holds every value of a linear form."""
+    low = high = form.const
+    for atom, coefficient in form.terms:
+        interval = _atom(atom, ranges)
+        if interval is None:
+            return None
+        ends = (interval[0] * coefficient, interval[1] * coefficient)
+        low, high = low + min(ends), high + max(ends)
+    return low, high
+
+
+def _atom(atom: Expr, ranges: Ranges) -> Interval | None:
+    match atom:
+        case Var():
+            known = ranges.get(atom)
+            return (0, known - 1) if isinstance(known, int) else known
+        case BinOp("%", lhs, IntImm(divisor)) if divisor > 0 and bounds(lhs, ranges) is None:
+            return 0, divisor - 1
+        case BinOp():
+            a, b = bounds(atom.lhs, ranges), bounds(atom.rhs, ranges)
+            return None if a is None or b is None else _combine(atom.op, a, b)
+        case Select() | Conditional():
+            a, b = bounds(atom.then, ranges), bounds(atom.otherwise, ranges)
+            return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
+        case Cast(dtype, IntImm(value)) if is_integer(dtype):
+            held = wrapped(value, dtype)
+            return held, held
+        case _:
+            return None
+
+
+def _combine(op: str, a: Interval, b: Interval) -> Interval | None:
+    if op == "min":
+        return min(a[0], b[0]), min(a[1], b[1])
+    if op == "max":
+        return max(a[0], b[0]), max(a[1], b[1])
+    if op == "*":
+        products = [x * y for x in a for y in b]
+        return min(products), max(products)
+    if b[0] != b[1] or b[0] <= 0:
+        return None
+    divisor = b[0]
+    if op == "//":
+        return a[0] // divisor, a[1] // divisor
+    if op == "%":
+        same_period = a[0] // divisor == a[1] // divisor
+        return (a[0] % divisor, a[1] % divisor) if same_period else (0, divisor - 1)
+    return None
+
+
+def reach(expr: Expr, ranges: Ranges) -> Interval:
+    """Return an interval that holds the values of an integer expression, whatever it is made of.
+
+    Of what comes out of buffers and functions only the type is known. Arithmetic that leaves its
+    type wraps around, and then nothing more is known of the result than its type, either.
+    """
+    dtype = dtype_of(expr)
+    limits = limits_of(dtype)
+    match expr:
+        case IntImm(value):
+            return value, value
+        case Var():
+            found = bounds(expr, ranges)
+        case BinOp(op, lhs, rhs) if is_integer(dtype):
+            found = _reached(op, reach(lhs, ranges), reach(rhs, ranges))
+        case Select(_, then, otherwise) | Conditional(_, then, otherwise):
+            a, b = reach(then, ranges), reach(otherwise, ranges)
+            found = min(a[0], b[0]), max(a[1], b[1])
+        case Broadcast(value, _):
+            found = reach(value, ranges)
+        case Ramp(base, stride, lanes):
+            low, high = reach(base, ranges)
+            last = stride * (lanes - 1)
+            found = low + min(last, 0), high + max(last, 0)
+        case Cast(_, value) if is_integer(dtype_of(value)) or dtype_of(value) == "bool":
+            found = reach(value, ranges)
+        case _:
+            found = None
+    if found is None or found[0] < limits[0] or found[1] > limits[1]:
+        return limits
+    return found
+
+
+def _reached(op: str, a: Interval, b: Interval) -> Interval | None:
+    match op:
+        case "+":
+            return a[0] + b[0], a[1] + b[1]
+        case "-":
+            return a[0] - b[1], a[1] - b[0]
+        case _:
+            return _combine(op, a, b)
+
+
+def limits_of(dtype: DType) -> Interval:
+    """Return the least and the greatest value of an integer type."""
+    if dtype == "bool":
+        return 0, 1
+    size = 1 << bits(dtype)
+    low = -size // 2 if is_signed(dtype) else 0
+    return low, low + size - 1

@@ -1,0 +1,115 @@
+"""Find integer arithmetic that may leave its type: it would wrap around and pass for small."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from compiler.ir.arith.bounds import Interval
+from compiler.ir.core.dtypes import is_float
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import BinOp, Cast, Conditional, Expr, IntImm, Load, Select, Var
+from compiler.ir.core.visit import children
+
+_LIMITS = {"int32": 2**31, "int64": 2**63}
+_GROWING = ("+", "-", "*", "<<")
+_CHECKED = frozenset(("+", "-", "*", "//", "%", "min", "max"))
+
+
+class OverflowProblem(Exception):  # noqa: N818 (the verifier turns it into an error with a place)
+    """A part of an expression may leave its type."""
+
+    def __init__(self, part: Expr, interval: Interval) -> None:
+        super().__init__(f"overflow of {dtype_of(part)}")
+        self.part = part
+        self.interval = interval
+
+
+def check_overflow(expr: Expr, ranges: Mapping[Var, Interval]) -> Interval | None:
+    """Return an interval that holds the values of an integer expression, if one is known.
+
+    One pass over the tree: intervals are combined without looking for terms that cancel. Values
+    that come out of buffers have no known interval, and their arithmetic may wrap around.
+
+    Raises:
+        OverflowProblem: If the interval of some part does not fit into its type.
+    """
+    parts = [check_overflow(child, ranges) for child in children(expr)]  # type: ignore[arg-type]
+    match expr:
+        case IntImm(value):
+            return value, value
+        case Var():
+            return ranges.get(expr)
+        case BinOp(op):
+            interval = _combine(op, parts[0], parts[1])
+        case Select() | Conditional():
+            interval = _combine("hull", parts[1], parts[2])
+        case Cast():
+            interval = parts[0]
+        case _:
+            return None
+    limit = _LIMITS.get(dtype_of(expr))
+    if interval is None or limit is None:
+        return None
+    if not -limit <= interval[0] <= interval[1] < limit:
+        raise OverflowProblem(expr, interval)
+    return interval
+
+
+def may_wrap(expr: Expr) -> bool:
+    """Tell whether arithmetic in an integer expression may leave its type unseen.
+
+    It may where it is on values out of buffers, or in types that `check_overflow` does not check:
+    there, the laws of whole numbers do not hold.
+    """
+    return _has_growth(expr) and not _is_checked(expr)
+
+
+def _has_growth(expr: Expr) -> bool:
+    if isinstance(expr, Load) or (isinstance(expr, Cast) and is_float(dtype_of(expr.value))):
+        return False  # an index is no part of the value, and floats do not wrap around
+    if isinstance(expr, BinOp) and expr.op in _GROWING:
+        return True
+    return any(_has_growth(child) for child in children(expr))  # type: ignore[arg-type]
+
+
+def _is_checked(expr: Expr) -> bool:
+    match expr:
+        case Var() | IntImm():
+            return expr.dtype in _LIMITS
+        case BinOp():
+            return expr.op in _CHECKED and _is_checked(expr.lhs) and _is_checked(expr.rhs)
+        case Select() | Conditional():
+            return _is_checked(expr.then) and _is_checked(expr.otherwise)
+        case Cast():
+            return expr.dtype in _LIMITS and _is_checked(expr.value)
+        case _:
+            return False
+
+
+def _combine(op: str, a: Interval | None, b: Interval | None) -> Interval | None:  # noqa: C901
+    if a is None or b is None:
+        return None
+    match op:
+        case "+":
+            return a[0] + b[0], a[1] + b[1]
+        case "-":
+            return a[0] - b[1], a[1] - b[0]
+        case "*":
+            products = [x * y for x in a for y in b]
+            return min(products), max(products)
+        case "//" if b[0] > 0:
+            quotients = [x // y for x in a for y in b]
+            return min(quotients), max(quotients)
+        case "%" if b[0] > 0:
+            return 0, b[1] - 1
+        case "min":
+            return min(a[0], b[0]), min(a[1], b[1])
+        case "max":
+            return max(a[0], b[0]), max(a[1], b[1])
+        case "hull":
+            return min(a[0], b[0]), max(a[1], b[1])
+        case "<<" if 0 <= b[0] <= b[1] < 64:
+            shifted = [x << y for x in a for y in b]
+            return min(shifted), max(shifted)
+        case _:
+            return None

@@ -1,0 +1,286 @@
+"""Simplify expressions: normal form for integers; `//`, `%`, `min`, comparisons by bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from compiler.ir.arith.affine import Affine, affine, from_terms
+from compiler.ir.arith.bounds import Ranges, affine_bounds
+from compiler.ir.arith.overflow import may_wrap
+from compiler.ir.core.dtypes import is_integer, wrapped
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
+    FALSE,
+    TRUE,
+    BinOp,
+    Cast,
+    Compare,
+    CompareOp,
+    Conditional,
+    Expr,
+    FloatImm,
+    IntImm,
+    Logic,
+    Not,
+    Select,
+    Var,
+)
+from compiler.ir.core.visit import map_expr
+
+_NOTHING: Mapping[Var, int] = {}
+_NEGATED: dict[CompareOp, CompareOp] = {
+    "==": "!=",
+    "!=": "==",
+    "<": ">=",
+    ">=": "<",
+    "<=": ">",
+    ">": "<=",
+}
+
+
+def simplify(expr: Expr, ranges: Ranges = _NOTHING) -> Expr:
+    """Return an expression of the same value wherever variables lie in `ranges`.
+
+    Integer expressions come out in linear normal form. Floating-point arithmetic is left as it
+    stands, and so is what may wrap around, since they do not obey the laws of numbers.
+    """
+    match expr:
+        case Var() | IntImm() | FloatImm():
+            return expr
+        case BinOp() if is_integer(dtype_of(expr)) and not may_wrap(expr):
+            return recombine(normal(expr, ranges)).to_expr()
+        case Compare(op, lhs, rhs) if is_integer(dtype_of(lhs)):
+            return _compare(op, lhs, rhs, ranges)
+        case Logic(op, lhs, rhs):
+            return _logic(op == "and", simplify(lhs, ranges), simplify(rhs, ranges), expr)
+        case Not(value):
+            return _negate(simplify(value, ranges))
+        case Select(cond, then, otherwise) | Conditional(cond, then, otherwise):
+            known = simplify(cond, ranges)
+            if isinstance(known, IntImm):
+                return simplify(then if known.value else otherwise, ranges)
+            return type(expr)(known, simplify(then, ranges), simplify(otherwise, ranges))
+        case Cast(dtype, value):
+            inner = simplify(value, ranges)
+            if isinstance(inner, IntImm) and is_integer(dtype) and is_integer(inner.dtype):
+                return IntImm(wrapped(inner.value, dtype), dtype)
+            return inner if dtype_of(inner) == dtype else Cast(dtype, inner)
+        case _:
+            return map_expr(expr, lambda e: simplify(e, ranges))
+
+
+def prove(condition: Expr, ranges: Ranges) -> bool:
+    """Tell whether `condition` surely holds; False means that it could not be proved."""
+    return simplify(condition, ranges) == TRUE
+
+
+def equal(lhs: Expr, rhs: Expr, ranges: Ranges = _NOTHING) -> bool:
+    """Tell whether two integer expressions surely have the same value."""
+    difference = recombine(normal(lhs, ranges) - normal(rhs, ranges))
+    return not difference.terms and difference.const == 0
+
+
+def normal(expr: Expr, ranges: Ranges = _NOTHING) -> Affine:
+    """Return the linear normal form of an integer expression with simplified atoms."""
+    if isinstance(expr, Var):
+        return Affine(((expr, 1),), 0, dtype_of(expr))
+    terms: dict[Expr, int] = {}
+    const = _collect(expr, 1, ranges, terms)
+    return Affine(tuple((t, c) for t, c in terms.items() if c), const, dtype_of(expr))
+
+
+def _collect(expr: Expr, factor: int, ranges: Ranges, terms: dict[Expr, int]) -> int:
+    """Add the terms of `factor * expr` to others; return its constant part."""
+    if isinstance(expr, Var):
+        terms[expr] = terms.get(expr, 0) + factor
+        return 0
+    if isinstance(expr, IntImm):
+        return factor * expr.value
+    if isinstance(expr, BinOp):
+        op, lhs, rhs = expr.op, expr.lhs, expr.rhs
+        if op in ("+", "-"):
+            sign = factor if op == "+" else -factor
+            return _collect(lhs, factor, ranges, terms) + _collect(rhs, sign, ranges, terms)
+        if op == "*" and isinstance(lhs, IntImm):
+            lhs, rhs = rhs, lhs
+        if op == "*" and isinstance(rhs, IntImm):
+            return _collect(lhs, factor * rhs.value, ranges, terms) if rhs.value else 0
+    form = _atomic(expr, ranges)
+    for term, coefficient in form.terms:
+        terms[term] = terms.get(term, 0) + factor * coefficient
+    return factor * form.const
+
+
+def _atomic(expr: Expr, ranges: Ranges) -> Affine:
+    """Return the normal form of what is no sum and no multiple of one thing."""
+    match expr:
+        case BinOp("*", lhs, rhs):
+            a, b = normal(lhs, ranges), normal(rhs, ranges)
+            if a.terms and b.terms:
+                return affine(BinOp("*", a.to_expr(), b.to_expr()))
+            return a.scaled(b.const) if not b.terms else b.scaled(a.const)
+        case BinOp("//" | "%" as op, lhs, rhs):
+            a, b = recombine(normal(lhs, ranges)), normal(rhs, ranges)
+            if not a.terms and not b.terms:
+                # By zero, quotient and remainder are zero: as in the code that is generated.
+                whole, rest = divmod(a.const, b.const) if b.const else (0, 0)
+                return Affine((), wrapped(whole if op == "//" else rest, a.dtype), a.dtype)
+            if b.terms or b.const <= 0:
+                return affine(BinOp(op, a.to_expr(), b.to_expr()))
+            return _divide(a, b.const, ranges) if op == "//" else _modulo(a, b.const, ranges)
+        case BinOp("min" | "max" as op, lhs, rhs):
+            return _extremum(op == "min", normal(lhs, ranges), normal(rhs, ranges), ranges)
+        case BinOp(op, lhs, rhs):
+            return affine(BinOp(op, simplify(lhs, ranges), simplify(rhs, ranges)))
+        case _:
+            return affine(simplify(expr, ranges))
+
+
+def _divide(a: Affine, divisor: int, ranges: Ranges) -> Affine:
+    """Divide by a positive constant, rounding down: (c*q + r) // c == q + r // c."""
+    if divisor == 1:
+        return a
+    quotient = from_terms(
+        ((t, c // divisor) for t, c in a.terms if c % divisor == 0), a.const // divisor, a.dtype
+    )
+    rest = Affine(tuple((t, c) for t, c in a.terms if c % divisor), a.const % divisor, a.dtype)
+    if not rest.terms:
+        return quotient
+    interval = affine_bounds(rest, ranges)
+    if interval is not None and interval[0] // divisor == interval[1] // divisor:
+        return quotient + Affine((), interval[0] // divisor, a.dtype)
+    common = math.gcd(divisor, *(c for _, c in rest.terms))
+    if common > 1:
+        shrunk = Affine(
+            tuple((t, c // common) for t, c in rest.terms), rest.const // common, a.dtype
+        )
+        return quotient + _divide(shrunk, divisor // common, ranges)
+    match rest.terms, rest.const:
+        case (((BinOp("//", inner, IntImm(first)), 1),), 0) if first > 0:
+            return quotient + _divide(affine(inner), first * divisor, ranges)
+        case _:
+            pass
+    return quotient + affine(BinOp("//", rest.to_expr(), IntImm(divisor, a.dtype)))
+
+
+def _modulo(a: Affine, divisor: int, ranges: Ranges) -> Affine:
+    """Take the remainder by a positive constant: (c*q + r) % c == r % c."""
+    rest = Affine(tuple((t, c) for t, c in a.terms if c % divisor), a.const % divisor, a.dtype)
+    if not rest.terms:
+        return rest
+    interval = affine_bounds(rest, ranges)
+    if interval is not None and interval[0] // divisor == interval[1] // divisor:
+        return rest + Affine((), -divisor * (interval[0] // divisor), a.dtype)
+    common = math.gcd(divisor, *(c for _, c in rest.terms))
+    if common > 1:
+        shrunk = Affine(
+            tuple((t, c // common) for t, c in rest.terms), rest.const // common, a.dtype
+        )
+        offset = Affine((), rest.const % common, a.dtype)
+        return _modulo(shrunk, divisor // common, ranges).scaled(common) + offset
+    match rest.terms, rest.const:
+        case (((BinOp("%", inner, IntImm(first)), 1),), 0) if first > 0 and first % divisor == 0:
+            return _modulo(affine(inner), divisor, ranges)
+        case (((BinOp("//", inner, IntImm(first)), 1),), 0) if first > 0:
+            # The remainder is taken first: x // 4 % 8 is x % 32 // 4.
+            return _divide(_modulo(affine(inner), first * divisor, ranges), first, ranges)
+        case _:
+            pass
+    return affine(BinOp("%", rest.to_expr(), IntImm(divisor, a.dtype)))
+
+
+def _extremum(is_min: bool, a: Affine, b: Affine, ranges: Ranges) -> Affine:
+    interval = affine_bounds(a - b, ranges)
+    if interval is not None:
+        if interval[1] <= 0:
+            return a if is_min else b
+        if interval[0] >= 0:
+            return b if is_min else a
+    return affine(BinOp("min" if is_min else "max", a.to_expr(), b.to_expr()))
+
+
+def recombine(form: Affine) -> Affine:
+    """Undo splits of one value, wholly or in part.
+
+    k*c * (x // c) + k * (x % c) == k * x, and k*c * (x // c % n) + k * (x % c) == k * (x % (c*n)),
+    which x % (c*n) // c gives as well.
+    """
+    for atom, k in form.terms:
+        if not (isinstance(atom, BinOp) and atom.op == "%" and isinstance(atom.rhs, IntImm)):
+            continue
+        period = atom.rhs.value
+        if period <= 0:
+            continue  # only of a positive divisor is the quotient in a normal form
+        match _divide(affine(atom.lhs), period, _NOTHING):
+            case Affine(((quotient, 1),), 0):
+                pass
+            case _:
+                continue
+        for other, scale in form.terms:
+            joined = _joined(quotient, other, atom.lhs, period)
+            if joined is not None and scale == k * period:
+                kept = tuple((t, q) for t, q in form.terms if t not in (atom, other))
+                return recombine(Affine(kept, form.const, form.dtype) + joined.scaled(k))
+    return form
+
+
+def _joined(quotient: Expr, other: Expr, value: Expr, period: int) -> Affine | None:
+    """Return what `value % period` and `period * other` make, if `other` is of the quotient."""
+    match other:
+        case _ if other == quotient:
+            return affine(value)
+        case BinOp("%", lhs, IntImm(count, dtype)) if (
+            lhs == quotient and wrapped(period * count, dtype) == period * count
+        ):
+            return affine(BinOp("%", value, IntImm(period * count, dtype)))
+        case BinOp("//", BinOp("%", lhs, IntImm(modulus)) as rest, IntImm(divisor)) if (
+            lhs == value and divisor == period and modulus > 0 and modulus % period == 0
+        ):
+            return affine(rest)
+        case _:
+            return None
+
+
+def _compare(op: CompareOp, lhs: Expr, rhs: Expr, ranges: Ranges) -> Expr:
+    if may_wrap(lhs) or may_wrap(rhs):
+        return Compare(op, simplify(lhs, ranges), simplify(rhs, ranges))
+    a, b = recombine(normal(lhs, ranges)), recombine(normal(rhs, ranges))
+    interval = affine_bounds(a - b, ranges)
+    if interval is not None:
+        known = _decide(op, *interval)
+        if known is not None:
+            return TRUE if known else FALSE
+    return Compare(op, a.to_expr(), b.to_expr())
+
+
+def _decide(op: CompareOp, low: int, high: int) -> bool | None:
+    """Decide `d op 0` for every d from `low` to `high`, if it is the same for all."""
+    if op in ("!=", ">=", ">"):
+        opposite = _decide(_NEGATED[op], low, high)
+        return None if opposite is None else not opposite
+    if op == "==":
+        return True if low == high == 0 else False if low > 0 or high < 0 else None
+    limit = 0 if op == "<=" else -1
+    return True if high <= limit else False if low > limit else None
+
+
+def _logic(is_and: bool, lhs: Expr, rhs: Expr, expr: Logic) -> Expr:
+    absorbing, neutral = (FALSE, TRUE) if is_and else (TRUE, FALSE)
+    if absorbing in (lhs, rhs):
+        return absorbing
+    if lhs in (neutral, rhs):
+        return rhs
+    return lhs if rhs == neutral else Logic(expr.op, lhs, rhs)
+
+
+def _negate(value: Expr) -> Expr:
+    match value:
+        case IntImm(known):
+            return FALSE if known else TRUE
+        case Not(inner):
+            return inner
+        case Compare(op, lhs, rhs) if is_integer(dtype_of(lhs)):
+            return Compare(_NEGATED[op], lhs, rhs)
+        case _:
+            return Not(value)

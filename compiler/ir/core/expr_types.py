@@ -1,0 +1,80 @@
+"""The types of expressions: the dtype of their lanes, and how many lanes they have."""
+
+from __future__ import annotations
+
+from compiler.ir.core.dtypes import DType, bits
+from compiler.ir.core.llvm_calls import LLVM_CALL, llvm_result
+from compiler.ir.core.nodes import (
+    BinOp,
+    Broadcast,
+    Call,
+    Cast,
+    Compare,
+    Conditional,
+    Expr,
+    FloatImm,
+    IntImm,
+    Load,
+    Logic,
+    Not,
+    Ramp,
+    Select,
+    StringImm,
+    Var,
+)
+
+
+def dtype_of(expr: Expr) -> DType:
+    """Return the scalar dtype of an expression; of a vector, that of its lanes."""
+    # Asked of every node many times: patterns that take nodes apart would cost several times more.
+    while isinstance(expr, BinOp):
+        expr = expr.lhs
+    match expr:
+        case Load():
+            return expr.buffer.dtype
+        case Var():
+            assert expr.dtype != "handle", "a buffer's storage variable is not a value"
+            return expr.dtype
+        case IntImm() | FloatImm() | Cast() | Call():
+            return expr.dtype
+        case Compare() | Logic() | Not():
+            return "bool"
+        case Select() | Conditional():
+            return dtype_of(expr.then)
+        case Ramp():
+            return dtype_of(expr.base)
+        case Broadcast():
+            return dtype_of(expr.value)
+        case StringImm():
+            raise AssertionError("a string has no type: it stands in opaque calls only")
+
+
+def lanes_of(expr: Expr) -> int:
+    """Return the number of lanes of an expression; a scalar has one."""
+    while isinstance(expr, BinOp):
+        expr = expr.lhs
+    match expr:
+        case Var() | IntImm() | FloatImm() | StringImm():
+            return 1
+        case Load():
+            return max(map(lanes_of, expr.indices), default=1)
+        case Ramp() | Broadcast():
+            return expr.lanes
+        case Compare() | Logic():
+            return lanes_of(expr.lhs)
+        case Not() | Cast():
+            return lanes_of(expr.value)
+        case Select() | Conditional():
+            return lanes_of(expr.then)
+        case Call():
+            return _lanes_of_call(expr)
+
+
+def _lanes_of_call(call: Call) -> int:
+    match call:
+        case Call("reinterpret", (value,), dtype):
+            return max(1, lanes_of(value) * bits(dtype_of(value)) // bits(dtype))
+        case Call(name, (StringImm(function), *args), _) if name == LLVM_CALL:
+            return llvm_result(function, [(dtype_of(arg), lanes_of(arg)) for arg in args])[1]
+        case Call(_, args, _):
+            return max((lanes_of(arg) for arg in args), default=1)

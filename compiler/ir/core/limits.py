@@ -1,0 +1,51 @@
+"""How large a program may be."""
+
+from __future__ import annotations
+
+from compiler.ir.core.nodes import Allocate, Block, BlockRealize, Expr, For, If, Let, Seq, Stmt
+from compiler.ir.core.visit import children
+
+MAX_RANK = 16
+MAX_EXTENT = 2**31 - 1
+MAX_BUFFER_BYTES = 4 << 30
+MAX_TOTAL_BYTES = 16 << 30
+MAX_NODES = 50_000
+# Recursive passes over the tree must not exhaust Python's stack, at a few frames a level.
+MAX_DEPTH = 128
+# Python's parser takes 99 levels of indentation; a class and a function stand around a program.
+MAX_NEST = 96
+MAX_OFFSET_FACTOR = 2**31 - 1
+
+
+def size_problem(node: Expr | Stmt | Block) -> str | None:
+    """Return what makes a tree too large, None if nothing does.
+
+    Shared parts count as often as they occur: a pass visits them as often.
+    """
+    stack: list[tuple[Expr | Stmt | Block, int, int]] = [(node, 1, 0)]
+    count = 0
+    while stack:
+        top, depth, nest = stack.pop()
+        count += 1
+        if count > MAX_NODES:
+            return f"more than {MAX_NODES} operations, loops and statements"
+        if depth > MAX_DEPTH:
+            return f"nested deeper than {MAX_DEPTH} levels"
+        if nest > MAX_NEST:
+            return f"more than {MAX_NEST} loops, blocks, conditions and allocations in each other"
+        stack.extend((child, depth + 1, nest + _indents(top, child)) for child in children(top))
+    return None
+
+
+def _indents(parent: Expr | Stmt | Block, child: Expr | Stmt | Block) -> bool:
+    """Tell whether a part of a statement is printed further to the right than the statement."""
+    match parent:
+        case For() | If() | BlockRealize() | Allocate():
+            return True
+        case Block(init=init):
+            return child is init
+        case Seq(stmts):
+            # The scope of a value ends before the next statement.
+            return isinstance(child, Let) and child is not stmts[-1]
+        case _:
+            return False

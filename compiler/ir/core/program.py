@@ -1,0 +1,160 @@
+"""Programs: a function over buffers, and several of them in a module."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from compiler.ir.core.nodes import (
+    Annotations,
+    AnnotationValue,
+    Block,
+    BlockRealize,
+    Buffer,
+    HasVar,
+    Var,
+)
+from compiler.ir.text.spelling import Dialect
+
+
+class _Printed:
+    """What functions and modules have in common: they are shown as scripts."""
+
+    __slots__ = ()
+
+    def script(self, dialect: Dialect = "new") -> str:
+        """Return the text, which `parse` reads, or `parse_module` if it is a module's.
+
+        Args:
+            dialect: A spelling: "new" is today's TVM, "middle" and "old" are those before.
+        """
+        from compiler.ir.text import printer  # noqa: PLC0415 (the printer imports the nodes)
+
+        assert isinstance(self, PrimFunc | IRModule), "there are no others"
+        return printer.script(self, dialect=dialect)
+
+    def show(self, dialect: Dialect = "new") -> None:
+        """Print the script: in colour where a terminal or a notebook takes it."""
+        from compiler.ir.text import highlight  # noqa: PLC0415 (few programs are shown)
+
+        highlight.show(self.script(dialect))
+
+    def _repr_html_(self) -> str:
+        from compiler.ir.text import highlight  # noqa: PLC0415
+
+        return highlight.html(self.script())
+
+    def __str__(self) -> str:
+        return self.script()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PrimFunc(_Printed):
+    """A function over buffers; its body is the realisation of a block called "root".
+
+    Variables in the shapes of its buffers, and parameters that are no buffers, are symbolic:
+    `specialize` gives them values, and only then can it be built.
+    """
+
+    name: str
+    params: tuple[Buffer | Var, ...]
+    body: BlockRealize
+    attrs: Annotations = ()
+
+    def __repr__(self) -> str:
+        from compiler.ir.text import one_line  # noqa: PLC0415 (it imports the programs)
+
+        return f"<PrimFunc {one_line.describe_func(self)}>"
+
+    @property
+    def root(self) -> Block:
+        """The block that holds the whole program and the buffers it allocates."""
+        return self.body.block
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """The parameters that are buffers."""
+        return tuple(param for param in self.params if isinstance(param, Buffer))
+
+    def specialize(self, values: Mapping[Var | HasVar | str, int]) -> PrimFunc:
+        """Return the program with symbolic variables replaced by integers.
+
+        Args:
+            values: Variables, or their names, with the values that they take.
+
+        Raises:
+            TypeError: If `values` is no mapping of variables or names to integers.
+            ValueError: If a variable is not one of the program's, or its value not positive, or
+                too large for its type.
+            VerifyError: If the program is not legal for these values: an access may be out of
+                bounds, for example. It is a ValueError too.
+        """
+        from compiler.ir.analysis import specialize  # noqa: PLC0415 (they import this module)
+        from compiler.ir.verify import verify  # noqa: PLC0415 (they import this module)
+
+        func = specialize.specialize(self, values)
+        verify.verify(func)
+        return func
+
+    def with_attr(
+        self,
+        attr: str | Mapping[str, AnnotationValue],
+        value: AnnotationValue | None = None,
+    ) -> PrimFunc:
+        """Return the program with more attributes; `"global_symbol"` also names the function.
+
+        Args:
+            attr: The key of an attribute, or several attributes as a mapping.
+            value: The value, if one key is given.
+
+        Raises:
+            TypeError: If a key comes without a value, or a mapping with one.
+            ValueError: If `"global_symbol"` is not a name.
+        """
+        if isinstance(attr, str) == (value is None):
+            raise TypeError("with_attr takes a key and its value, or a mapping")
+        more: dict[str, AnnotationValue] = {}
+        if not isinstance(attr, str):
+            more.update(attr)
+        elif value is not None:
+            more[attr] = value
+        attrs = {**dict(self.attrs), **more}
+        name = more.get("global_symbol", self.name)
+        if not (isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)):
+            raise ValueError(f"global_symbol is {name!r}: expected the name of a function")
+        return replace(self, name=name, attrs=tuple(attrs.items()))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class IRModule(_Printed):
+    """Several functions, told apart by their names: a tuple, or a mapping that gives the names."""
+
+    functions: tuple[PrimFunc, ...]
+
+    def __post_init__(self) -> None:
+        given: object = self.functions
+        if isinstance(given, Mapping):
+            given = tuple(replace(func, name=name) for name, func in given.items())
+            object.__setattr__(self, "functions", given)
+        if not isinstance(given, tuple):
+            raise TypeError(
+                f"an IRModule takes a tuple or a mapping of functions, not a {type(given).__name__}"
+            )
+
+    def __repr__(self) -> str:
+        return f"<IRModule of {', '.join(func.name for func in self.functions) or 'no function'}>"
+
+    def choice(self) -> str:
+        """Say which functions the module holds, and how one of them is taken."""
+        if not self.functions:
+            return "the module holds none"
+        names = ", ".join(func.name for func in self.functions)
+        return f'the module holds {names}: pass one of them, module["{self.functions[0].name}"]'
+
+    def __getitem__(self, name: str) -> PrimFunc:
+        for func in self.functions:
+            if func.name == name:
+                return func
+        known = ", ".join(func.name for func in self.functions) or "none"
+        raise KeyError(f"there is no function {name!r}; the functions are: {known}")

@@ -1,0 +1,1 @@
+"""Run programs without compiling them: the evaluator and the oracle."""

@@ -1,0 +1,90 @@
+"""How much of a small change of its inputs a program makes, and inputs for which it is little.
+
+A kernel rounds where the oracle does not. What that may do to a result is seen by moving each
+input, and what is stored, by about one rounding. A recurrence whose steps amplify may make anything
+of it: no tolerance would be of use then, so its inputs are made smaller until it is calm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.ir.core.dtypes import is_float
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.inputs import random_inputs
+from compiler.ir.interpret.oracle.oracle import estimated_secs, interpret
+from compiler.ir.interpret.tolerance import computed_epsilon, tolerance
+
+Array = NDArray[Any]
+
+# What runs longer is run once: then the tolerance follows from the structure of the program alone.
+_MAX_SECS = 5.0
+# Smaller inputs are tried so often; each time they are half as large.
+_MOST_HALVINGS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class CheckCase:
+    """Inputs of a program, what it should make of them, and how errors grow, by name.
+
+    `growth` is the change of an output as a share of its largest magnitude, if inputs and stored
+    values are moved by one rounding of the coarsest type in which the program computes.
+    """
+
+    inputs: Mapping[str, Array]
+    expected: Mapping[str, Array]
+    growth: Mapping[str, float]
+
+
+def check_case(func: PrimFunc, seed: int) -> CheckCase:
+    """Draw inputs by which kernels of a program can be checked, and run the oracle on them.
+
+    The same seed gives the same case. The oracle runs twice, and more often if errors grow.
+
+    Raises:
+        OracleError: If the oracle can't run the program.
+    """
+    inputs = random_inputs(func, seed)
+    first = _case(func, inputs)
+    case, halvings = first, 0
+    while _is_wild(func, case) and halvings < _MOST_HALVINGS:
+        inputs = {name: _halved(array) for name, array in inputs.items()}
+        case, halvings = _case(func, inputs), halvings + 1
+    # If smaller inputs do not help (a comparison tips, say), ordinary ones are as good.
+    return first if _is_wild(func, case) else case
+
+
+def _case(func: PrimFunc, inputs: Mapping[str, Array]) -> CheckCase:
+    expected = interpret(func, inputs)
+    nudge = computed_epsilon(func)
+    if not nudge or estimated_secs(func) > _MAX_SECS:
+        return CheckCase(inputs, expected, {})
+    moved = interpret(func, inputs, nudge=nudge)
+    names = [b.name for b in func.buffers if b.name in expected and is_float(b.dtype)]
+    return CheckCase(inputs, expected, {n: _distance(expected[n], moved[n]) for n in names})
+
+
+def _is_wild(func: PrimFunc, case: CheckCase) -> bool:
+    return max(case.growth.values(), default=0.0) > tolerance(func)
+
+
+def _halved(array: Array) -> Array:
+    if array.dtype.kind in "biu":
+        return array
+    half: Array = (array / 2).astype(array.dtype)
+    return half
+
+
+def _distance(one: Array, other: Array) -> float:
+    """Return the largest difference as a share of the largest magnitude."""
+    a, b = one.astype(np.float64), other.astype(np.float64)
+    finite = np.isfinite(a) & np.isfinite(b)
+    if not finite.any():
+        return 0.0
+    scale = float(np.abs(a[finite]).max()) or 1.0
+    return float(np.abs(a[finite] - b[finite]).max()) / scale

@@ -1,0 +1,1 @@
+"""The evaluator: the plain meaning of a program, one scalar at a time."""

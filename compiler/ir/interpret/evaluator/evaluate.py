@@ -1,0 +1,315 @@
+"""The plain meaning of a program: evaluate it one scalar at a time.
+
+Slow and obvious on purpose: loops run in order, whatever their kind, and blocks do what TensorIR
+says. It takes any program, scheduled or not, and shares nothing with lowering or code generation,
+so tests hold both against it.
+
+The threads of a GPU's block run in lockstep: each statement for all of them, then the next. So
+whatever they tell one another through memory has been written when it is read, as if there were
+a barrier after every statement. What stands outside the loops of an axis is done by the axis'
+first thread, but for stores to memory that each thread has for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any, assert_never
+
+import numpy as np
+
+from compiler.ir.analysis.checked_indices import loaded_names
+from compiler.ir.core.dtypes import is_float
+from compiler.ir.core.expr_types import lanes_of
+from compiler.ir.core.nodes import (
+    Allocate,
+    Block,
+    BlockRealize,
+    Buffer,
+    Call,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    MatchBuffer,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    static_shape,
+)
+from compiler.ir.core.opaque import OPAQUE
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.evaluator.evaluate_expr import (
+    Array,
+    EvaluationError,
+    ExpressionEvaluator,
+    Thread,
+    converted,
+    unlike_any,
+)
+from compiler.ir.interpret.evaluator.evaluate_threads import Kernel, find_kernels, is_block_axis
+
+__all__ = ["Array", "EvaluationError", "evaluate", "poisoned"]
+
+
+def evaluate(
+    func: PrimFunc, inputs: Mapping[str, Array], *, backwards: bool = False
+) -> dict[str, Array]:
+    """Run a program on copies of its inputs, and return all its parameters by name.
+
+    Parameters that are not among the inputs start out as NaN, or as a strange integer, and so does
+    every buffer that the program allocates: what is read before it was written shows. With
+    `backwards`, the last thread comes first in each statement: where that makes a difference,
+    threads race.
+
+    Raises:
+        EvaluationError: If an access is out of bounds, if loops bound to one thread axis differ
+            in extent, or if only some threads of a block reach a barrier.
+    """
+    memory: dict[Buffer, Array] = {}
+    for buffer in func.buffers:
+        given = inputs.get(buffer.name)
+        memory[buffer] = poisoned(buffer) if given is None else given.copy()
+    with np.errstate(all="ignore"):
+        evaluator = _Evaluator(memory, find_kernels(func), backwards=backwards)
+        evaluator.names = loaded_names(func.body)
+        evaluator.run(func.body, [Thread()])
+    return {buffer.name: memory[buffer] for buffer in func.buffers}
+
+
+def poisoned(buffer: Buffer) -> Array:
+    """Return storage whose elements are unlike any result."""
+    return np.full(static_shape(buffer), unlike_any(buffer.dtype), dtype=buffer.dtype)
+
+
+class _Evaluator(ExpressionEvaluator):
+    """Runs statements for several threads at once."""
+
+    def __init__(
+        self, memory: dict[Buffer, Array], kernels: Mapping[int, Kernel], *, backwards: bool
+    ) -> None:
+        self.memory = memory
+        self.kernels = kernels
+        self.backwards = backwards
+        # In a kernel: what is known of it, its threads, and the axes whose loops are entered.
+        self.kernel: Kernel | None = None
+        self.all_threads: list[Thread] = []
+        self.entered: frozenset[str] = frozenset()
+        # Of what each thread has for itself: by buffer and the thread's place on some axes.
+        self.private: dict[Buffer, tuple[str, ...]] = {}
+        self.private_memory: dict[tuple[Buffer, tuple[int, ...]], Array] = {}
+
+    def run(self, stmt: Stmt, threads: list[Thread]) -> None:  # noqa: C901 - one case a node
+        match stmt:
+            case Store(buffer, indices, value):
+                self._store(buffer, indices, value, threads)
+            case Evaluate(value):
+                self._effect(value, threads)
+            case Let(var, value, body):
+                for thread in threads:
+                    thread.env[var] = self.value(value, thread)
+                self.run(body, threads)
+            case Seq(stmts):
+                for each in stmts:
+                    self.run(each, threads)
+            case If(condition, then, otherwise):
+                self._branch(condition, then, otherwise, threads)
+            case For():
+                self._loop(stmt, threads)
+            case BlockRealize():
+                self._realize(stmt, threads)
+            case Allocate(buffer, body):
+                self._allocate(buffer, threads)
+                self.run(body, threads)
+            case _:
+                assert_never(stmt)
+
+    def _branch(
+        self, condition: Expr, then: Stmt, otherwise: Stmt | None, threads: list[Thread]
+    ) -> None:
+        holds = [bool(self.value(condition, thread)) for thread in threads]
+        for taken, side in ((then, True), (otherwise, False)):
+            some = [t for t, h in zip(threads, holds, strict=True) if h == side]
+            if taken is not None and some:
+                self.run(taken, some)
+
+    def _effect(self, value: Expr, threads: list[Thread]) -> None:
+        """Evaluate for effect. What tells passes something does nothing here."""
+        if not (isinstance(value, Call) and value.name in OPAQUE):
+            for thread in threads:
+                self.lanes(value, thread)
+        elif value.name == "tvm_storage_sync" and len(threads) != len(self.all_threads or threads):
+            raise EvaluationError(
+                f"{len(threads)} of the {len(self.all_threads)} threads of a block reach a "
+                "barrier: the others do not"
+            )
+
+    # Loops and threads
+
+    def _loop(self, loop: For, threads: list[Thread]) -> None:
+        if loop.thread is not None and self.kernel is None:
+            self._launch(loop, self.kernels[id(loop)], threads)
+            return
+        if loop.thread is not None and self.kernel is not None:
+            if not is_block_axis(loop.thread):
+                self._enter(loop, loop.thread, threads)
+                return
+            if loop.thread in self.entered:
+                outer = self.kernel.block_vars[loop.thread]
+                for thread in threads:
+                    thread.env[loop.var] = thread.env[outer]
+                self.run(loop.body, threads)
+                return
+        self._serial(loop, threads)
+
+    def _serial(self, loop: For, threads: list[Thread]) -> None:
+        before = self.entered
+        if loop.thread is not None and self.kernel is not None:
+            self.entered = before | {loop.thread}
+            self.kernel.block_vars[loop.thread] = loop.var
+        extents = [int(self.value(loop.extent, thread)) for thread in threads]
+        for index in range(max(extents)):
+            running = [t for t, extent in zip(threads, extents, strict=True) if index < extent]
+            for thread in running:
+                thread.env[loop.var] = index
+            self.run(loop.body, running)
+        self.entered = before
+
+    def _launch(self, loop: For, kernel: Kernel, threads: list[Thread]) -> None:
+        """Run a kernel: the outermost loop that is bound to an axis, with all threads it needs."""
+        (host,) = threads
+        axes = {a: n for a, n in kernel.extents.items() if not is_block_axis(a)}
+        self.kernel = kernel
+        self.all_threads = [
+            Thread(dict(host.env), dict(zip(axes, place, strict=True)), dict(host.views))
+            for place in product(*map(range, axes.values()))
+        ]
+        if self.backwards:
+            self.all_threads.reverse()
+        for buffer in kernel.private:
+            self._make_private(buffer)
+        self._loop(loop, self.all_threads)
+        self.kernel, self.all_threads = None, []
+        self.private.clear()
+        self.private_memory.clear()
+
+    def _enter(self, loop: For, axis: str, threads: list[Thread]) -> None:
+        before = self.entered
+        self.entered = before | {axis}
+        for thread in threads:
+            thread.env[loop.var] = thread.place[axis]
+        self.run(loop.body, threads)
+        self.entered = before
+
+    # Blocks
+
+    def _realize(self, realize: BlockRealize, threads: list[Thread]) -> None:
+        block = realize.block
+        threads = [t for t in threads if self.value(realize.predicate, t)]
+        if not threads:
+            return
+        first = []
+        for thread in threads:
+            values = [self.value(v, thread) for v in realize.iter_values]
+            thread.env.update(zip((i.var for i in block.iter_vars), values, strict=True))
+            if all(
+                value == 0
+                for i, value in zip(block.iter_vars, values, strict=True)
+                if i.kind == "reduce"
+            ):
+                first.append(thread)
+        self._enter_block(block, threads)
+        # Threads that add up to one buffer do so one after another.
+        is_ordered = self.kernel is not None and id(block) in self.kernel.one_by_one
+        for group in [[t] for t in threads] if is_ordered else [threads]:
+            starting = [t for t in group if t in first]
+            if block.init is not None and starting:
+                self.run(block.init, starting)
+            self.run(block.body, group)
+
+    def _enter_block(self, block: Block, threads: list[Thread]) -> None:
+        for buffer in block.alloc_buffers:
+            self._allocate(buffer, threads)
+        for match in block.match_buffers:
+            for thread in threads:
+                self._match(match, thread)
+
+    def _match(self, match: MatchBuffer, thread: Thread) -> None:
+        """Let a thread see a region of a buffer by another name."""
+        source, view = match.source, match.buffer
+        whole = self.storage(source.buffer, thread)
+        corner = [int(self.value(r.minimum, thread)) for r in source.region]
+        extents = [int(self.value(r.extent, thread)) for r in source.region]
+        if any(
+            not 0 <= low <= low + n <= size
+            for low, n, size in zip(corner, extents, whole.shape, strict=True)
+        ):
+            raise EvaluationError(f"the region that {view.name} views leaves {source.buffer.name}")
+        part = whole[tuple(slice(low, low + n) for low, n in zip(corner, extents, strict=True))]
+        # The ellipsis makes a view even of a single element.
+        first: Any = (*(0,) * (part.ndim - len(view.shape)), ...)
+        part = part[first]
+        if part.shape != static_shape(view):
+            raise EvaluationError(f"{view.name} has another shape than the region that it views")
+        thread.views[view] = part
+        size = part.itemsize
+        base = whole if whole.base is None else whole.base
+        offset = part.__array_interface__["data"][0] - base.__array_interface__["data"][0]
+        names = [*view.strides, *([] if view.elem_offset is None else [view.elem_offset])]
+        values = [*(s // size for s in part.strides), offset // size]
+        if not view.strides:
+            values = values[-1:]
+        for name, value in zip(names, values, strict=False):
+            if isinstance(name, Var):
+                thread.env[name] = value
+
+    # Memory
+
+    def storage(self, buffer: Buffer, thread: Thread) -> Array:
+        view = thread.views.get(buffer)
+        if view is not None:
+            return view
+        axes = self.private.get(buffer)
+        if axes is None:
+            return self.memory[buffer]
+        key = (buffer, tuple(thread.place[axis] for axis in axes))
+        if key not in self.private_memory:
+            self.private_memory[key] = poisoned(buffer)
+        return self.private_memory[key]
+
+    def _allocate(self, buffer: Buffer, threads: list[Thread]) -> None:
+        if self.kernel is not None and not self.kernel.is_shared(buffer, self.entered):
+            self._make_private(buffer)
+            for thread in threads:
+                self.storage(buffer, thread)[...] = unlike_any(buffer.dtype)
+        else:
+            self.memory[buffer] = poisoned(buffer)
+
+    def _make_private(self, buffer: Buffer) -> None:
+        assert self.kernel is not None
+        self.private[buffer] = self.kernel.axes_of(buffer, self.entered)
+
+    def _store(
+        self, buffer: Buffer, indices: tuple[Expr, ...], value: Expr, threads: list[Thread]
+    ) -> None:
+        lanes = lanes_of(Load(buffer, indices))
+        for thread in self._writers(buffer, threads):
+            # The values come first: they may read the elements that are overwritten.
+            numbers = [self.value(value, thread, lane) for lane in range(lanes)]
+            array = self.storage(buffer, thread)
+            for lane, number in enumerate(numbers):
+                place = self.element(buffer, indices, thread, lane)
+                if not all(0 <= i < n for i, n in zip(place, array.shape, strict=True)):
+                    continue  # a loaded index leads out: nothing is stored
+                array[place] = number if is_float(buffer.dtype) else converted(number, buffer.dtype)
+
+    def _writers(self, buffer: Buffer, threads: list[Thread]) -> list[Thread]:
+        """Return who stores: outside the loops of an axis, its first thread alone."""
+        if self.kernel is None:
+            return threads
+        own = self.private.get(buffer, ())
+        idle = [a for a in self.kernel.thread_axes if a not in self.entered and a not in own]
+        return [t for t in threads if not any(t.place[axis] for axis in idle)]

@@ -1,0 +1,219 @@
+"""The plain meaning of expressions: one scalar, or one lane of a vector, at a time."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Container
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.ir.analysis.checked_indices import is_loaded
+from compiler.ir.core.dtypes import DType, bits, is_float, is_integer
+from compiler.ir.core.expr_types import dtype_of, lanes_of
+from compiler.ir.core.intrinsics import INTRINSICS
+from compiler.ir.core.llvm_calls import LLVM_CALL, llvm_function
+from compiler.ir.core.nodes import (
+    BinOp,
+    Broadcast,
+    Buffer,
+    Call,
+    Cast,
+    Compare,
+    Conditional,
+    Expr,
+    FloatImm,
+    IntImm,
+    Load,
+    Logic,
+    Not,
+    Ramp,
+    Select,
+    StringImm,
+    Var,
+    static_shape,
+)
+
+Array: TypeAlias = NDArray[Any]
+Number: TypeAlias = int | float | bool
+
+
+class EvaluationError(Exception):
+    """A program that leaves its buffers, or whose threads do not meet at a barrier."""
+
+
+@dataclass(eq=False, slots=True)
+class Thread:
+    """One thread: what its variables stand for, its place in the block, its views of buffers."""
+
+    env: dict[Var, Number] = field(default_factory=dict)
+    place: dict[str, int] = field(default_factory=dict)
+    views: dict[Buffer, Array] = field(default_factory=dict)
+
+
+class ExpressionEvaluator(ABC):
+    """Evaluates expressions as a thread sees them; `names` stand for values that are loaded."""
+
+    names: Container[Var] = frozenset()
+
+    @abstractmethod
+    def storage(self, buffer: Buffer, thread: Thread) -> Array:
+        """Return the elements of a buffer that a thread sees."""
+
+    def load(self, buffer: Buffer, indices: tuple[Expr, ...], thread: Thread, lane: int) -> Number:
+        """Return an element; where an index that was loaded itself leads out, the nearest one."""
+        array = self.storage(buffer, thread)
+        place = self.element(buffer, indices, thread, lane)
+        inside = tuple(min(max(i, 0), n - 1) for i, n in zip(place, array.shape, strict=True))
+        number: Number = array[inside].item()
+        return number
+
+    def element(
+        self, buffer: Buffer, indices: tuple[Expr, ...], thread: Thread, lane: int
+    ) -> tuple[int, ...]:
+        """Return where an access goes; outside of the buffer only if an index is a loaded one.
+
+        Raises:
+            EvaluationError: If another index leads out.
+        """
+        place = tuple(int(self.value(i, thread, lane)) for i in indices)
+        shape = static_shape(buffer)
+        if len(place) != len(shape) or any(
+            not (0 <= i < n or is_loaded(index, self.names))
+            for i, n, index in zip(place, shape, indices, strict=True)
+        ):
+            raise EvaluationError(f"{buffer.name}{list(place)} is outside of {list(shape)}")
+        return place
+
+    def value(self, expr: Expr, thread: Thread, lane: int = 0) -> Number:  # noqa: C901 - a node a case
+        """Return the value of an expression; of a vector, that of one lane."""
+        match expr:
+            case IntImm(value):
+                return value
+            case FloatImm(literal):
+                return literal
+            case Var():
+                return thread.env[expr]
+            case BinOp():
+                return self._arithmetic(expr, thread, lane)
+            case Compare(op, lhs, rhs):
+                return _compare(op, self.value(lhs, thread, lane), self.value(rhs, thread, lane))
+            case Logic("and", lhs, rhs):
+                return bool(self.value(lhs, thread, lane)) and bool(self.value(rhs, thread, lane))
+            case Logic(_, lhs, rhs):
+                return bool(self.value(lhs, thread, lane)) or bool(self.value(rhs, thread, lane))
+            case Not(inner):
+                return not self.value(inner, thread, lane)
+            case Select(condition, then, otherwise):
+                sides = self.value(then, thread, lane), self.value(otherwise, thread, lane)
+                return sides[0] if self.value(condition, thread, lane) else sides[1]
+            case Conditional(condition, then, otherwise):
+                taken = then if self.value(condition, thread, lane) else otherwise
+                return self.value(taken, thread, lane)
+            case Cast(dtype, inner):
+                return converted(self.value(inner, thread, lane), dtype)
+            case Call():
+                return self._call(expr, thread, lane)
+            case Load(buffer, indices):
+                return self.load(buffer, indices, thread, lane)
+            case Ramp(base, stride, _):
+                number = int(self.value(base, thread)) + stride * lane
+                return _wrapped(number, dtype_of(base))
+            case Broadcast(inner, _):
+                return self.value(inner, thread)
+            case StringImm():
+                raise AssertionError("no value")
+            case _:
+                assert_never(expr)
+
+    def lanes(self, expr: Expr, thread: Thread) -> list[Number]:
+        """Return the values of all lanes."""
+        return [self.value(expr, thread, lane) for lane in range(lanes_of(expr))]
+
+    def _call(self, call: Call, thread: Thread, lane: int) -> Number:
+        match call:
+            case Call("likely", (inner,), _):
+                return self.value(inner, thread, lane)
+            case Call("undef", _, dtype):
+                return unlike_any(dtype)
+            case Call("reinterpret", (inner,), dtype):
+                raw = np.array(self.lanes(inner, thread), dtype=dtype_of(inner))
+                number: Number = raw.view(dtype)[lane].item()
+                return number
+            case Call(name, (StringImm(function), *operands), dtype) if name == LLVM_CALL:
+                given = [self.lanes(operand, thread) for operand in operands]
+                return converted(llvm_function(function).reference(*given)[lane], dtype)
+            case Call(name, args, dtype):
+                numbers = [_scalar(self.value(a, thread, lane), dtype_of(a)) for a in args]
+                result = np.asarray(INTRINSICS[name].reference(*numbers)).item()
+                return float(result) if is_float(dtype) else converted(result, dtype)
+
+    def _arithmetic(self, expr: BinOp, thread: Thread, lane: int) -> Number:
+        a, b = self.value(expr.lhs, thread, lane), self.value(expr.rhs, thread, lane)
+        dtype = dtype_of(expr)
+        if is_float(dtype):
+            return float(_FLOATS[expr.op](np.float64(a), np.float64(b)))
+        if expr.op in ("<<", ">>"):
+            # Bits that are shifted out are gone, and their places taken by zeros or the sign.
+            b = int(b) if 0 <= b < bits(dtype) else bits(dtype)
+        return _wrapped(_INTEGERS[expr.op](int(a), int(b)), dtype)
+
+
+_FLOATS: dict[str, Any] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "//": np.floor_divide,
+    "%": np.mod,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+_INTEGERS: dict[str, Any] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a // b if b else 0,
+    "%": lambda a, b: a % b if b else 0,
+    "min": min,
+    "max": max,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "<<": lambda a, b: a << b,
+    ">>": lambda a, b: a >> b,
+}
+
+
+def unlike_any(dtype: DType) -> Number:
+    """Return a value that no program computes on purpose."""
+    return float("nan") if is_float(dtype) else dtype == "bool" or 113
+
+
+def _scalar(value: Number, dtype: DType) -> Any:
+    """Return a NumPy scalar: floats in float64, so that they are not rounded on the way."""
+    return np.float64(value) if is_float(dtype) else np.dtype(dtype).type(value)
+
+
+def _compare(op: str, a: Number, b: Number) -> bool:
+    return {"==": a == b, "!=": a != b, "<": a < b, "<=": a <= b, ">": a > b, ">=": a >= b}[op]
+
+
+def _wrapped(value: int, dtype: DType) -> int:
+    """Reduce an integer to what its type can hold, as machines do."""
+    if not is_integer(dtype):
+        return value
+    kind = np.iinfo(dtype)
+    return (value - int(kind.min)) % (int(kind.max) - int(kind.min) + 1) + int(kind.min)
+
+
+def converted(value: Number, dtype: DType) -> Number:
+    """Return what a type makes of a value."""
+    if dtype == "bool":
+        return bool(value)
+    if is_float(dtype):
+        return np.asarray(value).astype(dtype).item()  # type: ignore[no-any-return]
+    return _wrapped(math.trunc(value), dtype)

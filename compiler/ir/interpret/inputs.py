@@ -1,0 +1,168 @@
+"""The parameters of a program: which it reads, which it writes, and values to try it on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.ir.analysis.coverage import written_whole
+from compiler.ir.core.dtypes import bits, is_float, is_integer, is_signed
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
+    Allocate,
+    BinOp,
+    BlockRealize,
+    Buffer,
+    Call,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    static_shape,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import children, walk, walk_stmts
+
+# Functions that have no value for negative arguments, and those that have none below one.
+_NEED_POSITIVE = frozenset({"acosh", "log", "log10", "log2", "pow", "rsqrt", "sqrt"})
+_NEED_ONE = frozenset({"acosh"})
+# What integers hold if nothing is said of them.
+_SMALL = (-8, 8)
+
+
+class Roles(NamedTuple):
+    """Parameters by name; one that is updated in place, or in part, is in both lists."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+def param_roles(func: PrimFunc) -> Roles:
+    """Tell which parameters a program reads before it writes them, and which it writes."""
+    accesses = _Accesses()
+    accesses.stmt(func.body)
+    made = written_whole(func) - accesses.read_first
+    return Roles(
+        tuple(p.name for p in func.buffers if p not in made),
+        tuple(p.name for p in func.buffers if p in accesses.written),
+    )
+
+
+def random_inputs(func: PrimFunc, seed: int) -> dict[str, NDArray[Any]]:
+    """Return random values for the parameters that a program reads, by name.
+
+    Floating-point values have magnitudes from 0.25 to 1, so that divisions and sums are tame, and
+    random signs, unless the program calls a function that has no value for negative arguments.
+    Integers are small; those that choose places of a buffer cover it, and those that divide are
+    positive. The same seed gives the same values.
+    """
+    rng = np.random.default_rng(seed)
+    called = {node.name for node in walk(func.body) if isinstance(node, Call)}
+    ranges = _Ranges(func).found
+    inputs = param_roles(func).inputs
+    values: dict[str, NDArray[Any]] = {}
+    for buffer in func.buffers:
+        if buffer.name not in inputs:
+            continue
+        shape, dtype = static_shape(buffer), buffer.dtype
+        if is_float(dtype):
+            magnitudes = rng.uniform(0.25, 1.0, shape) + (not called.isdisjoint(_NEED_ONE))
+            if called.isdisjoint(_NEED_POSITIVE):
+                magnitudes *= rng.choice((-1.0, 1.0), shape)
+            values[buffer.name] = magnitudes.astype(dtype)
+        else:
+            low, high = ranges.get(buffer, (0, 1) if dtype == "bool" else _SMALL)
+            low = low if is_signed(dtype) else max(low, 0)
+            values[buffer.name] = rng.integers(low, high + 1, shape).astype(dtype)
+    return values
+
+
+class _Ranges:
+    """What the elements of integer parameters should hold for a program to make sense of them."""
+
+    def __init__(self, func: PrimFunc) -> None:
+        self.found: dict[Buffer, tuple[int, int]] = {}
+        self._params = {b for b in func.buffers if is_integer(b.dtype)}
+        self._named = {s.var: s.value for s in walk_stmts(func.body) if isinstance(s, Let)}
+        for node in walk(func.body):
+            match node:
+                case Load(buffer, indices) | Store(buffer, indices, _):
+                    for index, extent in zip(indices, static_shape(buffer), strict=True):
+                        self._limit(index, 0, extent - 1)
+                case BinOp("//" | "%", _, rhs):
+                    self._limit(rhs, 1, _SMALL[1])
+                case BinOp("<<" | ">>", _, rhs):
+                    self._limit(rhs, 0, bits(dtype_of(rhs)) - 1)
+                case _:
+                    pass
+
+    def _limit(self, expr: Expr, low: int, high: int) -> None:
+        """Note a range for the elements that an expression is made of."""
+        match expr:
+            case Load(buffer, _):
+                if buffer in self._params:
+                    known = self.found.get(buffer, (low, high))
+                    both = max(low, known[0]), min(high, known[1])
+                    self.found[buffer] = both if both[0] <= both[1] else known
+            case Var():
+                if expr in self._named:
+                    self._limit(self._named[expr], low, high)
+            case _:
+                for child in children(expr):
+                    self._limit(child, low, high)  # type: ignore[arg-type]
+
+
+class _Accesses:
+    """The buffers that are written, and those that are read before that, in program order."""
+
+    def __init__(self) -> None:
+        self.read_first: set[Buffer] = set()
+        self.written: set[Buffer] = set()
+        self._viewed: dict[Buffer, Buffer] = {}  # what the matched buffers are views of
+
+    def stmt(self, stmt: Stmt) -> None:  # noqa: C901 - one case a node
+        match stmt:
+            case Store(buffer, indices, value):
+                self._exprs(*indices, value)
+                self.written.add(self._origin(buffer))
+            case Evaluate(value):
+                self._exprs(value)
+            case Let(_, value, body):
+                self._exprs(value)
+                self.stmt(body)
+            case Seq(stmts):
+                for s in stmts:
+                    self.stmt(s)
+            case If(condition, then, otherwise):
+                self._exprs(condition)
+                self.stmt(then)
+                if otherwise is not None:
+                    self.stmt(otherwise)
+            case For(_, _, body) | Allocate(_, body):
+                self.stmt(body)
+            case BlockRealize(values, predicate, block):
+                self._exprs(*values, predicate)
+                for match in block.match_buffers:
+                    self._viewed[match.buffer] = self._origin(match.source.buffer)
+                if block.init is not None:
+                    self.stmt(block.init)
+                self.stmt(block.body)
+
+    def _exprs(self, *exprs: Expr) -> None:
+        for expr in exprs:
+            for node in walk(expr):
+                if isinstance(node, Load):
+                    buffer = self._origin(node.buffer)
+                    if buffer not in self.written:
+                        self.read_first.add(buffer)
+
+    def _origin(self, buffer: Buffer) -> Buffer:
+        return self._viewed.get(buffer, buffer)

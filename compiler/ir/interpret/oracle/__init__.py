@@ -1,0 +1,1 @@
+"""The oracle: what a program computes, by NumPy, to compare kernels with."""

@@ -1,0 +1,330 @@
+"""Nests of loops around one block, or one store: what of them the oracle may do at once.
+
+A nest is run over the iterators of its block instead of over its loops, where each point of some
+box of iterators is reached once. Iterators that are lanes (`compiler.ir.interpret.oracle.lanes`)
+become axes of arrays; the others are stepped through in the order of the loops.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from compiler.ir.core.nodes import (
+    TRUE,
+    BinOp,
+    Block,
+    BlockRealize,
+    Buffer,
+    Expr,
+    For,
+    IntImm,
+    IterVar,
+    Load,
+    Logic,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+)
+from compiler.ir.core.visit import substitute, walk
+from compiler.ir.interpret.oracle.array_expr import Array, ArrayEvaluator, Box
+from compiler.ir.interpret.oracle.lanes import Touched
+
+# Points of loops that are looked at to find what values iterators take.
+_MAX_POINTS = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Loops, the iterators that take their values from them, and conditions on them alone."""
+
+    loops: tuple[Var, ...]
+    iterators: tuple[Var, ...]
+    conditions: tuple[Expr, ...]
+    outer: tuple[Var, ...]  # other variables that they depend on
+    reads_memory: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A body of the form `out[...] = op(out[...], term)`, where `term` does not read `out`."""
+
+    op: str
+    term: Expr
+    update: Store
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """Loops around a block; around bare statements, the loops themselves are the iterators.
+
+    Attributes:
+        loops: The loops with their extents.
+        values: What the iterators are bound to.
+        reduced: The iterators at whose first point `init` runs.
+        groups: What shares loops.
+        lanes: The iterators that are lanes; the others are stepped through.
+        reduction: What the steps add up to, if they may be taken in any order.
+    """
+
+    loops: Mapping[Var, int]
+    values: Mapping[Var, Expr]
+    reduced: frozenset[Var]
+    init: Stmt | None
+    body: Stmt
+    groups: tuple[Group, ...]
+    lanes: frozenset[Var]
+    reduction: Reduction | None
+    _boxes: dict[tuple[int, ...], tuple[Box | None, bool]] = field(default_factory=dict)
+
+    @property
+    def num_lanes(self) -> int:
+        """How many lanes there are, at most."""
+        return self._count(lanes=True)
+
+    @property
+    def num_steps(self) -> int:
+        """How many steps each lane takes, at most."""
+        return self._count(lanes=False)
+
+    def _count(self, *, lanes: bool) -> int:
+        return math.prod(
+            self.loops[loop]
+            for group in self.groups
+            if lanes != self.lanes.isdisjoint(group.iterators)
+            for loop in group.loops
+        )
+
+    def domain(
+        self, memory: Mapping[Buffer, Array], names: Mapping[Var, Array]
+    ) -> tuple[Box, Box | None] | None:
+        """Return the lanes and the steps of each, as boxes, while `names` have their values.
+
+        None for the steps if they are no box that is visited once, its corner first; None for all
+        if the lanes are no such box.
+        """
+        lanes, steps = Box({}, {}), Box({}, {})
+        is_regular = True
+        for number, group in enumerate(self.groups):
+            box, begins = self._box(number, group, memory, names)
+            if self.lanes.isdisjoint(group.iterators):
+                is_regular = is_regular and begins
+                steps = steps if box is None else steps.joined(box)
+            elif box is None:
+                return None
+            else:
+                lanes = lanes.joined(box)
+        return lanes, steps if is_regular else None
+
+    def _box(
+        self,
+        number: int,
+        group: Group,
+        memory: Mapping[Buffer, Array],
+        names: Mapping[Var, Array],
+    ) -> tuple[Box | None, bool]:
+        """Return the box of a group's points, and whether the first of them is its corner."""
+        key = (number, *(names[var].item() for var in group.outer if var in names))
+        found = self._boxes.get(key)
+        if found is None or group.reads_memory:
+            points = self._points((group,), memory, names)
+            box = None if points is None else _as_box(points, group)
+            begins = points is not None and box is not None and _begins(points, box)
+            found = self._boxes[key] = (box, begins)
+        return found
+
+    def steps(
+        self, memory: Mapping[Buffer, Array], names: Mapping[Var, Array]
+    ) -> list[dict[Var, Array]] | None:
+        """Return the values of the stepped iterators, in the order of the loops.
+
+        None if there are too many.
+        """
+        serial = tuple(g for g in self.groups if self.lanes.isdisjoint(g.iterators))
+        points = self._points(serial, memory, names)
+        if points is None:
+            return None
+        count = len(points.pop(_COUNT))
+        return [{var: column[n] for var, column in points.items()} for n in range(count)]
+
+    def _points(
+        self,
+        groups: tuple[Group, ...],
+        memory: Mapping[Buffer, Array],
+        names: Mapping[Var, Array],
+    ) -> dict[Var, Array] | None:
+        """Return the values of the iterators of some groups, point by point as the loops run."""
+        used = {loop for group in groups for loop in group.loops}
+        loops = {var: extent for var, extent in self.loops.items() if var in used}
+        if math.prod(loops.values()) > _MAX_POINTS:
+            return None
+        at = ArrayEvaluator(memory, Box(dict.fromkeys(loops, 0), loops), names)
+        shape = tuple(loops.values())
+        inside = np.ones(shape, bool)
+        for group in groups:
+            for condition in group.conditions:
+                inside &= at.value(condition)
+        return {
+            var: np.broadcast_to(at.value(self.values[var]), shape)[inside]
+            for group in groups
+            for var in group.iterators
+        } | {_COUNT: np.flatnonzero(inside)}
+
+
+_COUNT = Var("count")  # stands for the points themselves: there may be no iterator
+
+
+def nest_at(loop: For | BlockRealize) -> Nest | None:
+    """Return the nest that begins with a loop; None if it is none, or has nothing to do at once."""
+    loops: dict[Var, int] = {}
+    inner: Stmt = loop
+    while isinstance(inner, For):
+        if not isinstance(inner.extent, IntImm):
+            return None
+        loops[inner.var] = inner.extent.value
+        inner = inner.body
+    if isinstance(inner, Seq) or not loops:
+        return None
+    if not isinstance(inner, BlockRealize):
+        return _nest(loops, _bare(loops, inner))
+    if inner.block.alloc_buffers or inner.block.match_buffers:
+        return None
+    return _nest(loops, inner)
+
+
+def _bare(loops: Mapping[Var, int], body: Stmt) -> BlockRealize:
+    """Return statements in no block as a block whose iterators are the loops."""
+    variables = {var: Var(var.name, var.dtype) for var in loops}
+    block = Block(
+        "",
+        tuple(IterVar(variables[v], IntImm(n), "opaque") for v, n in loops.items()),
+        (),
+        (),
+        substitute(body, variables),
+    )
+    return BlockRealize(tuple(loops), TRUE, block)
+
+
+def _nest(loops: Mapping[Var, int], realize: BlockRealize) -> Nest | None:
+    block = realize.block
+    extents = {it.var: it.extent.value for it in block.iter_vars if isinstance(it.extent, IntImm)}
+    touched = Touched.by(*(() if block.init is None else (block.init,)), block.body)
+    if touched is None or len(extents) < len(block.iter_vars):
+        return None
+    values = dict(zip(extents, realize.iter_values, strict=True))
+    reduced = frozenset(it.var for it in block.iter_vars if it.kind == "reduce")
+    groups = _groups(loops, values, _conjuncts(realize.predicate))
+    lanes = _lanes(touched, extents, groups)
+    if block.init is not None and not reduced.isdisjoint(lanes):
+        lanes = frozenset()  # the lanes would not all be initialised at one step
+    stepped = values.keys() - lanes
+    may_reduce = block.init is None or stepped <= reduced
+    reduction = _reduction(block.body, stepped) if may_reduce else None
+    if not lanes and reduction is None:
+        return None
+    return Nest(loops, values, reduced, block.init, block.body, groups, lanes, reduction)
+
+
+def _reduction(body: Stmt, stepped: AbstractSet[Var]) -> Reduction | None:
+    """Return a body as a reduction over the stepped iterators, None if it is none."""
+    match body:
+        case Store(buffer, indices, BinOp(op, lhs, rhs)) if op in ("+", "*", "min", "max"):
+            old = Load(buffer, indices)
+        case _:
+            return None
+    if old not in (lhs, rhs):
+        return None
+    term = rhs if lhs == old else lhs
+    places = {node for index in indices for node in walk(index)}
+    reads = {
+        node.buffer for index in (term, *indices) for node in walk(index) if isinstance(node, Load)
+    }
+    if not stepped or buffer in reads or not stepped.isdisjoint(places):
+        return None
+    return Reduction(op, term, body)
+
+
+def _lanes(
+    touched: Touched, extents: Mapping[Var, int], groups: tuple[Group, ...]
+) -> frozenset[Var]:
+    """Return the iterators that are lanes, together with all others of their groups."""
+    candidates = list(extents)
+    while True:
+        free = dict(extents)
+        found: set[Var] = set()
+        for var in candidates:
+            if touched.is_lane(var, free):
+                found.add(var)
+                del free[var]
+        mixed = {v for g in groups if not found.issuperset(g.iterators) for v in g.iterators}
+        if found.isdisjoint(mixed):
+            return frozenset(found)
+        candidates = [var for var in candidates if var not in mixed]
+
+
+def _groups(
+    loops: Mapping[Var, int], values: Mapping[Var, Expr], conditions: list[Expr]
+) -> tuple[Group, ...]:
+    """Sort loops, iterators and conditions so that what shares a loop is in one group."""
+    parts: list[tuple[set[Var], list[Var], list[Expr]]] = [({loop}, [], []) for loop in loops]
+    users: list[tuple[Var | None, Expr]] = [*values.items(), *((None, c) for c in conditions)]
+    for iterator, expr in users:
+        used = {node for node in walk(expr) if isinstance(node, Var) and node in loops}
+        joined: tuple[set[Var], list[Var], list[Expr]] = (set(), [], [])
+        for part in [p for p in parts if p[0] & used]:
+            parts.remove(part)
+            joined = (joined[0] | part[0], joined[1] + part[1], joined[2] + part[2])
+        if iterator is None:
+            joined[2].append(expr)
+        else:
+            joined[1].append(iterator)
+        parts.append(joined)
+    groups: list[Group] = []
+    for used_loops, iterators, claims in parts:
+        exprs = (*(values[iterator] for iterator in iterators), *claims)
+        nodes = dict.fromkeys(node for expr in exprs for node in walk(expr))
+        outer = tuple(node for node in nodes if isinstance(node, Var) and node not in loops)
+        reads = any(isinstance(node, Load) for node in nodes)
+        inside = tuple(loop for loop in loops if loop in used_loops)
+        groups.append(Group(inside, tuple(iterators), tuple(claims), outer, reads))
+    return tuple(groups)
+
+
+def _conjuncts(condition: Expr) -> list[Expr]:
+    match condition:
+        case Logic("and", lhs, rhs):
+            return _conjuncts(lhs) + _conjuncts(rhs)
+        case IntImm(1):
+            return []
+        case _:
+            return [condition]
+
+
+def _begins(points: Mapping[Var, Array], box: Box) -> bool:
+    """Tell whether the first point is the corner of a box."""
+    return all(len(points[v]) and points[v][0] == first for v, first in box.starts.items())
+
+
+def _as_box(points: Mapping[Var, Array], group: Group) -> Box | None:
+    """Return the box of iterators whose points are each reached once; None if it is none."""
+    count = len(points[_COUNT])
+    starts: dict[Var, int] = {}
+    extents: dict[Var, int] = {}
+    place = np.zeros(count, np.int64)
+    for var in group.iterators:
+        column = points[var]
+        starts[var] = int(column.min()) if count else 0
+        extents[var] = int(column.max()) - starts[var] + 1 if count else 0
+        if extents[var] > _MAX_POINTS:
+            return None
+        place = place * extents[var] + (column - starts[var])
+    if count != math.prod(extents.values()):
+        return None
+    if count > 1 and np.bincount(place, minlength=count).max() > 1:
+        return None
+    return Box(starts, extents)

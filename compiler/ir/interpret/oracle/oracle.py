@@ -1,0 +1,400 @@
+"""The oracle: what a program computes, by NumPy, for results to be compared with.
+
+It runs any program statement by statement. Loops whose iterations it proves independent become
+axes of arrays; reductions are taken at once, sums of products by `einsum`; what is left runs in
+order. Numbers are float64 or int64: a value is rounded to its type where it is stored, but one
+that accumulates only when its nest of loops is done. Threads that tell one another something run
+in lockstep, in the evaluator. The oracle shares no code with lowering and code generation. A
+billion operations of a tensor expression take seconds; it is needed once a workload.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from compiler.ir.core.dtypes import is_float
+from compiler.ir.core.nodes import (
+    Allocate,
+    BlockRealize,
+    Broadcast,
+    Buffer,
+    Call,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    MatchBuffer,
+    Ramp,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    static_shape,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk, walk_stmts
+from compiler.ir.interpret.inputs import Roles, param_roles, random_inputs
+from compiler.ir.interpret.oracle.array_expr import (
+    LANE,
+    Array,
+    ArrayEvaluator,
+    Box,
+    OracleError,
+    rounded,
+)
+from compiler.ir.interpret.oracle.contraction import contract, factors, stepped
+from compiler.ir.interpret.oracle.nest import Nest, Reduction
+from compiler.ir.interpret.oracle.oracle_frame import Frame, Names, aligned, all_zero
+from compiler.ir.interpret.oracle.oracle_memory import (
+    given_array,
+    nudged,
+    run_in_lockstep,
+    unwritten,
+)
+from compiler.ir.interpret.oracle.oracle_plan import Plan
+from compiler.ir.interpret.oracle.scalar_code import Action, ScalarCode
+from compiler.ir.interpret.tolerance import Mismatch, compare, tolerance
+from compiler.ir.verify.races.check import threads_communicate
+
+__all__ = [
+    "Mismatch",
+    "OracleError",
+    "Roles",
+    "compare",
+    "interpret",
+    "param_roles",
+    "random_inputs",
+    "tolerance",
+]
+
+# Elements that are evaluated at once; about what a cache holds, so that temporaries stay there.
+_CHUNK = 1 << 18
+
+# How much longer the evaluator takes than scalar code.
+_LOCKSTEP_FACTOR = 16
+
+_REDUCTIONS: dict[str, np.ufunc] = {
+    "+": np.add,
+    "*": np.multiply,
+    "min": np.minimum,
+    "max": np.maximum,
+}
+
+
+def interpret(
+    func: PrimFunc,
+    inputs: Mapping[str, Array],
+    limit_secs: float = 3600.0,
+    nudge: float = 0.0,
+) -> dict[str, Array]:
+    """Run a program.
+
+    Args:
+        func: A program, scheduled or not, without symbolic variables.
+        inputs: The parameters that the program reads, by name; others are not looked at.
+        limit_secs: How long it may take, by an estimate made before.
+        nudge: The share by which each floating-point input is moved, up or down by lot, and what
+            is stored, but for loops that run one scalar at a time.
+
+    Returns:
+        The parameters that the program writes, by name.
+
+    Raises:
+        OracleError: If an input is missing or has another shape, the program does what the
+            oracle does not know, or it would take too long.
+    """
+    plan = Plan(_CHUNK)
+    secs = plan.secs(func.root.body)
+    if secs > limit_secs:
+        raise OracleError(
+            f"the oracle would take about {secs:.0f} s to run {func.name}: "
+            f"expected {limit_secs:.0f} s at most"
+        )
+    roles = param_roles(func)
+    given = {b: given_array(b, inputs) for b in func.buffers if b.name in roles.inputs}
+    if nudge:
+        given = {b: nudged(a, nudge) if is_float(b.dtype) else a for b, a in given.items()}
+    if threads_communicate(func):
+        secs = _LOCKSTEP_FACTOR * plan.scalar_secs(func.root.body)
+        if secs > limit_secs:
+            raise OracleError(
+                f"threads of {func.name} share memory, and the oracle would take about "
+                f"{secs:.0f} s to run them in lockstep: expected {limit_secs:.0f} s at most"
+            )
+        return run_in_lockstep(func, given, roles)
+    run = _Run(func, given, plan, roles, nudge)
+    with np.errstate(all="ignore"):
+        run.program(func.root.body)
+    return run.outputs()
+
+
+def estimated_secs(func: PrimFunc) -> float:
+    """Return about how long `interpret` takes."""
+    return Plan(_CHUNK).secs(func.root.body)
+
+
+class _Run:
+    """One run: the buffers, in wide types."""
+
+    def __init__(
+        self,
+        func: PrimFunc,
+        given: Mapping[Buffer, Array],
+        plan: Plan,
+        roles: Roles,
+        nudge: float,
+    ) -> None:
+        self._nudge = nudge
+        self._params = func.buffers
+        self._roles = roles
+        self._plan = plan
+        self._memory: dict[Buffer, Array] = dict(given)
+        for buffer in (*func.buffers, *func.root.alloc_buffers):
+            if buffer not in given:
+                self._memory[buffer] = unwritten(buffer)
+        self._wide: dict[Buffer, Array] = {}  # accumulators whose elements are not rounded yet
+        self._actions: dict[int, tuple[Action, dict[Buffer, Array]]] = {}  # of loops, by identity
+        # Memory that comes and goes makes what is built on it of no further use.
+        self._has_own_memory = any(
+            isinstance(s, Allocate)
+            or (
+                isinstance(s, BlockRealize)
+                and s is not func.body
+                and (s.block.alloc_buffers or s.block.match_buffers)
+            )
+            for s in walk_stmts(func.body)
+        )
+
+    def program(self, body: Stmt) -> None:
+        """Run the whole program, one nest of loops after another."""
+        for nest in body.stmts if isinstance(body, Seq) else (body,):
+            self._stmt(nest, Frame(Box({}, {}), {}))
+            for buffer, array in self._wide.items():
+                array[...] = self._held(array, buffer)
+            self._wide.clear()
+
+    def _held(self, value: Array, buffer: Buffer) -> Array:
+        """Return what a buffer holds of a value."""
+        held = rounded(value, buffer.dtype)
+        return nudged(held, self._nudge) if self._nudge and is_float(buffer.dtype) else held
+
+    def outputs(self) -> dict[str, Array]:
+        """Return the outputs in their own types."""
+        return {
+            buffer.name: self._memory[buffer].astype(buffer.dtype)
+            for buffer in self._params
+            if buffer.name in self._roles.outputs
+        }
+
+    def _value(self, expr: Expr, frame: Frame) -> Array:
+        return ArrayEvaluator(self._memory, frame.box, frame.names).value(expr)
+
+    # Statements
+
+    def _stmt(self, stmt: Stmt, frame: Frame) -> None:  # noqa: C901 - one case a node
+        match stmt:
+            case Store():
+                self._store(stmt, frame)
+            case Evaluate(value):
+                self._effect(value)
+            case Let(var, value, body):
+                self._stmt(body, frame.named({var: self._value(value, frame)}))
+            case Seq(stmts):
+                for each in stmts:
+                    self._stmt(each, frame)
+            case If(condition, then, otherwise):
+                holds = self._value(condition, frame)
+                for part, lanes in ((then, holds), (otherwise, ~holds)):
+                    inside = None if part is None else frame.where(lanes)
+                    if part is not None and inside is not None:
+                        self._stmt(part, inside)
+            case For():
+                self._loop(stmt, frame)
+            case BlockRealize():
+                self._realize(stmt, frame)
+            case Allocate(buffer, body):
+                self._memory[buffer] = unwritten(buffer)
+                self._stmt(body, frame)
+
+    def _effect(self, value: Expr) -> None:
+        if not (isinstance(value, Call) and value.name == "assume"):
+            name = value.name if isinstance(value, Call) else "an expression"
+            raise OracleError(f"the oracle does not know what {name} does")
+
+    def _loop(self, loop: For, frame: Frame) -> None:
+        is_outermost = not frame.box.extents
+        if is_outermost:
+            if self._plan.is_scalar(loop):
+                self._scalars(loop, frame.names)
+                return
+            nest = self._plan.nest(loop)
+            if nest is not None and self._nest(nest, frame):
+                return
+        extent = self._value(loop.extent, frame).item()
+        if self._plan.has_lanes(loop, is_outermost=is_outermost):
+            room = max(1, _CHUNK // math.prod(frame.box.extents.values()))
+            for box in Box({loop.var: 0}, {loop.var: extent}).cut(room):
+                self._stmt(loop.body, frame.across(box))
+        else:
+            for index in range(extent):
+                self._stmt(loop.body, frame.named({loop.var: np.asarray(index)}))
+
+    def _scalars(self, loop: For, names: Names) -> None:
+        """Run a loop one scalar at a time."""
+        known = self._actions.get(id(loop))
+        if known is None:
+            kept: dict[Buffer, Array] = {}
+            known = ScalarCode(self._memory, kept).action(loop), kept
+            if not self._has_own_memory:
+                self._actions[id(loop)] = known
+        action, kept = known
+        action({var: value.item() for var, value in names.items()})
+        self._wide.update(kept)
+
+    def _realize(self, realize: BlockRealize, frame: Frame) -> None:
+        reached = frame.where(self._value(realize.predicate, frame))
+        if reached is None:
+            return
+        block = realize.block
+        iterators = zip(block.iter_vars, realize.iter_values, strict=True)
+        values = {iterator.var: self._value(v, frame) for iterator, v in iterators}
+        inside = reached.named(values)
+        for buffer in block.alloc_buffers:
+            self._memory[buffer] = unwritten(buffer)
+        for match in block.match_buffers:
+            inside = inside.named(self._view(match, inside))
+        if block.init is not None:
+            reduced = [values[it.var] for it in block.iter_vars if it.kind == "reduce"]
+            first = inside.where(np.asarray(True) if not reduced else all_zero(reduced))
+            if first is not None:
+                self._stmt(block.init, first)
+        self._stmt(block.body, inside)
+
+    def _view(self, match: MatchBuffer, frame: Frame) -> Names:
+        """Give a view the memory that it views; return the variables that it binds."""
+        source, view = match.source.buffer, match.buffer
+        corner = [self._value(r.minimum, frame).item() for r in match.source.region]
+        shape = static_shape(view)
+        lead = len(corner) - len(shape)
+        key = (
+            *corner[:lead],
+            *(slice(c, c + n) for c, n in zip(corner[lead:], shape, strict=True)),
+        )
+        array = self._memory[view] = self._memory[source][(*key, ...)]
+        bound = dict(zip(view.strides, (s // array.itemsize for s in array.strides), strict=False))
+        if view.elem_offset is not None:
+            start = array.__array_interface__["data"][0]
+            base = self._memory[source].__array_interface__["data"][0]
+            bound[view.elem_offset] = (start - base) // array.itemsize
+        return {v: np.asarray(value) for v, value in bound.items() if isinstance(v, Var)}
+
+    def _store(self, store: Store, frame: Frame) -> None:
+        box = frame.box
+        lanes = max((n.lanes for n in walk(store) if isinstance(n, Ramp | Broadcast)), default=0)
+        if lanes:
+            box = box.joined(Box({LANE: 0}, {LANE: lanes}))
+        at = ArrayEvaluator(self._memory, box, frame.names)
+        value = at.value(store.value)
+        if Load(store.buffer, store.indices) in walk(store.value):
+            self._accumulate(store, at, value, frame.mask)
+        else:
+            self._assign(store, at, self._held(value, store.buffer), frame.mask)
+
+    def _accumulate(
+        self, store: Store, at: ArrayEvaluator, value: Array, mask: Array | None = None
+    ) -> None:
+        """Store what a value has grown to; a floating-point one is rounded later."""
+        if is_float(store.buffer.dtype):
+            self._wide[store.buffer] = self._memory[store.buffer]
+        else:
+            value = rounded(value, store.buffer.dtype)
+        self._assign(store, at, value, mask)
+
+    def _assign(self, store: Store, at: ArrayEvaluator, value: Array, mask: Array | None) -> None:
+        array = self._memory[store.buffer]
+        target = at.view(array, store.indices) if mask is None else None
+        if target is not None:
+            target[...] = value
+            return
+        places = at.places(array, store.indices)
+        if mask is not None:
+            shape = tuple(at.box.extents.values())
+            chosen = np.broadcast_to(aligned(mask, len(shape)), shape)
+            places = tuple(np.broadcast_to(place, shape)[chosen] for place in places)
+            value = np.broadcast_to(value, shape)[chosen]
+        array[places] = value
+
+    # Nests
+
+    def _nest(self, nest: Nest, frame: Frame) -> bool:
+        """Run a nest over its iterators; False if it can't be done so."""
+        domain = nest.domain(self._memory, frame.names)
+        if domain is None:
+            return False
+        lanes, steps = domain
+        order = None if steps is not None and nest.reduction else self._order(nest, frame)
+        for box in lanes.cut(_CHUNK):
+            inside = Frame(box, frame.names)
+            if order is None and steps is not None and self._reduce(nest, inside, steps):
+                continue
+            order = order or self._order(nest, frame)
+            for values in order:
+                self._point(nest, inside.named(values))
+        return True
+
+    def _order(self, nest: Nest, frame: Frame) -> list[dict[Var, Array]]:
+        order = nest.steps(self._memory, frame.names)
+        if order is None:
+            raise OracleError("a loop has too many steps for the oracle")
+        return order
+
+    def _point(self, nest: Nest, frame: Frame) -> None:
+        """Run the block of a nest for one value of the iterators that are stepped through."""
+        if nest.init is not None and not any(frame.names[v].item() for v in nest.reduced):
+            self._stmt(nest.init, frame)
+        self._stmt(nest.body, frame)
+
+    def _reduce(self, nest: Nest, frame: Frame, steps: Box) -> bool:
+        """Run a nest that combines its output with terms; False if it can't be done so."""
+        reduction = nest.reduction
+        assert reduction is not None
+        update = reduction.update
+        at = ArrayEvaluator(self._memory, frame.box, frame.names)
+        target = at.view(self._memory[update.buffer], update.indices)
+        if target is None:
+            return False
+        if nest.init is not None and not any(steps.starts[v] for v in nest.reduced):
+            self._stmt(nest.init, frame)
+        combine = _REDUCTIONS[reduction.op]
+        total = target
+        for partial in self._partials(reduction, frame, steps):
+            total = combine(total, partial.reshape(partial.shape[: target.ndim]))
+        self._accumulate(update, at, total)
+        return True
+
+    def _partials(self, reduction: Reduction, frame: Frame, steps: Box) -> Iterator[Array]:
+        """Yield what the output is combined with, for parts of the reduction that cover it."""
+        moving = {**frame.box.extents, **steps.extents}
+        product = factors(reduction.term) if reduction.op == "+" else None
+        held = stepped(product, steps.extents, moving) if product and len(product) > 1 else None
+        if product and held is not None:
+            whole, one_by_one = steps.parted(held)
+            for point in one_by_one.cut(1):
+                box = frame.box.joined(point).joined(whole)
+                at = ArrayEvaluator(self._memory, box, frame.names)
+                yield contract(product, at, steps.extents)
+            return
+        size = math.prod(frame.box.extents.values())
+        rank = len(frame.box.extents)
+        for tile in steps.cut(max(1, _CHUNK // size)):
+            at = ArrayEvaluator(self._memory, frame.box.joined(tile), frame.names)
+            terms = at.value(reduction.term)
+            shape = (*terms.shape[:rank], *tile.extents.values())
+            axes = tuple(range(rank, len(shape)))
+            combine = _REDUCTIONS[reduction.op]
+            yield combine.reduce(np.broadcast_to(terms, shape), axis=axes, keepdims=True)

@@ -1,0 +1,58 @@
+"""Where a statement of the oracle runs: for which lanes, with what variables, under which mask."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from compiler.ir.core.nodes import Var
+from compiler.ir.interpret.oracle.array_expr import Array, Box
+
+Names: TypeAlias = Mapping[Var, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where a statement runs: the lanes it runs for, the values of variables, and a mask.
+
+    Only lanes where the mask holds take part; None stands for all.
+    """
+
+    box: Box
+    names: Names
+    mask: Array | None = None
+
+    def named(self, names: Names) -> Frame:
+        """Return the frame where more variables have values."""
+        return Frame(self.box, {**self.names, **names}, self.mask)
+
+    def across(self, box: Box) -> Frame:
+        """Return the frame with more lanes."""
+        return Frame(self.box.joined(box), self.names, self.mask)
+
+    def where(self, condition: Array) -> Frame | None:
+        """Return the frame of the lanes for which a condition holds; None if there are none."""
+        if condition.all():
+            return self
+        if not condition.any():
+            return None
+        ndim = max(condition.ndim, 0 if self.mask is None else self.mask.ndim)
+        mask = condition if self.mask is None else aligned(self.mask, ndim) & condition
+        return Frame(self.box, self.names, mask) if mask.any() else None
+
+
+def all_zero(values: list[Array]) -> Array:
+    """Return where all of some values are zero."""
+    ndim = max(value.ndim for value in values)
+    holds = np.asarray(True)
+    for value in values:
+        holds = holds & (aligned(value, ndim) == 0)
+    return holds
+
+
+def aligned(array: Array, ndim: int) -> Array:
+    """Return an array with axes of length one after its own."""
+    return array.reshape(array.shape + (1,) * (ndim - array.ndim))

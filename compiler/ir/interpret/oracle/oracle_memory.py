@@ -1,0 +1,60 @@
+"""The arrays that the oracle computes with, and programs that it leaves to the evaluator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from compiler.ir.core.dtypes import is_float
+from compiler.ir.core.nodes import Buffer, static_shape
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.evaluator.evaluate import EvaluationError, evaluate
+from compiler.ir.interpret.inputs import Roles
+from compiler.ir.interpret.oracle.array_expr import Array, OracleError, wide
+
+
+def given_array(buffer: Buffer, inputs: Mapping[str, Array]) -> Array:
+    """Return an input in its wide type.
+
+    Raises:
+        OracleError: If it is missing, or of another shape or type.
+    """
+    array = inputs.get(buffer.name)
+    if array is None:
+        raise OracleError(f"input {buffer.name} is missing")
+    if array.shape != static_shape(buffer) or array.dtype != buffer.dtype:
+        raise OracleError(
+            f"input {buffer.name} is {array.dtype} of shape {array.shape}: expected "
+            f"{buffer.dtype} of shape {static_shape(buffer)}"
+        )
+    return array.astype(wide(buffer.dtype))
+
+
+def unwritten(buffer: Buffer) -> Array:
+    """Return an array of which nothing has been written."""
+    # NaN spreads, so a read before the first write shows in the outputs.
+    fill = math.nan if is_float(buffer.dtype) else 1
+    return np.full(static_shape(buffer), fill, wide(buffer.dtype))
+
+
+def nudged(array: Array, share: float) -> Array:
+    """Return an array of which each element is moved up or down by a share."""
+    signs = np.random.default_rng(0).choice((-share, share), array.shape)
+    return array * (1.0 + signs)
+
+
+def run_in_lockstep(
+    func: PrimFunc, given: Mapping[Buffer, Array], roles: Roles
+) -> dict[str, Array]:
+    """Run a program whose threads wait for one another, one scalar at a time.
+
+    Raises:
+        OracleError: If they can't.
+    """
+    try:
+        found = evaluate(func, {b.name: array.astype(b.dtype) for b, array in given.items()})
+    except EvaluationError as error:
+        raise OracleError(f"the oracle can't run {func.name}: {error}") from error
+    return {name: found[name] for name in roles.outputs}

@@ -1,0 +1,175 @@
+"""How the oracle runs the loops of a program, decided before, and about how long that takes."""
+
+from __future__ import annotations
+
+import math
+from typing import assert_never
+
+from compiler.ir.core.nodes import (
+    Allocate,
+    BlockRealize,
+    Evaluate,
+    For,
+    If,
+    IntImm,
+    Let,
+    Seq,
+    Stmt,
+    Store,
+)
+from compiler.ir.core.visit import children, walk
+from compiler.ir.interpret.oracle.contraction import factors
+from compiler.ir.interpret.oracle.lanes import Touched
+from compiler.ir.interpret.oracle.nest import Nest, nest_at
+from compiler.ir.interpret.oracle.scalar_code import can_run
+
+# What a node costs: once for an array, and for each of its elements; and a nest, to begin with.
+_SECS_PER_NODE = 2e-6
+_SECS_PER_ELEMENT = 2e-9
+_SECS_PER_PRODUCT = 1e-9
+_SECS_PER_NEST = 2e-4
+# One node at one point, where scalars are run one after another.
+_SECS_PER_SCALAR = 2.5e-7
+# A loop whose extent is known only when it runs is taken for one of as many iterations.
+_UNKNOWN_EXTENT = 64
+# A nest inside a loop that has as much to do is better run once an iteration of the loop: the
+# lanes of the loop would keep its sums of products from being taken at once.
+_ENOUGH = 1 << 14
+
+
+class Plan:
+    """What is to be done with each loop of a program.
+
+    Args:
+        chunk: How many lanes are run at once.
+    """
+
+    def __init__(self, chunk: int) -> None:
+        self._chunk = chunk
+        # By identity: the very loops of one program, which the caller keeps alive.
+        self._nests: dict[int, Nest | None] = {}
+        self._lanes: dict[int, bool] = {}
+        self._points: dict[int, int] = {}
+        self._nodes: dict[int, int] = {}
+        self._scalar: dict[int, bool] = {}
+        self._secs_one_by_one: dict[int, float] = {}
+
+    def is_scalar(self, loop: For) -> bool:
+        """Tell whether a loop is best run one scalar at a time."""
+        key = id(loop)
+        if key not in self._scalar:
+            secs = self.scalar_secs(loop)
+            self._scalar[key] = secs < self._side_by_side(loop, 0) and can_run(loop)
+        return self._scalar[key]
+
+    def nest(self, loop: For) -> Nest | None:
+        """Return the nest that begins at a loop, if it can be run at once."""
+        key = id(loop)
+        if key not in self._nests:
+            self._nests[key] = nest_at(loop)
+        return self._nests[key]
+
+    def has_lanes(self, loop: For, *, is_outermost: bool) -> bool:
+        """Tell whether to run the iterations of a loop side by side."""
+        if is_outermost and self.points(loop.body) >= _ENOUGH:
+            return False
+        key = id(loop)
+        if key not in self._lanes:
+            touched = Touched.by(loop.body) if isinstance(loop.extent, IntImm) else None
+            self._lanes[key] = touched is not None and touched.is_lane(loop.var, {})
+        return self._lanes[key]
+
+    def points(self, stmt: Stmt) -> int:
+        """Return how often the statements in a statement run, all together."""
+        key = id(stmt)
+        if key not in self._points:
+            self._points[key] = self._count_points(stmt)
+        return self._points[key]
+
+    def secs(self, stmt: Stmt, lanes: int = 0) -> float:
+        """Estimate how long a statement takes for some lanes; without any, for one point."""
+        match stmt:
+            case Store() | Evaluate():
+                return self._leaf(stmt, lanes)
+            case Let(_, value, body):
+                return self._leaf(Evaluate(value), lanes) + self.secs(body, lanes)
+            case Seq(stmts):
+                return sum(self.secs(s, lanes) for s in stmts)
+            case If(_, then, otherwise):
+                return self.secs(then, lanes) + (self.secs(otherwise, lanes) if otherwise else 0)
+            case For():
+                return self._loop(stmt, lanes)
+            case BlockRealize(_, _, block):
+                init = 0 if block.init is None else self.secs(block.init, lanes) / 8
+                around = 8 * _SECS_PER_NODE * (1 + len(block.iter_vars))
+                return around + init + self.secs(block.body, lanes)
+            case Allocate(_, body):
+                return self.secs(body, lanes)
+            case _:
+                assert_never(stmt)
+
+    def _loop(self, loop: For, lanes: int) -> float:
+        if not lanes and self.is_scalar(loop):
+            return self.scalar_secs(loop)
+        return self._side_by_side(loop, lanes)
+
+    def scalar_secs(self, stmt: Stmt) -> float:
+        """Estimate how long a statement takes, scalar by scalar."""
+        key = id(stmt)
+        if key not in self._secs_one_by_one:
+            if isinstance(stmt, For):
+                inner = _extent(stmt) * (_SECS_PER_SCALAR + self.scalar_secs(stmt.body))
+            elif isinstance(stmt, Store | Evaluate):
+                inner = self._num_nodes(stmt) * _SECS_PER_SCALAR
+            else:
+                parts = children(stmt.block if isinstance(stmt, BlockRealize) else stmt)
+                inner = 4 * _SECS_PER_SCALAR + sum(
+                    self.scalar_secs(part) for part in parts if isinstance(part, Stmt)
+                )
+            self._secs_one_by_one[key] = inner
+        return self._secs_one_by_one[key]
+
+    def _side_by_side(self, loop: For, lanes: int) -> float:
+        nest = None if lanes else self.nest(loop)
+        if nest is not None:
+            return _SECS_PER_NEST + self._nest(nest)
+        extent = _extent(loop)
+        if not self.has_lanes(loop, is_outermost=not lanes):
+            return extent * (_SECS_PER_NODE + self.secs(loop.body, lanes))
+        chunk = max(1, min(extent, self._chunk // max(1, lanes)))
+        return math.ceil(extent / chunk) * self.secs(loop.body, max(1, lanes) * chunk)
+
+    def _nest(self, nest: Nest) -> float:
+        reduction = nest.reduction
+        if reduction is None:
+            chunks = math.ceil(nest.num_lanes / self._chunk)
+            lanes = math.ceil(nest.num_lanes / chunks)
+            return chunks * nest.num_steps * self.secs(nest.body, lanes)
+        points = nest.num_lanes * nest.num_steps
+        if reduction.op == "+" and factors(reduction.term) is not None:
+            return points * _SECS_PER_PRODUCT
+        return points * self._num_nodes(reduction.update) * _SECS_PER_ELEMENT
+
+    def _leaf(self, stmt: Store | Evaluate, lanes: int) -> float:
+        return self._num_nodes(stmt) * (_SECS_PER_NODE + lanes * _SECS_PER_ELEMENT)
+
+    def _num_nodes(self, stmt: Stmt) -> int:
+        if not isinstance(stmt, Store):
+            return sum(1 for _ in walk(stmt))
+        key = id(stmt)
+        if key not in self._nodes:
+            self._nodes[key] = sum(1 for _ in walk(stmt))
+        return self._nodes[key]
+
+    def _count_points(self, stmt: Stmt) -> int:
+        if isinstance(stmt, For):
+            return _extent(stmt) * self.points(stmt.body)
+        if isinstance(stmt, Store | Evaluate):
+            return 1
+        inner = stmt.block if isinstance(stmt, BlockRealize) else stmt
+        parts = (child for child in children(inner) if isinstance(child, Stmt))
+        return sum(self.points(part) for part in parts)
+
+
+def _extent(loop: For) -> int:
+    return loop.extent.value if isinstance(loop.extent, IntImm) else _UNKNOWN_EXTENT

@@ -1,0 +1,252 @@
+"""Compare a kernel's results with the oracle's.
+
+Rounding errors grow with the number of terms that are added up, and a sum of large terms that
+cancel keeps the error of the large ones; so the tolerance is a share of an output's largest
+magnitude that grows with the square root of the reduction length. A program that makes more of
+rounding errors, such as a recurrence, has a tolerance of its own growth of errors, which
+`compiler.ir.interpret.error_growth` measures. Integers must be equal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.ir.arith.bounds import Interval, reach
+from compiler.ir.core.dtypes import DType, epsilon, is_float
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
+    BinOp,
+    Block,
+    BlockRealize,
+    Buffer,
+    Call,
+    For,
+    IntImm,
+    Load,
+    Stmt,
+    Store,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import statements_in, walk, walk_stmts
+
+# A product or an accurate function is off by one rounding; a polynomial for exp by a few, and
+# operations follow one another. Then the random walk of a sum, five times its expected length.
+_ROUNDINGS = 16.0
+_ROUNDINGS_PER_ROOT = 8.0
+# What moving each input by one rounding does to an output, a kernel's roundings do a few times.
+# More than half of the digits are never given up: a defect must show.
+_GROWTHS = 8.0
+
+
+class Mismatch(Exception):  # noqa: N818 - a finding, which callers turn into a value
+    """A result differs from what the oracle computed.
+
+    Attributes:
+        output: The name of the parameter.
+        index: The place of the element that differs most.
+        got: Its value.
+        expected: What it should be.
+        error: The difference, as a share of the output's largest magnitude.
+        tolerance: The share that is allowed.
+        count: How many elements differ by more than that.
+    """
+
+    def __init__(
+        self,
+        output: str,
+        index: tuple[int, ...],
+        *,
+        got: float,
+        expected: float,
+        error: float,
+        tolerance: float,
+        count: int,
+    ) -> None:
+        place = ", ".join(map(str, index))
+        super().__init__(
+            f"{output}[{place}] is {got}, expected {expected}: {count} element(s) are off by more "
+            f"than {tolerance:.2g} of the largest magnitude, the worst by {error:.2g}"
+        )
+        self.output = output
+        self.index = index
+        self.got = got
+        self.expected = expected
+        self.error = error
+        self.tolerance = tolerance
+        self.count = count
+
+
+def tolerance(func: PrimFunc) -> float:
+    """Return the error that rounding explains, as a share of an output's largest magnitude."""
+    roundings = _ROUNDINGS + _ROUNDINGS_PER_ROOT * math.sqrt(_reduction_length(func))
+    return computed_epsilon(func) * roundings
+
+
+def computed_epsilon(func: PrimFunc) -> float:
+    """Return the epsilon of the coarsest type in which a program computes; 0 if it has none."""
+    return max((epsilon(dtype) for dtype in _float_dtypes(func)), default=0.0)
+
+
+def compare(
+    func: PrimFunc,
+    got: Mapping[str, NDArray[Any]],
+    expected: Mapping[str, NDArray[Any]],
+    growth: Mapping[str, float] = MappingProxyType({}),
+) -> float:
+    """Compare results with what the oracle computed, output by output.
+
+    Args:
+        func: The program; it says how much rounding to expect.
+        got: At least the outputs, by name.
+        expected: What `interpret` returned.
+        growth: What `error_growth` found, by output.
+
+    Returns:
+        The largest difference as a share of its output's largest magnitude.
+
+    Raises:
+        Mismatch: If a difference is beyond rounding, or a value is not a number.
+        ValueError: If an output is missing or has another shape.
+    """
+    allowed = tolerance(func)
+    most = max(allowed, math.sqrt(computed_epsilon(func)))
+    return max(
+        _compare(
+            param,
+            got,
+            expected[param.name],
+            min(max(allowed, _GROWTHS * growth.get(param.name, 0.0)), most),
+        )
+        for param in _outputs(func, expected)
+    )
+
+
+def _outputs(func: PrimFunc, expected: Mapping[str, NDArray[Any]]) -> list[Buffer]:
+    return [p for p in func.buffers if p.name in expected]
+
+
+def _compare(
+    param: Buffer, got: Mapping[str, NDArray[Any]], expected: NDArray[Any], allowed: float
+) -> float:
+    result = got.get(param.name)
+    if result is None or result.shape != expected.shape:
+        shape = None if result is None else result.shape
+        raise ValueError(f"output {param.name} has shape {shape}: expected {expected.shape}")
+    if not is_float(param.dtype):
+        allowed = 0.0
+    quick = _quick_error(result, expected)
+    if quick is not None and quick <= allowed:
+        return quick
+    wanted, actual = expected.astype(np.float64), result.astype(np.float64)
+    with np.errstate(all="ignore"):
+        # Equal infinities have no difference; a NaN on either side has an infinite one.
+        off = np.where(wanted == actual, 0.0, np.abs(wanted - actual))
+        off[np.isnan(off)] = np.inf
+        finite = np.abs(wanted[np.isfinite(wanted)])
+        scale = float(finite.max(initial=0.0)) or 1.0
+        errors = off / scale
+    worst = float(errors.max(initial=0.0))
+    if worst > allowed:
+        index = np.unravel_index(int(errors.argmax()), errors.shape)
+        raise Mismatch(
+            param.name,
+            tuple(int(i) for i in index),
+            got=result[index].item(),
+            expected=expected[index].item(),
+            error=worst,
+            tolerance=allowed,
+            count=int((errors > allowed).sum()),
+        )
+    return worst
+
+
+def _quick_error(result: NDArray[Any], expected: NDArray[Any]) -> float | None:
+    """Return the largest error, found in the type of the arrays; None where that may not be it.
+
+    Most results are right, and this takes a tenth of the time. A difference of close numbers is
+    exact; whatever is not finite shows in a sum of extremes that is none either.
+    """
+    if result.dtype != expected.dtype or not expected.size:
+        return None
+    if result.dtype.kind in "biu":
+        return 0.0 if np.array_equal(result, expected) else None
+    if result.dtype not in (np.float32, np.float64):
+        return None
+    with np.errstate(all="ignore"):
+        off = result - expected
+        worst = max(float(off.max()), -float(off.min()))
+        scale = max(float(expected.max()), -float(expected.min())) or 1.0
+    return worst / scale if math.isfinite(worst + scale) else None
+
+
+def _float_dtypes(func: PrimFunc) -> set[DType]:
+    """Return the types in which a program computes, whatever its inputs come in."""
+    found: set[DType] = set()
+    for node in walk(func.body):
+        match node:
+            case Store(buffer, _, _):
+                found.add(buffer.dtype)
+            case BinOp() | Call():
+                found.add(dtype_of(node))
+            case _:
+                pass
+    return {dtype for dtype in found if is_float(dtype)}
+
+
+def _reduction_length(func: PrimFunc) -> int:
+    """Return the number of terms of all reductions together: one may feed another."""
+    ranges: dict[Var, Interval] = {}
+    total = sum(_terms_of_loops(func.body, ()))
+    for node in walk(func.body):
+        if isinstance(node, For):
+            ranges[node.var] = 0, max(reach(node.extent, ranges)[1] - 1, 0)
+        if isinstance(node, Block):
+            extents = {iv: max(reach(iv.extent, ranges)[1], 1) for iv in node.iter_vars}
+            ranges.update((iv.var, (0, extent - 1)) for iv, extent in extents.items())
+            reduced = [extent for iv, extent in extents.items() if iv.kind == "reduce"]
+            total += math.prod(reduced) if reduced else 0
+    return total
+
+
+def _terms_of_loops(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[int]:
+    """Yield how many terms each plain loop nest adds up in a statement that loads what it stores.
+
+    Args:
+        stmt: Part of a program.
+        loops: The loops around it, up to the next block.
+    """
+    match stmt:
+        case Store(buffer, indices, value):
+            if Load(buffer, indices) in walk(value):
+                summed = list(_summed(stmt, loops))
+                yield math.prod(summed) if summed else 0
+        case For():
+            yield from _terms_of_loops(stmt.body, (*loops, stmt))
+        case BlockRealize(_, _, block):
+            yield from _terms_of_loops(block.body, ())
+        case _:
+            for child in statements_in(stmt):
+                yield from _terms_of_loops(child, loops)
+
+
+def _summed(store: Store, loops: tuple[For, ...]) -> Iterator[int]:
+    """Yield the extents of the loops that add up, up to the one in which the sum begins."""
+    used = {node for index in store.indices for node in walk(index)}
+    for loop in reversed(loops):
+        if any(_begins(inner, store.buffer) for inner in walk_stmts(loop.body)):
+            return
+        if loop.var not in used and isinstance(loop.extent, IntImm):
+            yield loop.extent.value
+
+
+def _begins(stmt: Stmt, buffer: Buffer) -> bool:
+    if not isinstance(stmt, Store) or stmt.buffer != buffer:
+        return False
+    return Load(buffer, stmt.indices) not in walk(stmt.value)

@@ -1,0 +1,1 @@
+"""Print programs: as script, in colour, in one line."""

@@ -1,0 +1,1 @@
+"""What a legal program is: types, bounds, buffers, views, races."""

@@ -1,0 +1,399 @@
+"""The accesses of a program in terms of its loops, with where the threads of a block wait between.
+
+Names, iterators of blocks and views are replaced by what they stand for, and loops that are bound
+to one axis in one kernel by one variable: they are the same threads. A kernel is a loop that is
+bound to an axis, with no such loop around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from compiler.ir.arith.bounds import reach
+from compiler.ir.core.expr_types import dtype_of, lanes_of
+from compiler.ir.core.nodes import (
+    TRUE,
+    Allocate,
+    BinOp,
+    BlockRealize,
+    Broadcast,
+    Buffer,
+    Call,
+    Compare,
+    Conditional,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    IntImm,
+    Let,
+    Load,
+    LoopKind,
+    Not,
+    Ramp,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import map_expr, operands_of, walk, walk_stmts
+from compiler.ir.verify.verify_buffers import stored_buffers
+
+LANE = Var("lane")
+"""The number of an element in a vector."""
+
+# Names that stand for names double what they stand for; what is larger counts as unknown.
+_MAX_NODES = 512
+_ZERO = IntImm(0, "int64")
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop around an access.
+
+    Attributes:
+        var: Its variable; that of its axis if it is bound to one.
+        extent: The most iterations it has.
+        kind: Its kind.
+        axis: The axis it is bound to.
+        number: Which loop of the program it is.
+    """
+
+    var: Var
+    extent: int
+    kind: LoopKind
+    axis: str | None
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A load or store.
+
+    Attributes:
+        node: It in the program.
+        buffer: What it touches; of a view, what that views.
+        indices: Its indices in terms of loops.
+        store: The number of the statement in the program.
+        value: What a store writes, in terms of loops.
+        conditions: What holds where it runs, in terms of loops.
+        loops: The loops around it, the outermost first.
+        homes: For each buffer that is allocated around it, how many loops stand around that.
+        reduced: The loops that the block around it reduces over, if it writes the buffer.
+        epoch: How often the threads of a block have waited for one another before.
+        time: A number that grows in the order of the program.
+    """
+
+    node: Load | Store
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    store: int
+    value: Expr | None
+    conditions: tuple[Expr, ...]
+    loops: tuple[Loop, ...]
+    homes: Mapping[Buffer, int]
+    reduced: frozenset[Var]
+    epoch: Expr
+    time: Expr
+
+    @property
+    def is_store(self) -> bool:
+        """Whether it stores."""
+        return isinstance(self.node, Store)
+
+
+def is_concurrent(stmt: Stmt) -> bool:
+    """Tell whether a statement is a loop whose iterations have no order."""
+    return isinstance(stmt, For) and (
+        stmt.kind in ("parallel", "vectorized") or stmt.thread is not None
+    )
+
+
+def accesses_of(func: PrimFunc) -> list[Access]:
+    """Return the accesses of a static program to buffers that it stores to, in its order."""
+    collector = _Collector(func)
+    collector.program(func)
+    return collector.found
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What is known at a place.
+
+    Attributes:
+        values: What variables stand for, in terms of loops.
+        sizes: How many nodes that has.
+        ranges: The ranges of the loops.
+        loops: The loops around.
+        conditions: What holds here.
+        views: What buffers view, and from which corner on.
+        homes: See `Access`.
+        axes: The variables of the axes of the kernel.
+        reduced: The buffers that the block around writes, and the loops that it reduces over.
+        is_divergent: Whether some threads may not come here.
+        epoch: See `Access`.
+        time: See `Access`.
+    """
+
+    values: Mapping[Var, Expr] = field(default_factory=dict)
+    sizes: Mapping[Var, int] = field(default_factory=dict)
+    ranges: Mapping[Var, tuple[int, int]] = field(default_factory=dict)
+    loops: tuple[Loop, ...] = ()
+    conditions: tuple[Expr, ...] = ()
+    views: Mapping[Buffer, tuple[Buffer, tuple[Expr, ...]]] = field(default_factory=dict)
+    homes: Mapping[Buffer, int] = field(default_factory=dict)
+    axes: Mapping[str, Var] = field(default_factory=dict)
+    reduced: tuple[frozenset[Buffer], frozenset[Var]] = (frozenset(), frozenset())
+    is_divergent: bool = False
+    epoch: Expr = _ZERO
+    time: Expr = _ZERO
+
+    def later(self, epochs: int, time: int) -> _Place:
+        """Return the place after some barriers and statements."""
+        if not epochs and not time:
+            return self
+        return replace(self, epoch=_sum(self.epoch, epochs), time=_sum(self.time, time))
+
+    def having(self, condition: Expr) -> _Place:
+        """Return the place with a condition that holds there."""
+        return replace(self, conditions=(*self.conditions, condition))
+
+
+@dataclass(frozen=True, slots=True)
+class _Length:
+    """How many barriers and statements lie in a part of the program."""
+
+    epochs: int
+    time: int
+
+
+class _Collector:
+    """Walks a program twice: how long the bodies of loops are, is known after the first time."""
+
+    def __init__(self, func: PrimFunc) -> None:
+        self.found: list[Access] = []
+        self._stored = stored_buffers(func.body)
+        self._bodies: list[_Length] = []  # of the loops in the order of the program
+        self._num_loops = 0
+        self._num_stores = 0
+
+    def program(self, func: PrimFunc) -> None:
+        self.stmt(func.body, _Place())
+        self.found, self._num_loops, self._num_stores = [], 0, 0
+        self.stmt(func.body, _Place())
+
+    def stmt(self, stmt: Stmt, place: _Place) -> _Length:  # noqa: C901 - one case a node
+        match stmt:
+            case Store(buffer, indices, value):
+                self._num_stores += 1
+                self._loads((*indices, value), place)
+                self._touch(stmt, buffer, indices, place.later(0, 1), value)
+                return _Length(0, 2)
+            case Evaluate(Call("tvm_storage_sync")) if not place.is_divergent:
+                return _Length(1, 1)
+            case Evaluate(value):
+                self._loads((value,), place)
+                return _Length(0, 1)
+            case Let(var, value, body):
+                self._loads((value,), place)
+                length = self.stmt(body, self._naming(var, value, place, place).later(0, 1))
+                return _Length(length.epochs, length.time + 1)
+            case Seq(stmts):
+                epochs = time = 0
+                for each in stmts:
+                    length = self.stmt(each, place.later(epochs, time))
+                    epochs, time = epochs + length.epochs, time + length.time
+                return _Length(epochs, time)
+            case If():
+                return self._branch(stmt, place)
+            case For():
+                return self._loop(stmt, place)
+            case Allocate(_, body):
+                return self.stmt(body, place)
+            case BlockRealize():
+                return self._realize(stmt, place)
+
+    def _branch(self, branch: If, place: _Place) -> _Length:
+        self._loads((branch.condition,), place)
+        holds = self._resolved(branch.condition, place)
+        inside = self._under(holds, place).later(0, 1)
+        length = self.stmt(branch.then, inside.having(holds))
+        epochs, time = length.epochs, length.time
+        if branch.otherwise is not None:
+            length = self.stmt(branch.otherwise, inside.having(Not(holds)))
+            epochs, time = max(epochs, length.epochs), max(time, length.time)
+        return _Length(epochs, time + 1)
+
+    def _under(self, condition: Expr, place: _Place) -> _Place:
+        """Return the place below a condition; threads may part there."""
+        threads = {var for axis, var in place.axes.items() if not axis.startswith("blockIdx")}
+        varies = any(
+            node in threads
+            if isinstance(node, Var)
+            else isinstance(node, Load) and node.buffer in self._stored
+            for node in walk(condition)
+        )
+        return replace(place, is_divergent=True) if varies else place
+
+    def _loop(self, loop: For, place: _Place) -> _Length:
+        self._loads((loop.extent,), place)
+        number = self._num_loops
+        self._num_loops += 1
+        if number == len(self._bodies):
+            self._bodies.append(_Length(0, 0))
+        body = self._bodies[number]
+        extent = self._resolved(loop.extent, place)
+        most = max(reach(extent, place.ranges)[1], 1)
+        axes = place.axes
+        if loop.thread is not None and not axes:
+            bound = (s for s in walk_stmts(loop) if isinstance(s, For))
+            axes = {s.thread: Var(s.thread, s.var.dtype) for s in bound if s.thread is not None}
+        var = loop.var if loop.thread is None else axes[loop.thread]
+        loops = place.loops
+        if all(around.var is not var for around in loops):
+            loops = (*loops, Loop(var, most, loop.kind, loop.thread, number))
+        inside = replace(
+            self._under(extent, place),
+            values={**place.values, loop.var: var},
+            ranges={**place.ranges, var: (0, most - 1)},
+            loops=loops,
+            axes=axes,
+            epoch=place.epoch if loop.thread else _sum(place.epoch, body.epochs, var),
+            time=_sum(place.time, body.time, var),
+        )
+        if not isinstance(extent, IntImm):
+            inside = inside.having(Compare("<", var, extent))
+        body = self.stmt(loop.body, inside)
+        self._bodies[number] = body
+        return _Length(body.epochs * (1 if loop.thread else most), body.time * most)
+
+    def _realize(self, realize: BlockRealize, place: _Place) -> _Length:
+        """Walk a block: threads wait for one another before and after it, where all come to it."""
+        block, wait = realize.block, int(not place.is_divergent)
+        self._loads((*realize.iter_values, realize.predicate), place)
+        inside = place.later(wait, 1)
+        over: set[Var] = set()
+        for iter_var, value in zip(block.iter_vars, realize.iter_values, strict=True):
+            inside = self._naming(iter_var.var, value, place, inside)
+            if iter_var.kind != "spatial":
+                over.update(n for n in walk(inside.values[iter_var.var]) if isinstance(n, Var))
+        if realize.predicate != TRUE:
+            holds = self._resolved(realize.predicate, place)
+            inside = self._under(holds, inside).having(holds)
+        views = dict(place.views)
+        for match in block.match_buffers:
+            source, corner = match.source.buffer, tuple(r.minimum for r in match.source.region)
+            views[match.buffer] = self._seen(source, corner, replace(inside, views=views))
+        allocated = dict.fromkeys(block.alloc_buffers, len(place.loops))
+        written = frozenset(views.get(r.buffer, (r.buffer, ()))[0] for r in block.writes)
+        inside = replace(
+            inside,
+            views=views,
+            homes={**place.homes, **allocated},
+            reduced=(written, frozenset(over)) if over else place.reduced,
+        )
+        time = 1
+        if block.init is not None:
+            time += self.stmt(block.init, inside).time
+        body = self.stmt(block.body, inside.later(0, time))
+        return _Length(body.epochs + 2 * wait, body.time + time + 1)
+
+    # Expressions
+
+    def _naming(self, var: Var, value: Expr, outside: _Place, inside: _Place) -> _Place:
+        """Return a place with a variable that stands for a value of the place outside."""
+        size = sum(outside.sizes.get(n, 1) if isinstance(n, Var) else 1 for n in walk(value))
+        known = self._resolved(value, outside) if size <= _MAX_NODES else Var(var.name, var.dtype)
+        return replace(
+            inside,
+            values={**inside.values, var: known},
+            sizes={**inside.sizes, var: min(size, _MAX_NODES)},
+        )
+
+    def _resolved(self, expr: Expr, place: _Place) -> Expr:
+        """Return an expression in terms of loops; of a vector, its element number `LANE`."""
+
+        def visit(node: Expr) -> Expr:
+            if isinstance(node, Var):
+                return place.values.get(node, node)
+            if isinstance(node, Broadcast):
+                return visit(node.value)
+            new = map_expr(node, visit)
+            if isinstance(new, Ramp):
+                step = BinOp("*", LANE, IntImm(new.stride, dtype_of(new.base)))
+                return BinOp("+", new.base, step)
+            return new
+
+        return visit(expr)
+
+    def _seen(
+        self, buffer: Buffer, indices: tuple[Expr, ...], place: _Place
+    ) -> tuple[Buffer, tuple[Expr, ...]]:
+        """Return what an access touches if it may be one to a view, in terms of loops."""
+        numbers = tuple(self._resolved(index, place) for index in indices)
+        if buffer not in place.views:
+            return buffer, numbers
+        source, corner = place.views[buffer]
+        lead = len(corner) - len(numbers)
+        moved = (_added(low, n) for low, n in zip(corner[lead:], numbers, strict=True))
+        return source, (*corner[:lead], *moved)
+
+    def _loads(self, exprs: tuple[Expr, ...], place: _Place) -> None:
+        for expr in exprs:
+            if isinstance(expr, Conditional):
+                self._loads((expr.condition,), place)
+                holds = self._resolved(expr.condition, place)
+                self._loads((expr.then,), place.having(holds))
+                self._loads((expr.otherwise,), place.having(Not(holds)))
+                continue
+            self._loads(operands_of(expr), place)
+            if isinstance(expr, Load):
+                self._touch(expr, expr.buffer, expr.indices, place)
+
+    def _touch(
+        self,
+        node: Load | Store,
+        buffer: Buffer,
+        indices: tuple[Expr, ...],
+        place: _Place,
+        value: Expr | None = None,
+    ) -> None:
+        source, places = self._seen(buffer, indices, place)
+        if source not in self._stored:
+            return
+        lanes = lanes_of(Load(buffer, indices))
+        loops = place.loops
+        if lanes > 1:
+            loops = (*loops, Loop(LANE, lanes, "serial", None, -1))
+        written, over = place.reduced
+        self.found.append(
+            Access(
+                node,
+                source,
+                places,
+                store=self._num_stores,
+                value=None if value is None else self._resolved(value, place),
+                conditions=place.conditions,
+                loops=loops,
+                homes=place.homes,
+                reduced=over if source in written else frozenset(),
+                epoch=place.epoch,
+                time=place.time,
+            )
+        )
+
+
+def _added(a: Expr, b: Expr) -> Expr:
+    return b if isinstance(a, IntImm) and a.value == 0 else BinOp("+", a, b)
+
+
+def _sum(total: Expr, factor: int, var: Var | None = None) -> Expr:
+    """Return `total + factor * var`, or `total + factor` without a variable."""
+    if not factor:
+        return total
+    number: Expr = IntImm(factor, "int64")
+    if var is not None:
+        number = BinOp("*", var, number)
+    return BinOp("+", total, number)

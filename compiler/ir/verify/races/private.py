@@ -1,0 +1,151 @@
+"""Which buffers each iteration, or each thread, has for itself.
+
+A buffer that is used below a loop only, and of which every iteration reads no more than it has
+written itself, is allocated in the loop by lowering, wherever the program declares it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
+
+import numpy as np
+
+from compiler.ir.arith.bounds import bounds
+from compiler.ir.core.nodes import Expr, IntImm, Var, static_shape
+from compiler.ir.core.visit import walk
+from compiler.ir.verify.all_points import value_at
+from compiler.ir.verify.races.accesses import Access, Loop
+from compiler.ir.verify.races.points import Numbers, is_known, points_of, variables_of
+
+# Iterations that are looked at, and how many of them lie evenly in a long loop.
+_MOST_ITERATIONS = 128
+_SPREAD = 64
+_LATEST = np.iinfo(np.int64).max
+
+
+def is_declared_inside(access: Access, moving: Collection[Var]) -> bool:
+    """Tell whether the buffer of an access is allocated below all loops that move."""
+    depth = access.homes.get(access.buffer, -1)
+    return depth >= _depth(access, moving)
+
+
+def is_own(accesses: Sequence[Access], moving: Collection[Var], most_points: int = 1 << 18) -> bool:
+    """Tell whether each iteration reads only what it has written before.
+
+    Args:
+        accesses: All accesses of the program to a buffer that is no parameter.
+        moving: The variables whose values tell iterations apart.
+        most_points: How many points of all accesses are looked at in an iteration, and how many
+            elements of the buffer (eight times as many); what has more counts as written.
+    """
+    depth = _depth(accesses[0], moving)
+    around = [tuple(loop.number for loop in access.loops[:depth]) for access in accesses]
+    if depth == 0 or any(loops != around[0] for loops in around):
+        return False
+    outer = accesses[0].loops[:depth]
+    cost = math.prod(static_shape(accesses[0].buffer)) + sum(
+        _num_points(a, depth) for a in accesses
+    )
+    most = max(2, min(_MOST_ITERATIONS, 4 * most_points // cost))
+    places = islice(_places(accesses, outer), most)
+    return all(_reads_what_it_wrote(accesses, place, most_points) for place in places)
+
+
+def _num_points(access: Access, depth: int) -> int:
+    """Return how many points an access has in one iteration of the loops above a depth."""
+    used = variables_of([*access.indices, *access.conditions])
+    return math.prod(loop.extent for loop in access.loops[depth:] if loop.var in used)
+
+
+def _places(accesses: Sequence[Access], outer: Sequence[Loop]) -> Iterator[dict[Var, int]]:
+    """Yield iterations of some loops to look at: those in which accesses may differ come first."""
+    first = {loop.var: 0 for loop in outer}
+    yield first
+    yield {loop.var: loop.extent - 1 for loop in outer}
+    exprs = [expr for a in accesses for expr in (*a.indices, *a.conditions)]
+    used = variables_of(exprs)
+    literals = {n.value for e in exprs for n in walk(e) if isinstance(n, IntImm)}
+    for loop in outer:
+        if loop.var in used:
+            near = {value + step for value in literals for step in (-1, 0, 1)}
+            spread = range(0, loop.extent, max(1, loop.extent // _SPREAD))
+            for value in sorted(value for value in near if 0 <= value < loop.extent):
+                yield {**first, loop.var: value}
+            for value in spread:
+                yield {**first, loop.var: value}
+
+
+def _depth(access: Access, moving: Collection[Var]) -> int:
+    """Return how many loops stand around what lies below all those that move."""
+    inside = [n for n, loop in enumerate(access.loops, 1) if loop.var in moving]
+    return inside[-1] if len(inside) == len(moving) else len(access.loops) + 1
+
+
+def _reads_what_it_wrote(
+    accesses: Sequence[Access], place: Mapping[Var, int], most_points: int
+) -> bool:
+    """Tell whether one iteration does so; if it has too many points, it is taken to."""
+    shape = static_shape(accesses[0].buffer)
+    if math.prod(shape) > 8 * most_points or not all(map(has_small_numbers, accesses)):
+        return True
+    most = most_points // len(accesses)
+    first = np.full(shape, _LATEST)
+    for access in accesses:
+        exprs = [*access.indices, *access.conditions]
+        if access.is_store and all(is_known(expr, access) for expr in exprs):
+            touched = _touched(access, exprs, place, most)
+            if touched is None:
+                return True
+            np.minimum.at(first, *touched)
+    for access in accesses:
+        if access.is_store:
+            continue
+        exprs = [e for e in (*access.indices, *access.conditions) if is_known(e, access)]
+        touched = _touched(access, exprs, place, most)
+        if touched is None:
+            return True
+        # What is read at an unknown place may be any element: the last to be written.
+        any_of = tuple(d for d, index in enumerate(access.indices) if not is_known(index, access))
+        written = first.max(axis=any_of, keepdims=True)
+        if (written[touched[0]] >= touched[1]).any():
+            return False
+    return True
+
+
+def has_small_numbers(access: Access) -> bool:
+    """Tell whether the order of an access can be computed with."""
+    ranges = {loop.var: (0, loop.extent - 1) for loop in access.loops}
+    ends = [bounds(expr, ranges) for expr in (access.time, access.epoch)]
+    return all(interval is not None and interval[1] < _LATEST // 2 for interval in ends)
+
+
+def _touched(
+    access: Access, exprs: Sequence[Expr], place: Mapping[Var, int], most: int
+) -> tuple[tuple[Numbers, ...], Numbers] | None:
+    """Return the places that an access touches in an iteration, and when it first does.
+
+    Args:
+        access: The access; where its index is not known, it is taken to be 0.
+        exprs: The indices and conditions that are known.
+        place: The iteration.
+        most: How many points are looked at; None is returned if there are more.
+    """
+    used = variables_of(exprs)
+    sizes = {
+        loop.var: loop.extent if loop.var in used and loop.var not in place else 1
+        for loop in access.loops
+    }
+    if math.prod(sizes.values()) > most:
+        return None
+    axes = {var: np.arange(size) + place.get(var, 0) for var, size in sizes.items()}
+    at = points_of(axes)
+    shape = tuple(map(len, axes.values()))
+    holds = np.ones(shape, bool)
+    for condition in access.conditions:
+        if condition in exprs:
+            holds = holds & value_at(condition, at).astype(bool)
+    numbers = [value_at(i, at) if i in exprs else np.zeros(1, int) for i in access.indices]
+    columns = [np.broadcast_to(n, shape)[holds] for n in (*numbers, value_at(access.time, at))]
+    return tuple(columns[:-1]), columns[-1]

@@ -1,0 +1,291 @@
+"""What a legal program is.
+
+Variables and buffers are defined before use, blocks have names of their own and bind all their
+iterators, types agree, sizes are within limits, and every access is proved to be in bounds: what
+can't be proved is refused, so that no kernel of ours reads or writes what it was not given. Only
+indices that come out of buffers may go anywhere: they are checked when the program runs. Iterations
+that have no order, and threads, do not race (see `compiler.ir.verify.races.check`).
+"""
+
+from __future__ import annotations
+
+from compiler.ir.analysis.checked_indices import is_loaded
+from compiler.ir.analysis.specialize import symbolic_vars
+from compiler.ir.arith.bounds import limits_of, reach
+from compiler.ir.arith.facts import Facts
+from compiler.ir.core.dtypes import is_integer
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.limits import (
+    MAX_EXTENT,
+    size_problem,
+)
+from compiler.ir.core.nodes import (
+    TRUE,
+    Allocate,
+    Block,
+    BlockRealize,
+    Buffer,
+    BufferRegion,
+    Compare,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    IntImm,
+    Let,
+    Load,
+    MatchBuffer,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import substitute, walk
+from compiler.ir.text.print_expr import show_expr
+from compiler.ir.verify.races.check import check_races
+from compiler.ir.verify.verify_accesses import Accesses, runs
+from compiler.ir.verify.verify_buffers import stored_buffers
+from compiler.ir.verify.verify_error import VerifyError
+from compiler.ir.verify.verify_views import Layouts
+
+__all__ = ["VerifyError", "verify", "verify_but_for_races"]
+
+
+def verify(func: PrimFunc) -> None:
+    """Check that a program is legal.
+
+    Raises:
+        VerifyError: Naming the first node that is not.
+    """
+    verify_but_for_races(func)
+    if not symbolic_vars(func):
+        check_races(func)
+
+
+def verify_but_for_races(func: PrimFunc) -> None:
+    """Check all but the order of accesses: what keeps a kernel in its memory.
+
+    It takes a fifth of the time that `verify` takes, and is enough where legal primitives made a
+    program of one that was verified: they let nothing race.
+
+    Raises:
+        VerifyError: Naming the first node that is not legal.
+    """
+    problem = size_problem(func.body)
+    if problem is not None:
+        raise VerifyError(f"function {func.name} is too large: {problem}", func)
+    _Verifier(func).program()
+
+
+class _Verifier(Accesses):
+    def __init__(self, func: PrimFunc) -> None:
+        self._func = func
+        self._symbols = symbolic_vars(func)
+        super().__init__(is_static=not self._symbols)
+        self._concurrent: dict[Var, str] = {}  # loops whose iterations run side by side
+        self._layouts = Layouts()
+        self._stored: set[Buffer] | None = None  # found when a condition asks for it
+        self._written: set[Buffer] = set()
+
+    def program(self) -> None:
+        func = self._func
+        for buffer in func.buffers:
+            self.buffers.declare(buffer)
+        if func.body.iter_values or func.root.iter_vars or func.root.init is not None:
+            raise VerifyError("the root block has iterators or an initialisation", func.body)
+        self._block_body(func.root, Facts().with_unknown(*self._symbols))
+        if not any(buffer in self._written for buffer in func.buffers):
+            raise VerifyError(f"function {func.name} writes none of its parameters", func)
+        for buffer, node in self.read.items():
+            is_stored = buffer in self._written or self.buffers.is_view(buffer)
+            if not is_stored and buffer not in func.buffers:
+                raise VerifyError(f"buffer {buffer.name} is read but never written", node)
+
+    # Statements
+
+    def _stmt(self, stmt: Stmt, facts: Facts) -> None:  # noqa: C901 - one case a node
+        match stmt:
+            case Store(buffer, indices, value):
+                self.expr(value, facts)
+                self.types(stmt)
+                self.access(stmt, buffer, indices, facts)
+                self._written.update(self.buffers.all_names(buffer))
+            case Evaluate(value):
+                self.expr(value, facts)
+            case Let(var, value, body):
+                self.expr(value, facts)
+                self.types(stmt)
+                self._stmt(body, self._having_value(var, value, stmt, facts))
+            case Seq(stmts):
+                for s in stmts:
+                    self._stmt(s, facts)
+            case If(condition, then, otherwise):
+                self.expr(condition, facts)
+                self.types(stmt)
+                pure = self._is_constant(condition)
+                self._stmt(then, facts.assuming(condition, pure=pure))
+                if otherwise is not None:
+                    self._stmt(otherwise, facts.assuming(condition, holds=False, pure=pure))
+            case For():
+                self._loop(stmt, facts)
+            case BlockRealize():
+                self._realize(stmt, facts)
+            case Allocate(buffer, body):
+                with self.buffers.scope():
+                    self.buffers.declare(buffer)
+                    self._stmt(body, facts)
+
+    def _is_constant(self, expr: Expr) -> bool:
+        """Tell whether an expression reads only what the program never stores to."""
+        loads = [node for node in walk(expr) if isinstance(node, Load)]
+        if not loads:
+            return True
+        if self._stored is None:
+            self._stored = stored_buffers(self._func.body)
+        return not any(load.buffer in self._stored for load in loads)
+
+    def _loop(self, loop: For, facts: Facts) -> None:
+        what = f"loop {loop.var.name}"
+        extent = self._varying_extent(loop.extent, what, loop, facts)
+        self._define(loop.var, loop, facts)
+        if (loop.kind == "thread_binding") != (loop.thread is not None):
+            raise VerifyError(f"loop {loop.var.name} is {loop.kind} on thread {loop.thread}", loop)
+        if loop.kind in ("parallel", "vectorized"):
+            self._concurrent[loop.var] = loop.kind
+        self._stmt(loop.body, _having(facts, loop.var, extent, loop.extent))
+
+    def _having_value(self, var: Var, value: Expr, node: Let, facts: Facts) -> Facts:
+        """Return the facts with a variable that stands for a value."""
+        if facts.knows(var):
+            raise VerifyError(f"variable {var.name} is defined twice", node)
+        if is_loaded(value, self.loaded):
+            self.loaded.add(var)
+        if not is_integer(dtype_of(value)):
+            return facts.with_unknown(var)
+        interval = facts.bounds(value)
+        if interval is None:
+            interval = reach(value, facts.ranges)
+            # A value that may be anything is none that arithmetic is checked for.
+            if set(interval) & set(limits_of(dtype_of(value))):
+                interval = None
+        facts = facts.with_unknown(var) if interval is None else facts.with_range(var, interval)
+        return facts.assuming(Compare("==", var, value), pure=self._is_constant(value))
+
+    def _realize(self, realize: BlockRealize, facts: Facts) -> None:
+        block = realize.block
+        if len(realize.iter_values) != len(block.iter_vars):
+            raise VerifyError(
+                f"block {block.name} has {len(block.iter_vars)} iterators "
+                f"bound to {len(realize.iter_values)} values",
+                realize,
+            )
+        self.expr(realize.predicate, facts)
+        self.types(realize)
+        inside = facts
+        reached = facts.assuming(realize.predicate, pure=self._is_constant(realize.predicate))
+        for iter_var, value in zip(block.iter_vars, realize.iter_values, strict=True):
+            what = f"iterator {iter_var.var.name} of block {block.name}"
+            extent = self._varying_extent(iter_var.extent, what, realize, inside)
+            self._define(iter_var.var, realize, inside)
+            self.expr(value, facts)
+            if extent is not None and not self.prover.is_in_domain(
+                iter_var, value, extent, reached
+            ):
+                raise VerifyError(
+                    f"{what} runs from 0 to {extent - 1}, but its value {show_expr(value)} "
+                    f"{runs(reached, value)}",
+                    realize,
+                )
+            if iter_var.kind != "spatial":
+                self._check_order(what, value, realize)
+            inside = _having(inside, iter_var.var, extent, iter_var.extent)
+            # The loops may reach a part of the domain only.
+            inside = inside.within_range(iter_var.var, reached.bounds(value))
+        # What the predicate says of a loop holds for the iterator that is just that loop.
+        iterators = {v: i.var for i, v in zip(block.iter_vars, realize.iter_values, strict=True)}
+        loops: dict[Var, Expr] = {v: i for v, i in iterators.items() if isinstance(v, Var)}
+        inside = inside.assuming(substitute(realize.predicate, loops))
+        if self.blocks or realize.predicate != TRUE:
+            # Accesses may be relative to the iterators of the block around this one, and the
+            # predicate may speak of loops that make an iterator together.
+            for iterator, value in zip(block.iter_vars, realize.iter_values, strict=True):
+                if not isinstance(value, Var | IntImm):
+                    inside = inside.assuming(Compare("==", iterator.var, value))
+        self.blocks.append((block, self.buffers.visible()))
+        self._block_body(block, inside)
+        self.blocks.pop()
+
+    def _check_order(self, what: str, value: Expr, realize: BlockRealize) -> None:
+        for node in walk(value):
+            if isinstance(node, Var) and node in self._concurrent:
+                kind = self._concurrent[node]
+                raise VerifyError(
+                    f"{what} is not spatial, but takes its value from the {kind} loop {node.name}",
+                    realize,
+                )
+
+    def _block_body(self, block: Block, facts: Facts) -> None:
+        with self.buffers.scope():
+            for buffer in block.alloc_buffers:
+                self.buffers.declare(buffer)
+            for region in (*block.reads, *block.writes):
+                self._region(region, block, facts)
+            for match in block.match_buffers:
+                facts = self._match(match, block, facts)
+            if block.init is not None:
+                self._stmt(block.init, facts)
+            self._stmt(block.body, facts)
+
+    def _region(self, region: BufferRegion, block: Block, facts: Facts) -> None:
+        buffer = region.buffer
+        self.buffers.use(buffer, region)
+        if len(region.region) != len(buffer.shape):
+            raise VerifyError(
+                f"block {block.name} names a region of {len(region.region)} dimension(s) of "
+                f"{buffer.name}, which has {len(buffer.shape)}",
+                region,
+            )
+        for r in region.region:
+            self.expr(r.minimum, facts)
+            self.expr(r.extent, facts)
+
+    def _match(self, match: MatchBuffer, block: Block, facts: Facts) -> Facts:
+        """Check a view; return the facts with the variables that it binds."""
+        buffer, source = match.buffer, match.source
+        self._region(source, block, facts)
+        if (buffer.dtype, buffer.scope) != (source.buffer.dtype, source.buffer.scope):
+            raise VerifyError(
+                f"{buffer.name} is {buffer.dtype} in {buffer.scope} memory, but matches "
+                f"{source.buffer.name}, which is {source.buffer.dtype} in {source.buffer.scope}",
+                buffer,
+            )
+        self.buffers.declare(buffer, views=source.buffer)
+        bound = (*buffer.strides, *(() if buffer.elem_offset is None else (buffer.elem_offset,)))
+        facts = facts.with_unknown(*(var for var in bound if isinstance(var, Var)))
+        if not self.is_static or facts.is_contradiction:
+            return facts
+        return self._layouts.match(match, facts)
+
+    def _define(self, var: Var, node: object, facts: Facts) -> None:
+        if facts.knows(var):
+            raise VerifyError(f"variable {var.name} is defined twice", node)
+        if var.dtype == "handle" or not is_integer(var.dtype):
+            raise VerifyError(f"variable {var.name} has type {var.dtype}", node)
+
+    def _varying_extent(self, extent: Expr, what: str, node: object, facts: Facts) -> int | None:
+        """Check the extent of a loop or iterator, which may vary; return the most that it is."""
+        if isinstance(extent, IntImm) or not self.is_static:
+            return self.buffers.extent(extent, what, node)
+        self.expr(extent, facts)
+        _, most = facts.bounds(extent) or reach(extent, facts.ranges)
+        if not is_integer(dtype_of(extent)) or most > MAX_EXTENT:
+            raise VerifyError(f"an extent of {what} has no known bound: {show_expr(extent)}", node)
+        return max(most, 1)
+
+
+def _having(facts: Facts, var: Var, most: int | None, extent: Expr) -> Facts:
+    if most is None:
+        return facts.with_unknown(var)
+    facts = facts.having(var, most)
+    return facts if isinstance(extent, IntImm) else facts.assuming(Compare("<", var, extent))

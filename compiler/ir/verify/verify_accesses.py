@@ -1,0 +1,158 @@
+"""What legal expressions and accesses are; see `compiler.ir.verify.verify`."""
+
+from __future__ import annotations
+
+from compiler.ir.analysis.checked_indices import is_loaded
+from compiler.ir.arith.facts import Facts
+from compiler.ir.arith.overflow import OverflowProblem, check_overflow
+from compiler.ir.arith.vectors import ends
+from compiler.ir.core.dtypes import size_bytes
+from compiler.ir.core.expr_types import dtype_of, lanes_of
+from compiler.ir.core.nodes import (
+    BinOp,
+    Block,
+    Buffer,
+    Conditional,
+    Expr,
+    IntImm,
+    Load,
+    Stmt,
+    Store,
+    Var,
+)
+from compiler.ir.core.visit import children
+from compiler.ir.text.print_expr import show_expr
+from compiler.ir.verify.check_types import TypeProblem, check_types
+from compiler.ir.verify.verify_buffers import Declarations
+from compiler.ir.verify.verify_error import VerifyError
+from compiler.ir.verify.verify_proof import Prover
+
+
+class Accesses:
+    """Checks expressions under what is known at their place.
+
+    Of a symbolic program bounds are proved when it is specialised, not before.
+    """
+
+    def __init__(self, *, is_static: bool) -> None:
+        self.is_static = is_static
+        self.buffers = Declarations(is_static=is_static)
+        self.prover = Prover(is_static=is_static)
+        # The blocks around the place, with the buffers that each finds; the root is left out.
+        self.blocks: list[tuple[Block, dict[Var, Buffer]]] = []
+        self.loaded: set[Var] = set()  # names of values that come out of buffers
+        self.read: dict[Buffer, object] = {}  # each with the first place that reads it
+
+    def expr(self, expr: Expr, facts: Facts) -> None:
+        """Check a whole expression."""
+        self._part(expr, facts)
+        if facts.is_contradiction or not self.is_static:
+            return
+        try:
+            check_overflow(expr, facts.ranges)
+        except OverflowProblem as problem:
+            low, high = problem.interval
+            raise VerifyError(
+                f"{show_expr(problem.part)} runs from {low} to {high}, "
+                f"which does not fit into {dtype_of(problem.part)}",
+                problem.part,
+            ) from None
+
+    def _part(self, expr: Expr, facts: Facts) -> None:
+        """Check an expression from its leaves up."""
+        if isinstance(expr, Conditional):
+            self._part(expr.condition, facts)
+            self._part(expr.then, facts.assuming(expr.condition, pure=True))
+            self._part(expr.otherwise, facts.assuming(expr.condition, holds=False, pure=True))
+            self.types(expr)
+            return
+        for child in children(expr):
+            self._part(child, facts)  # type: ignore[arg-type]
+        if isinstance(expr, Var) and not (facts.knows(expr) or self.buffers.holds(expr)):
+            raise VerifyError(f"variable {expr.name} is not defined here", expr)
+        self.types(expr)
+        if isinstance(expr, Load):
+            for buffer in self.buffers.all_names(expr.buffer):
+                self.read.setdefault(buffer, expr)
+            self.access(expr, expr.buffer, expr.indices, facts)
+        if isinstance(expr, BinOp):
+            self._check_operand(expr)
+
+    def _check_operand(self, expr: BinOp) -> None:
+        """Refuse what can't be meant: a division by zero, a shift by too much."""
+        if not isinstance(expr.rhs, IntImm):
+            return
+        by = expr.rhs.value
+        if expr.op in ("//", "%") and by == 0:
+            raise VerifyError(f"{show_expr(expr)} divides by zero", expr)
+        most = 8 * size_bytes(dtype_of(expr)) - 1
+        if expr.op in ("<<", ">>") and not 0 <= by <= most:
+            raise VerifyError(f"{show_expr(expr)} shifts by {by} bits: expected 0 to {most}", expr)
+
+    def types(self, node: Expr | Stmt) -> None:
+        """Check that the types of a node's parts agree."""
+        try:
+            check_types(node)
+        except TypeProblem as problem:
+            raise VerifyError(str(problem), node) from None
+
+    def access(
+        self, node: Load | Store, buffer: Buffer, indices: tuple[Expr, ...], facts: Facts
+    ) -> None:
+        """Check that an access is in bounds, and in a region that its block names."""
+        self.buffers.use(buffer, node)
+        if len(indices) != len(buffer.shape):
+            raise VerifyError(
+                f"{buffer.name} has {len(buffer.shape)} dimension(s), got {len(indices)} index(es)",
+                node,
+            )
+        if isinstance(node, Store):
+            for index in indices:
+                self.expr(index, facts)
+        for index, extent in zip(indices, buffer.shape, strict=True):
+            if not isinstance(extent, IntImm):
+                continue  # a symbolic program: its bounds are proved when it is specialised
+            for end in ends(index) or (index,):
+                is_proved = self.prover.within(facts, end, 0, extent.value - 1)
+                if not (is_proved or self._is_checked_when_run(node, index)):
+                    access = show_expr(Load(buffer, indices))
+                    raise VerifyError(
+                        f"can't prove that {access} is in bounds: {show_expr(end)} "
+                        f"{runs(facts, end)}, the dimension from 0 to {extent.value - 1}",
+                        node,
+                    )
+        if self.blocks:
+            self._check_declared(node, buffer, indices, facts)
+
+    def _is_checked_when_run(self, node: Load | Store, index: Expr) -> bool:
+        """Tell whether an index is one that code checks, since it comes out of a buffer."""
+        if isinstance(node, Store) and lanes_of(index) > 1:
+            return False
+        return is_loaded(index, self.loaded)
+
+    def _check_declared(
+        self, node: Load | Store, buffer: Buffer, indices: tuple[Expr, ...], facts: Facts
+    ) -> None:
+        """Refuse an access that the block around it does not name among its regions.
+
+        Schedules move blocks by their regions, so a region that lies breaks the program.
+        """
+        block, found = self.blocks[-1]
+        if buffer.data not in found or facts.is_contradiction or not self.is_static:
+            return
+        # A block that initialises what it writes need not name it as read.
+        reads = (*block.reads, *block.writes) if block.init is not None else block.reads
+        regions = block.writes if isinstance(node, Store) else reads
+        if not any(r.buffer == buffer and self.prover.covers(r, indices, facts) for r in regions):
+            verb, call = ("writes", "T.writes") if isinstance(node, Store) else ("reads", "T.reads")
+            raise VerifyError(
+                f"block {block.name} {verb} {show_expr(Load(buffer, indices))}, "
+                f"which its {call} does not name",
+                node,
+            )
+
+
+def runs(facts: Facts, expr: Expr) -> str:
+    """Say which values an expression takes."""
+    bounds = facts.bounds(expr)
+    return "has no known bounds" if bounds is None else f"runs from {bounds[0]} to {bounds[1]}"

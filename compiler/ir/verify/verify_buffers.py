@@ -1,0 +1,111 @@
+"""Which buffers a place in a program may use, and how large they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from compiler.ir.core.dtypes import size_bytes
+from compiler.ir.core.limits import MAX_BUFFER_BYTES, MAX_EXTENT, MAX_RANK, MAX_TOTAL_BYTES
+from compiler.ir.core.nodes import BlockRealize, Buffer, Expr, IntImm, Stmt, Store, Var
+from compiler.ir.core.visit import walk_stmts
+from compiler.ir.verify.verify_error import VerifyError
+
+
+class Declarations:
+    """The buffers that are declared around a place, and what they view.
+
+    Args:
+        is_static: Whether every extent must be a constant.
+    """
+
+    def __init__(self, *, is_static: bool) -> None:
+        self._is_static = is_static
+        self._buffers: dict[Var, Buffer] = {}
+        self._sources: dict[Var, Buffer] = {}  # of views, what they view
+        self._bytes = 0
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Forget, at the end, the buffers that were declared inside."""
+        before = dict(self._buffers)
+        yield
+        self._buffers = before
+
+    def visible(self) -> dict[Var, Buffer]:
+        """Return the buffers that are declared here, by their data."""
+        return dict(self._buffers)
+
+    def holds(self, data: Var) -> bool:
+        """Tell whether a variable is the data of a buffer that is declared here."""
+        return data in self._buffers
+
+    def declare(self, buffer: Buffer, *, views: Buffer | None = None) -> None:
+        """Take in a buffer; a view takes no memory of its own."""
+        if buffer.data in self._buffers:
+            raise VerifyError(f"buffer {buffer.name} is declared twice", buffer)
+        if len(buffer.shape) > MAX_RANK:
+            raise VerifyError(
+                f"buffer {buffer.name} has {len(buffer.shape)} dimensions: "
+                f"expected {MAX_RANK} at most",
+                buffer,
+            )
+        extents = [self.extent(e, f"buffer {buffer.name}", buffer) for e in buffer.shape]
+        size = math.prod(extent or 1 for extent in extents) * size_bytes(buffer.dtype)
+        if size > MAX_BUFFER_BYTES:
+            raise VerifyError(
+                f"buffer {buffer.name} has {size} bytes: expected {MAX_BUFFER_BYTES} at most",
+                buffer,
+            )
+        self._bytes += size if views is None else 0
+        if self._bytes > MAX_TOTAL_BYTES:
+            raise VerifyError(f"the buffers have more than {MAX_TOTAL_BYTES} bytes", buffer)
+        self._buffers[buffer.data] = buffer
+        if views is not None:
+            self._sources[buffer.data] = views
+
+    def use(self, buffer: Buffer, node: object) -> None:
+        """Check that a buffer is declared where `node` uses it."""
+        if self._buffers.get(buffer.data) != buffer:
+            raise VerifyError(f"buffer {buffer.name} is not declared here", node)
+
+    def is_view(self, buffer: Buffer) -> bool:
+        """Tell whether a buffer lies in another."""
+        return buffer.data in self._sources
+
+    def all_names(self, buffer: Buffer) -> Iterator[Buffer]:
+        """Yield a buffer, and if it is a view, what it views."""
+        yield buffer
+        while buffer.data in self._sources:
+            buffer = self._sources[buffer.data]
+            yield buffer
+
+    def extent(self, extent: Expr, what: str, node: object) -> int | None:
+        """Check an extent and return it; None if it is symbolic, in a symbolic program."""
+        if not isinstance(extent, IntImm) and not self._is_static:
+            return None
+        if not isinstance(extent, IntImm):
+            raise VerifyError(f"an extent of {what} is symbolic: expected a constant", node)
+        if not 1 <= extent.value <= MAX_EXTENT:
+            raise VerifyError(
+                f"an extent of {what} is {extent.value}: expected 1 to {MAX_EXTENT}", node
+            )
+        return extent.value
+
+
+def stored_buffers(body: Stmt) -> set[Buffer]:
+    """Return the buffers that a program stores to, also through views."""
+    stored: set[Buffer] = set()
+    sources: dict[Buffer, Buffer] = {}
+    for stmt in walk_stmts(body):
+        if isinstance(stmt, Store):
+            stored.add(stmt.buffer)
+        elif isinstance(stmt, BlockRealize):
+            sources.update((m.buffer, m.source.buffer) for m in stmt.block.match_buffers)
+    for view in list(stored):
+        source = sources.get(view)
+        while source is not None:
+            stored.add(source)
+            source = sources.get(source)
+    return stored

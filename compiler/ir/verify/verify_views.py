@@ -1,0 +1,101 @@
+"""Views of regions: shapes, strides and offsets must be those of what is viewed."""
+
+from __future__ import annotations
+
+from math import prod
+
+from compiler.ir.arith.facts import Facts
+from compiler.ir.arith.vectors import shifted
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import BinOp, Buffer, Expr, IntImm, MatchBuffer, Var, static_shape
+from compiler.ir.text.print_expr import show_expr
+from compiler.ir.verify.verify_error import VerifyError
+
+
+class Layouts:
+    """Where the elements of buffers and views lie: strides, and the offset in the storage."""
+
+    def __init__(self) -> None:
+        self._strides: dict[Buffer, tuple[int, ...]] = {}
+        self._offsets: dict[Buffer, Expr] = {}
+
+    def match(self, match: MatchBuffer, facts: Facts) -> Facts:
+        """Check a view against its region; return the facts with what its variables stand for.
+
+        Raises:
+            VerifyError: If the region leaves its buffer, or the view is laid out differently.
+        """
+        view, region = match.buffer, match.source.region
+        source = match.source.buffer
+        lead = len(region) - len(view.shape)
+        if lead < 0:
+            raise VerifyError(
+                f"{view.name} has {len(view.shape)} dimensions, the region of {source.name} that "
+                f"it matches {len(region)}",
+                view,
+            )
+        expected = [*[IntImm(1)] * lead, *view.shape]
+        for r, size, extent in zip(region, static_shape(source), expected, strict=True):
+            if not facts.same(r.extent, extent):
+                raise VerifyError(
+                    f"{view.name} has shape {_shown(view.shape)}, but matches a region of shape "
+                    f"{_shown(tuple(r.extent for r in region))} of {source.name}",
+                    view,
+                )
+            last = BinOp("-", IntImm(size, dtype_of(r.minimum)), shifted(IntImm(0), r.extent))
+            if not (facts.at_least(r.minimum, IntImm(0)) and facts.at_least(last, r.minimum)):
+                raise VerifyError(
+                    f"can't prove that the region of {source.name} that {view.name} matches is in "
+                    f"bounds: it begins at {show_expr(r.minimum)} and has {show_expr(r.extent)} "
+                    f"elements, the dimension {size}",
+                    view,
+                )
+        strides = self._strides_of(source)
+        offset = self._offsets.get(source, IntImm(0))
+        for r, stride in zip(region, strides, strict=True):
+            offset = BinOp("+", offset, BinOp("*", r.minimum, IntImm(stride, dtype_of(r.minimum))))
+        self._strides[view], self._offsets[view] = strides[lead:], offset
+        return self._bind(view, facts)
+
+    def _strides_of(self, buffer: Buffer) -> tuple[int, ...]:
+        shape = static_shape(buffer)
+        dense = tuple(prod(shape[dimension + 1 :]) for dimension in range(len(shape)))
+        return self._strides.get(buffer, dense)
+
+    def _bind(self, view: Buffer, facts: Facts) -> Facts:
+        strides, offset = self._strides[view], self._offsets[view]
+        for said, stride in zip(view.strides, strides, strict=False):
+            if isinstance(said, Var):
+                facts = facts.with_range(said, (stride, stride))
+            elif not facts.same(said, IntImm(stride)):
+                raise VerifyError(
+                    f"{view.name} has strides {_shown(view.strides)}, what it matches "
+                    f"{list(strides)}",
+                    view,
+                )
+        if view.strides and len(view.strides) != len(strides):
+            raise VerifyError(
+                f"{view.name} has {len(view.strides)} strides for {len(strides)} dimensions", view
+            )
+        if view.offset_factor > 1 and not facts.same(
+            BinOp("%", offset, IntImm(view.offset_factor)), IntImm(0)
+        ):
+            raise VerifyError(
+                f"can't prove that {view.name} begins at a multiple of {view.offset_factor} "
+                f"elements: it begins at {show_expr(offset)}",
+                view,
+            )
+        if isinstance(view.elem_offset, Var):
+            interval = facts.bounds(offset)
+            return facts if interval is None else facts.with_range(view.elem_offset, interval)
+        if view.elem_offset is not None and not facts.same(view.elem_offset, offset):
+            raise VerifyError(
+                f"{view.name} begins at element {show_expr(view.elem_offset)}, what it matches at "
+                f"{show_expr(offset)}",
+                view,
+            )
+        return facts
+
+
+def _shown(exprs: tuple[Expr, ...]) -> str:
+    return f"[{', '.join(show_expr(e) for e in exprs)}]"

@@ -1,0 +1,221 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from compiler import ops, te
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.evaluator.evaluate import evaluate
+from compiler.ir.interpret.inputs import param_roles, random_inputs
+from compiler.ir.interpret.oracle import lanes, nest, oracle
+from compiler.ir.interpret.oracle.oracle import OracleError, compare, interpret
+from compiler.script import parse
+from tests.unit.compiler.ir.interpret.oracle.oracle_ways import way as way
+
+Array = NDArray[Any]
+
+SPECS = [
+    "matmul:5,6,7",
+    "matmul:4,5,6:int8",
+    "matmul:4,5,6:float64",
+    "batch_matmul:2,3,4,5",
+    "conv2d:2,4,7,7,6,3,2,1",
+    "conv2d:1,4,7,7,6,3,1,2,2,2",
+    "conv2d:1,1,1,1,1,1",
+    "depthwise_conv2d:1,3,8,8,3,2,1",
+    "softmax:5,9",
+    "layer_norm:4,6",
+    "transpose:3,5:int32",
+    "row_sum:4,9",
+    "relu:2,3,4",
+    "matmul_bias_relu:3,4,5",
+]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_the_oracle_agrees_with_the_scalar_evaluator(spec: str) -> None:
+    func = ops.from_spec(spec)
+    inputs = random_inputs(func, seed=1)
+    assert compare(func, evaluate(func, inputs), interpret(func, inputs)) < 1e-5
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_contractions_agree_with_the_general_way(
+    spec: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    func = ops.from_spec(spec)
+    inputs = random_inputs(func, seed=1)
+    fast = interpret(func, inputs)
+    monkeypatch.setattr(oracle, "stepped", lambda *_: None)
+    reduced = interpret(func, inputs)
+    monkeypatch.setattr(nest, "_reduction", lambda *_: None)
+    stepped = interpret(func, inputs)
+    monkeypatch.setattr(nest, "_nest", lambda *_: None)
+    across = interpret(func, inputs)
+    monkeypatch.setattr(lanes.Touched, "is_lane", lambda *_: False)
+    in_order = interpret(func, inputs)
+    for name, array in fast.items():
+        for other in (reduced, stepped, across, in_order):
+            np.testing.assert_allclose(array, other[name], rtol=1e-6, atol=1e-7)
+
+
+def test_small_chunks_give_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    for spec in SPECS:
+        func = ops.from_spec(spec)
+        inputs = random_inputs(func, seed=1)
+        whole = interpret(func, inputs)
+        monkeypatch.setattr(oracle, "_CHUNK", 7)
+        parts = interpret(func, inputs)
+        monkeypatch.undo()
+        assert compare(func, parts, whole) < 1e-6
+
+
+def test_sums_are_added_up_in_float64() -> None:
+    n = 1 << 17
+    func = ops.row_sum(1, n)
+    rows = np.full((1, n), 0.1, np.float32)
+    assert interpret(func, {"A": rows})["B"][0] == np.float32(np.float64(np.float32(0.1)) * n)
+
+
+def test_integers_wrap_around_in_their_type() -> None:
+    func = ops.matmul(1, 1, 4, "int8")
+    ones = np.full((1, 4), 100, np.int8)
+    assert interpret(func, {"A": ones, "B": ones.T.copy()})["C"][0, 0] == np.int8(40000 % 256)
+
+
+def compute(shape: tuple[int, ...], element: Callable[..., Any], *inputs: te.Tensor) -> PrimFunc:
+    return te.create_prim_func([*inputs, te.compute(shape, element, name="out")])
+
+
+def test_reductions_that_are_no_sums() -> None:
+    a = te.placeholder((3, 8), "float32", name="A")
+    k = te.reduce_axis((0, 8), name="k")
+    array = random_inputs(compute((3,), lambda i: te.max(a[i, k], axis=k), a), 0)["A"]
+    for reduce, reference in ((te.max, np.max), (te.min, np.min), (te.prod, np.prod)):
+        func = compute((3,), lambda i, r=reduce: r(a[i, k], axis=k), a)
+        np.testing.assert_allclose(
+            interpret(func, {"A": array})["out"], reference(array, axis=1), rtol=1e-6
+        )
+
+
+def test_indices_that_are_no_grid_are_gathered() -> None:
+    a = te.placeholder((6, 6), "float32", name="A")
+    k = te.reduce_axis((0, 6), name="k")
+    array = np.arange(36, dtype=np.float32).reshape(6, 6)
+    cases: list[tuple[PrimFunc, Array]] = [
+        (compute((6,), lambda i: a[i, i], a), array.diagonal()),
+        (compute((6,), lambda i: a[5 - i, i // 2], a), array[5 - np.arange(6), np.arange(6) // 2]),
+        (compute((12,), lambda i: a[i % 6, 2], a), np.tile(array[:, 2], 2)),
+        (compute((3,), lambda i: a[i * 2, 1 + i], a), array[[0, 2, 4], [1, 2, 3]]),
+        (compute((1,), lambda _: te.sum(a[k, k], axis=k), a), array.trace()[None]),
+        (
+            compute((6,), lambda i: te.if_then_else(i < 1, 0, a[i - 1, 0]), a),
+            np.concatenate([[0], array[:5, 0]]),
+        ),
+    ]
+    for func, expected in cases:
+        np.testing.assert_array_equal(interpret(func, {"A": array})["out"], expected)
+
+
+def test_an_update_that_is_no_combination_runs_step_by_step() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 8):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = 0.0
+            B[vi] = B[vi] * 0.5 + A[vi, vk]
+"""
+    func = parse(text)
+    inputs = random_inputs(func, 0)
+    expected = np.zeros(4)
+    for k in range(8):
+        expected = expected * 0.5 + inputs["A"][:, k]
+    np.testing.assert_allclose(interpret(func, inputs)["B"], expected, rtol=1e-6)
+
+
+def test_two_results_of_one_reduction() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), M: T.Buffer((4,), "float32"),
+         P: T.Buffer((4,), "int32")):
+    for i, k in T.grid(4, 8):
+        with T.block("argmax"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                P[vi] = -1
+                M[vi] = T.min_value("float32")
+            P[vi] = T.Select(A[vi, vk] > M[vi], vk, P[vi])
+            M[vi] = T.max(M[vi], A[vi, vk])
+"""
+    func = parse(text)
+    inputs = random_inputs(func, 0)
+    outputs = interpret(func, inputs)
+    np.testing.assert_array_equal(outputs["P"], inputs["A"].argmax(axis=1))
+    np.testing.assert_array_equal(outputs["M"], inputs["A"].max(axis=1))
+    assert compare(func, evaluate(func, inputs), outputs) == 0
+
+
+def test_a_parameter_may_be_updated_in_place() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("A"):
+            vi = T.axis.spatial(8, i)
+            A[vi] = A[vi] * 2.0
+"""
+    func = parse(text)
+    assert param_roles(func) == (("A",), ("A",))
+    given = np.arange(8, dtype=np.float32)
+    np.testing.assert_array_equal(interpret(func, {"A": given})["A"], given * 2)
+    np.testing.assert_array_equal(given, np.arange(8))
+
+
+def test_what_would_take_too_long_is_refused_before() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((1024, 1024), "float32"), B: T.Buffer((1024, 1024), "float32")):
+    for i, j, t in T.grid(1023, 1023, 1000):
+        B[i + 1, j] = B[i, j + 1] * 0.5 + A[i, j]
+"""
+    func = parse(text)
+    with pytest.raises(OracleError, match=r"would take about [0-9]+ s to run main: expected 60 s"):
+        interpret(func, random_inputs(func, 0), limit_secs=60)
+
+
+def test_sums_of_narrow_integers_are_exact() -> None:
+    a, b = te.placeholder((3, 64), "int8", name="A"), te.placeholder((64, 5), "int8", name="B")
+    k = te.reduce_axis((0, 64), name="k")
+    wide = compute(
+        (3, 5),
+        lambda i, j: te.sum(a[i, k].astype("int32") * b[k, j].astype("int32"), axis=k),
+        a,
+        b,
+    )
+    rng = np.random.default_rng(0)
+    given = {
+        n: rng.integers(-128, 128, s).astype(np.int8) for n, s in (("A", (3, 64)), ("B", (64, 5)))
+    }
+    expected = given["A"].astype(np.int32) @ given["B"].astype(np.int32)
+    np.testing.assert_array_equal(interpret(wide, given)["out"], expected)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({}, "input A is missing"),
+        (
+            {"A": np.zeros((2, 2), np.float32)},
+            r"\(2, 2\): expected float32 of shape \(4,\)",
+        ),
+        ({"A": np.zeros(4)}, "input A is float64"),
+    ],
+)
+def test_inputs_must_fit(inputs: dict[str, Array], message: str) -> None:
+    with pytest.raises(OracleError, match=message):
+        interpret(ops.relu(4), inputs)
