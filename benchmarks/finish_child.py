@@ -13,7 +13,7 @@ from compiler.codegen.module import ENTRY
 from compiler.driver import emit_llvm
 from compiler.ir.core.program import PrimFunc
 from compiler.runtime.artifact import Artifact
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 from compiler.target import Target
 from workers.child import main
 from workers.measure import build_candidate

@@ -29,7 +29,7 @@ from benchmarks.report import Metric, report
 from compiler.driver import toolchain
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import Measurement
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 from compiler.target import Target
 from service.measurer import WorkerMeasurer
 from tuner.candidate import Candidate

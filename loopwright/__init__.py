@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from compiler.runtime.time_evaluator import time_evaluator
     from compiler.runtime.timing import Timing
     from compiler.schedule.error import ScheduleError, TraceError
-    from compiler.schedule.index_map import IndexMap, IndexMapError
+    from compiler.schedule.index.index_map import IndexMap, IndexMapError
+    from compiler.schedule.intrinsics.tensor_intrin import TensorIntrin, TensorIntrinError
     from compiler.schedule.schedule import Schedule
-    from compiler.schedule.tensor_intrin import TensorIntrin, TensorIntrinError
-    from compiler.schedule.trace import Trace
+    from compiler.schedule.trace.trace import Trace
     from compiler.script import ScriptError, parse, parse_module
     from compiler.target import Target
     from loopwright import script
@@ -173,10 +173,10 @@ _HOMES = {
     "compiler.runtime.time_evaluator": ("time_evaluator",),
     "compiler.runtime.timing": ("Timing",),
     "compiler.schedule.error": ("ScheduleError", "TraceError"),
-    "compiler.schedule.index_map": ("IndexMap", "IndexMapError"),
+    "compiler.schedule.index.index_map": ("IndexMap", "IndexMapError"),
     "compiler.schedule.schedule": ("Schedule",),
-    "compiler.schedule.tensor_intrin": ("TensorIntrin", "TensorIntrinError"),
-    "compiler.schedule.trace": ("Trace",),
+    "compiler.schedule.intrinsics.tensor_intrin": ("TensorIntrin", "TensorIntrinError"),
+    "compiler.schedule.trace.trace": ("Trace",),
     "compiler.script": ("ScriptError", "parse", "parse_module"),
     "compiler.target": ("Target",),
     "loopwright.best": ("Best",),

@@ -9,7 +9,7 @@ from typing import Any
 
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 from loopwright.models import BaselineRead, BestRead, NearestRead
 from loopwright.times import TimeKind
 

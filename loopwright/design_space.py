@@ -12,7 +12,7 @@ from rich.table import Table
 
 from compiler.ir.core.program import PrimFunc
 from compiler.keywords import suggests_keywords
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 from compiler.target import Target
 from loopwright.tables import FittedTable
 from loopwright.workload import WorkloadLike, to_func

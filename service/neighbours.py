@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 from compiler.script.parser import parse
 from compiler.target import Target
 from service.store import relatives

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 
 from compiler.driver import toolchain
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 from compiler.target import Target
 from loopwright.models import BestRead, ScheduleQuery
 from service.errors import NotFoundError

@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from compiler.driver import toolchain
 from compiler.host import TargetError
 from compiler.schedule.error import TraceError
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 from compiler.script.error import ScriptError
 from compiler.script.parser import parse
 from compiler.target import Target

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 
 DEFAULT_SKETCH = "default"
 """The sketch of the unscheduled program; its trace is empty."""

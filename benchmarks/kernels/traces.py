@@ -14,7 +14,7 @@ from benchmarks.peers.library import NotTunedError
 from benchmarks.workloads import Workload
 from compiler.driver import toolchain
 from compiler.ir.analysis.structural import structural_hash
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 from loopwright import te
 
 

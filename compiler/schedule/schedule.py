@@ -15,15 +15,15 @@ from typing import Any, get_args
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.text.spelling import Dialect
 from compiler.keywords import check_keywords, keywords_of
-from compiler.schedule.block_methods import BlockMethods
-from compiler.schedule.check_arguments import argument_check
 from compiler.schedule.error import Detail, ScheduleError
-from compiler.schedule.loop_methods import LoopMethods
-from compiler.schedule.sampling_methods import SamplingMethods
-from compiler.schedule.specs import OLD_NAMES, SPECS
-from compiler.schedule.storage_methods import StorageMethods
-from compiler.schedule.tensor_methods import TensorMethods
-from compiler.schedule.trace import Trace
+from compiler.schedule.methods.block_methods import BlockMethods
+from compiler.schedule.methods.check_arguments import argument_check
+from compiler.schedule.methods.loop_methods import LoopMethods
+from compiler.schedule.methods.sampling_methods import SamplingMethods
+from compiler.schedule.methods.storage_methods import StorageMethods
+from compiler.schedule.methods.tensor_methods import TensorMethods
+from compiler.schedule.trace.specs import OLD_NAMES, SPECS
+from compiler.schedule.trace.trace import Trace
 
 _MAX_SEED = 2**31
 
@@ -37,7 +37,7 @@ class Schedule(LoopMethods, BlockMethods, StorageMethods, SamplingMethods, Tenso
     Args:
         mod: The program; it is not changed. Of a module, the function `main` is worked on, the
             first one if none is called so. Blocks that share a name get names of their own, and
-            a program of plain loops gets blocks: see `compiler.schedule.derive_blocks`.
+            a program of plain loops gets blocks: see `compiler.schedule.rewrite.derive_blocks`.
         seed: Where drawn decisions come from; the same seed draws the same.
         debug_mask: Taken for the sake of TVM's users: every primitive is checked anyway.
         error_render_level: What an error shows: the program with the place marked ("detail"), the

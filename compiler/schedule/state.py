@@ -17,12 +17,12 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.core.visit import map_stmt
 from compiler.ir.text.names import unique
-from compiler.schedule.derive_blocks import derive_blocks
 from compiler.schedule.error import Detail, ScheduleError, refusal
-from compiler.schedule.handle import BlockRV, ExprRV, Handle, LoopRV, Place, TermRV
-from compiler.schedule.instruction import Argument, Decision, Instruction, NoteDict, Ref, Term
-from compiler.schedule.legal_result import legal_result
-from compiler.schedule.tree import block_path, loops_on, realize_at, statements, with_block
+from compiler.schedule.legality.legal_result import legal_result
+from compiler.schedule.rewrite.derive_blocks import derive_blocks
+from compiler.schedule.trace.handle import BlockRV, ExprRV, Handle, LoopRV, Place, TermRV
+from compiler.schedule.trace.instruction import Argument, Decision, Instruction, NoteDict, Ref, Term
+from compiler.schedule.tree.tree import block_path, loops_on, realize_at, statements, with_block
 
 
 class State:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 from loopwright.models import BaselineRead
 from loopwright.times import RunTime, SpeedUp, speed_up
 from tuner.finish.baseline import Baseline

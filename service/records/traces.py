@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 from pydantic_core import PydanticSerializationError, to_json
 
 from compiler.schedule.error import TraceError
-from compiler.schedule.instruction import Instruction
-from compiler.schedule.trace_json import check_decision, read_trace
+from compiler.schedule.trace.instruction import Instruction
+from compiler.schedule.trace.trace_json import check_decision, read_trace
 
 _MAX_FORMS = 256
 _MAX_FORM_BYTES = 1 << 16

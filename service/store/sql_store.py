@@ -9,7 +9,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from compiler.runtime.measurement import Measurement
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 from loopwright.models import EventKind
 from loopwright.times import kind_of
 from service.owner import Owner

@@ -18,7 +18,7 @@ from compiler.ir.interpret.evaluator.evaluate import evaluate, poisoned
 from compiler.ir.interpret.oracle.oracle import OracleError, compare, interpret
 from compiler.ir.verify.verify import verify
 from compiler.schedule.schedule import Schedule
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 from compiler.script import parse
 from loopwright.script import T
 from tests.property.random_schedules import (

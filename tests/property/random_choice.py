@@ -12,9 +12,9 @@ from typing import Any, TypeAlias, TypeVar
 
 from compiler.ir.core.nodes import Block, BlockRealize, Expr, For, IntImm, Var
 from compiler.ir.core.visit import walk
-from compiler.schedule.handle import BlockRV, LoopRV
 from compiler.schedule.schedule import Schedule
-from compiler.schedule.tree import blocks
+from compiler.schedule.trace.handle import BlockRV, LoopRV
+from compiler.schedule.tree.tree import blocks
 
 T = TypeVar("T")
 Choose = Callable[[Sequence[Any]], Any]

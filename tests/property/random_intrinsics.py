@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from compiler.ir.core.nodes import BinOp, Block, Buffer, FloatImm, Load, Store
-from compiler.schedule.tensor_intrin import TensorIntrin
+from compiler.schedule.intrinsics.tensor_intrin import TensorIntrin
 from compiler.script import parse
 
 # What is computed at one place, as text: the buffers are O (the output), A and B.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.schedule.handle import LoopRV
+from compiler.schedule.trace.handle import LoopRV
 from tests.property.random_choice import (
     Draw,
     NotApplicableError,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiler.ir.core.nodes import Block, BlockRealize, Store
-from compiler.schedule.handle import BlockRV, LoopRV
+from compiler.schedule.trace.handle import BlockRV, LoopRV
 from tests.property.random_choice import Draw, is_reduction, step
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from compiler.ir.core.dtypes import is_float
 from compiler.ir.core.nodes import Block, Buffer, IntImm, Seq, static_shape
-from compiler.schedule.handle import BlockRV
+from compiler.schedule.trace.handle import BlockRV
 from tests.property.random_choice import (
     Draw,
     NotApplicableError,

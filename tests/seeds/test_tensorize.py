@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 import loopwright as lw
-from compiler.schedule.tensor_intrin import TensorIntrin
-from compiler.schedule.tree import blocks
+from compiler.schedule.intrinsics.tensor_intrin import TensorIntrin
+from compiler.schedule.tree.tree import blocks
 from loopwright import te
 from tests.seeds.running import assert_close, random_array, run
 

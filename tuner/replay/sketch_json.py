@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 from tuner.space.block_facts import Access, Axis, BlockFacts
 from tuner.space.knob import ChoiceKnob, CutKnob, TileKnob
 from tuner.space.nest import Nest

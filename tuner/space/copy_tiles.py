@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from compiler.ir.core.nodes import For, IntImm
-from compiler.schedule.handle import LoopRV
+from compiler.schedule.trace.handle import LoopRV
 from tuner.space.block_facts import BlockFacts
 from tuner.space.draft import Draft
 from tuner.space.operand_roles import dimension

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.schedule.handle import BlockRV
+from compiler.schedule.trace.handle import BlockRV
 from tuner.space.block_facts import BlockFacts
 from tuner.space.draft import Draft
 

@@ -8,7 +8,7 @@ from math import prod
 
 from compiler import te
 from compiler.schedule.error import ScheduleError
-from compiler.schedule.handle import BlockRV, LoopRV
+from compiler.schedule.trace.handle import BlockRV, LoopRV
 from tuner.space.block_facts import Access, BlockFacts
 from tuner.space.draft import Draft, Tiling
 from tuner.space.epilogue import epilogue_of

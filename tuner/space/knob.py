@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from compiler.schedule.sample import divisors, num_tiles, sample_tile
+from compiler.schedule.primitives.sampling.sample import divisors, num_tiles, sample_tile
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 MAX_OPTIONS = 1 << 14

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.schedule.handle import BlockRV, ExprRV, LoopRV
+from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.block_facts import BlockFacts
 from tuner.space.draft import Draft, Tiling
 from tuner.space.epilogue import is_epilogue

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from compiler.passes.tile_buffers import KEY
 from compiler.schedule.error import ScheduleError
-from compiler.schedule.handle import BlockRV, ExprRV, LoopRV
+from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.block_facts import BlockFacts
 from tuner.space.draft import Draft
 from tuner.space.epilogue import is_epilogue

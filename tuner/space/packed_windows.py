@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from compiler import te
 from compiler.schedule.error import ScheduleError
-from compiler.schedule.handle import BlockRV, LoopRV
+from compiler.schedule.trace.handle import BlockRV, LoopRV
 from tuner.space.block_facts import Access, BlockFacts
 from tuner.space.copy_tiles import schedule_copy
 from tuner.space.draft import Draft, Tiling

@@ -9,8 +9,8 @@ from compiler.ir.core.nodes import BlockRealize
 from compiler.passes.reduce_in_lanes import KEY
 from compiler.passes.tile_buffers import KEY as PANELS
 from compiler.schedule.error import ScheduleError
-from compiler.schedule.handle import ExprRV, LoopRV
-from compiler.schedule.sample import divisors
+from compiler.schedule.primitives.sampling.sample import divisors
+from compiler.schedule.trace.handle import ExprRV, LoopRV
 from tuner.space.block_facts import Access, BlockFacts, sites
 from tuner.space.draft import Draft
 from tuner.space.epilogue import is_epilogue

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from compiler.ir.core.nodes import BlockRealize
 from compiler.passes.reduce_in_lanes import KEY
 from compiler.schedule.error import ScheduleError
-from compiler.schedule.handle import BlockRV, ExprRV, LoopRV
+from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.block_facts import BlockFacts, sites
 from tuner.space.draft import Draft
 from tuner.space.nest import NUM_LEVELS, Nest

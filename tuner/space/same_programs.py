@@ -24,11 +24,11 @@ from compiler.ir.core.nodes import BlockRealize, For, IntImm, Seq, Stmt, Var
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
 from compiler.schedule.error import ScheduleError
-from compiler.schedule.handle import Handle, LoopRV
-from compiler.schedule.instruction import Ref
-from compiler.schedule.replay import replay
 from compiler.schedule.schedule import Schedule
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.handle import Handle, LoopRV
+from compiler.schedule.trace.instruction import Ref
+from compiler.schedule.trace.replay import replay
+from compiler.schedule.trace.trace import Trace
 from tuner.space.knob import Ints, Knob, TileKnob
 
 

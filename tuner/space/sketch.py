@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 from tuner.candidate import Candidate
 from tuner.space.knob import Ints, Knob
 from tuner.space.nest import Nest

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from compiler.schedule.handle import LoopRV
+from compiler.schedule.trace.handle import LoopRV
 from tuner.space.block_facts import Access, Axis, BlockFacts
 from tuner.space.draft import Draft
 from tuner.space.nest import NUM_LEVELS, Nest

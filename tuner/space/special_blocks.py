@@ -5,8 +5,8 @@ from __future__ import annotations
 from compiler.ir.core.nodes import BlockRealize, For
 from compiler.ir.core.visit import walk
 from compiler.schedule.error import ScheduleError
-from compiler.schedule.handle import BlockRV, LoopRV
-from compiler.schedule.sample import divisors
+from compiler.schedule.primitives.sampling.sample import divisors
+from compiler.schedule.trace.handle import BlockRV, LoopRV
 from tuner.space.block_facts import BlockFacts, sites, special_facts
 from tuner.space.draft import Draft
 from tuner.space.nest import NUM_LEVELS, Nest

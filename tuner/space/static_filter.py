@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from compiler.schedule.sample import divisors
+from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.target import Target
 from tuner.space.issue_slots import issue_slots
 from tuner.space.knob import Ints

@@ -5,8 +5,8 @@ from __future__ import annotations
 from compiler.codegen.stores import STREAMS
 from compiler.ir.core.nodes import BlockRealize
 from compiler.schedule.error import ScheduleError
-from compiler.schedule.handle import LoopRV
-from compiler.schedule.sample import divisors
+from compiler.schedule.primitives.sampling.sample import divisors
+from compiler.schedule.trace.handle import LoopRV
 from tuner.space.block_facts import BlockFacts
 from tuner.space.draft import Draft
 from tuner.space.nest import LINE_BYTES, NUM_LEVELS, Nest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler.passes.reduce_in_lanes import KEY
 from compiler.schedule.error import ScheduleError
-from compiler.schedule.sample import divisors
+from compiler.schedule.primitives.sampling.sample import divisors
 from tuner.space.block_facts import BlockFacts
 from tuner.space.draft import Draft
 from tuner.space.nest import NUM_LEVELS, Nest

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import update
 
 from compiler.runtime.measurement import Measurement
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 from compiler.script.parser import parse
 from compiler.target import Target
 from loopwright.models import JobState

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.schedule.error import TraceError
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 from service.records.traces import TraceChecker
 from tests.integration.service.tuned import some_candidates, task_of
 from tuner.space.generate import design_space

@@ -12,7 +12,7 @@ from compiler.driver import build
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.evaluator.evaluate import poisoned
 from compiler.ir.interpret.oracle.oracle import compare, interpret, random_inputs
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 from compiler.target import Target
 from tuner.candidate import Candidate
 from tuner.space.design_space import DesignSpace

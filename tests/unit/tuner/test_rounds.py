@@ -9,7 +9,7 @@ import pytest
 
 from compiler import ops
 from compiler.runtime.measurement import Measurement
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 from compiler.target import Target
 from tests.patience import PATIENCE_SECS
 from tuner.budget import Budget, StopReason

@@ -1,6 +1,6 @@
 import json
 
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 from compiler.script.parser import parse
 from workers.self_test import PROGRAM, TRACE
 

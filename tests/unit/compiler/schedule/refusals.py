@@ -22,7 +22,7 @@ from compiler.ir.core.visit import transform
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
-from compiler.schedule.tree import blocks
+from compiler.schedule.tree.tree import blocks
 from compiler.script.parser import parse
 
 

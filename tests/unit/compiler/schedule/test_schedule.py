@@ -20,9 +20,9 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.schedule.error import ScheduleError
-from compiler.schedule.handle import BlockRV
 from compiler.schedule.schedule import Schedule
-from compiler.schedule.tree import block_with_body, blocks
+from compiler.schedule.trace.handle import BlockRV
+from compiler.schedule.tree.tree import block_with_body, blocks
 from tests.unit.compiler.schedule.refusals import elementwise, matmul_relu, refused
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from compiler import ops
 from compiler.runtime.measurement import ErrorKind, Measurement
-from compiler.schedule.trace import Trace
+from compiler.schedule.trace.trace import Trace
 from compiler.target import Target
 from tuner.candidate import Candidate
 from tuner.finish.finish import (

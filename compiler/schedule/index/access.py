@@ -1,0 +1,340 @@
+"""What a block touches, read off its body: what it declares counts only where the body can't say.
+
+A block that holds loops or blocks of its own is flattened: its accesses are in terms of its own
+iterators and of the loops inside it. What the body does through a pointer (an argument of an
+opaque call) is known by the regions that the block around the call declares, and views
+(`T.match_buffer`) are what they are views of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from compiler.ir.arith.affine import affine
+from compiler.ir.core.dtypes import is_integer
+from compiler.ir.core.expr_types import dtype_of, lanes_of
+from compiler.ir.core.frozen import frozen
+from compiler.ir.core.nodes import (
+    TRUE,
+    BinOp,
+    Block,
+    BlockRealize,
+    Buffer,
+    BufferRegion,
+    Call,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    IntImm,
+    Let,
+    Load,
+    MatchBuffer,
+    Ramp,
+    Range,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+)
+from compiler.ir.core.visit import children, substitute, walk
+from compiler.schedule.index.digits import Extents, extent_or_unknown
+from compiler.schedule.legality.block_cache import by_identity
+
+# The value of a `T.let` stands for its name in indices; copies of a larger one would pile up.
+_MAX_LET_NODES = 32
+
+Mode: TypeAlias = Literal["read", "write"]
+
+
+@frozen
+class Access:
+    """One load or store, its indices in terms of the block's iterators and of inner loops.
+
+    A region is an access whose indices name loops of their own. A vector is one too.
+
+    Args:
+        inner: The loops inside the block around the access, with their extents.
+        order: When it happens in a run of the block.
+        is_certain: Whether it happens in every run, and in every iteration of the inner loops.
+        is_fresh: Whether it reads what the init of an inner block wrote in the same run.
+    """
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    inner: Extents
+    order: int = 0
+    is_certain: bool = True
+    is_fresh: bool = False
+
+
+@frozen
+class Facts:
+    """All that a block touches, init included, in program order; and what it uses from outside.
+
+    `init_reads` is the part of `reads` that the init makes, `init_writes` that of `writes`.
+    `outside` holds the variables that the block uses without binding them: loops that its body
+    names directly. `hidden` are buffers that it touches through a pointer, nobody knows where.
+    """
+
+    reads: tuple[Access, ...]
+    writes: tuple[Access, ...]
+    init_reads: tuple[Access, ...]
+    init_writes: tuple[Access, ...]
+    outside: frozenset[Var]
+    hidden: tuple[str, ...]
+    is_leaf: bool
+
+    def read_buffers(self) -> frozenset[Buffer]:
+        """Return the buffers that the block loads from."""
+        return frozenset(access.buffer for access in self.reads)
+
+    def written_buffers(self) -> frozenset[Buffer]:
+        """Return the buffers that the block stores to."""
+        return frozenset(access.buffer for access in self.writes)
+
+    def accesses(self, buffer: Buffer) -> tuple[Access, ...]:
+        """Return every access to a buffer."""
+        return tuple(a for a in (*self.writes, *self.reads) if a.buffer == buffer)
+
+
+@by_identity
+def facts_of(block: Block) -> Facts:
+    """Return what a block touches."""
+    found = _Collector()
+    place = _Place(block)
+    found.matches(block.match_buffers, place)
+    if block.init is not None:
+        found.stmt(block.init, place)
+    init_reads, init_writes = len(found.reads), len(found.writes)
+    found.stmt(block.body, place)
+    local = found.local | set(block.alloc_buffers)
+    return Facts(
+        _visible(found.reads, local),
+        _visible(found.writes, local),
+        _visible(found.reads[:init_reads], local),
+        _visible(found.writes[:init_writes], local),
+        frozenset(_used(block) - _bound_inside(block)),
+        tuple(sorted(found.hidden - {buffer.name for buffer in local})),
+        not any(isinstance(node, For | Block) for node in walk(block) if node is not block),
+    )
+
+
+def _visible(accesses: Iterable[Access], local: set[Buffer]) -> tuple[Access, ...]:
+    return tuple(access for access in accesses if access.buffer not in local)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What holds at a place of a block's body."""
+
+    block: Block  # the innermost block around the place, in the terms of the outermost
+    inner: Extents = field(default_factory=dict)
+    is_certain: bool = True
+    fresh: tuple[tuple[Buffer, tuple[Expr, ...]], ...] = ()
+
+
+class _Collector:
+    def __init__(self) -> None:
+        self.reads: list[Access] = []
+        self.writes: list[Access] = []
+        self.local: set[Buffer] = set()
+        self.hidden: set[str] = set()
+        self._views: dict[Buffer, BufferRegion] = {}
+        self._order = 0
+
+    def matches(self, matches: Iterable[MatchBuffer], place: _Place) -> None:
+        """Take note of views, and of what is read to find them."""
+        for match in matches:
+            for r in match.source.region:
+                self._exprs((r.minimum, r.extent), place)
+            self._views[match.buffer] = match.source
+
+    def stmt(self, stmt: Stmt, place: _Place) -> None:
+        match stmt:
+            case Store(buffer, indices, value):
+                self._exprs((*indices, value), place)
+                self._add("write", buffer, indices, place)
+            case Evaluate(value):
+                self._exprs((value,), place)
+            case Let(var, value, body):
+                self._exprs((value,), place)
+                self.stmt(_with_value(body, var, value), place)
+            case Seq(stmts):
+                for child in stmts:
+                    self.stmt(child, place)
+            case For(var, extent, body):
+                self._exprs((extent,), place)
+                inner = {**place.inner, var: extent_or_unknown(extent)}
+                # A loop of an unknown extent may run no iteration.
+                certain = place.is_certain and isinstance(extent, IntImm)
+                self.stmt(body, replace(place, inner=inner, is_certain=certain))
+            case If(condition, then, otherwise):
+                self._exprs((condition,), place)
+                maybe = replace(place, is_certain=False)
+                self.stmt(then, maybe)
+                if otherwise is not None:
+                    self.stmt(otherwise, maybe)
+            case BlockRealize():
+                self._realize(stmt, place)
+            case _:
+                raise AssertionError("a block under schedule holds no lowered statement")
+
+    def _realize(self, realize: BlockRealize, place: _Place) -> None:
+        self._exprs((*realize.iter_values, realize.predicate), place)
+        iter_vars = realize.block.iter_vars
+        bindings = {i.var: v for i, v in zip(iter_vars, realize.iter_values, strict=True)}
+        bound = substitute(BlockRealize((), TRUE, realize.block), bindings)
+        assert isinstance(bound, BlockRealize), "substitution keeps the kind of a statement"
+        block = bound.block
+        self.local.update(block.alloc_buffers)
+        self.matches(block.match_buffers, replace(place, block=block))
+        inside = replace(
+            place,
+            block=block,
+            is_certain=place.is_certain and realize.predicate == TRUE,
+        )
+        if block.init is not None:
+            before = len(self.writes)
+            self.stmt(block.init, replace(inside, is_certain=False))
+            if _starts_inside(realize, place.inner):
+                fresh = tuple((a.buffer, a.indices) for a in self.writes[before:])
+                inside = replace(inside, fresh=fresh)
+        self.stmt(block.body, inside)
+
+    def _exprs(self, exprs: Iterable[Expr], place: _Place) -> None:
+        stack = list(exprs)
+        while stack:
+            expr = stack.pop()
+            if isinstance(expr, Load):
+                self._add("read", expr.buffer, expr.indices, place)
+            elif isinstance(expr, Var) and expr.dtype == "handle":
+                self._pointer(expr, place)
+            stack.extend(children(expr))  # type: ignore[arg-type]
+
+    def _pointer(self, data: Var, place: _Place) -> None:
+        """Take account of a buffer whose storage is passed on: what is declared is touched."""
+        buffers = {b for b in self._views if b.data is data}
+        source = next((self._views[b].buffer for b in buffers), None)
+        wanted = source.data if source is not None else data
+        known = False
+        modes: tuple[tuple[Mode, tuple[BufferRegion, ...]], ...] = (
+            ("read", place.block.reads),
+            ("write", place.block.writes),
+        )
+        for mode, regions in modes:
+            for region in regions:
+                if region.buffer.data is wanted:
+                    known = True
+                    self._region(mode, region, place)
+        if not known:
+            self.hidden.add(data.name)
+
+    def _region(self, mode: Mode, region: BufferRegion, place: _Place) -> None:
+        inner = dict(place.inner)
+        indices = tuple(_along(r, inner) for r in region.region)
+        self._add(mode, region.buffer, indices, replace(place, inner=inner, fresh=()))
+
+    def _add(self, mode: Mode, buffer: Buffer, indices: tuple[Expr, ...], place: _Place) -> None:
+        while buffer in self._views:
+            source = self._views[buffer]
+            viewed = _through(source, indices)
+            if viewed is None:
+                self._region(mode, source, place)
+                return
+            buffer, indices = source.buffer, viewed
+        inner = place.inner
+        if any(lanes_of(index) > 1 for index in indices):
+            lanes = dict(inner)
+            indices = tuple(_along_lanes(index, lanes) for index in indices)
+            inner = lanes
+        self._order += 1
+        access = Access(
+            buffer,
+            indices,
+            inner,
+            self._order,
+            place.is_certain,
+            mode == "read" and (buffer, indices) in place.fresh,
+        )
+        (self.reads if mode == "read" else self.writes).append(access)
+
+
+def _with_value(body: Stmt, var: Var, value: Expr) -> Stmt:
+    """Put the value of a `T.let` in its place where that may be part of an index."""
+    if var.dtype == "handle" or not is_integer(var.dtype):
+        return body
+    for number, node in enumerate(walk(value)):
+        if isinstance(node, Load | Call) or number > _MAX_LET_NODES:
+            return body
+    return substitute(body, {var: value})
+
+
+def _along(r: Range, inner: dict[Var, int]) -> Expr:
+    """Return an index that runs over a range, with a new loop in `inner`."""
+    if r.extent == IntImm(1, dtype_of(r.extent)):
+        return r.minimum
+    var = Var("r", dtype_of(r.minimum))
+    inner[var] = extent_or_unknown(r.extent)
+    return var if r.minimum == IntImm(0, dtype_of(r.minimum)) else BinOp("+", r.minimum, var)
+
+
+def _along_lanes(index: Expr, inner: dict[Var, int]) -> Expr:
+    """Return the index of one lane of a vector of indices, with a new loop in `inner`."""
+    if not isinstance(index, Ramp):
+        return index
+    dtype = dtype_of(index.base)
+    var = Var("lane", dtype)
+    inner[var] = index.lanes
+    step: Expr = var if index.stride == 1 else BinOp("*", var, IntImm(index.stride, dtype))
+    return BinOp("+", index.base, step)
+
+
+def _through(source: BufferRegion, indices: tuple[Expr, ...]) -> tuple[Expr, ...] | None:
+    """Return the indices of a view's element in what it is a view of, if the view is plain."""
+    skipped = len(source.region) - len(indices)
+    if skipped < 0:
+        return None
+    minima = [r.minimum for r in source.region]
+    moved = (
+        index if low == IntImm(0, dtype_of(low)) else BinOp("+", low, index)
+        for low, index in zip(minima[skipped:], indices, strict=True)
+    )
+    return (*minima[:skipped], *moved)
+
+
+def _starts_inside(realize: BlockRealize, inner: Mapping[Var, int]) -> bool:
+    """Tell whether each run of the loops `inner` runs the reduction of a block from its start."""
+    spatial: set[Var] = set()
+    reduce: set[Var] = set()
+    for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+        used = {node for node in walk(value) if isinstance(node, Var)}
+        (spatial if iter_var.kind == "spatial" else reduce).update(used)
+        form = affine(value)
+        if iter_var.kind != "spatial" and (form.const or any(c < 0 for _, c in form.terms)):
+            return False
+    return reduce <= inner.keys() and spatial.isdisjoint(reduce)
+
+
+def _used(block: Block) -> set[Var]:
+    used = {node for node in walk(block) if isinstance(node, Var) and node.dtype != "handle"}
+    for inner in walk(block):
+        if isinstance(inner, Block):
+            for iter_var in inner.iter_vars:
+                used.update(v for v in walk(iter_var.extent) if isinstance(v, Var))
+    return used
+
+
+def _bound_inside(block: Block) -> set[Var]:
+    bound: set[Var] = set()
+    for node in walk(block):
+        if isinstance(node, For | Let):
+            bound.add(node.var)
+        elif isinstance(node, Block):
+            bound.update(i.var for i in node.iter_vars)
+            for match in node.match_buffers:
+                described = (*match.buffer.strides, match.buffer.elem_offset)
+                bound.update(part for part in described if isinstance(part, Var))
+    return bound

@@ -1,0 +1,288 @@
+"""Predicates of blocks as bounds on sums of loops, and which iterations they leave out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.arith.simplify import equal, normal
+from compiler.ir.core.dtypes import is_integer
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import TRUE, BinOp, Compare, Expr, For, IntImm, Logic, Var
+from compiler.ir.core.visit import walk
+from compiler.schedule.index.access import Access
+from compiler.schedule.index.digits import (
+    UNKNOWN,
+    Extents,
+    Guards,
+    Terms,
+    canonical,
+    extent_or_unknown,
+    reach,
+    terms_of,
+    variables,
+    variables_of,
+)
+from compiler.schedule.index.range_guard import simplest_bound
+from compiler.schedule.index.region import Span, separated, span_of
+from compiler.schedule.legality.site import Site, conditions
+
+_NOTHING: Extents = {}
+_MAX_DERIVED = 64
+
+
+def conjuncts(predicate: Expr) -> tuple[Expr, ...]:
+    """Return the conditions that a predicate joins by `and`."""
+    if predicate == TRUE:
+        return ()
+    if isinstance(predicate, Logic) and predicate.op == "and":
+        return (*conjuncts(predicate.lhs), *conjuncts(predicate.rhs))
+    return (predicate,)
+
+
+def conjunction(conditions: tuple[Expr, ...]) -> Expr:
+    """Join conditions by `and`."""
+    total: Expr = TRUE
+    for condition in conditions:
+        total = condition if total == TRUE else Logic("and", total, condition)
+    return total
+
+
+def upper_bound(condition: Expr, extents: Extents) -> tuple[Terms, int] | None:
+    """Read a condition as `terms < bound`, or return None if it is none of that kind."""
+    if not isinstance(condition, Compare) or not is_integer(dtype_of(condition.lhs)):
+        return None
+    lhs, rhs = normal(condition.lhs, extents), normal(condition.rhs, extents)
+    match condition.op:
+        case "<":
+            form, bound = lhs - rhs, 0
+        case "<=":
+            form, bound = lhs - rhs, 1
+        case ">":
+            form, bound = rhs - lhs, 0
+        case ">=":
+            form, bound = rhs - lhs, 1
+        case _:
+            return None
+    return terms_of(form), bound - form.const
+
+
+def bounds_of(conditions: tuple[Expr, ...], extents: Extents) -> dict[Terms, int]:
+    """Return what conditions say of sums of loops: upper bounds."""
+    found: dict[Terms, int] = {}
+    for condition in conditions:
+        bound = upper_bound(condition, extents)
+        if bound is not None:
+            found[bound[0]] = min(bound[1], found.get(bound[0], bound[1]))
+    return found
+
+
+def derived(guards: Guards, forms: Iterable[Affine], extents: Extents) -> dict[Terms, int]:
+    """Return guards and what they say of the quotients of sums that occur in some forms.
+
+    Where `x < 288`, `x // 16` is below 18. In the forms it is written as simplification writes it.
+    """
+    found = dict(guards)
+    if not guards:
+        return found
+    divisors = {
+        node.rhs.value
+        for form in forms
+        for atom, _ in form.terms
+        for node in walk(atom)
+        if isinstance(node, BinOp) and node.op in ("//", "%") and isinstance(node.rhs, IntImm)
+    }
+    pending = list(guards.items())
+    while pending and len(found) < _MAX_DERIVED:
+        terms, bound = pending.pop()
+        total = Affine(tuple(terms), 0).to_expr()
+        for divisor in divisors:
+            if divisor < 2 or bound % divisor:
+                continue
+            part = canonical(BinOp("//", total, IntImm(divisor, dtype_of(total))), extents)
+            limit = bound // divisor
+            if part.terms and not part.const and limit < found.get(terms_of(part), UNKNOWN):
+                found[terms_of(part)] = limit
+                pending.append((terms_of(part), limit))
+    return found
+
+
+def dense_spans(site: Site, fixed: AbstractSet[Var]) -> tuple[Span, ...] | None:
+    """Return the span of each iterator while only the loops not `fixed` run, if all of it is run.
+
+    That is: of the box of the spans, each point that lies in the iterators' own ranges is run.
+    None if that can't be proved.
+    """
+    return _dense(site, site.values, [i.extent for i in site.block.iter_vars], fixed)
+
+
+def dense_box(
+    site: Site, access: Access, fixed: AbstractSet[Var], *, is_final: bool = True
+) -> tuple[Span, ...] | None:
+    """Return the box that an access touches while only the loops not `fixed` run, if all of it is.
+
+    Elements outside the buffer do not count. None if that can't be proved.
+
+    Args:
+        is_final: Whether all of the reduction must be run for each of the elements.
+    """
+    forms = site.indices(access)
+    limits = access.buffer.shape
+    reduced = [
+        (value, iter_var.extent)
+        for iter_var, value in zip(site.block.iter_vars, site.values, strict=True)
+        if is_final and iter_var.kind != "spatial"
+    ]
+    everything = (*forms, *(value for value, _ in reduced))
+    whole = _dense(site, everything, (*limits, *(n for _, n in reduced)), fixed, access.inner)
+    rank = len(forms)
+    if whole is not None and all(
+        covers_range(span, n) for span, (_, n) in zip(whole[rank:], reduced, strict=True)
+    ):
+        return whole[:rank]
+    # A predicate may take points of the reduction away, if what is left of it all runs here.
+    if site.realize.predicate == TRUE or any(variables_of(v) & fixed for v, _ in reduced):
+        return None
+    return _dense(site, forms, limits, fixed, access.inner)
+
+
+def covers_range(span: Span, extent: Expr) -> bool:
+    """Tell whether a span holds 0, ..., `extent` - 1, wherever the loops stand."""
+    end = span.low.const + span.extent
+    return not span.low.terms and span.low.const <= 0 and end >= extent_or_unknown(extent)
+
+
+def _dense(
+    site: Site,
+    forms: Sequence[Affine],
+    limits: Sequence[Expr],
+    fixed: AbstractSet[Var],
+    inner: Extents = _NOTHING,
+) -> tuple[Span, ...] | None:
+    """Return the spans of forms if they take all values in them that lie below the limits."""
+    if conditions(site):
+        return None
+    extents = {**site.extents, **inner} if inner else site.extents
+    forms = [separated(form, fixed, extents) for form in forms]
+    guards = _cutting_guards(site, forms, limits, extents)
+    if guards is None:
+        return None
+
+    spans: list[Span] = []
+    parts: list[Affine] = []
+    sizes: list[int] = []
+    for form, limit in zip(forms, limits, strict=True):
+        if reaches_limit(form, limit, fixed, site.loops) and _is_alone(form, forms):
+            spans.append(Span(Affine((), 0, form.dtype), UNKNOWN))
+            continue
+        moving = [(a, c) for a, c in form.terms if not variables(a) <= fixed]
+        span = span_of(form, fixed, extents)
+        if span is None or any(variables(a) & fixed for a, _ in moving):
+            return None
+        starts = affine_bounds(span.low, extents)
+        is_cut = starts is not None and starts[0] >= 0
+        size = min(span.extent, extent_or_unknown(limit)) if is_cut else span.extent
+        spans.append(span)
+        parts.append(Affine(tuple(moving), 0, form.dtype))
+        sizes.append(size)
+
+    used = reach(parts, sizes, extents, derived(guards, parts, extents))
+    if used is None:
+        return None
+    told = {var for form in forms for var in variables_of(form)}
+    for guard in guards.items():
+        is_used = not used.isdisjoint(derived(dict([guard]), parts, extents))
+        is_idle = is_used or _is_harmless(guard, forms, limits, extents)
+        if not is_idle and not _lets_begin(guard, told, fixed, extents):
+            return None
+    return tuple(spans)
+
+
+def _lets_begin(
+    guard: tuple[Terms, int], told: AbstractSet[Var], fixed: AbstractSet[Var], extents: Extents
+) -> bool:
+    """Tell whether a guard is passed in the first iterations of the loops that tell no form."""
+    terms, bound = guard
+    if any(variables(atom) & fixed or scale < 0 for atom, scale in terms):
+        return False
+    most = affine_bounds(Affine(tuple(t for t in terms if variables(t[0]) & told), 0), extents)
+    return most is not None and most[1] < bound
+
+
+def _cutting_guards(
+    site: Site, forms: Sequence[Affine], limits: Sequence[Expr], extents: Extents
+) -> dict[Terms, int] | None:
+    """Return the bounds that a predicate sets, or None if it says anything else.
+
+    What just keeps a form below its limit is left out.
+    """
+    guards: dict[Terms, int] = {}
+    for condition in conjuncts(site.realize.predicate):
+        if any(_keeps_below(condition, f, x, extents) for f, x in zip(forms, limits, strict=True)):
+            continue
+        bound = upper_bound(condition, extents)
+        if bound is None:
+            return None
+        guards[bound[0]] = min(bound[1], guards.get(bound[0], bound[1]))
+    return guards
+
+
+def _keeps_below(condition: Expr, form: Affine, limit: Expr, extents: Extents) -> bool:
+    """Tell whether a condition says just that a form is below its limit."""
+    if not isinstance(condition, Compare) or condition.op != "<":
+        return False
+    said = normal(condition.lhs, extents) - normal(condition.rhs, extents)
+    difference = said - (form - normal(limit, extents))
+    return not difference.terms and not difference.const
+
+
+def reaches_limit(form: Affine, limit: Expr, fixed: AbstractSet[Var], loops: Sequence[For]) -> bool:
+    """Tell whether a form takes all values up to a limit that is no literal.
+
+    It does if the last of its digits is a loop of so many iterations: `n`, or `n / 4` rounded up
+    where the digits below it make 4.
+    """
+    if isinstance(limit, IntImm) or form.const or any(variables(a) & fixed for a, _ in form.terms):
+        return False
+    extents = {loop.var: loop.extent for loop in loops}
+    place = 1
+    for atom, scale in sorted(form.terms, key=lambda term: term[1]):
+        extent = extents.get(atom) if isinstance(atom, Var) else None
+        if extent is None or scale != place:
+            return False
+        if not isinstance(extent, IntImm):
+            dtype = dtype_of(limit)
+            rounded = BinOp("+", limit, IntImm(place - 1, dtype))
+            enough = BinOp("//", rounded, IntImm(place, dtype)) if place > 1 else limit
+            return scale == max(c for _, c in form.terms) and equal(extent, enough)
+        place *= extent.value
+    return False
+
+
+def _is_alone(form: Affine, forms: Sequence[Affine]) -> bool:
+    """Tell whether no other form shares a variable with a form."""
+    own = variables_of(form)
+    return sum(not own.isdisjoint(variables_of(other)) for other in forms) == 1
+
+
+def _is_harmless(
+    guard: tuple[Terms, int], forms: Sequence[Affine], limits: Sequence[Expr], extents: Extents
+) -> bool:
+    """Tell whether a guard only keeps forms below their limits."""
+    terms, bound = guard
+    interval = affine_bounds(Affine(tuple(terms), 0), extents)
+    if interval is not None and interval[1] < bound:
+        return True
+    for form, limit in zip(forms, limits, strict=True):
+        if not isinstance(limit, IntImm):
+            continue
+        if terms_of(form) == terms and bound >= limit.value - form.const:
+            return True
+        if terms_of(form.scaled(-1)) == terms and bound > form.const:
+            return True
+        simplest, least = simplest_bound(form, limit.value, extents)
+        if terms_of(simplest) == terms and bound >= least:
+            return True
+    return False

@@ -1,0 +1,253 @@
+"""`IndexMap`: where an element goes when a buffer or a block gets another layout.
+
+A map is built from a Python function of indices, or read from the text of a lambda, which is
+parsed and never run. How it is inverted is in `compiler.schedule.index.index_map_inverse`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from compiler.ir.arith.bounds import bounds
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.dtypes import DType, is_integer
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
+from compiler.ir.core.visit import map_expr, substitute, transform_expr
+from compiler.ir.text.names import Names
+from compiler.ir.text.print_expr import print_expr
+from compiler.schedule.index.lambda_text import LambdaError, read_lambda
+from compiler.te.value import Value, as_value
+
+MAX_RESULTS = 32
+
+
+class IndexMapError(ValueError):
+    """A map of indices that means nothing, or that lacks a property it should have."""
+
+
+@dataclass(frozen=True)
+class IndexMap:
+    """A function of indices: element `params` of the old layout is element `results` of the new.
+
+    Args:
+        params: One variable a dimension of what is mapped.
+        results: Integer expressions of the variables.
+        inverse_index_map: The inverse, if the one who made the map knows it. It is not trusted.
+    """
+
+    params: tuple[Var, ...]
+    results: tuple[Expr, ...]
+    inverse_index_map: IndexMap | None = None
+
+    @classmethod
+    def from_func(
+        cls,
+        mapping_function: Callable[..., object],
+        ndim: int | None = None,
+        inverse_index_map: Callable[..., object] | IndexMap | None = None,
+        *,
+        index_dtype: DType = "int32",
+    ) -> IndexMap:
+        """Build a map from a Python function.
+
+        Args:
+            mapping_function: Takes indices, returns an index or several; `*args` takes the rest.
+            ndim: The number of indices; needed where the function takes any number.
+            index_dtype: The type of the indices.
+
+        Raises:
+            IndexMapError: If the function does not take or return indices.
+        """
+        names = parameters_of(mapping_function, ndim)
+        params = tuple(Var(name, index_dtype) for name in names)
+        try:
+            returned = mapping_function(*map(Value, params))
+        except TypeError as error:
+            raise IndexMapError(f"the function of the index map failed: {error}") from None
+        inverse = inverse_index_map
+        if inverse is not None and not isinstance(inverse, IndexMap):
+            inverse = cls.from_func(inverse, index_dtype=index_dtype)
+        return cls(params, _indices(returned, index_dtype), inverse)
+
+    @classmethod
+    def parse(cls, text: str, ndim: int | None = None) -> IndexMap:
+        """Read a map from the text of a lambda, such as `lambda i: (i // 4, i % 4)`.
+
+        Raises:
+            IndexMapError: If the text is no such lambda.
+        """
+        try:
+            names, function = read_lambda(text, ndim)
+        except LambdaError as error:
+            raise IndexMapError(str(error)) from None
+        params = tuple(Var(name) for name in names)
+        try:
+            return cls(params, _indices(function([Value(p) for p in params]), "int32"))
+        except (LambdaError, TypeError) as error:
+            raise IndexMapError(f"the index map is not understood: {error}") from None
+
+    def with_dtype(self, dtype: DType) -> IndexMap:
+        """Return the map on indices of another integer type."""
+        if all(param.dtype == dtype for param in self.params) and all(
+            dtype_of(result) == dtype for result in self.results
+        ):
+            return self
+        params = tuple(Var(param.name, dtype) for param in self.params)
+        mapping = dict(zip(self.params, params, strict=True))
+        return IndexMap(params, tuple(_retyped(r, mapping, dtype) for r in self.results))
+
+    def map_indices(
+        self, indices: Sequence[Expr], ranges: Mapping[Var, int] | None = None
+    ) -> tuple[Expr, ...]:
+        """Return where an element goes.
+
+        Args:
+            ranges: The extents of the variables of the indices, to simplify by.
+
+        Raises:
+            IndexMapError: If the number of indices is another.
+        """
+        self._require_rank(len(indices))
+        mapping = dict(zip(self.params, indices, strict=True))
+        return tuple(
+            simplify(substitute(result, mapping), {} if ranges is None else ranges)
+            for result in self.results
+        )
+
+    def map_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the smallest shape, from zero, that holds all elements of a shape.
+
+        Raises:
+            IndexMapError: If an index may be negative, or is not known to be bounded.
+        """
+        self._require_rank(len(shape))
+        ranges = dict(zip(self.params, shape, strict=True))
+        found: list[int] = []
+        for result in self.results:
+            interval = bounds(*_without_modulus(result, ranges))
+            if interval is None or interval[0] != 0:
+                where = "has no known bounds" if interval is None else f"starts at {interval[0]}"
+                raise IndexMapError(f"the index {show(self.params, result)} {where}, not at 0")
+            found.append(interval[1] + 1)
+        return tuple(found)
+
+    def _require_rank(self, rank: int) -> None:
+        if rank != len(self.params):
+            raise IndexMapError(f"the map {self} takes {len(self.params)} indices, not {rank}")
+
+    def __str__(self) -> str:
+        names = Names()
+        params = ", ".join(names.bind(param) for param in self.params)
+        results = "".join(f"{print_expr(result, names)}, " for result in self.results)
+        return f"lambda{' ' if params else ''}{params}: ({results.removesuffix(' ')})"
+
+
+IndexMapLike: TypeAlias = IndexMap | Callable[..., object] | str
+"""What a primitive takes for a map: the map, a Python function, or the text of a lambda."""
+
+
+def as_index_map(given: IndexMapLike, ndim: int) -> IndexMap:
+    """Return the map of `ndim` indices that is meant.
+
+    Raises:
+        IndexMapError: If it is none, or of another number of indices.
+    """
+    match given:
+        case IndexMap():
+            index_map = given
+        case str():
+            index_map = IndexMap.parse(given, ndim)
+        case _ if callable(given):
+            index_map = IndexMap.from_func(given, ndim)
+        case _:
+            raise IndexMapError(f"expected an index map, a function or a lambda's text: {given!r}")
+    if len(index_map.params) != ndim:
+        raise IndexMapError(
+            f"the map {index_map} takes {len(index_map.params)} indices, not {ndim}"
+        )
+    return index_map
+
+
+def show(params: Sequence[Var], expr: Expr) -> str:
+    """Print an expression of the indices of a map."""
+    names = Names()
+    for param in params:
+        names.bind(param)
+    return print_expr(expr, names)
+
+
+def parameters_of(function: Callable[..., object], ndim: int | None) -> list[str]:
+    """Return the names of the indices that a function takes."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        raise IndexMapError(f"{function!r} is no function of indices") from None
+    names: list[str] = []
+    for parameter in parameters:
+        if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+            if ndim is None:
+                raise IndexMapError("ndim is needed: the map takes any number of indices")
+            names.extend(f"{parameter.name}_{n}" for n in range(ndim - len(names)))
+        elif parameter.kind in (
+            inspect.Parameter.POSITIONAL_ONLY,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        ):
+            names.append(parameter.name)
+        else:
+            raise IndexMapError(f"the map takes {parameter.name} by keyword: indices have places")
+    return names
+
+
+def _indices(returned: object, dtype: DType) -> tuple[Expr, ...]:
+    """Return what a function of indices returned, as integer expressions."""
+    items = returned if isinstance(returned, list | tuple) else (returned,)
+    if len(items) > MAX_RESULTS:
+        raise IndexMapError(f"the map gives {len(items)} indices: expected {MAX_RESULTS} at most")
+    found: list[Expr] = []
+    for item in items:
+        if not isinstance(item, Value | int) or isinstance(item, bool):
+            raise IndexMapError(f"the map gives {item!r}: expected an index")
+        value = as_value(item, None if isinstance(item, Value) else dtype)
+        if not is_integer(value.dtype) or value.tensors:
+            raise IndexMapError("the map gives what is no integer of its indices")
+        found.append(value.expr)
+    return tuple(found)
+
+
+def _without_modulus(expr: Expr, ranges: Mapping[Var, int]) -> tuple[Expr, Mapping[Var, int]]:
+    """Return an expression with a variable for each `x % m`, which counts as all of 0 to m - 1.
+
+    Of `i % 8` for 6 values of `i`, the new extent is 8.
+    """
+    rests: dict[Expr, Var] = {}
+
+    def rest(node: Expr) -> Expr | None:
+        match node:
+            case BinOp("%", _, IntImm(modulus)) if modulus > 0:
+                return rests.setdefault(node, Var(f"r{len(rests)}", dtype_of(node)))
+            case _:
+                return None
+
+    new = transform_expr(expr, rest)
+    extents = {var: _modulus(node) for node, var in rests.items()}
+    return new, {**ranges, **extents}
+
+
+def _retyped(expr: Expr, mapping: Mapping[Var, Var], dtype: DType) -> Expr:
+    match expr:
+        case Var():
+            return mapping.get(expr, expr)
+        case IntImm(value):
+            return IntImm(value, dtype)
+        case _:
+            return map_expr(expr, lambda e: _retyped(e, mapping, dtype))
+
+
+def _modulus(expr: Expr) -> int:
+    assert isinstance(expr, BinOp), "only remainders are replaced"
+    assert isinstance(expr.rhs, IntImm), "only remainders by numbers are replaced"
+    return expr.rhs.value

@@ -1,0 +1,349 @@
+"""Invert maps of indices: which old element stands at a new place, and where none does.
+
+Each new index is read as a sum of digits, `scale * (source // low % extent)`, that follow each
+other without a gap. All digits of one source, again without a gap, are its value. A source is an
+old index, or a sum of some whose digits are then looked for in turn. Places whose source lies
+outside of its values are padding. (TVM answers the same question by its iterator maps.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from compiler.ir.arith.affine import Affine, affine
+from compiler.ir.arith.simplify import normal, simplify
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import FALSE, BinOp, Compare, Expr, IntImm, Logic, LogicOp, Var
+from compiler.ir.core.visit import walk
+from compiler.schedule.index.digits import determined, extent_or_unknown
+from compiler.schedule.index.index_map import IndexMap, IndexMapError
+
+_Key = tuple[frozenset[tuple[Expr, int]], int]
+
+
+@dataclass(frozen=True)
+class Inverse:
+    """The inverse of a map, and the condition, in terms of its variables, that holds in padding."""
+
+    index_map: IndexMap
+    padding: Expr
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether some place of the new layout holds no old element."""
+        return self.padding != FALSE
+
+
+def inverse_of(index_map: IndexMap, shape: Sequence[int] | Sequence[Expr]) -> Inverse:
+    """Return the inverse of a map on the elements of a shape, which may be symbolic.
+
+    Raises:
+        IndexMapError: If two elements may go to one place, or the map is not understood.
+    """
+    sizes = [IntImm(size) if isinstance(size, int) else size for size in shape]
+    index_map.map_shape([extent_or_unknown(size) for size in sizes])
+    extents = dict(zip(index_map.params, sizes, strict=True))
+    try:
+        return _Inversion(index_map, extents, index_map.results).run()
+    except IndexMapError:
+        # With what is known of the ranges, more maps are sums of digits; but not fewer digits
+        # are padding, so that the form as it was written comes first.
+        ranges = {param: extent_or_unknown(size) for param, size in extents.items()}
+        known = tuple(simplify(result, ranges) for result in index_map.results)
+        return _Inversion(index_map, extents, known).run()
+
+
+def is_injective(index_map: IndexMap, shape: Sequence[int] | Sequence[Expr]) -> bool:
+    """Tell whether no two elements of a shape surely go to one place."""
+    try:
+        inverse_of(index_map, shape)
+    except IndexMapError:
+        sizes = [size if isinstance(size, int) else extent_or_unknown(size) for size in shape]
+        extents = dict(zip(index_map.params, sizes, strict=True))
+        forms = (normal(result, extents) for result in index_map.results)
+        return set(index_map.params) <= determined(forms, extents)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Digit:
+    """A digit of a source, and the expression of the new indices that has its value.
+
+    `has_modulus` tells a digit `source // low % extent` from the greatest one, `source // low`.
+    """
+
+    low: int
+    extent: int
+    has_modulus: bool
+    value: Expr
+
+
+@dataclass
+class _Source:
+    """What digits are taken of: values of `form`, from `form.const` to `limit - 1`."""
+
+    form: Affine
+    limit: int
+    digits: list[_Digit] = field(default_factory=list)
+
+    @property
+    def var(self) -> Var | None:
+        """The old index that the source is, if it is one, whatever is added to it."""
+        match self.form.terms:
+            case ((Var() as var, 1),):
+                return var
+            case _:
+                return None
+
+
+class _Inversion:
+    """One attempt to invert a map, its results given in one of their forms."""
+
+    def __init__(
+        self, index_map: IndexMap, sizes: Mapping[Var, Expr], results: Sequence[Expr]
+    ) -> None:
+        self._map = index_map
+        self._extents = {param: extent_or_unknown(size) for param, size in sizes.items()}
+        self._symbols = {p: size for p, size in sizes.items() if not isinstance(size, IntImm)}
+        self._results = results
+        self._sources: dict[_Key, _Source] = {}
+        self._ranges: dict[Var, int] = {}
+        self._padding: dict[_Key, Expr] = {}
+        self._dtype = dtype_of(index_map.params[0]) if index_map.params else "int32"
+
+    def run(self) -> Inverse:
+        """Return the inverse.
+
+        Raises:
+            IndexMapError: If there is none, or none is found.
+        """
+        places = self._places()
+        for place, result in zip(places, self._results, strict=True):
+            self._take(place, affine(result), self._ranges[place])
+        found = self._solve()
+        inverse = IndexMap(places, tuple(found[param] for param in self._map.params))
+        return Inverse(inverse, self._all_padding())
+
+    def _places(self) -> tuple[Var, ...]:
+        """Return the variables of the new layout: an old index that stays keeps its name."""
+        places: list[Var] = []
+        sizes = self._map.map_shape([self._extents[p] for p in self._map.params])
+        for number, (result, size) in enumerate(zip(self._map.results, sizes, strict=True)):
+            name = result.name if isinstance(result, Var) else f"axis{number}"
+            place = Var(name, self._dtype)
+            places.append(place)
+            self._ranges[place] = size
+        return tuple(places)
+
+    # From indices to digits
+
+    def _take(self, value: Expr, form: Affine, size: int) -> None:
+        """Note the digits of what has `size` values, equals `form`, and is computed by `value`."""
+        if form.const:
+            raise self._error("does not start at 0")
+        parts = [(scale, *self._digit(atom)) for atom, scale in form.terms]
+        if len(parts) > 1:
+            parts = [part for part in parts if part[3] > 1]
+        parts.sort(key=lambda part: part[0])
+        width = 1
+        for number, (scale, source, low, extent, has_modulus) in enumerate(parts):
+            if scale != width:
+                raise self._error("leaves gaps between elements, or lets two of them collide")
+            width *= extent
+            digit = value
+            if number < len(parts) - 1:
+                digit = BinOp("%", digit, IntImm(width, self._dtype))
+            if scale > 1:
+                digit = BinOp("//", digit, IntImm(scale, self._dtype))
+            source.digits.append(_Digit(low, extent, has_modulus, digit))
+        if width != size:
+            raise self._error("leaves gaps between elements, or lets two of them collide")
+
+    def _digit(self, atom: Expr) -> tuple[_Source, int, int, bool]:
+        """Read an atom as a digit: its source, low, extent, and whether a modulus cuts it off."""
+        base, low, modulus = self._peel(atom)
+        source = self._source(affine(base))
+        extent = -(-source.limit // low) if modulus is None else modulus
+        return source, low, extent, modulus is not None
+
+    def _peel(self, expr: Expr) -> tuple[Expr, int, int | None]:
+        """Return `x`, `c` and `m` such that an expression is `x // c % m`, `m` None for no `%`."""
+        match expr:
+            case BinOp("//" | "%" as op, inner, IntImm(number)) if number > 0:
+                base, low, modulus = self._peel(inner)
+                if op == "//":
+                    if modulus is None:
+                        return base, low * number, None
+                    if modulus % number == 0:
+                        return base, low * number, modulus // number
+                elif modulus is None or modulus % number == 0:
+                    return base, low, number
+                elif number % modulus == 0:
+                    return base, low, modulus
+                raise self._error("divides by numbers that do not fit together")
+            case _:
+                return expr, 1, None
+
+    def _source(self, form: Affine) -> _Source:
+        key = (frozenset(form.terms), form.const)
+        if key not in self._sources:
+            self._sources[key] = _Source(form, self._limit(form))
+        return self._sources[key]
+
+    def _limit(self, form: Affine) -> int:
+        """Return how far the values of a source go, which are all from its constant on."""
+        match form.terms:
+            case ((Var() as var, 1),) if var in self._extents:
+                return form.const + self._extents[var]
+            case ((Var(), _),) | ():
+                raise self._error("is no sum of digits of the old indices")
+            case _:
+                width = 1
+                for atom, scale in form.terms:
+                    if not (isinstance(atom, Var) or _is_digit(atom)):
+                        raise self._error("is no sum of digits of the old indices")
+                    width += scale * (self._digit(atom)[2] - 1)
+                return form.const + width
+
+    # From digits to indices
+
+    def _solve(self) -> dict[Var, Expr]:
+        """Return every old index in terms of the new ones."""
+        while True:
+            # Sums are made of smaller sums, whose digits are all known once the greater is done.
+            sums = [s for s in self._sources.values() if s.var is None and s.digits]
+            if not sums:
+                break
+            source = max(sums, key=_size)
+            value = self._value(source)
+            source.digits.clear()
+            form = Affine(source.form.terms, 0, source.form.dtype)
+            self._take(value, form, source.limit - source.form.const)
+        found: dict[Var, Expr] = {}
+        for source in self._sources.values():
+            if source.var is not None and source.digits:
+                if source.var in found:
+                    raise self._error("takes digits of one index in two ways")
+                found[source.var] = self._value(source)
+        for param in self._map.params:
+            if param not in found:
+                if self._extents[param] > 1:
+                    raise self._error(f"loses the index {param.name}")
+                found[param] = IntImm(0, self._dtype)
+        return found
+
+    def _value(self, source: _Source) -> Expr:
+        """Return the value of a source from its digits, without its constant."""
+        place = 1
+        digits = sorted(source.digits, key=lambda d: (d.low, d.extent))
+        for digit in digits:
+            if digit.extent > 1 and digit.low != place:
+                raise self._error("loses elements, or lets two of them collide")
+            place *= digit.extent
+        if place < source.limit:
+            raise self._error("lets two elements collide")
+        value = self._sum(digits)
+        self._pad(source, digits, value, place)
+        shift = IntImm(source.form.const, self._dtype)
+        return self._simplified(BinOp("-", value, shift))
+
+    def _sum(self, digits: Sequence[_Digit]) -> Expr:
+        """Return the number that some digits make, the greatest first."""
+        total: Expr = IntImm(0, self._dtype)
+        for digit in sorted(digits, key=lambda d: -d.low):
+            scaled = BinOp("*", digit.value, IntImm(digit.low, self._dtype))
+            total = BinOp("+", total, scaled)
+        return self._simplified(total)
+
+    # Padding
+
+    def _pad(self, source: _Source, digits: list[_Digit], value: Expr, size: int) -> None:
+        """Note where the digits make a number that the source does not have."""
+        left, right = source.form.const, source.limit
+        conditions: list[Expr] = []
+        if self._is_symbolic(source):
+            conditions.extend(self._symbolic_padding(source, digits))
+        elif source.var is None:
+            if left > 0:
+                conditions.append(Compare("<", value, IntImm(left, self._dtype)))
+            if right < size:
+                conditions.append(Compare("<=", IntImm(right, self._dtype), value))
+        else:
+            top = max(digits, key=lambda d: d.low)
+            block = top.low * (top.extent if top.has_modulus else 1)
+            if left >= block > 1:
+                raise self._error("does not start at 0")
+            if left > 0:
+                conditions.append(self._in_block(digits, block, left, is_left=True))
+            if right < size:
+                conditions.append(self._in_block(digits, block, right, is_left=False))
+        if conditions:
+            self._padding[frozenset(source.form.terms), left] = _join("or", conditions)
+
+    def _is_symbolic(self, source: _Source) -> bool:
+        return any(node in self._symbols for atom, _ in source.form.terms for node in walk(atom))
+
+    def _symbolic_padding(self, source: _Source, digits: list[_Digit]) -> Iterator[Expr]:
+        """Yield where the digits of an index of unknown extent go beyond it."""
+        top = max(digits, key=lambda d: d.low)
+        block = top.low * (top.extent if top.has_modulus else 1)
+        if len(digits) == 1 and block == 1:
+            return
+        if source.var is None or source.form.const or top.has_modulus:
+            raise self._error("divides what has no known extent")
+        size = self._symbols[source.var]
+        rest = self._sum([d for d in digits if d.low < block])
+        number, below = IntImm(block, self._dtype), IntImm(-block, self._dtype)
+        has_rest = Compare("<", BinOp("%", size, below), IntImm(0, self._dtype))
+        is_last = Compare("==", self._simplified(top.value), BinOp("//", size, number))
+        yield _join("and", [has_rest, is_last, Compare("<=", BinOp("%", size, number), rest)])
+
+    def _in_block(self, digits: list[_Digit], block: int, edge: int, *, is_left: bool) -> Expr:
+        """Return the condition that digits lie beyond an edge, in the edge's block.
+
+        All padding lies in that block, so that comparing the digits below is enough.
+        """
+        rest = self._sum([d for d in digits if d.low < block])
+        found: list[Expr] = []
+        above = [d for d in digits if d.low >= block]
+        if above and above[0].extent > 1:
+            number = IntImm(edge // block, self._dtype)
+            found.append(Compare("==", self._simplified(above[0].value), number))
+        found.append(self._beyond(rest, edge % block, block - 1, is_left=is_left))
+        return _join("and", found)
+
+    def _beyond(self, rest: Expr, edge: int, greatest: int, *, is_left: bool) -> Expr:
+        if is_left:
+            return Compare("<", rest, IntImm(edge, self._dtype))
+        if edge == greatest:
+            return Compare("==", rest, IntImm(edge, self._dtype))
+        match rest:
+            case BinOp("//", inner, IntImm(divisor)):
+                return Compare("<=", IntImm(edge * divisor, self._dtype), inner)
+            case _:
+                return Compare("<=", IntImm(edge, self._dtype), rest)
+
+    def _all_padding(self) -> Expr:
+        return _join("or", list(self._padding.values())) if self._padding else FALSE
+
+    def _simplified(self, expr: Expr) -> Expr:
+        return simplify(expr, self._ranges)
+
+    def _error(self, reason: str) -> IndexMapError:
+        return IndexMapError(f"the map {self._map} {reason}")
+
+
+def _is_digit(atom: Expr) -> bool:
+    return isinstance(atom, BinOp) and atom.op in ("//", "%")
+
+
+def _size(source: _Source) -> int:
+    return sum(1 for atom, _ in source.form.terms for _ in walk(atom))
+
+
+def _join(op: LogicOp, conditions: Sequence[Expr]) -> Expr:
+    total = conditions[0]
+    for condition in conditions[1:]:
+        total = Logic(op, total, condition)
+    return total

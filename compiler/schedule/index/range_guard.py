@@ -1,0 +1,88 @@
+"""The conditions that keep a new value of an iterator in its range, as simple as they get."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.arith.simplify import normal
+from compiler.ir.core.nodes import BinOp, Compare, Expr, For, IntImm, Var
+from compiler.schedule.index.digits import UNKNOWN, Extents
+from compiler.schedule.index.region import Span
+
+
+def guards_of(
+    value: Affine, span: Span, size: Expr, extents: Extents, loops: Sequence[For]
+) -> list[Expr]:
+    """Return the conditions that keep a value in 0, ..., `size` - 1, those that are not proved.
+
+    Args:
+        value: The value, in terms of the loops around and of its own.
+        span: What it runs over.
+        extents: The extents of what it names.
+        loops: The loops around.
+    """
+    guards: list[Expr] = []
+    low = affine_bounds(span.low, extents)
+    if low is None or low[0] < 0:
+        form = Affine(value.terms, 0, value.dtype)
+        guards.append(Compare("<=", IntImm(-value.const, value.dtype), form.to_expr()))
+    if span.extent >= UNKNOWN or _stays_below(span, size, loops):
+        return guards
+    if not isinstance(size, IntImm):
+        return [*guards, Compare("<", value.to_expr(), size)]
+    interval = affine_bounds(span.low, extents)
+    if interval is None or interval[1] + span.extent > size.value:
+        form, bound = simplest_bound(value, size.value, extents)
+        guards.append(Compare("<", form.to_expr(), IntImm(bound, value.dtype)))
+    return guards
+
+
+def _stays_below(span: Span, size: Expr, loops: Sequence[For]) -> bool:
+    """Tell whether a span of loops lies below a size, the loops being of any extent."""
+    most = Affine((), span.low.const + span.extent, span.low.dtype)
+    extents = {loop.var: loop.extent for loop in loops}
+    for atom, scale in span.low.terms:
+        extent = extents.get(atom) if isinstance(atom, Var) else None
+        if extent is None or scale < 0:
+            return False
+        most += (normal(extent) + Affine((), -1, span.low.dtype)).scaled(scale)
+    difference = normal(size) - most
+    return not difference.terms and difference.const >= 0
+
+
+def simplest_bound(form: Affine, bound: int, extents: Extents) -> tuple[Affine, int]:
+    """Return `terms` and a number that are compared with the same outcome as `form < bound`."""
+    moving = tuple(
+        (a, c) for a, c in form.terms if not (isinstance(a, Var) and extents.get(a) == 1)
+    )
+    if moving:
+        form = Affine(moving, form.const, form.dtype)
+    match form.terms:
+        case ((BinOp("//", inner, IntImm(divisor)), 1),) if divisor > 0:
+            # x // c < b just where x < b * c.
+            return simplest_bound(normal(inner, extents), (bound - form.const) * divisor, extents)
+        case _:
+            pass
+    for step in sorted({abs(c) for _, c in form.terms}, reverse=True):
+        found = _without_fine(form, bound, step, extents) if step > 1 else None
+        if found is not None:
+            return simplest_bound(*found, extents)
+    return Affine(form.terms, 0, form.dtype), bound - form.const
+
+
+def _without_fine(
+    form: Affine, bound: int, step: int, extents: Extents
+) -> tuple[Affine, int] | None:
+    """Drop terms that are too small to matter: i * 8 + j < 32 just where i < 4, if j < 8."""
+    coarse = tuple((a, c // step) for a, c in form.terms if c % step == 0)
+    fine = Affine(tuple((a, c) for a, c in form.terms if c % step), form.const % step, form.dtype)
+    interval = affine_bounds(fine, extents)
+    if not coarse or interval is None or interval[0] < 0 or interval[1] >= step:
+        return None
+    if fine.terms and bound % step:
+        return None
+    limit = bound // step if fine.terms else math.ceil((bound - fine.const) / step)
+    return Affine(coarse, form.const // step, form.dtype), limit

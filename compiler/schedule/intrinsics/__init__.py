@@ -1,0 +1,1 @@
+"""Tensor intrinsics: descriptions, implementations, and where they match."""

@@ -1,0 +1,282 @@
+"""Find in a program what the description of a tensor intrinsic says, and where its buffers are.
+
+The two are compared statement by statement: loops, blocks and values must be the same but for the
+names of variables and buffers. A buffer of the description stands for a box of one of the
+program's: the trailing dimensions from a base on, leading ones at fixed places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NoReturn, TypeVar
+
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.simplify import normal
+from compiler.ir.core.dtypes import is_integer
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
+    BinOp,
+    Block,
+    BlockRealize,
+    Buffer,
+    BufferRegion,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    IntImm,
+    Let,
+    Load,
+    Range,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+)
+from compiler.ir.core.visit import operands_of, same_operation, substitute, walk
+from compiler.ir.text.print_expr import show_expr
+from compiler.schedule.index.digits import Extents, variables_of
+
+_Part = TypeVar("_Part")
+
+
+class MismatchError(Exception):
+    """The program is not what the description says; the message says where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a buffer of the description is in the program."""
+
+    buffer: Buffer
+    base: tuple[Expr, ...]
+
+    def region(self, shape: Sequence[Expr]) -> BufferRegion:
+        """Return the box of a shape, from the base on."""
+        leading = len(self.base) - len(shape)
+        sizes = [1] * leading + [e.value for e in shape if isinstance(e, IntImm)]
+        ranges = zip(self.base, sizes, strict=True)
+        return BufferRegion(
+            self.buffer, tuple(Range(b, IntImm(size, dtype_of(b))) for b, size in ranges)
+        )
+
+
+class Matcher:
+    """Compares statements of a program with those of a description.
+
+    Args:
+        params: The buffers of the description that stand for some of the program's.
+        extents: The extents of the program's variables around the statements.
+    """
+
+    def __init__(self, params: Sequence[Buffer], extents: Extents) -> None:
+        self.places: dict[Buffer, Place] = {}
+        self._params = set(params)
+        self._extents: dict[Var, int] = dict(extents)
+        self._vars: dict[Var, Expr] = {}
+        self._bound: set[Var] = set()  # the program's, bound inside what is compared
+        self._locals: dict[Buffer, Buffer] = {}
+
+    # Statements
+
+    def stmt(self, ours: Stmt, theirs: Stmt) -> None:
+        """Compare two statements.
+
+        Raises:
+            MismatchError: If they differ.
+        """
+        match ours, theirs:
+            case For(), For():
+                self._loop(ours, theirs)
+            case BlockRealize(), BlockRealize():
+                self._realize(ours, theirs)
+            case Seq(a), Seq(b):
+                self._all(a, b, self.stmt, "statements in a row")
+            case Store(buffer, indices, value), Store(other, places, wanted):
+                self._access(buffer, indices, other, places)
+                self.expr(value, wanted)
+            case If(condition, then, otherwise), If(wanted, then_too, otherwise_too):
+                self.expr(condition, wanted)
+                self.stmt(then, then_too)
+                self._optional(otherwise, otherwise_too, "an else")
+            case Let(var, value, body), Let(wanted_var, wanted, body_too):
+                self.expr(value, wanted)
+                self._bind(var, wanted_var, None)
+                self.stmt(body, body_too)
+            case Evaluate(value), Evaluate(wanted):
+                self.expr(value, wanted)
+            case _:
+                raise MismatchError(f"{_kind(ours)} stands where it has {_kind(theirs)}")
+
+    def _loop(self, ours: For, theirs: For) -> None:
+        name = ours.var.name
+        if not (isinstance(ours.extent, IntImm) and isinstance(theirs.extent, IntImm)):
+            raise MismatchError(f"the extent of loop {name} is symbolic")
+        if ours.extent.value != theirs.extent.value:
+            sizes = f"{ours.extent.value} iterations, not {theirs.extent.value}"
+            raise MismatchError(f"loop {name} has {sizes}")
+        if (ours.kind, ours.thread) != (theirs.kind, theirs.thread):
+            raise MismatchError(f"loop {name} is {ours.kind}, not {theirs.kind}")
+        if ours.annotations != theirs.annotations:
+            raise MismatchError(f"loop {name} has other annotations")
+        self._bind(ours.var, theirs.var, ours.extent.value)
+        self.stmt(ours.body, theirs.body)
+
+    def _realize(self, ours: BlockRealize, theirs: BlockRealize) -> None:
+        a, b = ours.block, theirs.block
+        self._all(ours.iter_values, theirs.iter_values, self.index, f"iterators of block {a.name}")
+        self.expr(ours.predicate, theirs.predicate)
+        for mine, wanted in zip(a.iter_vars, b.iter_vars, strict=True):
+            if mine.kind != wanted.kind:
+                raise MismatchError(f"iterator {mine.var.name} is {mine.kind}, not {wanted.kind}")
+            self.index(mine.extent, wanted.extent)
+            size = mine.extent.value if isinstance(mine.extent, IntImm) else None
+            self._bind(mine.var, wanted.var, size)
+        if a.match_buffers or b.match_buffers:
+            raise MismatchError(f"block {a.name}, or the one it is compared with, has views")
+        self._all(a.alloc_buffers, b.alloc_buffers, self._local, f"buffers of block {a.name}")
+        self.block_body(a, b)
+
+    def block_body(self, ours: Block, theirs: Block) -> None:
+        """Compare what two blocks do, init included."""
+        self._optional(ours.init, theirs.init, "an init")
+        self.stmt(ours.body, theirs.body)
+
+    def _local(self, ours: Buffer, theirs: Buffer) -> None:
+        same = (ours.shape, ours.dtype, ours.scope) == (theirs.shape, theirs.dtype, theirs.scope)
+        if not same or ours.strides or theirs.strides:
+            raise MismatchError(f"buffer {ours.name} is not like {theirs.name}")
+        self._locals[theirs] = ours
+
+    # Expressions
+
+    def expr(self, ours: Expr, theirs: Expr) -> None:
+        """Compare two values.
+
+        Raises:
+            MismatchError: If they differ.
+        """
+        if isinstance(ours, Load) and isinstance(theirs, Load):
+            self._access(ours.buffer, ours.indices, theirs.buffer, theirs.indices)
+        elif isinstance(ours, Var) and isinstance(theirs, Var) and self._vars.get(theirs) is ours:
+            return
+        elif _is_number(ours) and _is_number(theirs):
+            self._number(ours, theirs)
+        elif same_operation(ours, theirs):
+            for mine, wanted in zip(operands_of(ours), operands_of(theirs), strict=True):
+                self.expr(mine, wanted)
+        else:
+            self._differ(ours, theirs)
+
+    def _number(self, ours: Expr, theirs: Expr) -> None:
+        if dtype_of(ours) != dtype_of(theirs) or not self._is_equal(ours, theirs):
+            self._differ(ours, theirs)
+
+    def _differ(self, ours: Expr, theirs: Expr) -> NoReturn:
+        reason = f"the value {show_expr(ours)} stands where it has {show_expr(theirs)}"
+        raise MismatchError(reason)
+
+    def index(self, ours: Expr, theirs: Expr) -> None:
+        """Compare two values that count; their integer types may differ.
+
+        Raises:
+            MismatchError: If they differ.
+        """
+        if not self._is_equal(ours, theirs):
+            self._differ(ours, theirs)
+
+    def _is_equal(self, ours: Expr, theirs: Expr) -> bool:
+        difference = normal(ours, self._extents) - self._theirs(theirs)
+        return not difference.terms and difference.const == 0
+
+    def _theirs(self, expr: Expr) -> Affine:
+        return normal(substitute(expr, self._vars), self._extents)
+
+    # Buffers
+
+    def _access(
+        self, ours: Buffer, indices: Sequence[Expr], theirs: Buffer, places: Sequence[Expr]
+    ) -> None:
+        known = self._locals.get(theirs)
+        if known is not None:
+            if known != ours:
+                raise MismatchError(f"buffer {ours.name} stands where it has {theirs.name}")
+            self._all(indices, places, self.index, f"indices of {ours.name}")
+            return
+        if (ours.dtype, ours.scope) != (theirs.dtype, theirs.scope):
+            kinds = f"{ours.dtype} in {ours.scope} memory, not {theirs.dtype} in {theirs.scope}"
+            raise MismatchError(f"buffer {ours.name}, which is its {theirs.name}, is {kinds}")
+        leading = len(indices) - len(places)
+        if leading < 0:
+            reason = f"has {len(indices)} dimension(s): its {theirs.name} has {len(places)}"
+            raise MismatchError(f"buffer {ours.name} {reason}")
+        base = tuple(
+            self._base(ours, index, None if n < leading else places[n - leading])
+            for n, index in enumerate(indices)
+        )
+        place = self.places.setdefault(theirs, Place(ours, base))
+        if place.buffer != ours:
+            reason = f"buffers {place.buffer.name} and {ours.name} both stand for its {theirs.name}"
+            raise MismatchError(reason)
+        if place.base != base:
+            raise MismatchError(f"accesses to {ours.name} are not at the same places as in it")
+
+    def _base(self, buffer: Buffer, index: Expr, place: Expr | None) -> Expr:
+        """Return where along a dimension the description's buffer begins."""
+        form = normal(index, self._extents)
+        if place is not None:
+            form -= self._theirs(place)
+        if variables_of(form) & self._bound:
+            what = "" if place is None else f", not as {show_expr(place)}"
+            reason = f"buffer {buffer.name} is indexed by {show_expr(index)}{what}"
+            raise MismatchError(reason)
+        return form.to_expr()
+
+    # Parts
+
+    def _bind(self, ours: Var, theirs: Var, extent: int | None) -> None:
+        self._vars[theirs] = ours
+        self._bound.add(ours)
+        if extent is not None:
+            self._extents[ours] = extent
+
+    def _optional(self, ours: Stmt | None, theirs: Stmt | None, what: str) -> None:
+        if (ours is None) != (theirs is None):
+            which = "the description has none" if theirs is None else "the program has none"
+            raise MismatchError(f"{what}: {which}")
+        if ours is not None and theirs is not None:
+            self.stmt(ours, theirs)
+
+    def _all(
+        self,
+        ours: Sequence[_Part],
+        theirs: Sequence[_Part],
+        compare: Callable[[_Part, _Part], None],
+        what: str,
+    ) -> None:
+        if len(ours) != len(theirs):
+            raise MismatchError(f"there are {len(ours)} {what}, not {len(theirs)}")
+        for a, b in zip(ours, theirs, strict=True):
+            compare(a, b)
+
+
+def _is_number(expr: Expr) -> bool:
+    """Tell whether an expression is a whole number made of loops alone."""
+    return all(
+        isinstance(node, BinOp)
+        or (isinstance(node, Var | IntImm) and node.dtype != "handle" and is_integer(node.dtype))
+        for node in walk(expr)
+    )
+
+
+def _kind(stmt: Stmt) -> str:
+    match stmt:
+        case For(var=var):
+            return f"loop {var.name}"
+        case BlockRealize(block=block):
+            return f"block {block.name}"
+        case Store(buffer=buffer):
+            return f"a store to {buffer.name}"
+        case _:
+            return f"a {type(stmt).__name__} statement"

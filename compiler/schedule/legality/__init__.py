@@ -1,0 +1,1 @@
+"""What makes a primitive legal: dependences, coverage, reductions, threads."""

@@ -1,0 +1,49 @@
+"""What holds of every program that a primitive gives, whatever the primitive is.
+
+Its threads do not disturb each other, its indices have the types that its text gives them, and the
+verifier accepts it. A primitive checks its own requirements; this is for what several of them meet
+together: threads, views, extents that depend on loops, indices of two types, predicates that read
+buffers. Programs without any of that are not verified after each step, which would take longer than
+the step itself.
+"""
+
+from __future__ import annotations
+
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.verify.index_types import with_agreeing_types
+from compiler.ir.verify.verify import VerifyError, verify
+from compiler.schedule.error import ScheduleError
+from compiler.schedule.legality.thread_memory import require_sound_threads
+from compiler.schedule.tree.tree import places_of
+
+# What brings blocks to loops that may run their iterations side by side.
+_MOVES = ("compute_at", "reverse_compute_at")
+
+
+def legal_result(primitive: str, before: PrimFunc, after: PrimFunc) -> PrimFunc:
+    """Return what a primitive made of a program, with the types of indices made to agree.
+
+    What the program did wrong before, it may go on doing.
+
+    Raises:
+        ScheduleError: If the result is no legal program.
+    """
+    places = places_of(after)
+    if not places.is_plain:
+        after = with_agreeing_types(after)
+    require_sound_threads(primitive, before, after)
+    moves = places.has_parallel and primitive in _MOVES
+    if places.has_threads or moves or not places.is_plain:
+        problem = _problem(after)
+        if problem is not None and _problem(before) is None:
+            reason = f"the result would be no legal program: {problem}"
+            raise ScheduleError(primitive, reason, before, before)
+    return after
+
+
+def _problem(func: PrimFunc) -> VerifyError | None:
+    try:
+        verify(func)
+    except VerifyError as error:
+        return error
+    return None

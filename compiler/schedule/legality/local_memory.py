@@ -1,0 +1,115 @@
+"""Who reads, in memory that each thread has for itself, what another thread wrote.
+
+    for tx in 32:  # threadIdx.x
+        L[tx] = A[tx]                 # "local"
+    for tx in 32:  # threadIdx.x
+        B[tx] = L[31 - tx]            # of another thread: nothing is there
+
+A thread finds what it wrote itself, or what all of them did outside of the loops over threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from compiler.ir.analysis.dependence import Touch, agree_on
+from compiler.ir.core.nodes import Buffer, For, IntImm, Var
+from compiler.ir.core.visit import walk_stmts
+from compiler.schedule.index.digits import variables_of
+from compiler.schedule.legality.coverage import covers_reads
+from compiler.schedule.legality.reduction import starts_anew
+from compiler.schedule.legality.scope import Scope
+from compiler.schedule.legality.site import Site
+from compiler.schedule.tree.tree import extents_of, loops_on
+
+
+def foreign_reads(scope: Scope) -> Iterator[tuple[Site, Buffer]]:
+    """Yield each block of a scope that may read what another thread wrote, and the buffer."""
+    local = [b for b in scope.realize.block.alloc_buffers if b.scope.startswith("local")]
+    if not local:
+        return
+    is_inside = any(loop.thread for loop in loops_on(scope.path))
+    for buffer in local:
+        touching = [site for site in scope.sites if site.touches(buffer)]
+        if not is_inside and not _is_one_kernel(touching):
+            continue  # several kernels share it: it is in no memory of a thread's
+        together = [s for s in touching if s.writes(buffer) and _reducing_threads(s)]
+        if together:
+            # Threads find what they have made together once their loop is done.
+            inside = {loop for site in together for loop in _reducing_threads(site)}
+            for site in touching:
+                if site not in together and not inside.isdisjoint(loop.var for loop in site.loops):
+                    yield site, buffer
+            continue
+        for place, site in enumerate(touching):
+            if site.reads(buffer) and not _is_own(site, touching, place, buffer):
+                yield site, buffer
+
+
+def _is_one_kernel(sites: Sequence[Site]) -> bool:
+    kernels = {next((loop.var for loop in site.loops if loop.thread), None) for site in sites}
+    return len(kernels) == 1 and None not in kernels
+
+
+def _threads(site: Site) -> list[For]:
+    """Return the loops over the threads of a block that are around a block of the program."""
+    return [loop for loop in site.loops if _is_thread(loop)]
+
+
+def _is_thread(loop: For) -> bool:
+    has_several = loop.extent != IntImm(1)
+    return loop.thread is not None and not loop.thread.startswith("blockIdx") and has_several
+
+
+def _reducing_threads(site: Site) -> set[Var]:
+    """Return the loops over whose threads a block reduces."""
+    threads = {loop.var for loop in _threads(site)}
+    pairs = zip(site.block.iter_vars, site.values, strict=True)
+    named = (variables_of(value) for iter_var, value in pairs if iter_var.kind != "spatial")
+    return {var for variables in named for var in variables & threads}
+
+
+def _is_own(site: Site, touching: Sequence[Site], place: int, buffer: Buffer) -> bool:
+    """Tell whether a thread surely reads in a block what it wrote, or what all of them did."""
+    writers = [other for other in touching if other.writes(buffer)]
+    if not any(_holds_threads(other) for other in (site, *writers)):
+        if site.writes(buffer) and (site.kind == "complete" or starts_anew(site)):
+            return True
+        for writer in touching[:place]:
+            is_for_each = all(loop in site.loops for loop in _threads(writer))
+            if writer.writes(buffer) and is_for_each and covers_reads(writer, site, buffer):
+                return True
+    # One thread alone touches an element, anywhere in the program.
+    return all(_are_one_thread(writer, site, buffer) for writer in writers)
+
+
+def _holds_threads(site: Site) -> bool:
+    return any(isinstance(s, For) and _is_thread(s) for s in walk_stmts(site.block.body))
+
+
+def _are_one_thread(writer: Site, reader: Site, buffer: Buffer) -> bool:
+    if _holds_threads(writer) or _holds_threads(reader):
+        return False
+    axes = {str(loop.thread) for site in (writer, reader) for loop in _threads(site)}
+    return all(
+        agree_on(one, other, axes)
+        for one in _touches(writer, buffer, is_store=True)
+        for other in _touches(reader, buffer, is_store=False)
+    )
+
+
+def _touches(site: Site, buffer: Buffer, *, is_store: bool) -> list[Touch]:
+    names = {loop.var: str(loop.thread) for loop in site.loops if loop.thread}
+    around = extents_of(site.loops)
+    accesses = site.facts.writes if is_store else site.facts.reads
+    return [
+        Touch(
+            buffer,
+            tuple(form.to_expr() for form in site.indices(access)),
+            is_store,
+            {**around, **access.inner},
+            names,
+        )
+        for access in accesses
+        if access.buffer == buffer
+    ]

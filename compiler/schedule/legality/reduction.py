@@ -1,0 +1,103 @@
+"""Whether loops run a reduction as it should be: each point once, its start first, all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+
+from compiler.ir.arith.affine import Affine
+from compiler.ir.core.nodes import Var
+from compiler.schedule.index.digits import Digit, determined, digit_of, variables, variables_of
+from compiler.schedule.index.guard import dense_spans
+from compiler.schedule.legality.coverage import is_whole
+from compiler.schedule.legality.site import Site
+
+
+def why_not_once(site: Site, inner: AbstractSet[Var], unmixed: AbstractSet[Var]) -> str | None:
+    """Return why some loops do not run each point of a reduction once, its start first.
+
+    Whatever the order of the loops, the first iteration then is that of the init.
+
+    Args:
+        inner: The loops; the others stand still.
+        unmixed: Those that may not bind both spatial and reduction iterators.
+    """
+    spatial: set[Var] = set()
+    reduce: set[Var] = set()
+    for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
+        (spatial if iter_var.kind == "spatial" else reduce).update(variables_of(value))
+        if iter_var.kind != "spatial" and (value.const or any(c < 0 for _, c in value.terms)):
+            reason = f"the reduction of block {site.name} over {iter_var.var.name}"
+            return f"{reason} does not start at its first iteration"
+    mixed = sorted(var.name for var in unmixed & spatial & reduce)
+    if mixed:
+        return f"loop {mixed[0]} binds both spatial and reduction iterators of block {site.name}"
+    if not inner <= determined(site.values, site.extents, set(site.extents) - inner):
+        return f"the loops do not tell the points of block {site.name} apart"
+    return None
+
+
+def is_whole_reduction(site: Site) -> bool:
+    """Tell whether every element that a block computes is reduced over all points, each once."""
+    bound = {
+        var
+        for iter_var, value in zip(site.block.iter_vars, site.values, strict=True)
+        if iter_var.kind != "spatial"
+        for var in variables_of(value)
+    }
+    depth = next((n for n, loop in enumerate(site.loops) if loop.var in bound), len(site.loops))
+    inner = {loop.var for loop in site.loops[depth:]}
+    spans = dense_spans(site, set(site.extents) - bound)
+    return (
+        spans is not None
+        and why_not_once(site, inner, inner) is None
+        and all(
+            iter_var.kind == "spatial" or is_whole(span, iter_var)
+            for iter_var, span in zip(site.block.iter_vars, spans, strict=True)
+        )
+    )
+
+
+def own_digits(site: Site) -> set[Var]:
+    """Return the loops of which iterators take digits that no other loop is mixed into.
+
+    A loop of both spatial and reduction digits then runs the reduction of each element from its
+    start on, in whatever nest of loops: the start is the least of the iterations that the element
+    has, if the digits do not overlap. The predicate must not take any of them away.
+    """
+    mixed: set[Var] = set()
+    taken: dict[Var, list[tuple[bool, Digit]]] = {}
+    for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
+        for atom, scale in value.terms:
+            found = variables(atom)
+            digit = digit_of(Affine(((atom, scale),), 0, value.dtype), site.extents)
+            if len(found) > 1 or digit is None:
+                mixed |= found
+            elif isinstance(digit.source, Var):
+                taken.setdefault(digit.source, []).append((iter_var.kind == "spatial", digit))
+    for var, digits in taken.items():
+        spatial = [digit for is_spatial, digit in digits if is_spatial]
+        if any(_overlap(s, d) for is_spatial, d in digits if not is_spatial for s in spatial):
+            mixed.add(var)
+    return {loop.var for loop in site.loops} - mixed - variables(site.realize.predicate)
+
+
+def _overlap(a: Digit, b: Digit) -> bool:
+    """Tell whether two digits of one number depend on each other."""
+    return a.low < b.low * b.extent and b.low < a.low * a.extent
+
+
+def starts_anew(site: Site) -> bool:
+    """Tell whether a block is a reduction that initialises every element before it adds to it.
+
+    Where one loop binds a spatial and a reduction iterator, `C[i] += A[i, i]`, the reduction begins
+    for one element only. Where one is bound from outside the scope, a run of the scope goes on with
+    a reduction that an earlier run began.
+    """
+    spatial: set[Var] = set()
+    reduce: set[Var] = set()
+    for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
+        (spatial if iter_var.kind == "spatial" else reduce).update(variables_of(value))
+        if iter_var.kind != "spatial" and (value.const or any(c < 0 for _, c in value.terms)):
+            return False
+    inside = {loop.var for loop in site.loops}
+    return site.kind == "reduction" and reduce <= inside and spatial & reduce <= own_digits(site)

@@ -1,0 +1,92 @@
+"""Loops bound to one axis, one in the other: the threads share the work of the inner one.
+
+    for tx in 32:  # threadIdx.x          for tx in 32:  # threadIdx.x
+        for k in 8:                           for k in 8:
+            for ax in 32:            ->           for ax in 32:  # threadIdx.x
+                S[ax] = A[k, ax]                      S[ax] = A[k, ax]
+            C[tx] += S[...]                       C[tx] += S[...]
+
+Each thread did the whole before, and does its part then; the others see what it has done. So all
+threads must have done the same, and in memory that they share.
+"""
+
+from __future__ import annotations
+
+from compiler.ir.core.nodes import For, If
+from compiler.schedule.error import Refuse
+from compiler.schedule.index.digits import variables, variables_of
+from compiler.schedule.legality.scope import Scope
+from compiler.schedule.legality.site import Site
+from compiler.schedule.tree.tree import Path, loop_at, loops_on
+
+
+def require_shareable(scope: Scope, path: Path, around: For) -> None:
+    """Refuse if the threads of a loop may not share the iterations of a loop inside it.
+
+    Args:
+        path: Leads to the inner loop.
+        around: The outer loop, bound to threads.
+    """
+    loop, refuse = loop_at(path), scope.refuse
+    if loop.extent != around.extent:
+        reason = f"loops {around.var.name} and {loop.var.name} would be the same threads, but have"
+        raise refuse(f"{reason} different extents", loop)
+    for site in scope.sites:
+        if site.is_under(loop):
+            _require_same_in_all(scope, site, loop, around)
+
+
+def _require_same_in_all(scope: Scope, site: Site, loop: For, around: For) -> None:
+    """Refuse unless a block computes the same in each thread, and in memory that all share."""
+    if site.kind != "complete":
+        raise scope.refuse(
+            f"block {site.name} is not complete: threads can't share it", site.realize
+        )
+    if around.var in _named(site):
+        reason = (
+            f"block {site.name} differs in each iteration of loop {around.var.name}: its threads"
+        )
+        raise scope.refuse(f"{reason} can't share it", site.realize)
+    for buffer in site.facts.written_buffers():
+        # A buffer of the scope is outside of a loop that has the scope's block below it.
+        is_shared = buffer.scope.startswith("shared") and scope.is_local(buffer)
+        if not is_shared or not site.is_under(around):
+            reason = f"block {site.name} writes {buffer.name}, which the threads of loop"
+            raise scope.refuse(f"{reason} {around.var.name} don't share", site.realize)
+        if any(not other.is_under(loop) for other in scope.writers(buffer)):
+            reason = f"block {site.name} is not the only one that writes {buffer.name}"
+            raise scope.refuse(f"{reason}: threads can't share it", site.realize)
+    for buffer in site.facts.read_buffers():
+        for other in scope.writers(buffer):
+            if other.is_under(around):
+                reason = f"block {site.name} reads {buffer.name}, which each thread of loop"
+                reason = (
+                    f"{reason} {around.var.name} may see otherwise: block {other.name} writes it"
+                )
+                raise scope.refuse(reason, other.realize)
+
+
+def _named(site: Site) -> set[object]:
+    """Return the variables that tell what a block does, and whether and how often."""
+    named: set[object] = set(site.facts.outside)
+    for value in site.values:
+        named |= variables_of(value)
+    named |= variables(site.realize.predicate)
+    for stmt in site.path:
+        if isinstance(stmt, For):
+            named |= variables(stmt.extent)
+        elif isinstance(stmt, If):
+            named |= variables(stmt.condition)
+    return named
+
+
+def require_no_shared_work(path: Path, refuse: Refuse) -> None:
+    """Refuse a place where threads share the work: what is put there is done by one of them."""
+    threads: dict[str, For] = {}
+    for loop in loops_on(path):
+        if loop.thread is None:
+            continue
+        if loop.thread in threads:
+            reason = f"the threads of loop {threads[loop.thread].var.name} share what is under loop"
+            raise refuse(f"{reason} {loop.var.name}", loop)
+        threads[loop.thread] = loop

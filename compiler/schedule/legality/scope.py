@@ -1,0 +1,134 @@
+"""A scope: the blocks right below one block, and who of them writes what others read."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+
+from compiler.ir.core.nodes import (
+    BlockRealize,
+    Buffer,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.error import Refuse
+from compiler.schedule.legality.coverage import is_finished_for
+from compiler.schedule.legality.site import Site, sites
+from compiler.schedule.tree.tree import Path, block_path, realize_at, scope_path
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The scope that `path` leads to, in `func`; `refuse` makes the errors of one primitive."""
+
+    func: PrimFunc
+    path: Path
+    refuse: Refuse
+
+    @classmethod
+    def around(cls, func: PrimFunc, path: Path, refuse: Refuse) -> Scope:
+        """Return the scope around the end of a path."""
+        return cls(func, scope_path(path), refuse)
+
+    @property
+    def realize(self) -> BlockRealize:
+        """The block whose scope it is."""
+        return realize_at(self.path)
+
+    @cached_property
+    def sites(self) -> list[Site]:
+        """The blocks of the scope in program order."""
+        return sites(self.realize, self.refuse)
+
+    def site(self, realize: BlockRealize) -> Site:
+        """Return where a block of the scope stands."""
+        return next(site for site in self.sites if site.realize is realize)
+
+    def whole_path(self, site: Site) -> Path:
+        """Return the path to a block from the root of the program."""
+        return (*self.path[:-1], *site.path)
+
+    def position(self, site: Site) -> int:
+        """Return the place of a block in program order."""
+        return next(n for n, other in enumerate(self.sites) if other is site)
+
+    def writers(self, buffer: Buffer) -> list[Site]:
+        """Return the blocks that write to a buffer."""
+        return [site for site in self.sites if site.writes(buffer)]
+
+    def readers(self, buffer: Buffer) -> list[Site]:
+        """Return the blocks that read from a buffer."""
+        return [site for site in self.sites if site.reads(buffer)]
+
+    def producers(self, site: Site) -> list[Site]:
+        """Return the other blocks that write what a block reads."""
+        read = site.facts.read_buffers()
+        return [s for s in self.sites if s is not site and s.facts.written_buffers() & read]
+
+    def consumers(self, site: Site) -> list[Site]:
+        """Return the other blocks that read what a block writes."""
+        written = site.facts.written_buffers()
+        return [s for s in self.sites if s is not site and s.facts.read_buffers() & written]
+
+    def is_local(self, buffer: Buffer) -> bool:
+        """Tell whether a buffer lives in the scope: nothing outside can see it."""
+        return any(own == buffer for own in self.realize.block.alloc_buffers)
+
+    def require_only_writer(self, site: Site) -> None:
+        """Refuse if another block writes to what a block writes."""
+        for buffer in site.facts.written_buffers():
+            for other in self.writers(buffer):
+                if other is not site:
+                    raise self.refuse(
+                        f"block {site.name} is not the only one that writes {buffer.name}: "
+                        f"so does {other.name}",
+                        other.realize,
+                    )
+
+    def require_local(self, site: Site) -> None:
+        """Refuse if a block writes what can be seen from outside the scope."""
+        for buffer in site.facts.written_buffers():
+            if not self.is_local(buffer):
+                raise self.refuse(
+                    f"block {site.name} writes {buffer.name}, an output: it must stay",
+                    site.realize,
+                )
+
+    def require_inputs_settled(self, site: Site, again: AbstractSet[Var] = frozenset()) -> None:
+        """Refuse if what a block reads may be other than what it would read later, or elsewhere.
+
+        That is: if it is written after the block, or not finished when the block runs.
+
+        Args:
+            again: Loops in whose last iteration the block does all of its work again.
+        """
+        place = self.position(site)
+        for other in self.producers(site):
+            names = ", ".join(
+                b.name for b in other.facts.written_buffers() & site.facts.read_buffers()
+            )
+            if self.position(other) > place:
+                reason = f"block {other.name} writes {names} after block {site.name} reads it"
+                raise self.refuse(reason, other.realize)
+            if not is_finished_for(other, site, again):
+                reason = f"block {other.name} is not proved to have finished what block {site.name}"
+                raise self.refuse(f"{reason} reads of {names}", other.realize)
+
+    def require_outputs_finished(self, site: Site) -> None:
+        """Refuse if a consumer may read partial results of a reduction."""
+        if site.kind == "complete":
+            return
+        for other in self.consumers(site):
+            if not is_finished_for(site, other):
+                reason = f"block {other.name} may read partial results of block {site.name}"
+                raise self.refuse(reason, other.realize)
+
+
+def scope_of_block(func: PrimFunc, name: str, refuse: Refuse) -> tuple[Scope, Site]:
+    """Return a block and its scope, or refuse."""
+    path = block_path(func, name, refuse)
+    if len(path) == 1:
+        raise refuse(f'"{name}" is the root block: it holds the program', func)
+    scope = Scope.around(func, path, refuse)
+    return scope, scope.site(realize_at(path))

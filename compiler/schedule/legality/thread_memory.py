@@ -1,0 +1,234 @@
+"""What threads may not do to memory that they share.
+
+    for tx in 32:  # threadIdx.x
+        for k in 8:
+            S[0] += A[k]
+        B[tx] = A[tx] + S[0]
+
+All threads add to one sum, unless it is a "local" one of each thread. "shared" memory is one for
+all threads also where a block allocates it that each thread runs for itself.
+
+`bind` looks at the loop that it binds; all other primitives may bring blocks and buffers to loops
+that are bound already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from compiler.ir.analysis.specialize import symbolic_vars
+from compiler.ir.core.nodes import (
+    BlockRealize,
+    Buffer,
+    For,
+    If,
+    IntImm,
+    Load,
+    Stmt,
+    Store,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk
+from compiler.ir.text.print_expr import show_expr
+from compiler.schedule.error import ScheduleError, refusal
+from compiler.schedule.index.digits import variables, variables_of
+from compiler.schedule.legality.independence import Nest, is_apart
+from compiler.schedule.legality.local_memory import foreign_reads
+from compiler.schedule.legality.scope import Scope
+from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.thread_reductions import why_not_by_threads
+from compiler.schedule.tree.tree import Path, block_path, blocks, children, loops_on, places_of
+
+SHARED = ("shared", "warp", "wmma")
+"""How the scopes begin of memory that threads of a block share."""
+
+
+@dataclass(frozen=True)
+class _Fault:
+    """Something that threads do wrongly: where, to what, along which axis."""
+
+    reason: str
+    at: Stmt
+    key: tuple[str, str, str]
+
+
+def require_sound_threads(primitive: str, before: PrimFunc, after: PrimFunc) -> None:
+    """Refuse a change that makes threads disturb each other.
+
+    What they did wrong before, they may go on doing: nobody asked for more.
+
+    Raises:
+        ScheduleError: Naming the block, the buffer and the loop.
+    """
+    faults = list(_faults(after))
+    if faults:
+        known = {fault.key for fault in _faults(before)}
+        for fault in faults:
+            if fault.key not in known:
+                raise refusal(primitive, after)(fault.reason, fault.at)
+
+
+def _faults(func: PrimFunc) -> Iterator[_Fault]:
+    if not places_of(func).has_threads:
+        return
+    yield from _extents(func)
+    yield from _shared_storage(func)
+    for realize in blocks(func):
+        scope = Scope(func, (realize,), refusal("bind", func))
+        try:
+            sites = scope.sites
+        except ScheduleError:
+            continue  # there is code outside of blocks: nothing is known of who does what
+        for site, buffer in foreign_reads(scope):
+            yield _Fault(
+                f"block {site.name} may read of {buffer.name} what another thread wrote, and it is "
+                f'"{buffer.scope}": each thread has its own; what threads share is "shared"',
+                site.realize,
+                (site.name, buffer.name, "local"),
+            )
+        for site in sites:
+            for loop in _threads(site):
+                yield from _reductions(site, loop)
+                yield from _shared_sums(scope, site, loop)
+
+
+def _extents(func: PrimFunc) -> Iterator[_Fault]:
+    """Find loops over threads whose extents vary, or differ along one axis of a kernel.
+
+    A kernel is a loop that is bound to an axis, with no such loop around it: one number of threads
+    is started along each of its axes.
+    """
+    symbols = set(symbolic_vars(func))
+    waiting: list[tuple[Stmt, dict[str, For] | None]] = [(func.body, None)]
+    while waiting:
+        stmt, kernel = waiting.pop()
+        if isinstance(stmt, For) and stmt.thread is not None:
+            kernel = {} if kernel is None else kernel
+            first = kernel.setdefault(stmt.thread, stmt)
+            reason = None
+            if not variables(stmt.extent) <= symbols:
+                reason = f"but its extent varies: {show_expr(stmt.extent)}"
+            elif first.extent != stmt.extent:
+                reason = f"as loop {first.var.name} in the same kernel, and they have extents"
+                reason = f"{reason} {show_expr(stmt.extent)} and {show_expr(first.extent)}"
+            if reason is not None:
+                reason = f"loop {stmt.var.name} is bound to {stmt.thread}, {reason}"
+                yield _Fault(reason, stmt, (stmt.var.name, "", stmt.thread))
+        waiting += [(child, kernel) for child in reversed(children(stmt))]
+
+
+def _shared_storage(func: PrimFunc) -> Iterator[_Fault]:
+    """Find shared buffers that are allocated in blocks which differ from thread to thread."""
+    for realize in blocks(func):
+        shared = [b for b in realize.block.alloc_buffers if b.scope.startswith(SHARED)]
+        if not shared:
+            continue
+        path = block_path(func, realize.block.name, refusal("bind", func))
+        for loop in loops_on(path):
+            if not loop.thread or loop.thread.startswith("blockIdx") or loop.extent == IntImm(1):
+                continue
+            if any(node in _dependent(path, loop) for node in walk(realize)):
+                yield _Fault(
+                    f"block {realize.block.name} runs in each thread of loop {loop.var.name}, and "
+                    f'{shared[0].name}, which is "{shared[0].scope}", is one for all of them',
+                    realize,
+                    (realize.block.name, shared[0].name, loop.thread),
+                )
+
+
+def _dependent(path: Path, loop: For) -> set[object]:
+    """Return the variable of a loop and the iterators on a path that take their values from it."""
+    found: set[object] = {loop.var}
+    for stmt in path:
+        if isinstance(stmt, BlockRealize):
+            for iter_var, value in zip(stmt.block.iter_vars, stmt.iter_values, strict=True):
+                if not found.isdisjoint(variables(value)):
+                    found.add(iter_var.var)
+    return found
+
+
+def _threads(site: Site) -> list[For]:
+    return [loop for loop in site.loops if loop.thread and loop.extent != IntImm(1)]
+
+
+def _reductions(site: Site, loop: For) -> Iterator[_Fault]:
+    """Find what a block reduces over threads, if they can't do so together."""
+    for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
+        if iter_var.kind == "spatial" or loop.var not in variables_of(value):
+            continue
+        problem: str | None = (
+            f"{iter_var.var.name}, a {iter_var.kind} iterator of block {site.name},"
+        )
+        problem = f"{problem} would follow loop {loop.var.name}, which is {loop.thread}"
+        if iter_var.kind == "reduce" and str(loop.thread).startswith("threadIdx"):
+            problem = why_not_by_threads(site, loop)
+        if problem is not None:
+            yield _Fault(problem, site.realize, (site.name, iter_var.var.name, str(loop.thread)))
+
+
+def _shared_sums(scope: Scope, site: Site, loop: For) -> Iterator[_Fault]:
+    """Find what a block adds to, while other threads of a loop do so too."""
+    if _reduces(site, loop) or _is_chosen(site, loop):
+        return
+    for buffer in _updated(site):
+        if _is_private(buffer, loop):
+            continue
+        if not is_apart(_Alone(scope, (loop,), site), buffer):
+            yield _Fault(
+                f"each thread of loop {loop.var.name} would add to the same elements of "
+                f"{buffer.name} in block {site.name}, as they share it: set_scope can make it "
+                '"local", so that each has its own',
+                site.realize,
+                (site.name, buffer.name, str(loop.thread)),
+            )
+
+
+@dataclass(frozen=True)
+class _Alone(Nest):
+    """A nest as if there were only one block in it."""
+
+    site: Site
+
+    @property
+    def sites(self) -> list[Site]:
+        """The one block."""
+        return [self.site]
+
+
+def _is_private(buffer: Buffer, loop: For) -> bool:
+    """Tell whether each thread, or block of threads, has a copy of a buffer."""
+    if str(loop.thread).startswith("blockIdx"):
+        return buffer.scope.startswith(("local", *SHARED))
+    return buffer.scope.startswith("local")
+
+
+def _updated(site: Site) -> list[Buffer]:
+    """Return the buffers to which a block writes what depends on what was there."""
+    both = site.facts.written_buffers() & site.facts.read_buffers()
+    stores = [node for node in walk(site.block) if isinstance(node, Store)]
+    has_views = any(getattr(node, "match_buffers", ()) for node in walk(site.block))
+    return [
+        buffer
+        for buffer in sorted(both, key=lambda b: b.name)
+        if has_views
+        or any(
+            store.buffer == buffer
+            and any(isinstance(n, Load) and n.buffer == buffer for n in walk(store.value))
+            for store in stores
+        )
+    ]
+
+
+def _reduces(site: Site, loop: For) -> bool:
+    """Tell whether the threads of a loop reduce together."""
+    return any(
+        iter_var.kind != "spatial" and loop.var in variables_of(value)
+        for iter_var, value in zip(site.block.iter_vars, site.values, strict=True)
+    )
+
+
+def _is_chosen(site: Site, loop: For) -> bool:
+    """Tell whether a condition around a block looks at who runs it."""
+    path: Path = site.path
+    return any(isinstance(s, If) and loop.var in variables(s.condition) for s in path)

@@ -1,0 +1,54 @@
+"""Which reductions the threads of a block may share.
+
+    for k_0 in 4:                           for k_0 in 4:
+        for k_1 in 8:               ->          for k_1 in 8:  # threadIdx.x
+            C[0] += A[k_0 * 8 + k_1]                C[0] += A[k_0 * 8 + k_1]
+
+Each thread reduces a part, over all loops around that reduce too, and then the parts are combined.
+So all threads reduce to the same elements, one at a time: the loop tells no elements apart.
+"""
+
+from __future__ import annotations
+
+from compiler.ir.core.nodes import For
+from compiler.schedule.index.digits import extent_or_unknown, variables_of
+from compiler.schedule.legality.kind import is_commutative
+from compiler.schedule.legality.reducer import reduction_of
+from compiler.schedule.legality.reduction import why_not_once
+from compiler.schedule.legality.site import Site
+
+
+def why_not_by_threads(site: Site, loop: For) -> str | None:
+    """Return why threads of a loop can't reduce what a block does over it; None if they can."""
+    block = site.block
+    if block.init is None:
+        # The start is in another block, so that nothing is known but how values are added.
+        if is_commutative(block):
+            return None
+        return f"block {site.name} adds values by no known commutative reducer"
+    reduction = reduction_of(block)
+    if isinstance(reduction, str):
+        return f"block {site.name} {reduction}: threads can't reduce parts of it"
+    depth = next(n for n, other in enumerate(site.loops) if other is loop)
+    inner = {other.var for other in site.loops[depth:]}
+    problem = why_not_once(site, inner, {loop.var})
+    if problem is not None:
+        return problem
+    outside = _reducing_around(site, depth)
+    if reduction.reducer.is_commutative or outside is None:
+        return None
+    reason = f"block {site.name} takes one of equal values by the order in which they come, and"
+    reason = f"{reason} loop {outside.var.name} is outside loop {loop.var.name}: compare the places"
+    return f"{reason} of equal values too"
+
+
+def _reducing_around(site: Site, depth: int) -> For | None:
+    """Return a loop outside of a depth that reduces too, and has several iterations."""
+    reducing = {
+        var
+        for iter_var, value in zip(site.block.iter_vars, site.values, strict=True)
+        if iter_var.kind == "reduce"
+        for var in variables_of(value)
+    }
+    around = (loop for loop in site.loops[:depth] if loop.var in reducing)
+    return next((loop for loop in around if extent_or_unknown(loop.extent) > 1), None)

@@ -1,0 +1,1 @@
+"""The methods of `Schedule`, by what they change."""

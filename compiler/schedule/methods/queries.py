@@ -1,0 +1,193 @@
+"""The methods of `Schedule` that find blocks and loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compiler.ir.core.nodes import (
+    BlockRealize,
+    For,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.error import refusal
+from compiler.schedule.legality.scope import scope_of_block
+from compiler.schedule.state import State
+from compiler.schedule.trace.handle import BlockRV, LoopRV
+from compiler.schedule.tree.tree import (
+    block_path,
+    blocks,
+    child_blocks,
+    loop_path,
+    loops_on,
+    realize_at,
+    scope_path,
+)
+
+
+class Queries(State):
+    """Queries leave the program as it is; they are recorded, since they give handles."""
+
+    def get_sblock(self, name: str, func_name: str | None = None) -> BlockRV:
+        """Return the block of a name.
+
+        Args:
+            func_name: The function to look in; None is the one being worked on.
+
+        Raises:
+            ScheduleError: If there is no such block or function.
+        """
+        func = self._function("get_sblock", func_name)
+        block_path(func, name, refusal("get_sblock", func))
+        block = self._new_block(func, name)
+        arguments = {"name": name}
+        # Of one function the name does not matter: the trace is for whatever computes the same.
+        if func is not self._functions[self._default_function]:
+            arguments["func_name"] = func.name
+        self._record("get_sblock", arguments, [block])
+        return block
+
+    def get_block(self, name: str, func_name: str | None = None) -> BlockRV:
+        """Return the block of a name: what `get_sblock` was called."""
+        return self.get_sblock(name, func_name)
+
+    def get_loops(self, block: BlockRV | str) -> list[LoopRV]:
+        """Return the loops around a block within its scope, the outermost first.
+
+        Raises:
+            ScheduleError: If there is no such block.
+        """
+        handle, func, name = self._find("get_loops", block)
+        loops = [self._new_loop(func, loop.var) for loop in _loops_around(func, name)]
+        self._record("get_loops", {"block": handle}, loops)
+        return loops
+
+    def get_loop(self, name: str, block: BlockRV | str | None = None) -> LoopRV:
+        """Return the loop of a name; a trace records it as one of the loops around a block.
+
+        Args:
+            name: The name of the loop's variable.
+            block: A block in the loop, where several loops have the name.
+
+        Raises:
+            ScheduleError: If no loop has the name, or several have.
+        """
+        if block is None:
+            func, within = self._function("get_loop", None), None
+        else:
+            block, func, within = self._find("get_loop", block)
+        found: dict[Var, tuple[str, int]] = {}
+        known: list[str] = []
+        for realize in blocks(func):
+            title = realize.block.name
+            for place, loop in enumerate(_loops_around(func, title)):
+                known.append(loop.var.name)
+                if loop.var.name == name and within in (None, title):
+                    found.setdefault(loop.var, (title, place))
+        if not found:
+            names = ", ".join(dict.fromkeys(known)) or "none"
+            raise self._fail("get_loop", f"there is no loop {name!r}; the loops are: {names}", func)
+        if len(found) > 1:
+            titles = [title for title, _ in found.values()]
+            raise self._fail(
+                "get_loop",
+                f"{len(found)} loops are called {name!r}, around the blocks {', '.join(titles)}: "
+                f'say which, get_loop("{name}", "{titles[0]}")',
+                func,
+            )
+        ((title, place),) = found.values()
+        handle = self.get_sblock(title, func.name) if block is None else block
+        return self.get_loops(handle)[place]
+
+    def get_child_blocks(self, block_or_loop: BlockRV | LoopRV | str) -> list[BlockRV]:
+        """Return the blocks right below a block or a loop, in program order.
+
+        Raises:
+            ScheduleError: If there is no such block or loop.
+        """
+        name = "get_child_blocks"
+        if isinstance(block_or_loop, LoopRV):
+            handle: BlockRV | LoopRV = block_or_loop
+            func, var = self._loop(name, block_or_loop)
+            stmt = loop_path(func, var, refusal(name, func))[-1]
+        else:
+            handle, func, block = self._find(name, block_or_loop)
+            stmt = block_path(func, block, refusal(name, func))[-1]
+        found = [self._new_block(func, child.block.name) for child in child_blocks(stmt)]
+        self._record(name, {"block_or_loop": handle}, found)
+        return found
+
+    def get_producers(self, block: BlockRV | str) -> list[BlockRV]:
+        """Return the blocks of the same scope that write what a block reads, in program order.
+
+        Raises:
+            ScheduleError: If there is no such block.
+        """
+        return self._related("get_producers", block)
+
+    def get_consumers(self, block: BlockRV | str) -> list[BlockRV]:
+        """Return the blocks of the same scope that read what a block writes, in program order.
+
+        Raises:
+            ScheduleError: If there is no such block.
+        """
+        return self._related("get_consumers", block)
+
+    def get_output_blocks(self, scope_block: BlockRV | str) -> list[BlockRV]:
+        """Return the blocks in a block that write what their own scope does not allocate.
+
+        Raises:
+            ScheduleError: If there is no such block.
+        """
+        handle, func, name = self._find("get_output_blocks", scope_block)
+        scope = realize_at(block_path(func, name, refusal("get_output_blocks", func)))
+        found = [self._new_block(func, output) for output in _outputs(scope)]
+        self._record("get_output_blocks", {"scope_block": handle}, found)
+        return found
+
+    def _related(self, primitive: str, block: BlockRV | str) -> list[BlockRV]:
+        handle, func, name = self._find(primitive, block)
+        scope, site = scope_of_block(func, name, refusal(primitive, func))
+        related = scope.producers(site) if primitive == "get_producers" else scope.consumers(site)
+        found = [self._new_block(func, other.name) for other in related]
+        self._record(primitive, {"block": handle}, found)
+        return found
+
+    def _loop_in(self, primitive: str, func: PrimFunc, loop: LoopRV) -> Var:
+        found, var = self._loop(primitive, loop)
+        if found is not func:
+            raise self._fail(primitive, f"loop {var.name} is in another function than the block")
+        return var
+
+    def _block_or_loop(
+        self, primitive: str, at: BlockRV | LoopRV | str
+    ) -> tuple[BlockRV | LoopRV, PrimFunc, Var | str]:
+        if isinstance(at, LoopRV):
+            return (at, *self._loop(primitive, at))
+        return self._find(primitive, at)
+
+    def _find(self, primitive: str, block: BlockRV | str) -> tuple[BlockRV, PrimFunc, str]:
+        """Return the handle, the function and the name of a block that is given by either."""
+        if isinstance(block, str):
+            known = {realize.block.name for realize in blocks(self.func)}
+            if block not in known:
+                names = ", ".join(sorted(known))
+                raise self._fail(primitive, f'there is no block "{block}"; there are: {names}')
+            block = self.get_sblock(block)
+        func, name = self._block(primitive, block)
+        return block, func, name
+
+
+def _loops_around(func: PrimFunc, name: str) -> list[For]:
+    path = block_path(func, name, refusal("get_loops", func))
+    scope = scope_path(path) if len(path) > 1 else path
+    return list(loops_on(path[len(scope) :]))
+
+
+def _outputs(scope: BlockRealize) -> Iterator[str]:
+    """Yield the names of the blocks in a scope, at any depth, that write what lives around it."""
+    own = scope.block.alloc_buffers
+    for child in child_blocks(scope):
+        if any(region.buffer not in own for region in child.block.writes):
+            yield child.block.name
+        yield from _outputs(child)

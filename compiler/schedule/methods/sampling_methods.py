@@ -1,0 +1,219 @@
+"""The methods of `Schedule` that take decisions: given ones, or drawn from its seed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.ir.core.nodes import For, IntImm
+from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.methods.queries import Queries
+from compiler.schedule.primitives.sampling.sample import (
+    fitted,
+    fitted_partitioned,
+    sample_index,
+    sample_partitioned,
+    sample_tile,
+)
+from compiler.schedule.primitives.sampling.sample_location import compute_locations, location_for
+from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
+from compiler.schedule.tree.tree import loop_at, loop_path
+
+MAX_FACTORS = 256
+MAX_WEIGHT = 1e300
+"""Many of these can be added up."""
+NO_FACTOR = -1
+"""In a decision: the outermost factor of a loop that is not cut into a known number of parts."""
+
+
+class SamplingMethods(Queries):
+    """Sampling leaves the program as it is; what was decided is recorded.
+
+    A given decision is made to fit first: what is recorded is what holds.
+    """
+
+    def sample_perfect_tile(
+        self,
+        loop: LoopRV,
+        n: int,
+        max_innermost_factor: int = 16,
+        decision: Sequence[int] | None = None,
+    ) -> list[ExprRV | None]:
+        """Choose factors whose product is the extent of a loop; all choices are equally likely.
+
+        Args:
+            n: How many factors; a decision of another number says so itself.
+            max_innermost_factor: The greatest factor that is drawn for the last of several, -1
+                for any.
+            decision: The factors to choose; None draws them. From the last on, one is kept while
+                it divides what is left, and is else all of that; the first is the rest.
+
+        Returns:
+            The factors. Of a loop of an extent that is no literal, None and ones.
+
+        Raises:
+            ScheduleError: If there are less than two factors to draw, or a decision is none.
+        """
+        name = "sample_perfect_tile"
+        place, refuse = self._tiled(name, loop)
+        most = self._value(name, max_innermost_factor)
+        # Where nothing is to decide, what was decided for another program does not matter.
+        is_known = isinstance(place.extent, IntImm)
+        given = _given(decision, place, refuse) if is_known else None
+        count = self._value(name, n) if given is None else len(given)
+        _require_factors(count, 1 if most == -1 else 2, place, refuse)
+        if most != -1 and most < 1:
+            raise refuse(f"max_innermost_factor is {most}: expected a positive number or -1", place)
+        if not isinstance(place.extent, IntImm):
+            factors = _unknown(count)
+        elif given is not None:
+            factors = fitted(place.extent.value, given)
+        else:
+            factors = sample_tile(self._rng, place.extent.value, count, most)
+        values = [self._new_value(f) if f != NO_FACTOR else None for f in factors]
+        arguments = {"loop": loop, "n": len(factors), "max_innermost_factor": most}
+        self._record(name, arguments, values, factors)
+        return values
+
+    def sample_partitioned_tile(
+        self,
+        loop: LoopRV,
+        n: int,
+        partition_pos: int = 0,
+        innerpart_factor: int = 1,
+        decision: Sequence[int] | None = None,
+    ) -> list[ExprRV]:
+        """Choose factors whose product is the extent of a loop, with a multiple of a number inside.
+
+        All choices are equally likely.
+
+        Args:
+            n: How many factors; a decision of another number says so itself.
+            partition_pos: Where the inner factors begin.
+            innerpart_factor: What divides the product of the inner factors.
+            decision: The factors to choose; None draws them. They are made to fit the extent as
+                those of `sample_perfect_tile`. If what they are inside is no multiple, the first
+                of the inner ones is the number alone.
+
+        Returns:
+            The factors. If the number does not divide the extent, or that is no literal, -1 and
+            ones.
+
+        Raises:
+            ScheduleError: If there are less than two factors to draw, the inner ones begin nowhere
+                among them, the number is not positive, or a decision is none.
+        """
+        name = "sample_partitioned_tile"
+        place, refuse = self._tiled(name, loop)
+        at = self._value(name, partition_pos)
+        number = self._value(name, innerpart_factor)
+        if number < 1:
+            raise refuse(f"innerpart_factor is {number}: expected a positive number", place)
+        is_cut = isinstance(place.extent, IntImm) and place.extent.value % number == 0
+        given = _given(decision, place, refuse) if is_cut else None
+        count = self._value(name, n) if given is None else len(given)
+        _require_factors(count, 1 if (at, number) == (0, 1) else 2, place, refuse)
+        if not 0 <= at < count and (at, number) != (count, 1):
+            raise refuse(f"partition_pos is {at}: no inner factor of {count} begins there", place)
+        if not isinstance(place.extent, IntImm) or place.extent.value % number:
+            factors = _unknown(count)
+        elif given is not None:
+            factors = fitted_partitioned(place.extent.value, given, at, number)
+        else:
+            factors = sample_partitioned(self._rng, place.extent.value, count, at, number)
+        values = [self._new_value(factor) for factor in factors]
+        arguments = {
+            "loop": loop,
+            "n": count,
+            "partition_pos": at,
+            "innerpart_factor": number,
+        }
+        self._record(name, arguments, values, factors)
+        return values
+
+    def sample_categorical(
+        self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None
+    ) -> ExprRV:
+        """Choose one of some integers.
+
+        Args:
+            probs: How likely each candidate is, in proportion to the others.
+            decision: The position of the candidate to choose; None draws it.
+
+        Raises:
+            ScheduleError: If there are no candidates, they are no integers, the probabilities are
+                not one for each, none of them is above zero, or the decision is no position.
+        """
+        name = "sample_categorical"
+        numbers = [self._value(name, candidate) for candidate in candidates]
+        if not numbers or len(numbers) != len(probs):
+            reason = f"{len(numbers)} candidates have {len(probs)} probabilities"
+            raise self._fail(name, reason)
+        if not all(map(_is_weight, probs)) or not any(probs):
+            raise self._fail(name, f"{list(probs)} are no probabilities, or all zero")
+        weights = [float(p) for p in probs]
+        drawn = decision is None
+        chosen = sample_index(self._rng, weights) if drawn else self._value(name, decision)
+        if not 0 <= chosen < len(numbers):
+            reason = f"decision {chosen} is no position among {len(numbers)} candidates"
+            raise self._fail(name, reason)
+        value = self._new_value(numbers[chosen])
+        arguments: dict[str, object] = {"candidates": tuple(numbers), "probs": tuple(weights)}
+        self._record(name, arguments, [value], chosen)
+        return value
+
+    def sample_compute_location(self, block: BlockRV | str, decision: int | None = None) -> LoopRV:
+        """Choose where to compute a block; all possible places are equally likely.
+
+        Args:
+            decision: The place to choose; None draws one. -2 is in the consumers, inlined, -1
+                where the block is, others are loops around the first consumer, counted from the
+                outermost. If it is not possible, the possible one before it is taken.
+
+        Returns:
+            What to give `compute_at`: a loop, or a handle that stands for one of the others.
+
+        Raises:
+            ScheduleError: If there is no such block, or it is the root.
+        """
+        name = "sample_compute_location"
+        handle, func, block_name = self._find(name, block)
+        locations = compute_locations(func, block_name)
+        if decision is None:
+            chosen = self._rng.choice(locations)
+        else:
+            chosen = location_for(locations, self._value(name, decision))
+        at = chosen.at
+        loop = self._new_place(at) if isinstance(at, str) else self._new_loop(func, at)
+        self._record(name, {"block": handle}, [loop], chosen.number)
+        return loop
+
+    def _tiled(self, primitive: str, loop: LoopRV) -> tuple[For, Refuse]:
+        func, var = self._loop(primitive, loop)
+        refuse = refusal(primitive, func)
+        return loop_at(loop_path(func, var, refuse)), refuse
+
+
+def _given(decision: object, place: For, refuse: Refuse) -> tuple[int, ...] | None:
+    """Return the factors of a decision, or refuse: all but the first must be positive."""
+    if decision is None:
+        return None
+    items = tuple(decision) if isinstance(decision, list | tuple) else ()
+    factors = tuple(f for f in items if isinstance(f, int) and not isinstance(f, bool))
+    if not items or len(factors) != len(items) or any(factor < 1 for factor in factors[1:]):
+        raise refuse(f"decision {decision!r} is not of positive integers", place)
+    return factors
+
+
+def _is_weight(probability: object) -> bool:
+    return isinstance(probability, int | float) and 0 <= probability <= MAX_WEIGHT
+
+
+def _require_factors(count: int, least: int, place: For, refuse: Refuse) -> None:
+    if not least <= count <= MAX_FACTORS:
+        reason = f"loop {place.var.name} can't be cut into {count} factors"
+        raise refuse(f"{reason}: {least} to {MAX_FACTORS} are expected", place)
+
+
+def _unknown(count: int) -> tuple[int, ...]:
+    """Return the factors where none is known: all in the first."""
+    return (NO_FACTOR, *(1 for _ in range(count - 1)))

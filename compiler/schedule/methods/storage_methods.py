@@ -1,0 +1,383 @@
+"""The methods of `Schedule` that change buffers: copies of them, their layout and their scope.
+
+Each is documented where it is implemented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.index.index_map import IndexMapLike
+from compiler.schedule.index.pad_value import PadValueLike
+from compiler.schedule.primitives.storage.cache_inplace import cache_inplace
+from compiler.schedule.primitives.storage.cache_read import cache_read
+from compiler.schedule.primitives.storage.cache_write import cache_write
+from compiler.schedule.primitives.storage.read_at import read_at
+from compiler.schedule.primitives.storage.reindex import reindex
+from compiler.schedule.primitives.storage.reindex_cache_read import reindex_cache_read
+from compiler.schedule.primitives.storage.reindex_cache_write import reindex_cache_write
+from compiler.schedule.primitives.storage.set_scope import set_scope
+from compiler.schedule.primitives.storage.storage_align import storage_align
+from compiler.schedule.primitives.storage.transform_block_layout import transform_block_layout
+from compiler.schedule.primitives.storage.transform_layout import BufferMode, transform_layout
+from compiler.schedule.primitives.storage.write_at import write_at
+from compiler.schedule.rewrite.storage_arguments import BufferIndex, BufferLike, StorageArguments
+from compiler.schedule.trace.handle import BlockRV, LoopRV
+
+
+class StorageMethods(StorageArguments):
+    """Primitives on buffers. A block is given by its handle or by its name."""
+
+    @property
+    def layouts(self) -> dict[str, tuple[str, ...]]:
+        """The parameters of the function being worked on that `transform_layout` changed.
+
+        Each with the maps that were applied to it, in order: who calls the function must pass,
+        and gets, arrays in that layout.
+        """
+        return {name: maps for (of, name), maps in self._layouts.items() if of == self._working}
+
+    def require_own_layouts(self) -> None:
+        """Refuse a schedule after which the function is called with other arrays than before.
+
+        Raises:
+            ScheduleError: If the layout of a parameter was changed.
+        """
+        for name, maps in self.layouts.items():
+            reason = f"parameter {name} has another layout than the workload's: {', '.join(maps)}"
+            raise self._fail("transform_layout", reason)
+
+    def cache_read(
+        self,
+        block: BlockRV | str,
+        read_buffer_index: BufferIndex,
+        storage_scope: str,
+        consumer_blocks: Sequence[BlockRV | str] | None = None,
+    ) -> BlockRV:
+        """Copy what a block reads, and read the copy; see `primitives.storage.cache_read`.
+
+        Args:
+            read_buffer_index: Which of the block's reads.
+            consumer_blocks: Who shall read the copy; None or none is all that read the buffer.
+
+        Returns:
+            The block that copies.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        return self._cached("read", block, read_buffer_index, storage_scope, consumer_blocks)
+
+    def cache_write(
+        self,
+        block: BlockRV | str,
+        write_buffer_index: BufferIndex,
+        storage_scope: str,
+        consumer_blocks: Sequence[BlockRV | str] | None = None,
+    ) -> BlockRV:
+        """Write to a new buffer, and copy it; see `primitives.storage.cache_write`.
+
+        Args:
+            write_buffer_index: Which of the block's writes.
+            consumer_blocks: Who shall read the new buffer; None or none is nobody.
+
+        Returns:
+            The block that copies.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        return self._cached("write", block, write_buffer_index, storage_scope, consumer_blocks)
+
+    def cache_inplace(
+        self, block: BlockRV | str, read_buffer_index: BufferIndex, storage_scope: str
+    ) -> list[BlockRV]:
+        """Change a copy instead of a buffer; see `primitives.storage.cache_inplace`.
+
+        Args:
+            read_buffer_index: Which of the block's reads.
+
+        Returns:
+            The blocks that fetch and put back.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        name = "cache_inplace"
+        handle, func, title = self._find(name, block)
+        index = self._index(name, func, title, read_buffer_index, "read")
+        func, *copies = cache_inplace(func, title, index, storage_scope)
+        self._commit(name, func)
+        new = [self._new_block(func, copy) for copy in copies]
+        arguments = {"block": handle, "read_buffer_index": index, "storage_scope": storage_scope}
+        self._record(name, arguments, new)
+        return new
+
+    def reindex(self, block: BlockRV | str, buffer: BufferLike) -> BlockRV:
+        """Touch a copy of a buffer at the block's iterators; see `primitives.storage.reindex`.
+
+        Args:
+            buffer: `("read", 0)`, `("write", 0)`, the buffer, or its name.
+
+        Returns:
+            The block that copies.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        handle, func, title = self._find("reindex", block)
+        mode, index = self._buffer("reindex", func, title, buffer)
+        func, copy = reindex(func, title, mode, index)
+        return self._copied("reindex", func, copy, {"block": handle, "buffer": (mode, index)})
+
+    def reindex_cache_read(
+        self,
+        block: BlockRV | str,
+        read_buffer_index: BufferIndex,
+        storage_scope: str,
+        index_map: IndexMapLike,
+    ) -> BlockRV:
+        """Copy what a block reads, in a layout; see `primitives.storage.reindex_cache_read`.
+
+        Args:
+            read_buffer_index: Which of the block's reads.
+            index_map: Where the block finds it, in terms of its iterators.
+
+        Returns:
+            The block that copies.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        return self._reindexed("read", block, read_buffer_index, storage_scope, index_map)
+
+    def reindex_cache_write(
+        self,
+        block: BlockRV | str,
+        write_buffer_index: BufferIndex,
+        storage_scope: str,
+        index_map: IndexMapLike,
+    ) -> BlockRV:
+        """Write in a layout, and copy it; see `primitives.storage.reindex_cache_write`.
+
+        Args:
+            write_buffer_index: Which of the block's writes.
+            index_map: Where the block puts it, in terms of its iterators.
+
+        Returns:
+            The block that copies.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        return self._reindexed("write", block, write_buffer_index, storage_scope, index_map)
+
+    def read_at(
+        self, loop: LoopRV, block: BlockRV | str, read_buffer_index: BufferIndex, storage_scope: str
+    ) -> BlockRV:
+        """Copy what is read in an iteration of a loop; see `primitives.storage.read_at`.
+
+        Args:
+            read_buffer_index: Which of the block's reads.
+
+        Returns:
+            The block that copies.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        return self._copied_at("read", loop, block, read_buffer_index, storage_scope)
+
+    def write_at(
+        self,
+        loop: LoopRV,
+        block: BlockRV | str,
+        write_buffer_index: BufferIndex,
+        storage_scope: str,
+    ) -> BlockRV:
+        """Copy what is written in an iteration of a loop; see `primitives.storage.write_at`.
+
+        Args:
+            write_buffer_index: Which of the block's writes.
+
+        Returns:
+            The block that copies.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        return self._copied_at("write", loop, block, write_buffer_index, storage_scope)
+
+    def set_scope(
+        self, block: BlockRV | str, buffer_index: BufferIndex, storage_scope: str
+    ) -> None:
+        """Put a buffer into another memory; see `compiler.schedule.primitives.storage.set_scope`.
+
+        Args:
+            buffer_index: Which of the block's writes.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        handle, func, title = self._find("set_scope", block)
+        index = self._index("set_scope", func, title, buffer_index, "write")
+        self._commit("set_scope", set_scope(func, title, index, storage_scope))
+        arguments = {"block": handle, "buffer_index": index, "storage_scope": storage_scope}
+        self._record("set_scope", arguments)
+
+    def storage_align(
+        self,
+        block: BlockRV | str,
+        buffer_index: BufferIndex,
+        axis: int,
+        factor: int,
+        offset: int,
+    ) -> None:
+        """Ask for an alignment of a buffer's axis; see `primitives.storage.storage_align`.
+
+        Args:
+            buffer_index: Which of the block's writes.
+            axis: A negative one counts from the last.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        handle, func, title = self._find("storage_align", block)
+        index = self._index("storage_align", func, title, buffer_index, "write")
+        numbers = {"axis": axis, "factor": factor, "offset": offset}
+        self._require_integers("storage_align", func, numbers)
+        self._commit("storage_align", storage_align(func, title, index, **numbers))
+        self._record("storage_align", {"block": handle, "buffer_index": index, **numbers})
+
+    def transform_layout(
+        self,
+        block: BlockRV | str,
+        buffer: BufferLike,
+        index_map: IndexMapLike,
+        pad_value: PadValueLike | None = None,
+        *,
+        assume_injective_transform: bool = False,
+    ) -> None:
+        """Give a buffer another layout; see `primitives.storage.transform_layout`.
+
+        Args:
+            buffer: `("read", 0)`, `("write", 0)`, the buffer, or its name.
+            index_map: Where the element at given indices goes.
+            pad_value: What stands where no element does.
+            assume_injective_transform: Leave padding as it is.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        name = "transform_layout"
+        handle, func, title = self._find(name, block)
+        mode, index = self._buffer(name, func, title, buffer)
+        layout = self._layout(name, func, (title, mode, index), index_map, pad_value)
+        func = transform_layout(
+            func,
+            title,
+            mode,
+            index,
+            layout.index_map,
+            pad_value=layout.pad_value,
+            assume_injective_transform=assume_injective_transform,
+        )
+        self._commit(name, func)
+        if layout.parameter is not None:
+            key = (func.name, layout.parameter)
+            self._layouts[key] = (*self._layouts.get(key, ()), str(layout.index_map))
+        arguments = {
+            "block": handle,
+            "buffer": (mode, index),
+            **layout.arguments(),
+            "assume_injective_transform": assume_injective_transform,
+        }
+        self._record(name, arguments)
+
+    def transform_block_layout(self, block: BlockRV | str, index_map: IndexMapLike) -> None:
+        """Run a block over other iterators; see `primitives.storage.transform_block_layout`.
+
+        Args:
+            index_map: The new iterators in terms of the old ones.
+
+        Raises:
+            ScheduleError: If a requirement does not hold.
+        """
+        handle, func, title = self._find("transform_block_layout", block)
+        given = self._map("transform_block_layout", func, title, index_map)
+        self._commit("transform_block_layout", transform_block_layout(func, title, given))
+        self._record("transform_block_layout", {"block": handle, "index_map": str(given)})
+
+    def _cached(
+        self,
+        mode: BufferMode,
+        block: BlockRV | str,
+        buffer_index: BufferIndex,
+        storage_scope: str,
+        consumer_blocks: Sequence[BlockRV | str] | None,
+    ) -> BlockRV:
+        name, act = f"cache_{mode}", cache_read if mode == "read" else cache_write
+        handles, func, titles = self._with_consumers(name, block, consumer_blocks)
+        index = self._index(name, func, titles[0], buffer_index, mode)
+        func, copy = act(func, titles[0], index, storage_scope, titles[1:])
+        arguments: dict[str, object] = {
+            "block": handles[0],
+            f"{mode}_buffer_index": index,
+            "storage_scope": storage_scope,
+        }
+        if consumer_blocks:
+            arguments["consumer_blocks"] = handles[1:]
+        return self._copied(name, func, copy, arguments)
+
+    def _reindexed(
+        self,
+        mode: BufferMode,
+        block: BlockRV | str,
+        buffer_index: BufferIndex,
+        storage_scope: str,
+        index_map: IndexMapLike,
+    ) -> BlockRV:
+        name = f"reindex_cache_{mode}"
+        act = reindex_cache_read if mode == "read" else reindex_cache_write
+        handle, func, title = self._find(name, block)
+        index = self._index(name, func, title, buffer_index, mode)
+        given = self._map(name, func, title, index_map)
+        func, copy = act(func, title, index, storage_scope, given)
+        arguments = {
+            "block": handle,
+            f"{mode}_buffer_index": index,
+            "storage_scope": storage_scope,
+            "index_map": str(given),
+        }
+        return self._copied(name, func, copy, arguments)
+
+    def _copied_at(
+        self,
+        mode: BufferMode,
+        loop: LoopRV,
+        block: BlockRV | str,
+        buffer_index: BufferIndex,
+        storage_scope: str,
+    ) -> BlockRV:
+        name, act = f"{mode}_at", read_at if mode == "read" else write_at
+        handle, func, title = self._find(name, block)
+        var = self._loop_in(name, func, loop)
+        index = self._index(name, func, title, buffer_index, mode)
+        func, copy = act(func, var, title, index, storage_scope)
+        arguments = {
+            "loop": loop,
+            "block": handle,
+            f"{mode}_buffer_index": index,
+            "storage_scope": storage_scope,
+        }
+        return self._copied(name, func, copy, arguments)
+
+    def _copied(
+        self, primitive: str, func: PrimFunc, copy: str, arguments: Mapping[str, object]
+    ) -> BlockRV:
+        """Take a program with a new copy, and note how it was made."""
+        self._commit(primitive, func)
+        new = self._new_block(func, copy)
+        self._record(primitive, arguments, [new])
+        return new

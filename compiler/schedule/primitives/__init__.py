@@ -1,0 +1,1 @@
+"""The primitives: one a file, with its requirements and its rewriting."""

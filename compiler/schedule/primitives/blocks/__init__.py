@@ -1,0 +1,1 @@
+"""Primitives that move, merge and replace blocks."""

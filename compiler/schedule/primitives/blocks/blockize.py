@@ -1,0 +1,300 @@
+"""The `blockize` primitive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from compiler.ir.analysis.regions import read_outside_blocks, relaxed, union
+from compiler.ir.core.nodes import (
+    Block,
+    BlockRealize,
+    BufferRegion,
+    For,
+    IntImm,
+    Seq,
+    Stmt,
+    Var,
+    seq,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.index.subspace import Division, divide
+from compiler.schedule.legality.kind import Unknown
+from compiler.schedule.legality.reduction import why_not_once
+from compiler.schedule.legality.scope import Scope, scope_of_block
+from compiler.schedule.legality.site import Site
+from compiler.schedule.rewrite.cache import body_of, common_path
+from compiler.schedule.rewrite.init_nest import init_nest
+from compiler.schedule.rewrite.outer_block import Blockized, blockized
+from compiler.schedule.tree.tree import (
+    child_blocks,
+    fresh_block_name,
+    loop_at,
+    loop_path,
+    replace_at,
+)
+
+
+def blockize(
+    func: PrimFunc,
+    loop: Var,
+    *,
+    preserve_unit_iters: bool = True,
+    refuse: Refuse | None = None,
+) -> tuple[PrimFunc, str]:
+    """Make a block of a loop and all that it holds, around the one block in it.
+
+    Args:
+        preserve_unit_iters: Whether loops of one iteration are still named by iterators.
+        refuse: Makes the errors, if another primitive asks.
+
+    Requires:
+        The loop holds one block, and between them are only loops. Each iterator is a multiple of
+        what is made of outer loops plus what is made of inner ones (or made of one side alone,
+        where there is no predicate), and each condition is on one side. If the block has an init,
+        it is a reduction whose inner loops run each point once, from its start on.
+
+    Rewrites:
+        for i_0, i_1 in T.grid(n, f):       for i_0 in range(n):
+            with block(C):                      with block(C_o):
+                v = i_0 * f + i_1       ->          v_o = i_0
+                C[v] = ...                          for i_1 in range(f):
+                                                        with block(C):
+                                                            v_i = i_1
+                                                            C[v_o * f + v_i] = ...
+
+    Returns:
+        The program, and the name of the outer block, `C_o`. The inner one keeps its name.
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refuse or refusal("blockize", func)
+    path = loop_path(func, loop, refuse)
+    target = loop_at(path)
+    below = list(child_blocks(target))
+    if len(below) != 1:
+        names = ", ".join(realize.block.name for realize in below) or "none"
+        raise refuse(f"loop {loop.name} must hold one block: it holds {names}", target)
+    scope, site = scope_of_block(func, below[0].block.name, refuse)
+    loops = (target, *site.loops_inside(target))
+    division = _divided(site, target, loops, refuse, preserve_unit_iters)
+    parts = blockized(site, division, keep_unit_iters=preserve_unit_iters)
+    name = fresh_block_name(func, f"{site.name}_o")
+    return replace_at(func, path, _outer(scope, site, parts, loops, name)), name
+
+
+def _divided(
+    site: Site, top: Stmt, loops: Sequence[For], refuse: Refuse, keep_unit_loops: bool
+) -> Division:
+    """Divide a block's iterators by the loops from a statement inwards, or refuse."""
+    depth = next(n for n, stmt in enumerate(site.path) if stmt is top)
+    for stmt in site.path[depth:-1]:
+        if not isinstance(stmt, For):
+            reason = f"more than loops stands between block {site.name} and the outer block"
+            raise refuse(reason, stmt)
+    division = divide(site, {loop.var for loop in loops}, keep_unit_loops=keep_unit_loops)
+    if division is None:
+        names = ", ".join(loop.var.name for loop in loops) or "none"
+        reason = f"the iterators, or the predicate, of block {site.name} can't be divided between"
+        raise refuse(f"{reason} the inner loops, {names}, and the outer ones", site.realize)
+    return division
+
+
+def _outer(scope: Scope, site: Site, parts: Blockized, loops: Sequence[For], name: str) -> Stmt:
+    """Return the outer block around a block and its inner loops; it takes over the init."""
+    realize = parts.inner
+    old = site.block
+    init: Stmt | None = None
+    if old.init is not None:
+        _require_start(site, loops, scope.refuse)
+        init_name = fresh_block_name(scope.func, f"{site.name}_init")
+        init = init_nest(
+            realize,
+            loops,
+            init_name,
+            site.extents,
+            scope.refuse,
+            iter_suffix="_init",
+            only_used=True,
+        )
+        inner = realize.block
+        reads = (*inner.writes, *inner.reads) if _reduces(old) else inner.reads
+        realize = replace(realize, block=replace(inner, init=None, reads=reads))
+    nest = _nest(realize, loops)
+    reads = _reads(parts, loops, nest)
+    block = Block(name, parts.outer_iters, reads, _relaxed(parts.writes, loops), nest, init)
+    values = tuple(part.value for part in parts.division.outer)
+    return BlockRealize(values, parts.division.outer_predicate, block)
+
+
+def _relaxed(regions: Sequence[BufferRegion], loops: Sequence[For]) -> tuple[BufferRegion, ...]:
+    """Return what regions cover over all iterations of some loops.
+
+    A block that names loops from outside, as those of loop_partition do, names them there too.
+    """
+    known = {loop.var: loop.extent.value for loop in loops if isinstance(loop.extent, IntImm)}
+    unknown = {loop.var for loop in loops} - known.keys()
+    return tuple(relaxed(region, known, unknown) for region in regions)
+
+
+def _reads(parts: Blockized, loops: Sequence[For], nest: Stmt) -> tuple[BufferRegion, ...]:
+    """Return what an outer block reads: in its inner block, its loops and their conditions."""
+    reads = list(_relaxed(parts.reads, loops))
+    for region in read_outside_blocks(nest):
+        place = next((n for n, r in enumerate(reads) if r.buffer == region.buffer), None)
+        if place is None:
+            reads.append(region)
+        else:
+            reads[place] = union(reads[place], region)
+    return tuple(reads)
+
+
+def _reduces(block: Block) -> bool:
+    return any(iter_var.kind == "reduce" for iter_var in block.iter_vars)
+
+
+def _require_start(site: Site, loops: Sequence[For], refuse: Refuse) -> None:
+    """Refuse unless a reduction under some loops may initialise all of its elements first."""
+    if isinstance(site.kind, Unknown):
+        raise refuse(site.kind.reason, site.realize)
+    assert site.kind == "reduction", "the block has an init"
+    reason = why_not_once(site, {loop.var for loop in loops}, set())
+    if reason is not None:
+        raise refuse(reason, site.realize)
+
+
+def _nest(body: Stmt, loops: Sequence[For]) -> Stmt:
+    for loop in reversed(loops):
+        body = replace(loop, body=body)
+    return body
+
+
+def blockize_blocks(
+    func: PrimFunc, names: Sequence[str], *, preserve_unit_iters: bool = True
+) -> tuple[PrimFunc, str]:
+    """Make a block of several neighbours, with their loops below the ones that they share.
+
+    Args:
+        names: The blocks, in program order.
+        preserve_unit_iters: Whether loops of one iteration are still named by iterators.
+
+    Requires:
+        There are two blocks at least, each in another of the statements that stand, without a
+        gap, below what they share, and alone there but for loops. Their iterators and predicates
+        are divided as by `blockize`, with outer parts that are the same for all; the first is no
+        reduction with an init, and no outer part is of a reduction.
+
+    Rewrites:
+        for i in range(n):              for i in range(n):
+            for j in range(m):              with block(outer_B_C_):
+                with block(B): ...              v_o = i
+            for j in range(m):      ->          for j in range(m):
+                with block(C): ...                  with block(B): ...
+                                                for j in range(m):
+                                                    with block(C): ...
+
+    Returns:
+        The program, and the name of the outer block.
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("blockize", func)
+    scope, sites = _neighbours(func, names, refuse)
+    path = common_path(sites)
+    top = path[-1]
+    first = _place(top, sites[0])
+    stmts: list[Stmt] = []
+    parts: list[Blockized] = []
+    reads: list[BufferRegion] = []
+    writes: list[BufferRegion] = []
+    for number, site in enumerate(sites):
+        child = _children(top)[_place(top, site)]
+        if _place(top, site) != first + number or len(list(_blocks(child))) != 1:
+            reason = f"block {site.name} does not stand by itself, right after the one before"
+            raise refuse(reason, site.realize)
+        loops = site.loops_inside(top)
+        division = _divided(site, child, loops, refuse, preserve_unit_iters)
+        outer_iters = parts[0].outer_iters if parts else None
+        _require_same_outer(site, division, parts, refuse)
+        part = blockized(
+            site, division, keep_unit_iters=preserve_unit_iters, outer_iters=outer_iters
+        )
+        parts.append(part)
+        stmts.append(_nest(part.inner, loops))
+        reads += _reads(part, loops, stmts[-1])
+        writes += _relaxed(part.writes, loops)
+    if sites[0].block.init is not None:
+        reason = f"block {sites[0].name} is a reduction with an init: it can't give its iterators"
+        raise refuse(f"{reason} to the outer block", sites[0].realize)
+
+    name = fresh_block_name(func, "outer_" + "".join(f"{name}_" for name in names))
+    block = Block(
+        name,
+        parts[0].outer_iters,
+        _united(reads),
+        _united(writes),
+        seq(*stmts),
+    )
+    division = parts[0].division
+    values = tuple(part.value for part in division.outer)
+    outer = BlockRealize(values, division.outer_predicate, block)
+    around = _children(top)
+    body = seq(*around[:first], outer, *around[first + len(sites) :])
+    return replace_at(func, (*scope.path[:-1], *path, body_of(top)), body), name
+
+
+def _neighbours(func: PrimFunc, names: Sequence[str], refuse: Refuse) -> tuple[Scope, list[Site]]:
+    if len(names) < 2:
+        raise refuse("a list of blocks must name two at least: else give their loop", func)
+    scope, first = scope_of_block(func, names[0], refuse)
+    by_name = {site.name: site for site in scope.sites}
+    for name in names[1:]:
+        if name not in by_name:
+            raise refuse(f"block {name} is not in the scope of block {names[0]}", first.realize)
+    sites = [by_name[name] for name in names]
+    for before, after in pairwise(sites):
+        if scope.position(before) >= scope.position(after):
+            reason = f"block {after.name} does not come after block {before.name}"
+            raise refuse(f"{reason}: name the blocks in program order", after.realize)
+    return scope, sites
+
+
+def _require_same_outer(
+    site: Site, division: Division, parts: Sequence[Blockized], refuse: Refuse
+) -> None:
+    for iter_var, part in zip(site.block.iter_vars, division.outer, strict=True):
+        if iter_var.kind != "spatial" and not part.is_unit:
+            reason = f"iterator {iter_var.var.name} of block {site.name} is reduced by outer loops"
+            raise refuse(reason, site.realize)
+    if parts and (
+        division.outer != parts[0].division.outer
+        or division.outer_predicate != parts[0].division.outer_predicate
+    ):
+        reason = f"the outer loops bind the iterators of block {site.name} in another way than"
+        raise refuse(f"{reason} those of the first", site.realize)
+
+
+def _children(stmt: Stmt) -> tuple[Stmt, ...]:
+    body = body_of(stmt)
+    return body.stmts if isinstance(body, Seq) else (body,)
+
+
+def _place(top: Stmt, site: Site) -> int:
+    return next(n for n, child in enumerate(_children(top)) if site.is_under(child))
+
+
+def _blocks(stmt: Stmt) -> Sequence[Stmt]:
+    return [stmt] if isinstance(stmt, BlockRealize) else list(child_blocks(stmt))
+
+
+def _united(regions: Sequence[BufferRegion]) -> tuple[BufferRegion, ...]:
+    """Return one region a buffer, the last buffer first."""
+    found: dict[object, BufferRegion] = {}
+    for region in regions:
+        known = found.get(region.buffer)
+        found[region.buffer] = region if known is None else union(known, region)
+    return tuple(reversed(found.values()))

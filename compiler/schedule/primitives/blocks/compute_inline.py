@@ -1,0 +1,135 @@
+"""The `compute_inline` primitive."""
+
+from __future__ import annotations
+
+from compiler.ir.analysis.regions import with_regions
+from compiler.ir.core.nodes import (
+    BlockRealize,
+    Buffer,
+    Expr,
+    Load,
+    Stmt,
+    Store,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import map_stmt, substitute, transform, walk, walk_stmts
+from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.index.solve import iterators_at
+from compiler.schedule.legality.coverage import covers_reads, writes_whole
+from compiler.schedule.legality.kind import Unknown, extents_of_iterators
+from compiler.schedule.legality.scope import Scope, scope_of_block
+from compiler.schedule.legality.site import Site
+from compiler.schedule.tree.tree import (
+    drop_buffer,
+    extents_of,
+    find_block,
+    loops_below,
+    realize_at,
+    replace_at,
+    with_block,
+    without_views,
+)
+
+
+def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
+    """Compute what a block writes wherever it is read, and remove the block.
+
+    Requires:
+        The block is complete, the only writer of one buffer, which is no output, and stores once,
+        at indices that tell its iterators. It has consumers, which stand after it and read only
+        what it computed, under no other name. What it reads is finished before it.
+
+    Rewrites:
+        for i in range(n):             for i in range(n):
+            B[i] = f(A[i])       ->        C[i] = g(f(A[i]))
+        for i in range(n):
+            C[i] = g(B[i])
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("compute_inline", func)
+    func = without_views(func, block, refuse)
+    scope, site = scope_of_block(func, block, refuse)
+    store = require_single_store(scope, site)
+    scope.require_local(site)
+    scope.require_only_writer(site)
+    scope.require_inputs_settled(site)
+    consumers = scope.consumers(site)
+    if not consumers:
+        raise refuse(f"block {block} has no consumers", site.realize)
+    is_whole = writes_whole(site, store.buffer)
+    for consumer in consumers:
+        if scope.position(consumer) < scope.position(site):
+            raise refuse(f"block {consumer.name} stands before block {block}", consumer.realize)
+        _require_no_views(scope, consumer, store.buffer)
+
+    func = replace_at(func, scope.whole_path(site), None)
+    for consumer in consumers:
+        func = _inline_into(func, consumer.name, site, store, refuse)
+        if not is_whole and not covers_reads(site, consumer, store.buffer, is_certain=True):
+            reason = f"block {block} is not proved to compute all that block {consumer.name} reads"
+            raise refuse(reason, consumer.realize)
+    return drop_buffer(func, scope.realize.block.name, store.buffer)
+
+
+def require_single_store(scope: Scope, site: Site) -> Store:
+    """Return the one store of a complete block, or refuse."""
+    kind = site.kind
+    if isinstance(kind, Unknown):
+        raise scope.refuse(kind.reason, site.realize)
+    if kind != "complete":
+        reason = "is a reduction" if kind == "reduction" else "reads what it writes"
+        raise scope.refuse(f"block {site.name} {reason}", site.realize)
+    if not site.facts.is_leaf:
+        raise scope.refuse(
+            f"block {site.name} has loops or blocks of its own: it is no single store",
+            site.realize,
+        )
+    store = site.block.body
+    if not isinstance(store, Store):
+        raise scope.refuse(f"block {site.name} stores more than once", site.realize)
+    return store
+
+
+def _require_no_views(scope: Scope, consumer: Site, buffer: Buffer) -> None:
+    """Refuse if a block reads the buffer by another name."""
+    for realize in walk_stmts(consumer.realize):
+        if not isinstance(realize, BlockRealize):
+            continue
+        if any(match.source.buffer == buffer for match in realize.block.match_buffers):
+            reason = f"block {realize.block.name} has views, through which it may read"
+            raise scope.refuse(f"{reason} {buffer.name}", realize)
+    if any(node is buffer.data for node in walk(consumer.realize)):
+        reason = f"block {consumer.name} hands out {buffer.name}, of which nothing would be left"
+        raise scope.refuse(reason, consumer.realize)
+
+
+def _inline_into(func: PrimFunc, name: str, site: Site, store: Store, refuse: Refuse) -> PrimFunc:
+    path = find_block(func, name)
+    assert path is not None, "the consumers are in the program"
+    realize = realize_at(path)
+    extents = dict(extents_of(loops_below(realize)))
+    for stmt in walk_stmts(realize):
+        if isinstance(stmt, BlockRealize):
+            extents.update(extents_of_iterators(stmt.block))
+
+    def on_expr(expr: Expr) -> Expr | None:
+        if not isinstance(expr, Load) or expr.buffer != store.buffer:
+            return None
+        values = iterators_at(site.block, store.indices, expr.indices, extents)
+        if values is None:
+            reason = f"block {site.name} writes {store.buffer.name} at indices that do not tell its"
+            raise refuse(f"{reason} iterators", site.realize)
+        return substitute(store.value, values)
+
+    new = transform(realize, on_expr=on_expr)
+    return replace_at(func, path, _with_new_regions(new, store.buffer))
+
+
+def _with_new_regions(stmt: Stmt, buffer: Buffer) -> Stmt:
+    """Work out again what those blocks read that said that they read `buffer`, inner ones first."""
+    stmt = map_stmt(stmt, lambda child: _with_new_regions(child, buffer), lambda expr: expr)
+    if isinstance(stmt, BlockRealize) and any(r.buffer == buffer for r in stmt.block.reads):
+        return with_block(stmt, with_regions(stmt.block))
+    return stmt

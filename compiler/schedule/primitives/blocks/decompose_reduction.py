@@ -1,0 +1,132 @@
+"""The `decompose_reduction` primitive."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler.ir.core.nodes import (
+    Block,
+    Buffer,
+    BufferRegion,
+    For,
+    If,
+    Let,
+    Var,
+    seq,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.error import refusal
+from compiler.schedule.index.digits import variables_of
+from compiler.schedule.legality.coverage import covers_reads
+from compiler.schedule.legality.kind import Unknown
+from compiler.schedule.legality.reduction import own_digits, why_not_once
+from compiler.schedule.legality.scope import Scope, scope_of_block
+from compiler.schedule.legality.site import Site
+from compiler.schedule.rewrite.init_nest import init_nest
+from compiler.schedule.tree.tree import fresh_block_name, loop_at, loop_path, replace_at, with_block
+
+
+def decompose_reduction(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc, str, str]:
+    """Split a reduction into a block that initialises, before a loop, and one that updates.
+
+    Requires:
+        The block is a reduction. The loop is around it, in its scope; no loop outside it binds
+        reduction iterators. The loops from it inwards tell the block's points apart, and one that
+        binds both spatial and reduction iterators is in no predicate and no digit with others.
+        The reduction runs from its first point on, whatever the predicate. What the init reads is
+        not written under the loop. What the block writes is touched there only by blocks that
+        read what it has finished.
+
+    Rewrites:
+        for i, k, j in ...:             for i in ...:
+            if k == 0:                      for j_init in ...:
+                C[i, j] = 0       ->            C[i, j_init] = 0
+            C[i, j] += A[i, k]              for k, j in ...:
+                                                C[i, j] += A[i, k]
+
+    Returns:
+        The program, and the names of the two blocks: `C_init` and `C_update`.
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("decompose_reduction", func)
+    scope, site = scope_of_block(func, block, refuse)
+    kind = site.kind
+    if isinstance(kind, Unknown):
+        raise refuse(kind.reason, site.realize)
+    if kind != "reduction":
+        raise refuse(f"block {block} is not a reduction with an init", site.realize)
+    path = loop_path(func, loop, refuse)
+    target = loop_at(path)
+    if not site.is_under(target):
+        raise refuse(f"loop {loop.name} is not around block {block}", target)
+    inner = (target, *site.loops_inside(target))
+    _require_separable(scope, site, inner)
+
+    init_name = fresh_block_name(func, f"{block}_init")
+    init = init_nest(
+        site.realize,
+        inner,
+        init_name,
+        site.extents,
+        refuse,
+        loop_suffix="_init",
+        annotations=site.block.annotations,
+    )
+    update_name = fresh_block_name(func, f"{block}_update")
+    update = replace(site.block, name=update_name, init=None, reads=_update_reads(site.block))
+    func = replace_at(func, scope.whole_path(site), with_block(site.realize, update))
+    path = loop_path(func, loop, refuse)
+    return replace_at(func, path, seq(init, path[-1])), init_name, update_name
+
+
+def _update_reads(block: Block) -> tuple[BufferRegion, ...]:
+    """Return what a block reads without its init: what it writes, too."""
+    read = {region.buffer for region in block.reads}
+    return (*(region for region in block.writes if region.buffer not in read), *block.reads)
+
+
+def _require_separable(scope: Scope, site: Site, inner: tuple[For, ...]) -> None:
+    """Refuse unless the loops `inner` hold the whole reduction of each element, and once."""
+    refuse = scope.refuse
+    moving = {loop.var for loop in inner}
+    for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
+        outside = [loop for loop in site.loops if loop.var in variables_of(value) - moving]
+        if iter_var.kind != "spatial" and outside:
+            name = outside[0].var.name
+            where = f"loop {name}, outside loop {inner[0].var.name}, binds a reduction iterator of"
+            raise refuse(f"{where} block {site.name}", outside[0])
+        beyond = variables_of(value) - moving - {loop.var for loop in site.loops}
+        if iter_var.kind != "spatial" and beyond:
+            name = min(var.name for var in beyond)
+            where = f"{name}, from outside the block around, moves a reduction iterator of"
+            raise refuse(f"{where} block {site.name}", site.realize)
+    reason = why_not_once(site, moving, moving - own_digits(site))
+    if reason is not None:
+        raise refuse(reason, site.realize)
+    for stmt in site.path:
+        if isinstance(stmt, If | Let):
+            raise refuse(f"block {site.name} is under a condition or a named value", stmt)
+    _require_settled_init(scope, site, inner[0])
+
+
+def _require_settled_init(scope: Scope, site: Site, target: For) -> None:
+    """Refuse if an init before the loop would read, or spoil, other values than inside it."""
+    init_reads = {access.buffer for access in site.facts.init_reads}
+    for other in scope.sites:
+        if other is site or not other.is_under(target):
+            continue
+        for buffer in other.facts.written_buffers() & init_reads:
+            reason = f"block {other.name} writes {buffer.name} under loop {target.var.name}, which"
+            raise scope.refuse(f"{reason} the init of block {site.name} reads", other.realize)
+        for buffer in site.facts.written_buffers():
+            if other.touches(buffer) and not _comes_after(scope, site, other, buffer):
+                reason = f"block {other.name} may touch {buffer.name} under loop {target.var.name}"
+                raise scope.refuse(f"{reason} before block {site.name} has made it", other.realize)
+
+
+def _comes_after(scope: Scope, site: Site, other: Site, buffer: Buffer) -> bool:
+    """Tell whether a block only reads what a reduction has finished just before."""
+    is_later = scope.position(other) > scope.position(site)
+    return is_later and not other.writes(buffer) and covers_reads(site, other, buffer)

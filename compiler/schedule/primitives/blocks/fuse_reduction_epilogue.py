@@ -1,0 +1,185 @@
+"""The `fuse_reduction_epilogue` primitive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from compiler.ir.arith.simplify import equal
+from compiler.ir.core.nodes import (
+    BinOp,
+    Buffer,
+    Expr,
+    Load,
+    Store,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import map_region, substitute, walk
+from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.legality.coverage import is_finished_for, runs_whole_domain, share_loops
+from compiler.schedule.legality.kind import Unknown
+from compiler.schedule.legality.reducer import Reduction, reduction_of
+from compiler.schedule.legality.reduction import is_whole_reduction
+from compiler.schedule.legality.scope import Scope, scope_of_block
+from compiler.schedule.legality.site import Site
+from compiler.schedule.tree.tree import block_path, realize_at, replace_at, with_block
+
+
+def fuse_reduction_epilogue(func: PrimFunc, reduction: str, epilogue: str) -> PrimFunc:
+    """Let a sum start from what a later block adds to it, and write that block's buffer.
+
+    (TensorIR fuses functions such as relu and clip too, by applying them at each step. That
+    computes something else, so it is refused here.)
+
+    Args:
+        reduction: The block that adds up.
+        epilogue: The block that adds something to the result.
+
+    Requires:
+        The reduction is a sum from zero, of every element over all points, into one buffer that
+        is no output and that only the epilogue reads. The epilogue is complete, in the same scope
+        and after it, runs for all its points, and stores the result at the same place plus
+        something that neither of the two writes, in the same type; its iterators are those of the
+        reduction. What it adds is finished before the reduction begins. Nobody else writes what
+        the epilogue writes, or reads it before the epilogue has finished it.
+
+    Rewrites:
+        for i, k in ...:                      for i, k in ...:
+            if k == 0: C[i] = 0                   if k == 0: D[i] = bias[i]
+            C[i] += A[i, k]            ->         D[i] += A[i, k]
+        for i in ...:
+            D[i] = C[i] + bias[i]
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("fuse_reduction_epilogue", func)
+    scope, site = scope_of_block(func, reduction, refuse)
+    after = next((other for other in scope.sites if other.name == epilogue), None)
+    if after is None:
+        at = block_path(func, epilogue, refuse)[-1]
+        raise refuse(f"block {epilogue} is not in the scope of block {reduction}", at)
+    taken = _sum_of(scope, site)
+    added = _added(site, after, taken, refuse)
+    _require_order(scope, site, after, added)
+
+    block = site.block
+    target = added.target
+    body = Store(
+        target.buffer,
+        target.indices,
+        BinOp("+", Load(target.buffer, target.indices), taken.values[0]),
+    )
+    own = after.block.reads
+    result = taken.targets[0].buffer
+    mapping = added.iterators
+    more = [map_region(r, lambda e: substitute(e, mapping)) for r in own if r.buffer != result]
+    known = {region.buffer for region in more}
+    fused = replace(
+        block,
+        init=Store(target.buffer, target.indices, added.value),
+        body=body,
+        reads=(*more, *(region for region in block.reads if region.buffer not in known)),
+        writes=tuple(map_region(r, lambda e: substitute(e, mapping)) for r in after.block.writes),
+    )
+    func = replace_at(func, scope.whole_path(after), None)
+    path = block_path(func, reduction, refuse)
+    return replace_at(func, path, with_block(realize_at(path), fused))
+
+
+@dataclass(frozen=True)
+class _Added:
+    """What an epilogue adds and where it stores that, in terms of the reduction's iterators."""
+
+    target: Load
+    value: Expr
+    iterators: dict[Var, Expr]
+
+
+def _sum_of(scope: Scope, site: Site) -> Reduction:
+    """Return the sum that a block is, or refuse."""
+    refuse = scope.refuse
+    if isinstance(site.kind, Unknown):
+        raise refuse(site.kind.reason, site.realize)
+    if site.kind != "reduction":
+        raise refuse(f"block {site.name} is not a reduction with an init", site.realize)
+    taken = reduction_of(site.block)
+    if isinstance(taken, str):
+        raise refuse(f"block {site.name} {taken}", site.realize)
+    result = taken.reducer.results[0]
+    if len(taken.targets) > 1 or not (isinstance(result, BinOp) and result.op == "+"):
+        raise refuse(f"block {site.name} is no sum into one buffer", site.realize)
+    if not is_whole_reduction(site):
+        reason = f"block {site.name} is not proved to reduce each element over all points, once"
+        raise refuse(reason, site.realize)
+    scope.require_local(site)
+    scope.require_only_writer(site)
+    return taken
+
+
+def _added(site: Site, after: Site, taken: Reduction, refuse: Refuse) -> _Added:
+    """Return what an epilogue adds to a sum, or refuse."""
+    if isinstance(after.kind, Unknown):
+        raise refuse(after.kind.reason, after.realize)
+    if after.kind != "complete" or not runs_whole_domain(after):
+        reason = f"block {after.name} is not complete, or does not run for all its points"
+        raise refuse(reason, after.realize)
+    iterators = _iterators(site, after, refuse)
+    store = after.block.body
+    target = taken.targets[0]
+    if isinstance(store, Store) and store.buffer.dtype == target.buffer.dtype:
+        place = Load(store.buffer, tuple(substitute(i, iterators) for i in store.indices))
+        value = substitute(store.value, iterators)
+        sides: list[tuple[Expr, Expr]] = [(value, taken.identity[0])]
+        if isinstance(value, BinOp) and value.op == "+":
+            sides.extend(((value.lhs, value.rhs), (value.rhs, value.lhs)))
+        for part, rest in sides:
+            if part == target and not _reads(rest, {target.buffer, store.buffer}):
+                return _Added(place, rest, iterators)
+    reason = f"block {after.name} does not just add something to each element of"
+    raise refuse(f"{reason} {target.buffer.name}", after.realize)
+
+
+def _iterators(site: Site, after: Site, refuse: Refuse) -> dict[Var, Expr]:
+    """Return the reduction's spatial iterators by those of the epilogue, in their order."""
+    mine = [i for i in site.block.iter_vars if i.kind == "spatial"]
+    theirs = after.block.iter_vars
+    same = len(mine) == len(theirs) and all(
+        equal(a.extent, b.extent) for a, b in zip(mine, theirs, strict=True)
+    )
+    if not same:
+        reason = f"block {after.name} has other iterators than the spatial ones of block"
+        raise refuse(f"{reason} {site.name}", after.realize)
+    return {b.var: a.var for a, b in zip(mine, theirs, strict=True)}
+
+
+def _reads(expr: Expr, buffers: set[Buffer]) -> bool:
+    return any(isinstance(node, Load) and node.buffer in buffers for node in walk(expr))
+
+
+def _require_order(scope: Scope, site: Site, after: Site, added: _Added) -> None:
+    """Refuse unless all that the epilogue reads and writes may happen where the sum begins."""
+    refuse = scope.refuse
+    if scope.position(after) < scope.position(site) or not is_finished_for(site, after):
+        raise refuse(f"block {after.name} may read a sum that is not finished", after.realize)
+    summed = site.facts.written_buffers()
+    inputs = {node.buffer for node in walk(added.value) if isinstance(node, Load)}
+    made = after.facts.written_buffers()
+    for other in scope.sites:
+        if other in (site, after):
+            continue
+        if other.facts.read_buffers() & summed:
+            raise refuse(f"block {other.name} reads what block {site.name} sums up", other.realize)
+        is_before = scope.position(other) < scope.position(site) and not share_loops(other, site)
+        if other.facts.written_buffers() & inputs and not is_before:
+            reason = f"block {other.name} writes what block {after.name} adds, not before block"
+            raise refuse(f"{reason} {site.name}", other.realize)
+        if other.facts.written_buffers() & made:
+            reason = f"block {other.name} writes what block {after.name} writes"
+            raise refuse(reason, other.realize)
+        is_later = scope.position(other) > scope.position(after)
+        if other.facts.read_buffers() & made and not (is_later and is_finished_for(after, other)):
+            reason = f"block {other.name} may read what block {after.name} has not written yet"
+            raise refuse(reason, other.realize)
+    if site.facts.read_buffers() & made:
+        raise refuse(f"block {site.name} reads what block {after.name} writes", site.realize)

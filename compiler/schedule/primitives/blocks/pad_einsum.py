@@ -1,0 +1,339 @@
+"""The `pad_einsum` primitive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from compiler.ir.arith.simplify import equal, simplify
+from compiler.ir.core.dtypes import is_float
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
+    TRUE,
+    BinOp,
+    Block,
+    BlockRealize,
+    Buffer,
+    BufferRegion,
+    Cast,
+    Compare,
+    Conditional,
+    Expr,
+    FloatImm,
+    For,
+    IntImm,
+    IterVar,
+    Load,
+    Range,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    seq,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import replace_buffers
+from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.index.digits import variables
+from compiler.schedule.index.guard import conjunction
+from compiler.schedule.legality.coverage import writes_whole
+from compiler.schedule.legality.kind import Unknown
+from compiler.schedule.legality.reducer import Reduction, reduction_of
+from compiler.schedule.legality.scope import Scope, scope_of_block
+from compiler.schedule.legality.site import Site
+from compiler.schedule.tree.tree import (
+    Path,
+    allocate_in,
+    block_path,
+    child_blocks,
+    fresh_block_name,
+    fresh_buffer_name,
+    replace_at,
+)
+
+
+def pad_einsum(func: PrimFunc, block: str, padding: Sequence[int]) -> PrimFunc:
+    """Let a block compute over ranges that are multiples of some sizes, in padded buffers.
+
+    Copies with zeros for padding stand before the block, and a copy of the result after it.
+
+    Args:
+        padding: What the extent of each iterator is made a multiple of.
+
+    Requires:
+        There is one positive number an iterator. The block is complete or a reduction; each
+        buffer is touched at one place, by iterators themselves or at zero of a dimension of one
+        element. Where a padded iterator indexes a dimension, their extents are the same. A padded
+        iterator is bound to a loop of its own. If it is a reduction iterator, the block is a sum,
+        to which padding adds zero; if not, it indexes what is written. The block writes all of its
+        buffer, and stands alone below its outermost loop.
+
+    Rewrites:
+        for i in range(n):               for i in range(m):
+            C[i] = A[i] * 2     ->           A_pad[i] = if_then_else(i < n, A[i], 0)
+                                         for i in range(m):
+                                             C_pad[i] = A_pad[i] * 2
+                                         for i in range(n):
+                                             C[i] = C_pad[i]
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("pad_einsum", func)
+    scope, site = scope_of_block(func, block, refuse)
+    _require_padding(site, padding, refuse)
+    _require_einsum(site, refuse)
+    padded = _padded_extents(site, padding)
+    if not padded:
+        return func
+    _require_own_loops(site, padded, refuse)
+    _require_vanishing(site, padded, refuse)
+    path = (*scope.path[:-1], *_require_alone(scope, site))
+
+    copies = [_Copy.of(func, region, padded) for region in (*site.block.reads, *site.block.writes)]
+    copies = [copy for copy in copies if copy.is_needed]
+    for copy in copies:
+        _require_same_sizes(site, copy, padded, refuse)
+    written = {region.buffer for region in site.block.writes}
+    before = [copy.into(func) for copy in copies if copy.buffer not in written]
+    after = [copy.back(func) for copy in copies if copy.buffer in written]
+    body = replace_buffers(
+        _with_extents(site, padded), {copy.buffer: copy.padded for copy in copies}
+    )
+    func = replace_at(func, path, seq(*before, body, *after))
+    for copy in copies:
+        func = allocate_in(func, block_path(func, scope.realize.block.name, refuse), copy.padded)
+    return func
+
+
+# Requirements
+
+
+def _require_padding(site: Site, padding: Sequence[int], refuse: Refuse) -> None:
+    count = len(site.block.iter_vars)
+    if len(padding) != count or any(size < 1 for size in padding):
+        reason = f"block {site.name} takes {count} positive numbers, one an iterator, got"
+        raise refuse(f"{reason} {list(padding)}", site.realize)
+
+
+def _require_einsum(site: Site, refuse: Refuse) -> None:
+    """Refuse unless a block touches each buffer at one element, named by iterators."""
+    if isinstance(site.kind, Unknown):
+        raise refuse(site.kind.reason, site.realize)
+    if site.kind not in ("complete", "reduction"):
+        reason = f"block {site.name} reads what it writes without having initialised it"
+        raise refuse(reason, site.realize)
+    if site.block.alloc_buffers or site.block.match_buffers or not site.facts.is_leaf:
+        reason = f"block {site.name} has loops, buffers or views of its own"
+        raise refuse(reason, site.realize)
+    regions = (*site.block.reads, *site.block.writes)
+    if len({region.buffer for region in regions}) < len(regions):
+        raise refuse(f"block {site.name} touches a buffer at two places", site.realize)
+    for region in regions:
+        for r, size in zip(region.region, region.buffer.shape, strict=True):
+            is_first = isinstance(r.minimum, IntImm) and isinstance(size, IntImm)
+            if not (
+                isinstance(r.extent, IntImm)
+                and r.extent.value == 1
+                and (isinstance(r.minimum, Var) or (is_first and _is_first(r.minimum, size)))
+            ):
+                reason = f"block {site.name} does not index {region.buffer.name} by iterators alone"
+                raise refuse(reason, site.realize)
+
+
+def _is_first(index: Expr, size: Expr) -> bool:
+    """Tell whether an index is zero, of a dimension of one element."""
+    values = [part.value for part in (index, size) if isinstance(part, IntImm)]
+    return values == [0, 1]
+
+
+def _padded_extents(site: Site, padding: Sequence[int]) -> dict[Var, Expr]:
+    """Return the new extents of the iterators that are padded."""
+    found: dict[Var, Expr] = {}
+    for iter_var, size in zip(site.block.iter_vars, padding, strict=True):
+        dtype = dtype_of(iter_var.extent)
+        unit = IntImm(size, dtype)
+        rest = BinOp("+", iter_var.extent, IntImm(size - 1, dtype))
+        whole = simplify(BinOp("*", BinOp("//", rest, unit), unit))
+        if not equal(whole, iter_var.extent):
+            found[iter_var.var] = whole
+    return found
+
+
+def _require_own_loops(site: Site, padded: Mapping[Var, Expr], refuse: Refuse) -> None:
+    for iter_var, value in zip(site.block.iter_vars, site.realize.iter_values, strict=True):
+        if iter_var.var not in padded:
+            continue
+        loop = next((loop for loop in site.loops if loop.var is value), None)
+        users = sum(value in variables(other) for other in site.realize.iter_values)
+        in_predicate = value in variables(site.realize.predicate)
+        if loop is None or users > 1 or in_predicate or not equal(loop.extent, iter_var.extent):
+            reason = f"iterator {iter_var.var.name} of block {site.name} is not just a loop over"
+            raise refuse(f"{reason} its whole range", site.realize)
+
+
+def _require_vanishing(site: Site, padded: Mapping[Var, Expr], refuse: Refuse) -> None:
+    """Refuse if padding could add to an element something other than zero."""
+    told = {r.minimum for region in site.block.writes for r in region.region}
+    for iter_var in site.block.iter_vars:
+        if iter_var.kind == "spatial" and iter_var.var in padded and iter_var.var not in told:
+            reason = f"padding of {iter_var.var.name} repeats what block {site.name} does: it does"
+            raise refuse(f"{reason} not tell the elements written apart", site.realize)
+    over = [i.var for i in site.block.iter_vars if i.kind == "reduce" and i.var in padded]
+    if not over:
+        return
+    reduction = reduction_of(site.block)
+    if isinstance(reduction, str):
+        raise refuse(f"block {site.name} {reduction}", site.realize)
+    for var in over:
+        if not _is_sum(reduction) or not all(_vanishes(v, var) for v in reduction.values):
+            reason = f"padding of {var.name} is not known to add nothing to the reduction of block"
+            raise refuse(f"{reason} {site.name}", site.realize)
+
+
+def _is_sum(reduction: Reduction) -> bool:
+    return all(isinstance(r, BinOp) and r.op == "+" for r in reduction.reducer.results)
+
+
+def _vanishes(value: Expr, var: Var) -> bool:
+    """Tell whether a value is zero where each load that `var` indexes gives zero."""
+    match value:
+        case Load(_, indices):
+            return any(var in variables(index) for index in indices)
+        case Cast(_, inner):
+            return _vanishes(inner, var)
+        case BinOp("*", lhs, rhs):
+            # Zero times what is not finite is not zero, unless that is padding too.
+            sides = [_vanishes(side, var) for side in (lhs, rhs)]
+            return all(sides) or (any(sides) and not is_float(dtype_of(value)))
+        case BinOp("+" | "-", lhs, rhs):
+            return _vanishes(lhs, var) and _vanishes(rhs, var)
+        case _:
+            return False
+
+
+def _require_alone(scope: Scope, site: Site) -> Path:
+    """Return the path to the outermost loop of a block, or to itself, if only loops are around."""
+    depth = next(n for n, stmt in enumerate(site.path) if n and not isinstance(stmt, Seq))
+    top = site.path[depth]
+    others = [realize.block.name for realize in child_blocks(top)]
+    if isinstance(top, For) and len(others) > 1:
+        names = ", ".join(others)
+        raise scope.refuse(f"block {site.name} shares its loops with others: {names}", top)
+    for stmt in site.path[depth:-1]:
+        if not isinstance(stmt, For):
+            raise scope.refuse(f"more than loops stands around block {site.name}", stmt)
+    for buffer in site.facts.written_buffers():
+        if not _runs_all(site) and not writes_whole(site, buffer):
+            reason = f"block {site.name} is not proved to write all of {buffer.name}"
+            raise scope.refuse(reason, site.realize)
+    return site.path[: depth + 1]
+
+
+def _runs_all(site: Site) -> bool:
+    """Tell whether each iterator is a loop over its whole range."""
+    extents = {loop.var: loop.extent for loop in site.loops}
+    values = site.realize.iter_values
+    return (
+        site.realize.predicate == TRUE
+        and len({v for v in values if isinstance(v, Var)}) == len(values)
+        and all(
+            isinstance(v, Var) and v in extents and equal(extents[v], i.extent)
+            for i, v in zip(site.block.iter_vars, values, strict=True)
+        )
+    )
+
+
+def _require_same_sizes(
+    site: Site, copy: _Copy, padded: Mapping[Var, Expr], refuse: Refuse
+) -> None:
+    """Refuse if a buffer has elements that the block leaves out, where they would be padding."""
+    extents = {i.var: i.extent for i in site.block.iter_vars}
+    is_written = site.writes(copy.buffer)
+    for r, size in zip(copy.region.region, copy.buffer.shape, strict=True):
+        index = r.minimum
+        if not isinstance(index, Var) or (index not in padded and not is_written):
+            continue
+        if not equal(extents[index], size):
+            reason = f"block {site.name} does not touch all of {copy.buffer.name}, which would be"
+            raise refuse(f"{reason} padded", site.realize)
+
+
+# The copies
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """A buffer, the region of it that the block touches, and its padded copy."""
+
+    buffer: Buffer
+    region: BufferRegion
+    padded: Buffer
+
+    @classmethod
+    def of(cls, func: PrimFunc, region: BufferRegion, padded: Mapping[Var, Expr]) -> _Copy:
+        old = region.buffer
+        shape = tuple(
+            padded.get(r.minimum, size) if isinstance(r.minimum, Var) else size
+            for r, size in zip(region.region, old.shape, strict=True)
+        )
+        name = fresh_buffer_name(func, f"{old.name}_pad")
+        return cls(old, region, Buffer(Var(name, "handle"), shape, old.dtype, old.scope))
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether the copy is larger than the buffer."""
+        return self.padded.shape != self.buffer.shape
+
+    def into(self, func: PrimFunc) -> Stmt:
+        """Return the loops that copy the buffer and pad it with zeros."""
+        iter_vars = _iterators(self.padded.shape)
+        indices = tuple(i.var for i in iter_vars)
+        sizes = zip(indices, self.buffer.shape, self.padded.shape, strict=True)
+        inside = tuple(Compare("<", v, size) for v, size, new in sizes if not equal(size, new))
+        dtype = self.buffer.dtype
+        zero: Expr = FloatImm(0.0, dtype) if is_float(dtype) else IntImm(0, dtype)
+        value = Conditional(conjunction(inside), Load(self.buffer, indices), zero)
+        return _nest(func, self, iter_vars, self.buffer, Store(self.padded, indices, value))
+
+    def back(self, func: PrimFunc) -> Stmt:
+        """Return the loops that copy what is not padding to the buffer."""
+        iter_vars = _iterators(self.buffer.shape)
+        indices = tuple(i.var for i in iter_vars)
+        store = Store(self.buffer, indices, Load(self.padded, indices))
+        return _nest(func, self, iter_vars, self.padded, store)
+
+
+def _iterators(shape: Sequence[Expr]) -> tuple[IterVar, ...]:
+    return tuple(
+        IterVar(Var(f"v{n}", dtype_of(size)), size, "spatial") for n, size in enumerate(shape)
+    )
+
+
+def _nest(
+    func: PrimFunc, copy: _Copy, iter_vars: tuple[IterVar, ...], source: Buffer, store: Store
+) -> Stmt:
+    point = tuple(Range(i.var, IntImm(1, dtype_of(i.var))) for i in iter_vars)
+    name = fresh_block_name(func, copy.padded.name)
+    reads, writes = (BufferRegion(source, point),), (BufferRegion(store.buffer, point),)
+    block = Block(name, iter_vars, reads, writes, store)
+    loops = [Var(f"i{n}", dtype_of(i.var)) for n, i in enumerate(iter_vars)]
+    nest: Stmt = BlockRealize(tuple(loops), TRUE, block)
+    for var, iter_var in reversed(list(zip(loops, iter_vars, strict=True))):
+        nest = For(var, iter_var.extent, nest)
+    return nest
+
+
+def _with_extents(site: Site, padded: Mapping[Var, Expr]) -> Stmt:
+    """Return the loops and the block over the padded ranges."""
+    old = site.block
+    iter_vars = tuple(replace(i, extent=padded.get(i.var, i.extent)) for i in old.iter_vars)
+    nest: Stmt = replace(site.realize, block=replace(old, iter_vars=iter_vars))
+    longer = {
+        value: padded[i.var]
+        for i, value in zip(old.iter_vars, site.realize.iter_values, strict=True)
+        if i.var in padded
+    }
+    for loop in reversed(site.loops):
+        nest = replace(loop, extent=longer.get(loop.var, loop.extent), body=nest)
+    return nest

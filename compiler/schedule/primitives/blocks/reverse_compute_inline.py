@@ -1,0 +1,158 @@
+"""The `reverse_compute_inline` primitive."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from compiler.ir.analysis.regions import with_regions
+from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.arith.simplify import normal, recombine
+from compiler.ir.core.nodes import (
+    BlockRealize,
+    Expr,
+    IntImm,
+    Load,
+    Store,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import substitute, transform_expr
+from compiler.schedule.error import ScheduleError, refusal
+from compiler.schedule.index.guard import conjunction, conjuncts
+from compiler.schedule.index.range_guard import guards_of
+from compiler.schedule.index.region import Span
+from compiler.schedule.index.solve import iterators_at
+from compiler.schedule.legality.coverage import runs_whole_domain, writes_whole
+from compiler.schedule.legality.kind import extents_of_iterators
+from compiler.schedule.legality.scope import Scope, scope_of_block
+from compiler.schedule.legality.site import Site
+from compiler.schedule.primitives.blocks.compute_inline import require_single_store
+from compiler.schedule.tree.tree import drop_buffer, find_block, replace_at, without_views
+
+
+def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
+    """Let the producer of a block compute what the block makes of it, and remove the block.
+
+    Requires:
+        The block and its producer are complete, store once, and are the only writers of what they
+        write. The block runs for the whole of its iterators' ranges, the producer writes all of
+        its buffer. The block reads one element of that buffer, at indices that are in bounds at
+        each of its points and tell its iterators; nobody else reads it, and it is no output.
+        Nothing touches what the block writes before it. What else the block reads is finished
+        before the producer.
+
+    Rewrites:
+        for i in range(n):             for i in range(n):
+            B[i] = f(A[i])       ->        C[i] = g(f(A[i]))
+        for i in range(n):
+            C[i] = g(B[i])
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("reverse_compute_inline", func)
+    func = without_views(func, block, refuse)
+    scope, site = scope_of_block(func, block, refuse)
+    producer = _only_producer(scope, site)
+    if producer.block.match_buffers:
+        func = without_views(func, producer.name, refuse)
+        scope, site = scope_of_block(func, block, refuse)
+        producer = _only_producer(scope, site)
+    store = require_single_store(scope, site)
+    scope.require_only_writer(site)
+    inner = require_single_store(scope, producer)
+    scope.require_local(producer)
+    scope.require_only_writer(producer)
+    if not runs_whole_domain(site):
+        reason = f"block {site.name} is not proved to run for the whole of its iterators' ranges"
+        raise refuse(reason, site.realize)
+    if not writes_whole(producer, inner.buffer):
+        reason = f"block {producer.name} is not proved to write all of {inner.buffer.name}"
+        raise refuse(reason, producer.realize)
+    values = _iterators(scope, site, producer, inner)
+
+    def value(expr: Expr) -> Expr | None:
+        is_inner = isinstance(expr, Load) and expr.buffer == inner.buffer
+        return inner.value if is_inner else None
+
+    body = Store(
+        store.buffer,
+        tuple(substitute(index, values) for index in store.indices),
+        transform_expr(substitute(store.value, values), value),
+    )
+    func = replace_at(func, scope.whole_path(site), None)
+    path = find_block(func, producer.name)
+    assert path is not None, "the producer is in the program"
+    fused = with_regions(replace(producer.block, body=body))
+    guards = _guards(site, producer, values)
+    known = conjuncts(producer.realize.predicate)
+    predicate = conjunction((*known, *(guard for guard in guards if guard not in known)))
+    new = BlockRealize(producer.realize.iter_values, predicate, fused)
+    func = replace_at(func, path, new)
+    func = drop_buffer(func, scope.realize.block.name, inner.buffer)
+
+    def refuse_merged(reason: str, _: object) -> ScheduleError:
+        return refuse(reason, site.realize)
+
+    new_scope, merged = scope_of_block(func, producer.name, refuse_merged)
+    new_scope.require_inputs_settled(merged)
+    return func
+
+
+def _guards(site: Site, producer: Site, values: Mapping[Var, Expr]) -> list[Expr]:
+    """Return the conditions on the producer's loops under which a point of the block is made."""
+    guards: list[Expr] = []
+    for iter_var in site.block.iter_vars:
+        bound = substitute(values[iter_var.var], producer.bindings)
+        value = recombine(normal(bound, producer.extents))
+        span = Span(value, 1)
+        guards += guards_of(value, span, iter_var.extent, producer.extents, producer.loops)
+    return guards
+
+
+def _only_producer(scope: Scope, site: Site) -> Site:
+    """Return the one block that writes, last before it, what a block reads."""
+    refuse = scope.refuse
+    producers = scope.producers(site)
+    if not producers:
+        raise refuse(f"block {site.name} has no producer", site.realize)
+    producer = producers[-1]
+    place, start = scope.position(site), scope.position(producer)
+    if place < start:
+        raise refuse(f"block {producer.name} stands after block {site.name}", producer.realize)
+    for buffer in producer.facts.written_buffers():
+        for other in scope.readers(buffer):
+            if other is not site and other is not producer:
+                reason = f"block {other.name} reads {buffer.name} too"
+                raise refuse(reason, other.realize)
+    for other in scope.sites[:place]:
+        for buffer in site.facts.written_buffers():
+            if other.touches(buffer):
+                reason = f"block {other.name} touches {buffer.name}, which block {site.name} writes"
+                raise refuse(f"{reason}, before it", other.realize)
+    return producer
+
+
+def _iterators(scope: Scope, site: Site, producer: Site, inner: Store) -> dict[Var, Expr]:
+    """Return the block's iterators at the point at which it reads what the producer stores."""
+    name = inner.buffer.name
+    found = {a.indices for a in site.facts.reads if a.buffer == inner.buffer}
+    sizes = extents_of_iterators(site.block)
+    indices = found.pop()
+    values = iterators_at(site.block, indices, inner.indices, extents_of_iterators(producer.block))
+    if found or values is None:
+        reason = f"block {site.name} does not read {name} once for each point of its iterators"
+        raise scope.refuse(reason, site.realize)
+    for index, size in zip(indices, inner.buffer.shape, strict=True):
+        interval = affine_bounds(normal(index, sizes), sizes)
+        is_whole = any(i.var is index and i.extent == size for i in site.block.iter_vars)
+        is_inside = (
+            interval is not None
+            and isinstance(size, IntImm)
+            and 0 <= interval[0] <= interval[1] < size.value
+        )
+        if not is_whole and not is_inside:
+            reason = f"block {site.name} may read {name} where block {producer.name} does not write"
+            raise scope.refuse(f"{reason} it", site.realize)
+    return values

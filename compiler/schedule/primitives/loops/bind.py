@@ -1,0 +1,58 @@
+"""The `bind` primitive."""
+
+from __future__ import annotations
+
+from compiler.ir.core.nodes import (
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.error import refusal
+from compiler.schedule.legality.same_threads import require_shareable
+from compiler.schedule.legality.scope import Scope
+from compiler.schedule.rewrite.loop_kind import (
+    require_concurrent,
+    require_no_vector_around,
+    with_kind,
+)
+from compiler.schedule.tree.tree import loop_at, loop_path, loops_below, loops_on
+
+THREAD_TAGS = (
+    *(f"{kind}.{axis}" for kind in ("blockIdx", "threadIdx", "vthread") for axis in "xyz"),
+    "vthread",
+)
+
+
+def bind(func: PrimFunc, loop: Var, thread: str) -> PrimFunc:
+    """Run each iteration of a loop on a thread of a GPU's grid.
+
+    Requires:
+        `thread` is one of `THREAD_TAGS`, and no loop around or inside has it already, except that
+        the threads of a loop around may share the work: see
+        `compiler.schedule.legality.same_threads`. The blocks below the loop are complete or
+        reductions. It binds spatial iterators only; the threads of a block ("threadIdx") may also
+        reduce together, if the reduction alone touches what it writes. Different iterations touch
+        different elements of whatever else is written, or of buffers of their own. No loop around
+        it is vectorized.
+
+    Rewrites:
+        for i in range(n):   ->   for i in T.thread_binding(n, thread="threadIdx.x"):
+            body(i)                   body(i)
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("bind", func)
+    path = loop_path(func, loop, refuse)
+    if thread not in THREAD_TAGS:
+        known = ", ".join(THREAD_TAGS)
+        raise refuse(f'there is no thread axis "{thread}"; the axes are: {known}', path[-1])
+    is_thread = thread.startswith("threadIdx")
+    around = [other for other in loops_on(path[:-1]) if other.thread == thread]
+    taken = [other for other in loops_below(loop_at(path).body) if other.thread == thread]
+    for other in (*taken, *(around[1:] if is_thread else around)):
+        raise refuse(f"loop {other.var.name} is already bound to {thread}", other)
+    require_no_vector_around(path[:-1], refuse)
+    require_concurrent(func, path, refuse, is_thread=is_thread)
+    if around:
+        require_shareable(Scope.around(func, path, refuse), path, around[0])
+    return with_kind(func, path, "thread_binding", thread)

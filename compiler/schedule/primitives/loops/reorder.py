@@ -1,0 +1,97 @@
+"""The `reorder` primitive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from compiler.ir.core.nodes import (
+    For,
+    Stmt,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.index.digits import variables
+from compiler.schedule.legality.independence import Nest, is_apart, is_own, why_not_one
+from compiler.schedule.legality.scope import Scope
+from compiler.schedule.tree.tree import Path, loop_path, replace_at
+
+
+def reorder(func: PrimFunc, loops: Sequence[Var]) -> PrimFunc:
+    """Put nested loops in another order; loops between them that are not named keep their places.
+
+    Requires:
+        The loops are different loops of one chain: from the outermost to the innermost, each loop
+        is the whole body of the one around it. No extent depends on a loop that is put inside.
+        The iterations may be run in that order (see `compiler.schedule.legality.independence`):
+        what a block writes is told apart by the loops that change places, or stays within an
+        iteration, or is a commutative reduction. The blocks have spatial and reduction iterators
+        only.
+
+    Rewrites:
+        for i, j in T.grid(n, m):   ->   for j, i in T.grid(m, n):
+            body(i, j)                       body(i, j)
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("reorder", func)
+    path, chain = _chain(func, loops, refuse)
+    wanted = iter(loops)
+    by_var = {loop.var: loop for loop in chain}
+    order = [by_var[next(wanted)] if loop.var in loops else loop for loop in chain]
+    if order == chain:
+        return func
+    _require_extents_known(order, refuse)
+    _require_any_order(Nest(Scope.around(func, path, refuse), tuple(chain)), order)
+    body: Stmt = chain[-1].body
+    for loop in reversed(order):
+        body = replace(loop, body=body)
+    return replace_at(func, path[: len(path) - len(chain) + 1], body)
+
+
+def _chain(func: PrimFunc, loops: Sequence[Var], refuse: Refuse) -> tuple[Path, list[For]]:
+    """Return the path to the innermost of the loops, and the chain from the outermost down."""
+    if len(set(loops)) < len(loops):
+        names = ", ".join(var.name for var in loops)
+        raise refuse(f"a loop is named twice: {names}", func)
+    paths = [loop_path(func, var, refuse) for var in loops]
+    deepest = max(paths, key=len)
+    first = min(map(len, paths)) - 1
+    for var, path in zip(loops, paths, strict=True):
+        if any(a is not b for a, b in zip(deepest, path, strict=False)):
+            raise refuse(f"loop {var.name} is not in one chain with the others", path[-1])
+    chain: list[For] = []
+    for stmt in deepest[first:]:
+        if not isinstance(stmt, For):
+            around = chain[-1]
+            raise refuse(f"loop {around.var.name} holds more than the next loop", around)
+        chain.append(stmt)
+    return deepest, chain
+
+
+def _require_extents_known(order: Sequence[For], refuse: Refuse) -> None:
+    """Refuse if the extent of a loop depends on one inside it."""
+    for number, loop in enumerate(order):
+        inside = variables(loop.extent) & {other.var for other in order[number + 1 :]}
+        if inside:
+            names = ", ".join(sorted(var.name for var in inside))
+            raise refuse(f"the extent of loop {loop.var.name} depends on loop {names}", loop)
+
+
+def _require_any_order(nest: Nest, order: Sequence[For]) -> None:
+    """Refuse if another order of the loops may compute something else."""
+    refuse = nest.scope.refuse
+    for site in nest.sites:
+        for iter_var in site.block.iter_vars:
+            if iter_var.kind not in ("spatial", "reduce"):
+                what = f"the {iter_var.kind} iterator {iter_var.var.name}"
+                raise refuse(f"block {site.name} has {what}", site.realize)
+    for buffer in nest.written():
+        if is_apart(nest, buffer) or is_own(nest, buffer):
+            continue
+        reason = why_not_one(nest, buffer, [loop.var for loop in order])
+        if reason is not None:
+            place = next(site for site in nest.sites if site.writes(buffer))
+            raise refuse(reason, place.realize)

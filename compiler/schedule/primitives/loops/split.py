@@ -1,0 +1,137 @@
+"""The `split` primitive."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from compiler.ir.arith.simplify import prove, simplify
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import BinOp, Compare, Expr, For, IntImm, Stmt, Var
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.text.print_expr import show_expr
+from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.index.digits import extent_or_unknown
+from compiler.schedule.rewrite.rebind import rebind
+from compiler.schedule.tree.plain_loop import require_plain
+from compiler.schedule.tree.tree import extents_of, loop_at, loop_path, loops_on, replace_at
+
+
+def split(
+    func: PrimFunc,
+    loop: Var,
+    factors: Sequence[int | Expr | None],
+    *,
+    preserve_unit_iters: bool = True,
+    disable_predication: bool = False,
+) -> tuple[PrimFunc, tuple[Var, ...]]:
+    """Split a loop into a nest of serial loops, the outermost first.
+
+    Where the factors make more iterations than the loop has, the blocks below get a predicate.
+
+    Args:
+        factors: The extents of the new loops; one of them may be None, and is then the least
+            that makes enough iterations.
+        preserve_unit_iters: Whether new loops of a single iteration appear in the values of
+            iterators.
+        disable_predication: Whether a predicate may not be added.
+
+    Requires:
+        The loop has no annotations and no thread. At most one factor is None; the others are
+        positive, and their product is not less than the extent. Without predication it is
+        proved to be the extent.
+
+    Rewrites:
+        for i in range(n):      ->   for i_0, i_1 in T.grid(ceil(n / f), f):
+            body(i)                      body(i_0 * f + i_1)    # where i_0 * f + i_1 < n
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("split", func)
+    path = loop_path(func, loop, refuse)
+    old = loop_at(path)
+    require_plain(old, refuse)
+    sizes = loop_sizes(factors, old, refuse)
+
+    dtype = dtype_of(loop)
+    new = tuple(Var(f"{loop.name}_{n}", dtype) for n in range(len(sizes)))
+    around = extents_of(loops_on(path[:-1]))
+    extents = {**around, **dict(zip(new, map(extent_or_unknown, sizes), strict=True))}
+    index = mixed_radix(new, sizes)
+    inside = Compare("<", index, old.extent)
+    is_exact = [size for size in sizes if size != IntImm(1, dtype)] == [old.extent]
+    guard = None if is_exact or prove(inside, extents) else inside
+    if guard is not None and disable_predication:
+        reason = f"the factors {_shown(factors)} make more iterations than loop {loop.name} has"
+        raise refuse(f"{reason}: without a predicate they would be run too", old)
+    body: Stmt = rebind(old.body, {loop: index}, extents, guard, keep_units=preserve_unit_iters)
+    for var, size in zip(reversed(new), reversed(sizes), strict=True):
+        body = For(var, size, body)
+    return replace_at(func, path, body), new
+
+
+def mixed_radix(loops: Sequence[Var], sizes: Sequence[Expr]) -> Expr:
+    """Return the number that loops count, the last of them running fastest."""
+    total: Expr = loops[0]
+    for var, size in zip(loops[1:], sizes[1:], strict=True):
+        is_one = isinstance(size, IntImm) and size.value == 1
+        total = BinOp("+", total if is_one else BinOp("*", total, size), var)
+    return total
+
+
+def loop_sizes(factors: Sequence[int | Expr | None], loop: For, refuse: Refuse) -> tuple[Expr, ...]:
+    """Return the extents of the loops that factors make of a loop, or refuse."""
+    name, dtype = loop.var.name, dtype_of(loop.var)
+    if not factors:
+        raise refuse(f"loop {name} can't be split by no factors", loop)
+    sizes = [_size(factor, loop, refuse) for factor in factors]
+    known = [size for size in sizes if size is not None]
+    if len(sizes) - len(known) > 1:
+        raise refuse(f"at most one factor may be None, got {_shown(factors)}", loop)
+    literal = math.prod(size.value for size in known if isinstance(size, IntImm))
+    product: Expr = IntImm(literal, dtype)
+    for size in known:
+        if not isinstance(size, IntImm):
+            product = simplify(BinOp("*", product, size))
+    if len(known) == len(sizes):
+        _require_enough(product, factors, loop, refuse)
+    rest = _ceil_div(loop.extent, product)
+    return tuple(rest if size is None else size for size in sizes)
+
+
+def _size(factor: int | Expr | None, loop: For, refuse: Refuse) -> Expr | None:
+    if factor is None:
+        return None
+    size = IntImm(factor, dtype_of(loop.var)) if isinstance(factor, int) else factor
+    if isinstance(size, IntImm) and size.value < 1:
+        raise refuse(f"factor {size.value} of loop {loop.var.name} is not positive", loop)
+    return size
+
+
+def _require_enough(
+    product: Expr, factors: Sequence[int | Expr | None], loop: For, refuse: Refuse
+) -> None:
+    """Refuse if the factors are not proved to make all iterations of a loop."""
+    if not prove(Compare(">=", product, loop.extent), {}):
+        is_known = isinstance(product, IntImm) and isinstance(loop.extent, IntImm)
+        reason = f"the product {show_expr(product)} of the factors {_shown(factors)}"
+        verb = "is" if is_known else "may be"
+        raise refuse(
+            f"{reason} {verb} less than the extent {show_expr(loop.extent)} of loop "
+            f"{loop.var.name}",
+            loop,
+        )
+
+
+def _ceil_div(extent: Expr, product: Expr) -> Expr:
+    dtype = dtype_of(extent)
+    if isinstance(product, IntImm) and product.value == 1:
+        return extent
+    reach = BinOp("-", BinOp("+", extent, product), IntImm(1, dtype))
+    return simplify(BinOp("//", reach, product))
+
+
+def _shown(factors: Sequence[int | Expr | None]) -> str:
+    shown = (f if f is None or isinstance(f, int) else show_expr(f) for f in factors)
+    return f"[{', '.join(map(str, shown))}]"

@@ -1,0 +1,110 @@
+"""Where a block may be computed: inlined, where it is, or under a loop of its consumers."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from compiler.ir.core.nodes import (
+    For,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.error import ScheduleError, refusal
+from compiler.schedule.index.digits import extent_or_unknown, variables_of
+from compiler.schedule.legality.scope import Scope, scope_of_block
+from compiler.schedule.legality.site import Site
+from compiler.schedule.primitives.blocks.compute_at import compute_at
+from compiler.schedule.primitives.blocks.compute_inline import compute_inline
+from compiler.schedule.trace.handle import Place
+
+INLINE = -2
+ROOT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where a block may be computed.
+
+    Args:
+        number: What it is called in a decision: -2 inlined, -1 where it is, else the number of a
+            loop around the first consumer.
+    """
+
+    number: int
+    at: Var | Place
+
+
+def compute_locations(func: PrimFunc, block: str) -> list[Location]:
+    """Return where a block may be computed, by their numbers.
+
+    Of the loops around all consumers those are left out that have one iteration, and those that
+    make no sense: below a loop of a reduction, or of a reduction themselves with no other below.
+
+    Raises:
+        ScheduleError: If there is no such block, or it is the root.
+    """
+    scope, site = scope_of_block(func, block, refusal("sample_compute_location", func))
+    found = [Location(ROOT, "root")]
+    if _is_accepted(partial(compute_inline, func, block)):
+        found.insert(0, Location(INLINE, "inline"))
+    for number, loop in _candidates(scope, scope.consumers(site)):
+        if _is_accepted(partial(compute_at, func, block, loop.var, preserve_unit_loops=True)):
+            found.append(Location(number, loop.var))
+    return found
+
+
+def location_for(locations: Sequence[Location], decision: int) -> Location:
+    """Return the location of a number, or the one before it; if there is none, the root."""
+    place = bisect_right([location.number for location in locations], decision)
+    if place:
+        return locations[place - 1]
+    return next(location for location in locations if location.number == ROOT)
+
+
+def _is_accepted(primitive: Callable[[], PrimFunc]) -> bool:
+    try:
+        primitive()
+    except ScheduleError:
+        return False
+    return True
+
+
+def _candidates(scope: Scope, consumers: Sequence[Site]) -> Iterator[tuple[int, For]]:
+    """Yield the loops around all consumers that are worth a try, with their numbers."""
+    loops = _common_loops(consumers)
+    is_parallel = [_is_parallel(scope, loop) for loop in loops]
+    below_reduction = False
+    for number, loop in enumerate(loops):
+        if extent_or_unknown(loop.extent) == 1:
+            continue
+        if is_parallel[number]:
+            if below_reduction:
+                return
+        else:
+            below_reduction = True
+            if not any(is_parallel[number:]):
+                return
+        yield number, loop
+
+
+def _common_loops(consumers: Sequence[Site]) -> list[For]:
+    if not consumers:
+        return []
+    return [
+        loop
+        for loop in consumers[0].loops
+        if all(consumer.is_under(loop) for consumer in consumers)
+    ]
+
+
+def _is_parallel(scope: Scope, loop: For) -> bool:
+    """Tell whether spatial iterators alone take their values from a loop."""
+    return not any(
+        iter_var.kind != "spatial" and loop.var in variables_of(value)
+        for site in scope.sites
+        if site.is_under(loop)
+        for iter_var, value in zip(site.block.iter_vars, site.values, strict=True)
+    )

@@ -1,0 +1,1 @@
+"""Primitives that copy buffers, or change where and how they are stored."""

@@ -1,0 +1,98 @@
+"""The `cache_inplace` primitive."""
+
+from __future__ import annotations
+
+from compiler.ir.core.nodes import (
+    TRUE,
+    BlockRealize,
+    For,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.error import refusal
+from compiler.schedule.legality.scope import scope_of_block
+from compiler.schedule.legality.site import Site, conditions
+from compiler.schedule.rewrite.cache import (
+    Place,
+    box_of_reads,
+    box_of_writes,
+    cache_of,
+    child_position,
+    insert_copy,
+    is_all_written,
+    region_buffer,
+    require_memory_scope,
+    require_no_pointer,
+)
+from compiler.schedule.rewrite.copy_block import copy_nest, parts_of, redirect
+from compiler.schedule.rewrite.placement import require_no_vector_around
+from compiler.schedule.tree.tree import fresh_block_name
+
+
+def cache_inplace(
+    func: PrimFunc, block: str, read_index: int, memory_scope: str
+) -> tuple[PrimFunc, str, str]:
+    """Let a block that changes a buffer in place work on a copy, fetched before and put back after.
+
+    Both copies stand right around the block, in its innermost loop.
+
+    Args:
+        read_index: Which of the block's reads.
+        memory_scope: Where the copy lives: "global", "shared", "local", ...
+
+    Requires:
+        The block has such a read, and writes the same buffer; `memory_scope` is one. In each run
+        it writes all of a box, or what it writes is a box that it reads; only the former if it
+        may not run, or if loops around it run side by side. None of its loops is vectorized. The
+        storage of the buffer is not handed out unseen.
+
+    Rewrites:
+        for i in range(n):           for i in range(n):
+            A[i] = f(A[i])     ->        A_local[i] = A[i]
+                                         A_local[i] = f(A_local[i])
+                                         A[i] = A_local[i]
+
+    Returns:
+        The program, and the names of the blocks that fetch and put back.
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("cache_inplace", func)
+    scope, site = scope_of_block(func, block, refuse)
+    buffer = region_buffer(site.block.reads, read_index, "read", site.realize, refuse)
+    require_memory_scope(memory_scope, site.realize, refuse)
+    require_no_pointer(scope, buffer)
+    if not site.reads(buffer) or not site.writes(buffer):
+        reason = f"block {block} does not both read and write {buffer.name}"
+        raise refuse(reason, site.realize)
+    require_no_vector_around((*scope.path, *site.path), refuse)
+    place = _around(site)
+    standing: set[Var] = set(site.extents)
+    fetched, put = box_of_reads(site, buffer, standing), box_of_writes(site, buffer, standing)
+    always = site.realize.predicate == TRUE and not conditions(site)
+    is_exact = always and is_all_written(site, buffer, put, standing)
+    if not is_exact and (fetched != put or place.concurrent_loop() is not None):
+        reason = f"block {block} is not proved to write all of a box of {buffer.name} in each run"
+        raise refuse(reason, site.realize)
+
+    cache = cache_of(func, buffer, memory_scope)
+    base = f"{buffer.name}_{memory_scope}"
+    first = fresh_block_name(func, base)
+    nest = copy_nest(first, buffer, cache, parts_of(buffer, fetched), site.extents)
+    func = insert_copy(scope, place, nest, cache)
+    func = redirect(func, [block], buffer, cache)
+    scope, site = scope_of_block(func, block, refuse)
+    second = fresh_block_name(func, base)
+    nest = copy_nest(second, cache, buffer, parts_of(buffer, put), site.extents)
+    here = _around(site)
+    func = insert_copy(scope, Place(here.path, here.position + 1), nest, None)
+    return func, first, second
+
+
+def _around(site: Site) -> Place:
+    """Return the place right before a block, or before what stands around it in its loop."""
+    path = site.path[:-1]
+    while not isinstance(path[-1], For | BlockRealize):
+        path = path[:-1]
+    return Place(path, child_position(path[-1], site))

@@ -1,0 +1,165 @@
+"""The `cache_read` primitive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.ir.arith.simplify import normal
+from compiler.ir.core.nodes import (
+    Buffer,
+    BufferRegion,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.error import refusal
+from compiler.schedule.index.digits import extent_or_unknown
+from compiler.schedule.index.region import Box, Span, contains
+from compiler.schedule.legality.scope import Scope, scope_of_block
+from compiler.schedule.legality.site import Site, scope_extents
+from compiler.schedule.rewrite.cache import (
+    Place,
+    box_of_reads,
+    box_of_writes,
+    cache_of,
+    insert_copy,
+    is_all_written,
+    named_readers,
+    only_writer,
+    place_before,
+    region_buffer,
+    require_copy_holds,
+    require_memory_scope,
+    require_no_pointer,
+)
+from compiler.schedule.rewrite.copy_block import (
+    Part,
+    copy_nest,
+    is_passed_on,
+    is_whole,
+    parts_of,
+    redirect,
+    whole_of,
+)
+from compiler.schedule.tree.tree import extents_of, fresh_block_name, loops_on
+
+
+def cache_read(
+    func: PrimFunc, block: str, read_index: int, memory_scope: str, consumers: Sequence[str] = ()
+) -> tuple[PrimFunc, str]:
+    """Copy a buffer that a block reads, and read the copy instead.
+
+    The copy stands before everything else in the scope if nobody there writes the buffer, else
+    before the first consumer. Below no loop it has the shape of what it holds, else that of the
+    buffer.
+
+    Args:
+        read_index: Which of the block's reads.
+        memory_scope: Where the copy lives: "global", "shared", "local", ...
+        consumers: The blocks that shall read the copy; none stands for all that read the buffer
+            and do not write it.
+
+    Requires:
+        The block has such a read, `memory_scope` is one. One block of the scope at most writes
+        the buffer; each consumer is in the scope, reads the buffer, does not write it, stands
+        after the writer, and reads only what that wrote. Where iterations run side by side around
+        the copy, the box of each is exactly what is written in it. No loop around the place of
+        the copy is vectorized. The storage of the buffer is not handed out unseen.
+
+    Rewrites:
+        for i in range(n):           for ax0 in range(n):
+            B[i] = f(A[i])     ->        A_shared[ax0] = A[ax0]
+                                     for i in range(n):
+                                         B[i] = f(A_shared[i])
+
+    Returns:
+        The program, and the name of the block that copies.
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("cache_read", func)
+    scope, site = scope_of_block(func, block, refuse)
+    buffer = region_buffer(site.block.reads, read_index, "read", site.realize, refuse)
+    require_memory_scope(memory_scope, site.realize, refuse)
+    require_no_pointer(scope, buffer)
+    writer = only_writer(scope, buffer)
+    readers = _consumers(scope, site, buffer, consumers)
+    place = place_before(scope, writer, readers)
+    if writer is None:
+        parts = parts_of(buffer, _read_in_scope(scope, buffer, readers))
+        is_exact = True
+    else:
+        require_copy_holds(scope, buffer, writer, readers, place)
+        parts, is_exact = _written(scope, writer, buffer, place)
+    concurrent = place.concurrent_loop()
+    if concurrent is not None and not is_exact:
+        reason = f"loop {concurrent.var.name} runs side by side, and what an iteration writes of"
+        raise refuse(f"{reason} {buffer.name} is not proved to be a box", concurrent)
+
+    is_compact = place.is_scope and _fits(scope, readers, buffer, parts)
+    if place.is_scope and not is_compact:
+        parts = whole_of(buffer)
+    shape = tuple(part.extent for part in parts) if is_compact else buffer.shape
+    cache = cache_of(func, buffer, memory_scope, shape)
+    name = fresh_block_name(func, f"{buffer.name}_{memory_scope}")
+    around = {**(writer or site).extents, **extents_of(loops_on(place.path))}
+    compact = cache if is_compact and not is_whole(buffer, parts) else None
+    nest = copy_nest(name, buffer, cache, parts, around, compact=compact)
+    func = insert_copy(scope, place, nest, cache)
+    names = [reader.name for reader in readers]
+    return redirect(func, names, buffer, cache, None if compact is None else parts), name
+
+
+def _consumers(scope: Scope, site: Site, buffer: Buffer, names: Sequence[str]) -> list[Site]:
+    if not site.reads(buffer):
+        raise scope.refuse(f"block {site.name} does not read {buffer.name}", site.realize)
+    if names:
+        return named_readers(scope, site, buffer, names)
+    return [reader for reader in scope.readers(buffer) if not reader.writes(buffer)]
+
+
+def _written(
+    scope: Scope, writer: Site, buffer: Buffer, place: Place
+) -> tuple[tuple[Part, ...], bool]:
+    """Return what the writer writes around the place of the copy, and whether it is all of it."""
+    standing = place.standing(writer)
+    box = box_of_writes(writer, buffer, standing)
+    return parts_of(buffer, box), is_all_written(writer, buffer, box, standing)
+
+
+def _read_in_scope(scope: Scope, buffer: Buffer, readers: Sequence[Site]) -> Box:
+    """Return the region of a buffer that the block of a scope says to read; all of it if none."""
+    everything: Box = (None,) * len(buffer.shape)
+    if len(scope.path) == 1:
+        return everything
+    for region in scope.realize.block.reads:
+        if region.buffer == buffer:
+            box = _spans(region)
+            fixed = set(scope_extents(scope.realize))
+            return box if _holds(box, readers, buffer, fixed) else everything
+    return everything
+
+
+def _spans(region: BufferRegion) -> Box:
+    return tuple(Span(normal(r.minimum), extent_or_unknown(r.extent)) for r in region.region)
+
+
+def _holds(box: Box, readers: Sequence[Site], buffer: Buffer, fixed: set[Var]) -> bool:
+    """Tell whether a box surely holds all that some blocks read of a buffer."""
+    sizes = [extent_or_unknown(size) for size in buffer.shape]
+    return all(
+        contains(outer, inner, size, reader.extents)
+        for reader in readers
+        for outer, inner, size in zip(box, box_of_reads(reader, buffer, fixed), sizes, strict=True)
+    )
+
+
+def _fits(scope: Scope, readers: Sequence[Site], buffer: Buffer, parts: Sequence[Part]) -> bool:
+    """Tell whether a buffer of nothing but some parts would do for readers of a scope."""
+    if is_whole(buffer, parts):
+        return True
+    box = tuple(Span(part.low, extent_or_unknown(part.extent)) for part in parts)
+    fixed = set(scope_extents(scope.realize))
+    return _holds(box, readers, buffer, fixed) and not any(
+        is_passed_on(reader.realize, buffer) for reader in readers
+    )

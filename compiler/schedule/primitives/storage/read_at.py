@@ -1,0 +1,76 @@
+"""The `read_at` primitive."""
+
+from __future__ import annotations
+
+from compiler.ir.core.nodes import (
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.error import refusal
+from compiler.schedule.rewrite.cache import (
+    box_of_reads,
+    cache_of,
+    child_position,
+    hull_of,
+    insert_copy,
+    require_memory_scope,
+)
+from compiler.schedule.rewrite.copy_at import body_of_loop, copy_block, parts_inside
+from compiler.schedule.rewrite.copy_block import redirect
+from compiler.schedule.tree.tree import fresh_block_name
+
+
+def read_at(
+    func: PrimFunc, loop: Var, block: str, read_index: int, memory_scope: str
+) -> tuple[PrimFunc, str]:
+    """Copy, in each iteration of a loop, what is read there of a buffer, and read the copy.
+
+    One block copies it, with the loops inside, and is noted for passes to lay out ("auto_copy").
+
+    Args:
+        loop: A loop around the block.
+        read_index: Which of the block's reads.
+        memory_scope: Where the copy lives: "global", "shared", "local", ...
+
+    Requires:
+        The block is under the loop, in its scope, and has such a read; `memory_scope` is one.
+        Under the loop nobody writes the buffer after the first block that reads it, nor, in loops
+        that run side by side around it, at all. What is read is proved to lie in the buffer. No
+        loop around is vectorized. The storage of the buffer is not handed out unseen.
+
+    Rewrites:
+        for i in range(n):                 for i in range(n):
+            for j in range(4):                 for ax0 in range(4):
+                B[i, j] = f(A[i, j])   ->          A_shared[i, ax0] = A[i, ax0]
+                                               for j in range(4):
+                                                   B[i, j] = f(A_shared[i, j])
+
+    Returns:
+        The program, and the name of the block that copies.
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("read_at", func)
+    body = body_of_loop(func, loop, block, ("read", read_index), refuse)
+    buffer, top = body.buffer, body.loop
+    require_memory_scope(memory_scope, top, refuse)
+    readers = body.touching("read")
+    writers = [site for site in body.sites if site.writes(buffer)]
+    position = min(child_position(top, site) for site in readers)
+    for site in writers:
+        if child_position(top, site) >= position:
+            reason = f"block {site.name} writes {buffer.name} after it is read under loop"
+            raise refuse(f"{reason} {loop.name}", site.realize)
+    place = body.place(position)
+    concurrent = place.concurrent_loop()
+    if writers and concurrent is not None:
+        reason = f"block {writers[0].name} writes {buffer.name} in loop {concurrent.var.name}"
+        raise refuse(f"{reason}, which runs side by side", writers[0].realize)
+    boxes = [box_of_reads(site, buffer, place.standing(site)) for site in readers]
+    parts = parts_inside(body, hull_of(boxes), refuse)
+    cache = cache_of(func, buffer, memory_scope)
+    name = fresh_block_name(func, f"{buffer.name}_{memory_scope}")
+    copy = copy_block(name, buffer, cache, parts, body)
+    func = insert_copy(body.scope, place, copy, cache)
+    return redirect(func, [site.name for site in readers], buffer, cache), name

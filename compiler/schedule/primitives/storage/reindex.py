@@ -1,0 +1,235 @@
+"""The `reindex` primitive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Literal, TypeAlias
+
+from compiler.ir.analysis.specialize import symbolic_vars
+from compiler.ir.arith.bounds import bounds
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
+    Block,
+    BlockRealize,
+    Buffer,
+    Expr,
+    For,
+    IntImm,
+    IterVar,
+    Load,
+    Stmt,
+    Store,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import substitute, walk
+from compiler.ir.text.print_expr import show_expr
+from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.index.digits import variables
+from compiler.schedule.legality.coverage import runs_whole_domain
+from compiler.schedule.legality.kind import extents_of_iterators
+from compiler.schedule.legality.scope import Scope, scope_of_block
+from compiler.schedule.legality.site import Site
+from compiler.schedule.primitives.storage.cache_write import require_no_old_values
+from compiler.schedule.rewrite.cache import (
+    Place,
+    child_position,
+    insert_copy,
+    region_buffer,
+    require_no_pointer,
+    stmts_of,
+)
+from compiler.schedule.rewrite.copy_block import is_passed_on, point_of, read_to_find
+from compiler.schedule.rewrite.placement import require_no_vector_around
+from compiler.schedule.rewrite.rewrite_access import AccessRewriter
+from compiler.schedule.tree.tree import (
+    find_block,
+    fresh_block_name,
+    fresh_buffer_name,
+    replace_at,
+)
+
+Mode: TypeAlias = Literal["read", "write"]
+
+
+def reindex(func: PrimFunc, block: str, mode: Mode, index: int) -> tuple[PrimFunc, str]:
+    """Let a block touch a buffer at its own iterators, and copy from or to where it did.
+
+    The new buffer has a dimension for each iterator that the indices name, in their order.
+
+    Args:
+        mode: Whether it is a read or a write of the block.
+        index: Which of them.
+
+    Requires:
+        The block has such a read or write, of whole elements at one place in a run, and holds no
+        other blocks. Each of its loops but the innermost holds the next one alone; its scope is
+        in no vectorized loop. Of what is read, all places that the iterators may name are in the
+        buffer, and nobody in the block's loops writes it. What is written, nobody else in the
+        block's loops touches; the block does not read what was there before, and runs for the
+        whole of its iterators' ranges.
+
+    Rewrites:
+        for i, j in T.grid(n, m):            for ax0, ax1 in T.grid(n, m):
+            B[i, j] = A[j, i * 2]    ->          A_reindex[ax0, ax1] = A[ax1, ax0 * 2]
+                                             for i, j in T.grid(n, m):
+                                                 B[i, j] = A_reindex[i, j]
+
+    Returns:
+        The program, and the name of the block that copies.
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("reindex", func)
+    scope, site = scope_of_block(func, block, refuse)
+    regions = site.block.reads if mode == "read" else site.block.writes
+    buffer = region_buffer(regions, index, mode, site.realize, refuse)
+    require_no_pointer(scope, buffer)
+    indices = only_indices(site, buffer, refuse)
+    position, others = _nest_around(scope, site)
+    require_no_vector_around(scope.path, refuse)
+    if mode == "read":
+        _require_readable([site, *others], buffer, indices, refuse)
+    else:
+        _require_movable(site, others, buffer, refuse)
+
+    named = {node for i in indices for node in walk(i) if isinstance(node, Var)}
+    used = tuple(i for i in site.block.iter_vars if i.var in named)
+    require_fixed_extents(scope, site, used)
+    name = f"{buffer.name}_reindex"
+    data = Var(fresh_buffer_name(func, name), "handle")
+    new = Buffer(data, tuple(i.extent for i in used), buffer.dtype, buffer.scope)
+    own = tuple(i.var for i in used)
+    far, near = Load(buffer, indices), Load(new, own)
+    title = fresh_block_name(func, f"{name}_reindex" if mode == "read" else name)
+    nest = _copy(title, used, *((far, near) if mode == "read" else (near, far)))
+
+    place = Place(site.path[:1], position if mode == "read" else position + 1)
+    func = insert_copy(scope, place, nest, new)
+    return _redirected(func, block, buffer, new, own), title
+
+
+def require_fixed_extents(scope: Scope, site: Site, iter_vars: Sequence[IterVar]) -> None:
+    """Refuse iterators whose extents vary: they can be no dimensions of a buffer."""
+    symbols = set(symbolic_vars(scope.func))
+    for iter_var in iter_vars:
+        if not variables(iter_var.extent) <= symbols:
+            reason = f"the extent of iterator {iter_var.var.name} of block {site.name} varies:"
+            reason = f"{reason} {show_expr(iter_var.extent)}; a dimension of a buffer can't"
+            raise scope.refuse(reason, site.realize)
+
+
+def only_indices(site: Site, buffer: Buffer, refuse: Refuse) -> tuple[Expr, ...]:
+    """Return where a block touches a buffer, the same place wherever it does."""
+    if any(isinstance(node, Block) for node in walk(site.block) if node is not site.block):
+        raise refuse(f"block {site.name} holds other blocks", site.realize)
+    found = {access.indices for access in site.facts.accesses(buffer)}
+    if not found or is_passed_on(site.realize, buffer) or _is_viewed(site.block, buffer):
+        reason = f"block {site.name} does not load and store single elements of {buffer.name}"
+        raise refuse(reason, site.realize)
+    if len(found) > 1:
+        reason = f"block {site.name} touches {buffer.name} at different places in a run"
+        raise refuse(reason, site.realize)
+    indices = found.pop()
+    extents = extents_of_iterators(site.block)
+    if any(v not in extents for i in indices for v in walk(i) if isinstance(v, Var)):
+        reason = f"block {site.name} does not touch {buffer.name} at a place of its iterators alone"
+        raise refuse(reason, site.realize)
+    return tuple(simplify(i, extents) for i in indices)
+
+
+def _is_viewed(block: Block, buffer: Buffer) -> bool:
+    return any(match.source.buffer == buffer for match in block.match_buffers)
+
+
+def _nest_around(scope: Scope, site: Site) -> tuple[int, list[Site]]:
+    """Return which statement of its scope a block is in, and the other blocks in it.
+
+    Raises:
+        ScheduleError: If something else than the next loop is in a loop around the innermost one.
+    """
+    for outer, inner in pairwise(site.loops):
+        if outer.body is not inner:
+            raise scope.refuse(f"loop {outer.var.name} holds more than the next loop", outer)
+    position = child_position(scope.realize, site)
+    nest = stmts_of(scope.realize)[position]
+    return position, [s for s in scope.sites if s is not site and s.is_under(nest)]
+
+
+def _require_readable(
+    sites: Sequence[Site], buffer: Buffer, indices: tuple[Expr, ...], refuse: Refuse
+) -> None:
+    """Refuse unless what a block reads can be copied before its loops, which hold some blocks."""
+    site = sites[0]
+    for other in sites:
+        if other.writes(buffer):
+            reason = f"block {other.name} writes {buffer.name}, which block {site.name} reads"
+            raise refuse(f"{reason} in the same loops", other.realize)
+    require_in_bounds(site, buffer, indices, refuse)
+
+
+def require_in_bounds(
+    site: Site, buffer: Buffer, indices: tuple[Expr, ...], refuse: Refuse
+) -> None:
+    """Refuse if a block's iterators may name a place outside of a buffer.
+
+    The block itself may read it under a condition, which a copy of it does not know.
+    """
+    extents = extents_of_iterators(site.block)
+    sizes = {i.var: i.extent for i in site.block.iter_vars}
+    for index, size in zip(indices, buffer.shape, strict=True):
+        if isinstance(index, Var) and sizes[index] == size:
+            continue
+        interval = bounds(index, extents)
+        limit = size.value if isinstance(size, IntImm) else 0
+        if interval is None or interval[0] < 0 or interval[1] >= limit:
+            reason = f"block {site.name} is not proved to name only places of {buffer.name}"
+            raise refuse(f"{reason}, wherever its iterators stand", site.realize)
+
+
+def _require_movable(site: Site, others: Sequence[Site], buffer: Buffer, refuse: Refuse) -> None:
+    """Refuse unless what a block writes can be copied after its loops, which hold others too."""
+    for other in others:
+        if other.touches(buffer):
+            reason = f"block {other.name} touches {buffer.name}, which block {site.name} writes"
+            raise refuse(f"{reason} in the same loops", other.realize)
+    require_no_old_values(site, buffer, refuse)
+    if not runs_whole_domain(site):
+        reason = f"block {site.name} is not proved to run for the whole of its iterators' ranges"
+        raise refuse(reason, site.realize)
+
+
+def _copy(name: str, iter_vars: tuple[IterVar, ...], source: Load, target: Load) -> Stmt:
+    """Return loops over some iterators that copy one element to another."""
+    new = tuple(
+        IterVar(Var(f"v{n}", dtype_of(i.var)), i.extent, "spatial") for n, i in enumerate(iter_vars)
+    )
+    values = {old.var: i.var for old, i in zip(iter_vars, new, strict=True)}
+    read_at = tuple(substitute(i, values) for i in source.indices)
+    write_at = tuple(substitute(i, values) for i in target.indices)
+    store = Store(target.buffer, write_at, Load(source.buffer, read_at))
+    block = Block(
+        name,
+        new,
+        (point_of(source.buffer, read_at), *read_to_find(store, source.buffer)),
+        (point_of(target.buffer, write_at),),
+        store,
+    )
+    loops = [Var(f"ax{n}", dtype_of(i.var)) for n, i in enumerate(new)]
+    body: Stmt = BlockRealize(tuple(loops), IntImm(1, "bool"), block)
+    for loop, iter_var in zip(reversed(loops), reversed(new), strict=True):
+        body = For(loop, iter_var.extent, body)
+    return body
+
+
+def _redirected(
+    func: PrimFunc, name: str, old: Buffer, new: Buffer, own: tuple[Expr, ...]
+) -> PrimFunc:
+    path = find_block(func, name)
+    assert path is not None, "the block is in the program"
+    region = point_of(new, own)
+    rewriter = AccessRewriter(old, new, lambda *_: own, lambda *_: region)
+    return replace_at(func, path, rewriter.stmt(path[-1], {}))

@@ -1,0 +1,70 @@
+"""The `reindex_cache_read` primitive."""
+
+from __future__ import annotations
+
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.error import refusal
+from compiler.schedule.index.index_map import IndexMapLike
+from compiler.schedule.legality.scope import scope_of_block
+from compiler.schedule.primitives.storage.reindex import require_in_bounds
+from compiler.schedule.rewrite.cache import (
+    insert_copy,
+    only_writer,
+    place_before,
+    region_buffer,
+    require_copy_holds,
+    require_memory_scope,
+    require_no_pointer,
+)
+from compiler.schedule.rewrite.reindex_cache import copy_name, reindexed, use_copy
+
+
+def reindex_cache_read(
+    func: PrimFunc, block: str, read_index: int, memory_scope: str, index_map: IndexMapLike
+) -> tuple[PrimFunc, str]:
+    """Copy what a block reads to places of the caller's choice, and read the copy instead.
+
+    The copy runs over the block's own loops, those that tell what is read.
+
+    Args:
+        read_index: Which of the block's reads.
+        memory_scope: Where the copy lives: "global", "shared", "local", ...
+        index_map: Where the block finds what it reads, in terms of its iterators.
+
+    Requires:
+        The block has such a read, of one element in a run, `memory_scope` is one. The block does
+        not write the buffer, holds no other blocks, and runs for all values that its loops give
+        the iterators that tell what is read; these name only elements of the buffer. One block of
+        the scope at most writes the buffer, and stands before. The map takes as many indices as
+        the block has iterators, names the same ones as the place in the buffer, and sends no two
+        elements to one place. No loop around the place of the copy is vectorized. The storage of
+        the buffer is not handed out unseen.
+
+    Rewrites:
+        for i, j in T.grid(n, m):            for i, j in T.grid(n, m):
+            B[i, j] = f(A[i, j])     ->          A_shared[j, i] = A[i, j]
+                                             for i, j in T.grid(n, m):
+                                                 B[i, j] = f(A_shared[j, i])
+
+    Returns:
+        The program, and the name of the block that copies.
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("reindex_cache_read", func)
+    scope, site = scope_of_block(func, block, refuse)
+    buffer = region_buffer(site.block.reads, read_index, "read", site.realize, refuse)
+    require_memory_scope(memory_scope, site.realize, refuse)
+    require_no_pointer(scope, buffer)
+    if site.writes(buffer):
+        raise refuse(f"block {block} writes {buffer.name}, which it reads", site.realize)
+    found = reindexed(scope, site, buffer, memory_scope, index_map)
+    require_in_bounds(site, buffer, found.far.indices, refuse)
+    writer = only_writer(scope, buffer)
+    place = place_before(scope, writer, [site])
+    if writer is not None:
+        require_copy_holds(scope, buffer, writer, [site], place)
+    name = copy_name(func, buffer, memory_scope)
+    func = insert_copy(scope, place, found.nest(name, place, is_read=True), found.near.buffer)
+    return use_copy(func, found), name

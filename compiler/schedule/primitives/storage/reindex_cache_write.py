@@ -1,0 +1,62 @@
+"""The `reindex_cache_write` primitive."""
+
+from __future__ import annotations
+
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.error import refusal
+from compiler.schedule.index.index_map import IndexMapLike
+from compiler.schedule.legality.scope import scope_of_block
+from compiler.schedule.primitives.storage.cache_write import place_after, require_written_anew
+from compiler.schedule.rewrite.cache import (
+    insert_copy,
+    region_buffer,
+    require_memory_scope,
+    require_no_pointer,
+)
+from compiler.schedule.rewrite.reindex_cache import copy_name, reindexed, use_copy
+
+
+def reindex_cache_write(
+    func: PrimFunc, block: str, write_index: int, memory_scope: str, index_map: IndexMapLike
+) -> tuple[PrimFunc, str]:
+    """Let a block write to places of the caller's choice in a new buffer, and copy it from there.
+
+    The copy runs over the block's own loops, those that tell what is written.
+
+    Args:
+        write_index: Which of the block's writes.
+        memory_scope: Where the new buffer lives: "global", "shared", "local", ...
+        index_map: Where the block puts what it writes, in terms of its iterators.
+
+    Requires:
+        The block has such a write, of one element in a run, `memory_scope` is one. The block is
+        the only one of the scope that writes the buffer, does not read what the buffer held
+        before, holds no other blocks, and runs for all values that its loops give the iterators
+        that tell what is written. No block in the same loops reads the buffer before it. The map
+        takes as many indices as the block has iterators, names the same ones as the place in the
+        buffer, and sends no two elements to one place. No loop around the place of the copy is
+        vectorized. The storage of the buffer is not handed out unseen.
+
+    Rewrites:
+        for i, j in T.grid(n, m):            for i, j in T.grid(n, m):
+            B[i, j] = f(A[i, j])     ->          B_shared[j, i] = f(A[i, j])
+                                             for i, j in T.grid(n, m):
+                                                 B[i, j] = B_shared[j, i]
+
+    Returns:
+        The program, and the name of the block that copies.
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("reindex_cache_write", func)
+    scope, site = scope_of_block(func, block, refuse)
+    buffer = region_buffer(site.block.writes, write_index, "write", site.realize, refuse)
+    require_memory_scope(memory_scope, site.realize, refuse)
+    require_no_pointer(scope, buffer)
+    require_written_anew(scope, site, buffer)
+    found = reindexed(scope, site, buffer, memory_scope, index_map)
+    place = place_after(scope, site, buffer, [])
+    name = copy_name(func, buffer, memory_scope)
+    func = insert_copy(scope, place, found.nest(name, place, is_read=False), found.near.buffer)
+    return use_copy(func, found), name

@@ -1,0 +1,96 @@
+"""The `set_scope` primitive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from compiler.ir.core.nodes import (
+    BlockRealize,
+    Buffer,
+    For,
+    Stmt,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import replace_buffers, walk_stmts
+from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.legality.coverage import covers_reads
+from compiler.schedule.legality.reduction import starts_anew
+from compiler.schedule.legality.scope import Scope
+from compiler.schedule.legality.site import Site
+from compiler.schedule.rewrite.cache import region_buffer, require_memory_scope
+from compiler.schedule.rewrite.rewrite_access import with_views
+from compiler.schedule.tree.tree import Path, block_path, fresh_buffer_name, realize_at, replace_at
+
+
+def set_scope(func: PrimFunc, block: str, write_index: int, memory_scope: str) -> PrimFunc:
+    """Let a buffer that a block writes live in another memory scope, its views too.
+
+    Args:
+        write_index: Which of the block's writes.
+        memory_scope: Where it shall live: "global", "shared", "local", ...
+
+    Requires:
+        The block has such a write, to a buffer that a block around it allocates. `memory_scope`
+        is one. If threads are to have the buffer each for itself, each reads what it wrote.
+
+    Rewrites:
+        B = T.alloc_buffer((n,))   ->   B = T.alloc_buffer((n,), scope=...)
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("set_scope", func)
+    path = block_path(func, block, refuse)
+    realize = realize_at(path)
+    buffer = region_buffer(realize.block.writes, write_index, "write", realize, refuse)
+    if buffer.scope == memory_scope:
+        return func
+    require_memory_scope(memory_scope, realize, refuse)
+    home = allocation_site(path, buffer, refuse)
+    if _is_private(memory_scope) and not _is_private(buffer.scope):
+        _require_own_values(Scope(func, home, refuse), buffer)
+    name = fresh_buffer_name(func, f"{buffer.name}_{memory_scope}")
+    new = replace(buffer, data=Var(name, "handle"), scope=memory_scope or "global")
+    stmt = with_views(replace_buffers(home[-1], {buffer: new}), buffer, new)
+    return replace_at(func, home, stmt)
+
+
+def _is_private(memory_scope: str) -> bool:
+    """Tell whether each thread has its own buffers in a memory scope."""
+    return memory_scope.startswith("local")
+
+
+def _require_own_values(scope: Scope, buffer: Buffer) -> None:
+    """Refuse if a thread may read what another one wrote."""
+    for reader in scope.readers(buffer):
+        threads = {loop for loop in reader.loops if loop.kind == "thread_binding"}
+        if any(isinstance(s, For) and s.kind == "thread_binding" for s in _inside(reader)):
+            raise scope.refuse(f"block {reader.name} holds threads of its own", reader.realize)
+        is_own = reader.writes(buffer) and (reader.kind == "complete" or starts_anew(reader))
+        if (
+            threads
+            and not is_own
+            and not any(
+                threads <= set(writer.loops) and covers_reads(writer, reader, buffer)
+                for writer in scope.writers(buffer)
+                if writer is not reader
+            )
+        ):
+            reason = f"a thread of block {reader.name} may read what another wrote to {buffer.name}"
+            raise scope.refuse(f"{reason}: it can't be local", reader.realize)
+
+
+def _inside(site: Site) -> Iterator[Stmt]:
+    return walk_stmts(site.block.body)
+
+
+def allocation_site(path: Path, buffer: Buffer, refuse: Refuse) -> Path:
+    """Return the path to the block around the end of a path that allocates a buffer, or refuse."""
+    for depth in range(len(path), 0, -1):
+        stmt = path[depth - 1]
+        if isinstance(stmt, BlockRealize) and buffer in stmt.block.alloc_buffers:
+            return path[:depth]
+    reason = f"{buffer.name} is not allocated by a block: it is a parameter, or a view"
+    raise refuse(reason, path[-1])

@@ -1,0 +1,83 @@
+"""The `storage_align` primitive."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler.ir.core.nodes import (
+    Annotations,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.primitives.storage.set_scope import allocation_site
+from compiler.schedule.rewrite.cache import region_buffer
+from compiler.schedule.tree.tree import block_path, realize_at, replace_at, with_block
+
+KEY = "buffer_dim_align"
+
+_Alignments = dict[tuple[int, int], tuple[int, int]]
+"""The factor and the offset of each write of a block and axis of its buffer."""
+
+
+def storage_align(
+    func: PrimFunc, block: str, write_index: int, *, axis: int, factor: int, offset: int
+) -> PrimFunc:
+    """Ask that from one index of an axis to the next it be `factor * k + offset` elements.
+
+    So that threads that walk along an axis meet different banks of a memory. What is computed
+    stays the same: lowering pads the buffer as far as it can.
+
+    Args:
+        write_index: Which of the block's writes.
+        axis: Which dimension; a negative one counts from the last.
+
+    Requires:
+        The block has such a write, to a buffer that a block around it allocates and that has such
+        an axis. The factor is positive. What is noted so far is of the form that this primitive
+        gives it.
+
+    Rewrites:
+        with T.sblock("B"):   ->   with T.sblock("B"):
+            B[i, j] = ...              T.sblock_attr({"buffer_dim_align":
+                                                      [[write_index, axis, factor, offset]]})
+                                       B[i, j] = ...
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("storage_align", func)
+    path = block_path(func, block, refuse)
+    realize = realize_at(path)
+    buffer = region_buffer(realize.block.writes, write_index, "write", realize, refuse)
+    if factor < 1:
+        raise refuse(f"factor {factor} is not positive", realize)
+    rank = len(buffer.shape)
+    if not -rank <= axis < rank:
+        raise refuse(f"{buffer.name} has {rank} dimension(s): there is no axis {axis}", realize)
+    allocation_site(path, buffer, refuse)
+    axis %= rank
+    notes = realize.block.annotations
+    known = _known(notes, realize, refuse)
+    known[write_index, axis] = (factor, offset)
+    return replace_at(
+        func, path, with_block(realize, replace(realize.block, annotations=_with(notes, known)))
+    )
+
+
+def _known(notes: Annotations, at: object, refuse: Refuse) -> _Alignments:
+    """Return the alignments that are noted on a block."""
+    value = dict(notes).get(KEY, ())
+    found: _Alignments = {}
+    for item in value if isinstance(value, tuple) else (value,):
+        numbers = tuple(n for n in item if isinstance(n, int)) if isinstance(item, tuple) else ()
+        if len(numbers) != 4 or numbers != item:
+            reason = f'the annotation "{KEY}" is not a list of buffer, axis, factor and offset'
+            raise refuse(reason, at)
+        index, axis, factor, offset = numbers
+        found[index, axis] = (factor, offset)
+    return found
+
+
+def _with(notes: Annotations, known: _Alignments) -> Annotations:
+    value = tuple((*place, *alignment) for place, alignment in known.items())
+    return tuple({**dict(notes), KEY: value}.items())

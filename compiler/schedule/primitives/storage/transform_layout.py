@@ -1,0 +1,164 @@
+"""The `transform_layout` primitive."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+from compiler.ir.analysis.regions import access_regions
+from compiler.ir.core.dtypes import DType, size_bytes
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.limits import MAX_BUFFER_BYTES, MAX_RANK
+from compiler.ir.core.nodes import Block, BlockRealize, Buffer, BufferRegion, IntImm, Range
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk_stmts
+from compiler.ir.text.print_expr import show_expr
+from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.index.digits import Extents
+from compiler.schedule.index.index_map import (
+    IndexMap,
+    IndexMapError,
+    show,
+)
+from compiler.schedule.index.index_map_inverse import inverse_of, is_injective
+from compiler.schedule.index.layout_shape import map_extents
+from compiler.schedule.index.pad_value import PadValue
+from compiler.schedule.primitives.storage.set_scope import allocation_site
+from compiler.schedule.rewrite.cache import region_buffer
+from compiler.schedule.rewrite.copy_block import is_passed_on
+from compiler.schedule.rewrite.layout_padding import Padded, write_padding
+from compiler.schedule.rewrite.rewrite_access import AccessRewriter, Indices, Mode
+from compiler.schedule.tree.tree import Path, block_path, realize_at, scope_path
+
+BufferMode: TypeAlias = Literal["read", "write"]
+"""Whether a buffer is given as one of a block's reads or of its writes."""
+
+
+def transform_layout(
+    func: PrimFunc,
+    block: str,
+    mode: BufferMode,
+    index: int,
+    index_map: IndexMap,
+    *,
+    pad_value: PadValue | None = None,
+    assume_injective_transform: bool = False,
+) -> PrimFunc:
+    """Give a buffer that a block touches another layout, wherever it is touched.
+
+    The layout of a parameter is part of how the function is called: the caller must pass, and
+    gets, arrays in the new one.
+
+    Args:
+        mode: Whether the buffer is a read or a write of the block.
+        index: Which of them.
+        index_map: Where the element at given indices goes.
+        pad_value: What stands where no element does. In a buffer that nobody writes, it is a
+            promise of the caller, and otherwise written.
+        assume_injective_transform: Leave padding as it is.
+
+    Requires:
+        The block has such a read or write, of a parameter or an allocated buffer that no view
+        shows part of and whose storage is not handed out. No two elements go
+        to one place; new indices start at zero. There is no padding, or a value for it of the
+        type of the elements, or `assume_injective_transform` is given. The new buffer is within
+        the limits of sizes.
+
+    Rewrites:
+        B = T.alloc_buffer((n,))                   B = T.alloc_buffer((n // 4, 4))
+        for i in range(n):                         for i in range(n):
+            B[i] = f(A[i])                   ->        B[i // 4, i % 4] = f(A[i])
+        for i in range(n):                         for i in range(n):
+            C[i] = g(B[i])                             C[i] = g(B[i // 4, i % 4])
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("transform_layout", func)
+    path = block_path(func, block, refuse)
+    realize = realize_at(path)
+    regions = realize.block.reads if mode == "read" else realize.block.writes
+    old = region_buffer(regions, index, mode, realize, refuse)
+    home = _home(func, path, old, refuse)
+    _require_plain(func, old, refuse)
+    try:
+        given = index_map.with_dtype(_index_dtype(old))
+        padded, new = _new_layout(old, given, pad_value, assume_injective_transform)
+    except IndexMapError as error:
+        raise refuse(str(error), realize) from None
+    if padded is not None:
+        func = write_padding(func, home, padded, refuse)
+
+    def indices(at: Indices, extents: Extents) -> Indices:
+        return given.map_indices(at, extents)
+
+    rewriter = AccessRewriter(old, new, indices, lambda _, b, m, __: _region(b, m, new))
+    body = rewriter.stmt(func.body, {})
+    assert isinstance(body, BlockRealize), "the root stays"
+    params = tuple(new if param == old else param for param in func.params)
+    return replace(func, params=params, body=body)
+
+
+def _home(func: PrimFunc, path: Path, buffer: Buffer, refuse: Refuse) -> Path:
+    """Return the path to the block that allocates a buffer; of a parameter, to the scope."""
+    if buffer in func.params:
+        return scope_path(path) if len(path) > 1 else path
+    return allocation_site(path, buffer, refuse)
+
+
+def _require_plain(func: PrimFunc, buffer: Buffer, refuse: Refuse) -> None:
+    """Refuse if somebody relies on where the elements of a buffer lie."""
+    if buffer.strides or buffer.elem_offset is not None:
+        raise refuse(f"{buffer.name} says itself how it lies in memory", func)
+    for stmt in walk_stmts(func.body):
+        if isinstance(stmt, BlockRealize):
+            if any(match.source.buffer == buffer for match in stmt.block.match_buffers):
+                raise refuse(f"block {stmt.block.name} has a view of {buffer.name}", stmt)
+            if is_passed_on(stmt, buffer):
+                reason = f"block {stmt.block.name} hands out the storage of {buffer.name}"
+                raise refuse(reason, stmt)
+
+
+def _new_layout(
+    old: Buffer, index_map: IndexMap, pad_value: PadValue | None, may_pad: bool
+) -> tuple[Padded | None, Buffer]:
+    """Return a buffer in its new layout, and what to do about its padding, if it has some.
+
+    Raises:
+        IndexMapError: If the map does not do.
+    """
+    new = replace(old, shape=map_extents(index_map, old.shape))
+    _require_size(new)
+    if may_pad and pad_value is None:
+        if not is_injective(index_map, old.shape):
+            raise IndexMapError(f"the map {index_map} may send two elements to one place")
+        return None, new
+    inverse = inverse_of(index_map, old.shape)
+    if not inverse.has_padding:
+        return None, new
+    if pad_value is None:
+        where = show(inverse.index_map.params, inverse.padding)
+        shape = ", ".join(show_expr(extent) for extent in new.shape)
+        reason = f"the map {index_map} makes {old.name} of shape ({shape}), padded where {where}"
+        raise IndexMapError(f"{reason}: a pad_value is needed")
+    return Padded(old, new, inverse, pad_value), new
+
+
+def _require_size(new: Buffer) -> None:
+    extents = [extent.value for extent in new.shape if isinstance(extent, IntImm)]
+    size = math.prod(extents) * size_bytes(new.dtype)
+    if len(new.shape) > MAX_RANK or size > MAX_BUFFER_BYTES:
+        raise IndexMapError(f"{new.name} would have {len(new.shape)} dimensions and {size} bytes")
+
+
+def _index_dtype(buffer: Buffer) -> DType:
+    return dtype_of(buffer.shape[0]) if buffer.shape else "int32"
+
+
+def _region(block: Block, mode: Mode, new: Buffer) -> BufferRegion:
+    """Return what a block, that uses a buffer in its new layout, touches of it."""
+    reads, writes = access_regions(block.body, block.init)
+    found = next((r for r in (reads if mode == "read" else writes) if r.buffer == new), None)
+    whole = tuple(Range(IntImm(0, dtype_of(size)), size) for size in new.shape)
+    return BufferRegion(new, whole) if found is None else found

@@ -1,0 +1,91 @@
+"""The `write_at` primitive."""
+
+from __future__ import annotations
+
+from compiler.ir.core.nodes import (
+    Buffer,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.legality.coverage import covers_reads
+from compiler.schedule.legality.reduction import starts_anew
+from compiler.schedule.legality.site import Site
+from compiler.schedule.rewrite.cache import (
+    box_of_writes,
+    cache_of,
+    child_position,
+    hull_of,
+    insert_copy,
+    is_all_written,
+    require_memory_scope,
+)
+from compiler.schedule.rewrite.copy_at import body_of_loop, copy_block, parts_inside
+from compiler.schedule.rewrite.copy_block import redirect
+from compiler.schedule.tree.tree import fresh_block_name
+
+
+def write_at(
+    func: PrimFunc, loop: Var, block: str, write_index: int, memory_scope: str
+) -> tuple[PrimFunc, str]:
+    """Write, in each iteration of a loop, to a new buffer, and copy that to the old one.
+
+    One block copies it, with the loops inside, and is noted for passes to lay out ("auto_copy").
+
+    Args:
+        loop: A loop around the block.
+        write_index: Which of the block's writes.
+        memory_scope: Where the new buffer lives: "global", "shared", "local", ...
+
+    Requires:
+        The block is under the loop, in its scope, and has such a write; `memory_scope` is one.
+        Under the loop nobody reads the buffer after the last block that writes it. Blocks there
+        that read it find what was written there before. In each iteration one of them writes all
+        of the box that they write, which is proved to lie in the buffer. No loop around is
+        vectorized. The storage of the buffer is not handed out unseen.
+
+    Rewrites:
+        for i in range(n):                 for i in range(n):
+            for j in range(4):                 for j in range(4):
+                C[i, j] = f(A[i, j])   ->          C_shared[i, j] = f(A[i, j])
+                                               for ax0 in range(4):
+                                                   C[i, ax0] = C_shared[i, ax0]
+
+    Returns:
+        The program, and the name of the block that copies.
+
+    Raises:
+        ScheduleError: If a requirement does not hold.
+    """
+    refuse = refusal("write_at", func)
+    body = body_of_loop(func, loop, block, ("write", write_index), refuse)
+    buffer, top = body.buffer, body.loop
+    require_memory_scope(memory_scope, top, refuse)
+    writers = body.touching("write")
+    position = max(child_position(top, site) for site in writers) + 1
+    for site in body.sites:
+        if child_position(top, site) >= position:
+            reason = f"block {site.name} reads {buffer.name} after it is written under loop"
+            raise refuse(f"{reason} {loop.name}", site.realize)
+        before = [w for w in writers if body.scope.position(w) < body.scope.position(site)]
+        _require_own_values(site, before, buffer, refuse)
+    place = body.place(position)
+    box = hull_of([box_of_writes(site, buffer, place.standing(site)) for site in writers])
+    if not any(is_all_written(site, buffer, box, place.standing(site)) for site in writers):
+        reason = f"no block is proved to write all of a box of {buffer.name} in one iteration"
+        raise refuse(f"{reason} of loop {loop.name}", top)
+    parts = parts_inside(body, box, refuse)
+    cache = cache_of(func, buffer, memory_scope)
+    name = fresh_block_name(func, f"{buffer.name}_{memory_scope}")
+    copy = copy_block(name, cache, buffer, parts, body)
+    func = insert_copy(body.scope, place, copy, cache)
+    return redirect(func, [site.name for site in body.sites], buffer, cache), name
+
+
+def _require_own_values(site: Site, before: list[Site], buffer: Buffer, refuse: Refuse) -> None:
+    """Refuse if a block may read of a buffer what was not written before under the same loop."""
+    if not site.reads(buffer) or (site.writes(buffer) and starts_anew(site)):
+        return
+    if not any(covers_reads(writer, site, buffer) for writer in before):
+        reason = f"block {site.name} may read what {buffer.name} held before the loop"
+        raise refuse(reason, site.realize)

@@ -1,0 +1,1 @@
+"""Rewriting that several primitives share."""

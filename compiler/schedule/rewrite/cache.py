@@ -1,0 +1,271 @@
+"""What the primitives that copy buffers share: where a copy stands, what it copies, who uses it.
+
+A copy stands between the one block of a scope that writes a buffer and the first block after it
+that reads what was written: in the innermost loop around both. What nobody in the scope writes is
+copied before everything else, what nobody reads after everything else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from compiler.ir.core.nodes import (
+    BlockRealize,
+    Buffer,
+    BufferRegion,
+    Expr,
+    For,
+    Load,
+    Seq,
+    Stmt,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk
+from compiler.schedule.error import Refuse
+from compiler.schedule.index.access import Access
+from compiler.schedule.index.digits import extent_or_unknown
+from compiler.schedule.index.guard import dense_box
+from compiler.schedule.index.region import Box, hull
+from compiler.schedule.legality.coverage import covers_reads, read_box
+from compiler.schedule.legality.scope import Scope
+from compiler.schedule.legality.site import Site
+from compiler.schedule.rewrite.placement import require_no_vector_around
+from compiler.schedule.tree.tree import (
+    Path,
+    allocate_in,
+    find_block,
+    fresh_buffer_name,
+    insert_in,
+    loops_on,
+    replace_at,
+)
+
+_SCOPES = re.compile(
+    r"(global|shared|local)(\.\w+)*|warp|wmma\.(matrix_a|matrix_b|accumulator)"
+    r"|texture(-\w+|\.\w+)*|amx\.tmm|m16n8k8\.matrix[ABC]",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a copy goes: before statement `position` of what the end of `path` runs.
+
+    The path leads from the scope to a loop, or is the scope alone.
+    """
+
+    path: Path
+    position: int
+
+    @property
+    def is_scope(self) -> bool:
+        """Whether the copy stands in the scope itself, below no loop."""
+        return len(self.path) == 1
+
+    def standing(self, site: Site) -> set[Var]:
+        """Return what stands still while the copy, or all that it is about, runs once."""
+        return {loop.var for loop in loops_on(self.path)} | (
+            set(site.extents) - {loop.var for loop in site.loops}
+        )
+
+    def concurrent_loop(self) -> For | None:
+        """Return a loop around the copy whose iterations run side by side."""
+        kinds = ("parallel", "thread_binding")
+        return next((loop for loop in loops_on(self.path) if loop.kind in kinds), None)
+
+
+def region_buffer(
+    regions: Sequence[BufferRegion], index: int, what: str, at: BlockRealize, refuse: Refuse
+) -> Buffer:
+    """Return the buffer of one of the regions that a block reads or writes."""
+    if not 0 <= index < len(regions):
+        known = ", ".join(f"{n}: {r.buffer.name}" for n, r in enumerate(regions)) or "none"
+        raise refuse(f"block {at.block.name} has no {what} {index}; it has {known}", at)
+    return regions[index].buffer
+
+
+def require_memory_scope(scope: str, at: object, refuse: Refuse) -> None:
+    """Refuse what is not the name of a memory scope; the empty one is "global"."""
+    if scope and not _SCOPES.fullmatch(scope):
+        raise refuse(f'"{scope}" is not the name of a memory scope', at)
+
+
+def cache_of(
+    func: PrimFunc, buffer: Buffer, scope: str, shape: tuple[Expr, ...] | None = None
+) -> Buffer:
+    """Return a new buffer like another, in a memory scope, perhaps of another shape."""
+    data = Var(fresh_buffer_name(func, f"{buffer.name}_{scope}"), "handle")
+    shape = buffer.shape if shape is None else shape
+    return Buffer(data, shape, buffer.dtype, scope or "global")
+
+
+# Where
+
+
+def only_writer(scope: Scope, buffer: Buffer) -> Site | None:
+    """Return the block of a scope that writes a buffer, if one does; refuse if several do."""
+    writers = scope.writers(buffer)
+    if len(writers) > 1:
+        reason = f"blocks {writers[0].name} and {writers[1].name} both write {buffer.name}"
+        raise scope.refuse(f"{reason}: a copy has one source", writers[1].realize)
+    return writers[0] if writers else None
+
+
+def require_no_pointer(scope: Scope, buffer: Buffer) -> None:
+    """Refuse if a block touches a buffer in ways that its facts do not tell.
+
+    That is: if it hands out the storage without naming it in its regions, or if the values of its
+    iterators depend on the buffer.
+    """
+    for site in scope.sites:
+        for expr in (*site.realize.iter_values, site.realize.predicate):
+            if any(isinstance(n, Load) and n.buffer == buffer for n in walk(expr)):
+                reason = f"what block {site.name} is run for depends on {buffer.name}"
+                raise scope.refuse(reason, site.realize)
+        if buffer.name in site.facts.hidden:
+            reason = f"block {site.name} hands out the storage of {buffer.name}"
+            raise scope.refuse(f"{reason}, nobody knows what is touched", site.realize)
+
+
+def place_before(scope: Scope, writer: Site | None, readers: Sequence[Site]) -> Place:
+    """Return the place before the first of some readers, all of which stand after the writer."""
+    if writer is None:
+        place = Place((scope.realize,), 0)
+    elif not readers:
+        place = Place((scope.realize,), len(stmts_of(scope.realize)))
+    else:
+        first = min(readers, key=scope.position)
+        if scope.position(first) < scope.position(writer):
+            reason = f"block {first.name} reads before block {writer.name} writes"
+            raise scope.refuse(f"{reason}: there is nothing to copy yet", first.realize)
+        path = common_path([writer, first])
+        position = child_position(path[-1], first)
+        if child_position(path[-1], writer) >= position:
+            reason = f"blocks {writer.name} and {first.name} share a condition"
+            raise scope.refuse(f"{reason}, where no copy can stand", first.realize)
+        place = Place(path, position)
+    require_no_vector_around((*scope.path, *place.path), scope.refuse)
+    return place
+
+
+def common_path(sites: Iterable[Site]) -> Path:
+    """Return the longest path from the scope that leads to all of some blocks, themselves not.
+
+    It ends in a loop or in the scope.
+    """
+    first, *others = [site.path[:-1] for site in sites]
+    depth = len(first)
+    for other in others:
+        same = (a is b for a, b in zip(first, other, strict=False))
+        depth = min(depth, next((n for n, equal in enumerate(same) if not equal), len(other)))
+    path = first[:depth]
+    while not isinstance(path[-1], For | BlockRealize):
+        path = path[:-1]
+    return path
+
+
+def body_of(stmt: Stmt) -> Stmt:
+    """Return what a loop or a block runs."""
+    if isinstance(stmt, BlockRealize):
+        return stmt.block.body
+    assert isinstance(stmt, For), "only loops and blocks have a body"
+    return stmt.body
+
+
+def child_position(stmt: Stmt, site: Site) -> int:
+    """Return which of the statements that a loop or a block runs holds a block below it."""
+    return next(n for n, child in enumerate(stmts_of(stmt)) if site.is_under(child))
+
+
+def stmts_of(stmt: Stmt) -> tuple[Stmt, ...]:
+    """Return the statements that a loop or a block runs one after another."""
+    body = body_of(stmt)
+    return body.stmts if isinstance(body, Seq) else (body,)
+
+
+def insert_copy(scope: Scope, place: Place, nest: Stmt, cache: Buffer | None) -> PrimFunc:
+    """Return the program with a copy at its place, and its buffer allocated in the scope."""
+    whole = (*scope.path[:-1], *place.path)
+    body = body_of(place.path[-1])
+    func = replace_at(scope.func, (*whole, body), insert_in(body, place.position, nest))
+    if cache is None:
+        return func
+    again = find_block(func, scope.realize.block.name)
+    assert again is not None, "the scope is still there"
+    return allocate_in(func, again, cache)
+
+
+# What
+
+
+def box_of_writes(site: Site, buffer: Buffer, fixed: set[Var]) -> Box:
+    """Return a box that holds all that a block writes of a buffer while `fixed` stand."""
+    return _hull_of(site, [a for a in site.facts.writes if a.buffer == buffer], fixed)
+
+
+def box_of_reads(site: Site, buffer: Buffer, fixed: set[Var]) -> Box:
+    """Return a box that holds all that a block reads of a buffer while `fixed` stand."""
+    return _hull_of(site, [a for a in site.facts.reads if a.buffer == buffer], fixed)
+
+
+def _hull_of(site: Site, accesses: Sequence[Access], fixed: set[Var]) -> Box:
+    return hull_of([read_box(site, access, fixed) for access in accesses])
+
+
+def hull_of(boxes: Sequence[Box]) -> Box:
+    """Return a box that holds some boxes."""
+    box = boxes[0]
+    for other in boxes[1:]:
+        box = tuple(hull(a, b) for a, b in zip(box, other, strict=True))
+    return box
+
+
+def is_all_written(site: Site, buffer: Buffer, box: Box, fixed: set[Var]) -> bool:
+    """Tell whether a block surely writes each element of a box while `fixed` stand."""
+    for span, size in zip(box, buffer.shape, strict=True):
+        # Of such a box all of the dimension is copied, even what lies before its beginning: one
+        # that may reach over the end, or that begins beyond it, since it never comes to be.
+        limit = extent_or_unknown(size)
+        if span is not None and (span.extent if span.low.terms else span.low.const) >= limit:
+            return False
+    return any(
+        access.buffer == buffer
+        and access.is_certain
+        and dense_box(site, access, fixed, is_final=False) == box
+        for access in site.facts.writes
+    )
+
+
+# Who
+
+
+def require_copy_holds(
+    scope: Scope, buffer: Buffer, writer: Site, readers: Sequence[Site], place: Place
+) -> None:
+    """Refuse unless readers of a copy find in it what they would find in the buffer.
+
+    The copy holds what the writer wrote; elements that it never writes count only if somebody
+    outside the scope may have written them. Where iterations run side by side, each must read
+    what it wrote itself.
+    """
+    is_strict = not scope.is_local(buffer) or place.concurrent_loop() is not None
+    for reader in readers:
+        if is_strict and not covers_reads(writer, reader, buffer):
+            reason = f"block {writer.name} is not proved to write all that block {reader.name}"
+            raise scope.refuse(f"{reason} reads of {buffer.name}", reader.realize)
+
+
+def named_readers(scope: Scope, site: Site, buffer: Buffer, names: Sequence[str]) -> list[Site]:
+    """Return blocks of a scope, given by name, that read a buffer and do not write it."""
+    by_name = {reader.name: reader for reader in scope.readers(buffer)}
+    for name in names:
+        if name not in by_name:
+            reason = f"block {name} does not read {buffer.name} in the scope of block {site.name}"
+            raise scope.refuse(reason, site.realize)
+        if by_name[name].writes(buffer):
+            reason = f"block {name} writes {buffer.name}, which it reads"
+            raise scope.refuse(reason, by_name[name].realize)
+    return [by_name[name] for name in names]

@@ -1,0 +1,200 @@
+"""The block that copies a box of a buffer, and how others come to use the copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from compiler.ir.analysis.regions import access_regions
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.limits import MAX_EXTENT
+from compiler.ir.core.nodes import (
+    BinOp,
+    Block,
+    BlockRealize,
+    Buffer,
+    BufferRegion,
+    Compare,
+    Expr,
+    For,
+    IntImm,
+    IterVar,
+    Load,
+    Range,
+    Stmt,
+    Store,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk
+from compiler.schedule.index.digits import Extents, extent_or_unknown
+from compiler.schedule.index.guard import conjunction
+from compiler.schedule.index.region import Box, Span
+from compiler.schedule.rewrite.rewrite_access import AccessRewriter, Indices, Mode, with_views
+from compiler.schedule.tree.tree import find_block, replace_at
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The elements `low`, ..., `low + extent - 1` of a dimension."""
+
+    low: Affine
+    extent: Expr
+
+
+def parts_of(buffer: Buffer, box: Box) -> tuple[Part, ...]:
+    """Return the part of each dimension that a box takes; all of it where nothing is known."""
+    return tuple(_part(size, span) for size, span in zip(buffer.shape, box, strict=True))
+
+
+def _part(size: Expr, span: Span | None) -> Part:
+    dtype = dtype_of(size)
+    limit = extent_or_unknown(size)
+    whole = Part(Affine((), 0, dtype), size)
+    if span is None or span.extent > MAX_EXTENT or _is_loaded(span.low):
+        return whole
+    if span.extent >= limit and span.low.terms:
+        return whole
+    low, extent = span.low, span.extent
+    if not low.terms:
+        start, stop = max(low.const, 0), min(low.const + extent, limit)
+        if start >= stop or (start, stop) == (0, limit):
+            return whole
+        low, extent = Affine((), start), stop - start
+    return Part(Affine(low.terms, low.const, dtype), IntImm(extent, dtype))
+
+
+def _is_loaded(low: Affine) -> bool:
+    """Tell whether a place depends on what is in memory, where the copy could read otherwise."""
+    return any(isinstance(node, Load) for atom, _ in low.terms for node in walk(atom))
+
+
+def whole_of(buffer: Buffer) -> tuple[Part, ...]:
+    """Return the parts that are all of a buffer."""
+    return parts_of(buffer, (None,) * len(buffer.shape))
+
+
+def copy_nest(
+    name: str,
+    source: Buffer,
+    target: Buffer,
+    parts: Sequence[Part],
+    around: Extents,
+    *,
+    compact: Buffer | None = None,
+) -> Stmt:
+    """Return loops that copy a box of one buffer to another.
+
+    Args:
+        name: What to call the block.
+        parts: The box.
+        around: The extents of the variables that the box names.
+        compact: Which of the two buffers holds nothing but the box, if one does.
+    """
+    loops = [Var(f"ax{n}", dtype_of(part.extent)) for n, part in enumerate(parts)]
+    iter_vars: list[IterVar] = []
+    values: list[Expr] = []
+    guards: list[Expr] = []
+    other = source if compact is target else target
+    places: list[Expr] = []
+    for number, (part, loop, size) in enumerate(zip(parts, loops, other.shape, strict=True)):
+        var = Var(f"v{number}", loop.dtype)
+        place = _plus(part.low, loop)
+        guards.extend(_guards(part, place, size, around))
+        iter_vars.append(IterVar(var, size if compact is None else part.extent, "spatial"))
+        values.append(place if compact is None else loop)
+        places.append(var if compact is None else _plus(part.low, var))
+    own: tuple[Expr, ...] = tuple(i.var for i in iter_vars)
+    at = {source: own if compact is source else tuple(places)}
+    at[target] = own if compact is target else tuple(places)
+    block = Block(
+        name,
+        tuple(iter_vars),
+        (point_of(source, at[source]),),
+        (point_of(target, at[target]),),
+        Store(target, at[target], Load(source, at[source])),
+    )
+    body: Stmt = BlockRealize(tuple(values), conjunction(tuple(guards)), block)
+    for loop, part in zip(reversed(loops), reversed(parts), strict=True):
+        body = For(loop, part.extent, body)
+    return body
+
+
+def _plus(low: Affine, var: Var) -> Expr:
+    if not low.terms and low.const == 0:
+        return var
+    return BinOp("+", low.to_expr(), var)
+
+
+def point_of(buffer: Buffer, indices: Sequence[Expr]) -> BufferRegion:
+    """Return the region of one element."""
+    return BufferRegion(buffer, tuple(Range(i, IntImm(1, dtype_of(i))) for i in indices))
+
+
+def read_to_find(stmt: Stmt, source: Buffer) -> tuple[BufferRegion, ...]:
+    """Return what a copy reads to find the place of what it copies."""
+    return tuple(region for region in access_regions(stmt)[0] if region.buffer != source)
+
+
+def _guards(part: Part, place: Expr, size: Expr, around: Extents) -> list[Expr]:
+    """Return the conditions that keep a place in its dimension, those that are not proved."""
+    if part.extent == size:
+        return []
+    dtype = dtype_of(size)
+    interval = affine_bounds(part.low, around)
+    guards: list[Expr] = []
+    if interval is None or interval[0] < 0:
+        guards.append(Compare(">=", place, IntImm(0, dtype)))
+    limit = size.value if isinstance(size, IntImm) else 0
+    if interval is None or interval[1] + extent_or_unknown(part.extent) > limit:
+        guards.append(Compare("<", place, size))
+    return guards
+
+
+def is_whole(buffer: Buffer, parts: Sequence[Part]) -> bool:
+    """Tell whether parts are all of a buffer."""
+    return tuple(part.extent for part in parts) == buffer.shape
+
+
+def is_passed_on(stmt: Stmt, buffer: Buffer) -> bool:
+    """Tell whether the storage of a buffer is handed to an opaque call below a statement."""
+    return any(node is buffer.data for node in walk(stmt))
+
+
+def redirect(
+    func: PrimFunc,
+    names: Iterable[str],
+    old: Buffer,
+    new: Buffer,
+    parts: Sequence[Part] | None = None,
+) -> PrimFunc:
+    """Return the program with one buffer replaced by another in some blocks.
+
+    Args:
+        parts: The box of the old buffer that the new one holds; None where it has the same shape.
+    """
+
+    def moved(indices: Indices, extents: Extents) -> Indices:
+        if parts is None:
+            return indices
+        return tuple(
+            index
+            if not part.low.terms and part.low.const == 0
+            else simplify(BinOp("-", index, part.low.to_expr()), extents)
+            for index, part in zip(indices, parts, strict=True)
+        )
+
+    def region(r: BufferRegion, _: Block, __: Mode, extents: Extents) -> BufferRegion:
+        minima = moved(tuple(part.minimum for part in r.region), extents)
+        ranges = (Range(low, part.extent) for low, part in zip(minima, r.region, strict=True))
+        return BufferRegion(new, tuple(ranges))
+
+    rewriter = AccessRewriter(old, new, moved, region)
+    for name in names:
+        path = find_block(func, name)
+        assert path is not None, "the blocks are in the program"
+        func = replace_at(func, path, with_views(rewriter.stmt(path[-1], {}), old, new))
+    return func

@@ -1,0 +1,101 @@
+"""The init of a reduction as loops and a block of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from compiler.ir.analysis.regions import access_regions
+from compiler.ir.arith.simplify import prove
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import Annotations, Block, BlockRealize, Expr, For, IntImm, Stmt, Var
+from compiler.ir.core.visit import map_region, substitute, walk
+from compiler.schedule.error import Refuse
+from compiler.schedule.index.digits import Extents, variables
+from compiler.schedule.index.guard import conjunction, conjuncts
+
+
+def init_nest(
+    realize: BlockRealize,
+    loops: Sequence[For],
+    name: str,
+    extents: Extents,
+    refuse: Refuse,
+    *,
+    iter_suffix: str = "",
+    loop_suffix: str = "",
+    only_used: bool = False,
+    annotations: Annotations = (),
+) -> Stmt:
+    """Return loops and a block that initialise all that a reduction under some loops updates.
+
+    Args:
+        realize: The reduction.
+        loops: The loops that hold it whole, the outermost first; those that its spatial iterators
+            need are repeated.
+        name: What to call the block.
+        extents: The extents of all loops around the reduction.
+        iter_suffix: What the names of the new iterators end in.
+        loop_suffix: What the names of the new loops end in.
+        only_used: Whether the block has only the iterators that the init names.
+        annotations: What the block is annotated with.
+
+    Raises:
+        ScheduleError: If the predicate may leave out the start of the reduction.
+    """
+    old = realize.block
+    assert old.init is not None, "the block is a reduction"
+    named = {node for node in walk(old.init) if isinstance(node, Var)}
+    spatial = [
+        (i, value)
+        for i, value in zip(old.iter_vars, realize.iter_values, strict=True)
+        if i.kind == "spatial" and (i.var in named or not only_used)
+    ]
+    iterators: dict[Var, Expr] = {
+        i.var: Var(f"{i.var.name}{iter_suffix}", i.var.dtype) for i, _ in spatial
+    }
+    used = {var for _, value in spatial for var in variables(value)}
+    predicate = _start_predicate(realize, {loop.var for loop in loops} - used, extents, refuse)
+    init = substitute(old.init, iterators)
+    block = Block(
+        name,
+        tuple(replace(i, var=_renamed(i.var, iterators)) for i, _ in spatial),
+        access_regions(init)[0],
+        tuple(map_region(region, lambda e: substitute(e, iterators)) for region in old.writes),
+        init,
+        annotations=annotations,
+    )
+    kept = [loop for loop in loops if loop.var in used]
+    outer: dict[Var, Expr] = {
+        loop.var: Var(f"{loop.var.name}{loop_suffix}", loop.var.dtype) for loop in kept
+    }
+    nest: Stmt = BlockRealize(
+        tuple(substitute(value, outer) for _, value in spatial),
+        substitute(predicate, outer),
+        block,
+    )
+    for loop in reversed(kept):
+        nest = replace(loop, var=_renamed(loop.var, outer), body=nest)
+    return nest
+
+
+def _renamed(var: Var, names: dict[Var, Expr]) -> Var:
+    new = names[var]
+    assert isinstance(new, Var), "variables are renamed to variables"
+    return new
+
+
+def _start_predicate(
+    realize: BlockRealize, dropped: set[Var], extents: Extents, refuse: Refuse
+) -> Expr:
+    """Return the part of the predicate that an init needs; the rest holds where it starts."""
+    kept: list[Expr] = []
+    start: dict[Var, Expr] = {var: IntImm(0, dtype_of(var)) for var in dropped}
+    for condition in conjuncts(realize.predicate):
+        if not variables(condition) & dropped:
+            kept.append(condition)
+        elif not prove(substitute(condition, start), extents):
+            name = realize.block.name
+            reason = f"the predicate of block {name} may leave out the start of its reduction"
+            raise refuse(reason, realize)
+    return conjunction(tuple(kept))

@@ -1,0 +1,96 @@
+"""Change how a loop runs its iterations; shared by `parallel`, `vectorize`, `unroll` and `bind`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler.ir.core.nodes import (
+    Buffer,
+    For,
+    LoopKind,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.error import Refuse
+from compiler.schedule.index.digits import variables
+from compiler.schedule.legality.independence import Nest, is_apart, is_own
+from compiler.schedule.legality.kind import Unknown, kind_of
+from compiler.schedule.legality.scope import Scope
+from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.thread_reductions import why_not_by_threads
+from compiler.schedule.tree.tree import Path, loop_at, loops_below, loops_on, replace_at
+
+
+def with_kind(func: PrimFunc, path: Path, kind: LoopKind, thread: str | None = None) -> PrimFunc:
+    """Return the program with the kind of one loop changed."""
+    return replace_at(func, path, replace(loop_at(path), kind=kind, thread=thread))
+
+
+def require_concurrent(
+    func: PrimFunc, path: Path, refuse: Refuse, *, is_vector: bool = False, is_thread: bool = False
+) -> None:
+    """Refuse if the iterations of a loop may not run at once.
+
+    Args:
+        is_vector: Whether they run in lockstep; then they can't have buffers of their own.
+        is_thread: Whether they run on the threads of a block, which may reduce together.
+    """
+    loop = loop_at(path)
+    name = loop.var.name
+    nest = Nest(Scope.around(func, path, refuse), (loop,))
+    reduced = _reduced(nest, loop, refuse, may_reduce=is_thread)
+    for buffer in nest.written():
+        if is_apart(nest, buffer) or (not is_vector and is_own(nest, buffer)):
+            continue
+        touching = [site for site in nest.sites if site.touches(buffer)]
+        if buffer in reduced and len(touching) == 1:
+            continue
+        place = next(site for site in nest.sites if site.writes(buffer))
+        reason = f"iterations of loop {name} are not proved to touch different elements of"
+        raise refuse(f"{reason} {buffer.name}", place.realize)
+    for site in nest.sites:
+        if _is_recurrence(site) and all(is_apart(nest, b) for b in site.facts.written_buffers()):
+            continue
+        kind = kind_of(site.block)
+        if isinstance(kind, Unknown):
+            raise refuse(kind.reason, site.realize)
+        if kind not in ("complete", "reduction"):
+            reason = f"block {site.name} adds to what was there before: it is neither complete nor"
+            raise refuse(f"{reason} a reduction", site.realize)
+
+
+def _reduced(nest: Nest, loop: For, refuse: Refuse, *, may_reduce: bool) -> set[Buffer]:
+    """Return the buffers that are reduced over a loop; refuse if there are, and may not be."""
+    reduced: set[Buffer] = set()
+    for site in nest.sites:
+        # As written: the verifier looks at loops of one iteration too.
+        for iter_var, value in zip(site.block.iter_vars, site.realize.iter_values, strict=True):
+            if iter_var.kind == "spatial" or loop.var not in variables(value):
+                continue
+            if iter_var.kind != "reduce" or not may_reduce:
+                reason = f"loop {loop.var.name} binds the {iter_var.kind} iterator"
+                reason = f"{reason} {iter_var.var.name} of block {site.name}"
+                raise refuse(reason, site.realize)
+            problem = why_not_by_threads(site, loop)
+            if problem is not None:
+                raise refuse(problem, site.realize)
+            reduced.update(site.facts.written_buffers())
+    return reduced
+
+
+def _is_recurrence(site: Site) -> bool:
+    """Tell whether a block computes elements from earlier ones, and touches nothing unseen."""
+    return not site.facts.hidden and any(i.kind == "scan" for i in site.block.iter_vars)
+
+
+def require_no_vector_around(path: Path, refuse: Refuse) -> None:
+    """Refuse if a loop of a path is vectorized: nothing but plain code may lie inside it."""
+    for loop in loops_on(path):
+        if loop.kind == "vectorized":
+            raise refuse(f"loop {loop.var.name} is vectorized", loop)
+
+
+def require_plain_below(path: Path, refuse: Refuse) -> None:
+    """Refuse if a loop holds one that is parallel, vectorized or bound to threads."""
+    for loop in loops_below(loop_at(path).body):
+        if loop.kind in ("parallel", "vectorized", "thread_binding"):
+            raise refuse(f"loop {loop.var.name} inside it is {loop.kind}", loop)

@@ -1,0 +1,67 @@
+"""What a caller gives as the value of an annotation, and the value of the IR that it is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from compiler.ir.core.nodes import AnnotationDict, AnnotationValue, FloatImm, IntImm, StringImm
+from compiler.schedule.trace.handle import ExprRV, TermRV
+from compiler.te.value import Value
+
+MAX_DEPTH = 16
+
+Note: TypeAlias = "str | int | float | bool | ExprRV | TermRV | Sequence[Note] | Mapping[str, Note]"
+"""The value of an annotation, with handles of values that stand for integers."""
+
+
+class NoteError(ValueError):
+    """A value that no annotation can have."""
+
+
+def checked_note(given: object, depth: int = 0) -> Note:
+    """Return a value made of numbers, strings, handles, tuples and dicts alone.
+
+    Raises:
+        NoteError: If it holds something else, is nested too deep, or has a number without end.
+    """
+    if depth > MAX_DEPTH:
+        raise NoteError(f"the value is nested deeper than {MAX_DEPTH} levels")
+    match given:
+        case float() if not math.isfinite(given):
+            raise NoteError(f"the value {given} is no number that a trace can hold")
+        case ExprRV() | TermRV() | str() | int() | float():
+            return given
+        case IntImm(value) | FloatImm(value) | StringImm(value):
+            return checked_note(value, depth)
+        case Value(expr=IntImm() | FloatImm() as literal):
+            return checked_note(literal, depth)
+        case list() | tuple():
+            return tuple(checked_note(item, depth + 1) for item in given)
+        case AnnotationDict(items):
+            return checked_note(dict(items), depth)
+        case Mapping():
+            return {_key(key): checked_note(item, depth + 1) for key, item in given.items()}
+        case _:
+            raise NoteError(f"{given!r} is no number, string, list or mapping of them")
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str):
+        raise NoteError(f"{key!r} is no key: expected a string")
+    return key
+
+
+def annotation_value(note: Note, value_of: Callable[[ExprRV | TermRV], int]) -> AnnotationValue:
+    """Return the value of an annotation, handles replaced by what they stand for."""
+    match note:
+        case ExprRV() | TermRV():
+            return value_of(note)
+        case str() | int() | float():
+            return note
+        case Mapping():
+            items = ((key, annotation_value(item, value_of)) for key, item in note.items())
+            return AnnotationDict(tuple(items))
+        case _:
+            return tuple(annotation_value(item, value_of) for item in note)

@@ -1,0 +1,203 @@
+"""Put a block under a loop: new loops over the part of its iterators that is wanted there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compiler.ir.arith.affine import Affine
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.limits import MAX_EXTENT
+from compiler.ir.core.nodes import Block, BlockRealize, Expr, For, IntImm, IterVar, Seq, Stmt, Var
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.error import Refuse
+from compiler.schedule.index.digits import (
+    Extents,
+    as_written,
+    extent_or_unknown,
+    variables_of,
+)
+from compiler.schedule.index.guard import conjunction
+from compiler.schedule.index.range_guard import guards_of
+from compiler.schedule.index.region import Span, hull
+from compiler.schedule.index.solve import without_units
+from compiler.schedule.legality.kind import Unknown
+from compiler.schedule.legality.reduction import is_whole_reduction
+from compiler.schedule.legality.same_threads import require_no_shared_work
+from compiler.schedule.legality.scope import Scope
+from compiler.schedule.legality.site import Site
+from compiler.schedule.tree.tree import Path, find_loop, insert_in, loop_at, loop_path, replace_at
+
+
+@dataclass(frozen=True)
+class Target:
+    """The loop under which a block shall stand: `path` leads to it from the root."""
+
+    path: Path
+    scope: Scope
+
+    @property
+    def loop(self) -> For:
+        """The loop."""
+        return loop_at(self.path)
+
+    @property
+    def sites(self) -> list[Site]:
+        """The blocks under the loop."""
+        return [site for site in self.scope.sites if site.is_under(self.loop)]
+
+    def fixed(self, site: Site) -> set[Var]:
+        """Return what stands still in one iteration of the loop, for a block under it."""
+        inside = {loop.var for loop in site.loops_inside(self.loop)}
+        return set(site.extents) - inside
+
+    @property
+    def num_children(self) -> int:
+        """How many statements the loop's body is."""
+        return len(self.loop.body.stmts) if isinstance(self.loop.body, Seq) else 1
+
+    def child_of(self, site: Site) -> int:
+        """Return which statement of the loop's body holds a block under it."""
+        body = self.loop.body
+        stmts = body.stmts if isinstance(body, Seq) else (body,)
+        return next(n for n, stmt in enumerate(stmts) if site.is_under(stmt))
+
+
+def require_movable(scope: Scope, site: Site) -> None:
+    """Refuse unless a block computes each element from its inputs alone, whatever runs it.
+
+    That is: it is complete, or a whole reduction; and it is the only writer of what it writes.
+    """
+    kind = site.kind
+    if isinstance(kind, Unknown):
+        raise scope.refuse(kind.reason, site.realize)
+    if kind not in ("complete", "reduction"):
+        reason = f"block {site.name} adds to what was there before: it can't be computed anew"
+        raise scope.refuse(reason, site.realize)
+    if kind == "reduction" and not is_whole_reduction(site):
+        reason = f"block {site.name} is not proved to reduce each element over all points, once"
+        raise scope.refuse(reason, site.realize)
+    scope.require_only_writer(site)
+    scope.require_outputs_finished(site)
+
+
+def find_target(scope: Scope, site: Site, loop: Var) -> Target:
+    """Return the loop under which a block shall stand.
+
+    Raises:
+        ScheduleError: If the loop is in another scope, is around the block, or can't hold a block
+            because it, or a loop around it, is vectorized, or its work shared among threads.
+    """
+    refuse = scope.refuse
+    path = loop_path(scope.func, loop, refuse)
+    if not any(stmt is scope.realize for stmt in path) or any(
+        isinstance(stmt, BlockRealize) for stmt in path[len(scope.path) :]
+    ):
+        raise refuse(f"loop {loop.name} is not in the scope of block {site.name}", path[-1])
+    if site.is_under(path[-1]):
+        raise refuse(f"loop {loop.name} is around block {site.name} already", path[-1])
+    require_no_vector_around(path, refuse)
+    require_no_shared_work(path, refuse)
+    return Target(path, scope)
+
+
+def require_no_vector_around(path: Path, refuse: Refuse) -> None:
+    """Refuse if a loop of a path is vectorized: its lanes can't hold a block of their own."""
+    for stmt in path:
+        if isinstance(stmt, For) and stmt.kind == "vectorized":
+            raise refuse(f"loop {stmt.var.name} is vectorized", stmt)
+
+
+Wanted = dict[Var, Span | None]
+"""A part of the range of iterators, by their variables; None is the whole."""
+
+
+def want(wanted: Wanted, var: Var, span: Span | None) -> None:
+    """Widen the wanted part of an iterator."""
+    wanted[var] = hull(wanted[var], span) if var in wanted else span
+
+
+def clip(iter_var: IterVar, span: Span | None) -> Span:
+    """Return the span of an iterator that is wanted; the whole range where nothing is known."""
+    size = extent_or_unknown(iter_var.extent)
+    dtype = dtype_of(iter_var.var)
+    if span is None or span.extent >= min(size, MAX_EXTENT):
+        return Span(Affine((), 0, dtype), size)
+    return Span(Affine(span.low.terms, span.low.const, dtype), span.extent)
+
+
+def make_nest(
+    block: Block,
+    spans: Sequence[Span],
+    around: Extents,
+    loops: Sequence[For],
+    *,
+    keep_unit_loops: bool = False,
+) -> Stmt:
+    """Return loops `ax0, ax1, ...` over the spans of a block's iterators, and the block.
+
+    Points of the spans outside an iterator's range are left out by a predicate.
+
+    Args:
+        around: The extents of what the spans name.
+        loops: The loops among that.
+    """
+    new: list[tuple[Var, Expr]] = []
+    values: list[Expr] = []
+    guards: list[Expr] = []
+    extents = dict(around)
+    for iter_var, given in zip(block.iter_vars, spans, strict=True):
+        span = Span(as_written(without_units(given.low, around)), given.extent)
+        value = span.low
+        dtype = dtype_of(iter_var.var)
+        if span.extent > 1 or keep_unit_loops:
+            var = Var(f"ax{len(new)}", dtype)
+            is_unknown = span.extent > MAX_EXTENT
+            new.append((var, iter_var.extent if is_unknown else IntImm(span.extent, dtype)))
+            extents[var] = span.extent
+            value += Affine(((var, 1),), 0, dtype)
+        values.append(value.to_expr())
+        guards.extend(guards_of(value, span, iter_var.extent, extents, loops))
+    body: Stmt = BlockRealize(tuple(values), conjunction(tuple(guards)), block)
+    for var, extent in reversed(new):
+        body = For(var, extent, body)
+    return body
+
+
+def require_serial_reductions(
+    site: Site, spans: Sequence[Span], loops: Sequence[For], refuse: Refuse
+) -> None:
+    """Refuse if what is no spatial iterator would take its value from a loop without order."""
+    unordered = {loop.var: loop for loop in loops if loop.kind in ("parallel", "vectorized")}
+    for iter_var, span in zip(site.block.iter_vars, spans, strict=True):
+        for var in () if iter_var.kind == "spatial" else variables_of(span.low) & unordered.keys():
+            reason = f"the {iter_var.kind} iterator {iter_var.var.name} of block {site.name} would"
+            reason = f"{reason} follow loop {var.name}, which is {unordered[var].kind}"
+            raise refuse(reason, unordered[var])
+
+
+def insert_position(index: int, first: int, last: int, refuse: Refuse, at: For) -> int:
+    """Return where a block goes among the statements of a loop.
+
+    Args:
+        index: -1 is the last possible position, -2 the first, others are taken as they are.
+        first: The first possible position.
+        last: The last possible position.
+    """
+    assert first <= last, "producers stand before consumers"
+    if index == -1:
+        return last
+    if index == -2:
+        return first
+    if not first <= index <= last:
+        raise refuse(f"index {index} is not between {first} and {last}", at)
+    return index
+
+
+def move(func: PrimFunc, old: Path, loop: Var, position: int, nest: Stmt) -> PrimFunc:
+    """Return the program with what is at `old` removed and `nest` put into the body of a loop."""
+    without = replace_at(func, old, None)
+    path = find_loop(without, loop)
+    assert path is not None, "the target of a move stays"
+    target = loop_at(path)
+    return replace_at(without, (*path, target.body), insert_in(target.body, position, nest))

@@ -1,0 +1,164 @@
+"""What `reindex_cache_read` and `reindex_cache_write` share: a copy over a block's own loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compiler.ir.arith.simplify import normal, simplify
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
+    TRUE,
+    Block,
+    BlockRealize,
+    Buffer,
+    Expr,
+    For,
+    IntImm,
+    IterVar,
+    Load,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import substitute, walk
+from compiler.schedule.error import Refuse
+from compiler.schedule.index.digits import UNKNOWN, determined, variables_of
+from compiler.schedule.index.index_map import IndexMapError, IndexMapLike, as_index_map
+from compiler.schedule.legality.kind import extents_of_iterators
+from compiler.schedule.legality.scope import Scope
+from compiler.schedule.legality.site import Site
+from compiler.schedule.primitives.storage.reindex import only_indices, require_fixed_extents
+from compiler.schedule.rewrite.cache import Place, cache_of
+from compiler.schedule.rewrite.copy_block import point_of, read_to_find
+from compiler.schedule.rewrite.rewrite_access import AccessRewriter
+from compiler.schedule.tree.tree import find_block, fresh_block_name, replace_at
+
+
+@dataclass(frozen=True)
+class Reindexed:
+    """An element that a block touches, and where it is in a new buffer, by the block's iterators.
+
+    `iter_vars` are those of the block's iterators that tell which element it is.
+    """
+
+    site: Site
+    far: Load
+    near: Load
+    iter_vars: tuple[IterVar, ...]
+
+    def nest(self, name: str, place: Place, *, is_read: bool) -> Stmt:
+        """Return the block's loops below a place, with a copy instead of the block."""
+        block = self.site.block
+        new = {
+            i.var: IterVar(Var(i.var.name, i.var.dtype), i.extent, "spatial")
+            for i in self.iter_vars
+        }
+        names = {old: i.var for old, i in new.items()}
+        source, target = (self.far, self.near) if is_read else (self.near, self.far)
+        read_at = tuple(substitute(i, names) for i in source.indices)
+        write_at = tuple(substitute(i, names) for i in target.indices)
+        store = Store(target.buffer, write_at, Load(source.buffer, read_at))
+        copy = Block(
+            name,
+            tuple(new.values()),
+            (point_of(source.buffer, read_at), *read_to_find(store, source.buffer)),
+            (point_of(target.buffer, write_at),),
+            store,
+        )
+        pairs = zip(block.iter_vars, self.site.realize.iter_values, strict=True)
+        values = [value for i, value in pairs if i.var in new]
+        used = {n for value in values for n in walk(value) if isinstance(n, Var)}
+        inside = [loop for loop in self.site.loops_inside(place.path[-1]) if loop.var in used]
+        loops = {loop.var: Var(loop.var.name, loop.var.dtype) for loop in inside}
+        body: Stmt = BlockRealize(tuple(substitute(v, loops) for v in values), TRUE, copy)
+        for loop in reversed(inside):
+            body = For(loops[loop.var], loop.extent, body)
+        return body
+
+
+def reindexed(
+    scope: Scope, site: Site, buffer: Buffer, memory_scope: str, index_map: IndexMapLike
+) -> Reindexed:
+    """Return where the element that a block touches goes in a new buffer.
+
+    Raises:
+        ScheduleError: If the block touches several elements in a run, or does not always run; if
+            the map does not fit the block, does not name the same iterators as the place in the
+            buffer, or may send different elements to one place.
+    """
+    refuse = scope.refuse
+    indices = only_indices(site, buffer, refuse)
+    iter_vars = site.block.iter_vars
+    extents = extents_of_iterators(site.block)
+    own = [i.var for i in iter_vars]
+    try:
+        given = as_index_map(index_map, len(own))
+        given = given.with_dtype(dtype_of(own[0])) if own else given
+        sizes = given.map_shape([extents[var] for var in own])
+        places = given.map_indices(own, extents)
+    except IndexMapError as error:
+        raise refuse(str(error), site.realize) from None
+    far, near = _named(indices), _named(places)
+    for iter_var in iter_vars:
+        if (iter_var.var in far) != (iter_var.var in near):
+            reason = f"iterator {iter_var.var.name} of block {site.name} names the place in one of"
+            raise refuse(f"{reason} {buffer.name} and its copy, but not in both", site.realize)
+    used = tuple(i for i in iter_vars if i.var in far)
+    _require_runs_always(site, {i.var for i in used}, refuse)
+    known = {var: extents[var] for var in (i.var for i in used)}
+    forms = [normal(place, known) for place in places]
+    # Either the place in the copy tells the iterators, or it tells the place in the buffer.
+    if not known.keys() <= determined(forms, known) and not all(
+        normal(index, known) in forms or not variables_of(normal(index, known)) for index in indices
+    ):
+        reason = f"the map {given} may send different elements of {buffer.name} to one place"
+        raise refuse(reason, site.realize)
+    require_fixed_extents(scope, site, used)
+    if any(known[i.var] >= UNKNOWN for i in used):
+        reason = f"the extents of block {site.name}'s iterators are symbolic: the shape of a copy"
+        raise refuse(
+            f"{reason} under a map can't be found; specialise the program first", site.realize
+        )
+    dtype = dtype_of(own[0]) if own else "int32"
+    shape = tuple(IntImm(size, dtype) for size in sizes)
+    cache = cache_of(scope.func, buffer, memory_scope, shape)
+    return Reindexed(site, Load(buffer, indices), Load(cache, places), used)
+
+
+def _require_runs_always(site: Site, used: set[Var], refuse: Refuse) -> None:
+    """Refuse unless a block runs for every value that its loops give to some of its iterators."""
+    pairs = zip(site.block.iter_vars, site.realize.iter_values, strict=True)
+    loops = {n for i, v in pairs if i.var in used for n in walk(v) if isinstance(n, Var)}
+    predicate = site.realize.predicate
+    named = [n for n in walk(predicate) if isinstance(n, Var)]
+    others: dict[Var, Expr] = {n: IntImm(0) for n in named}
+    is_plain = all(isinstance(stmt, For | Seq) for stmt in site.path[1:-1])
+    # If it runs in the first iteration of the other loops, whatever these do, that is enough.
+    holds = loops.isdisjoint(others) and simplify(substitute(predicate, others)) == TRUE
+    if not is_plain or not holds:
+        reason = f"block {site.name} does not run for all values of its iterators"
+        raise refuse(f"{reason}: a copy over its loops would touch more", site.realize)
+
+
+def _named(indices: Sequence[Expr]) -> set[Var]:
+    return {node for index in indices for node in walk(index) if isinstance(node, Var)}
+
+
+def use_copy(func: PrimFunc, found: Reindexed) -> PrimFunc:
+    """Return the program with a block that touches the copy instead of the buffer."""
+    path = find_block(func, found.site.name)
+    assert path is not None, "the block is in the program"
+    near = found.near
+    region = point_of(near.buffer, near.indices)
+    rewriter = AccessRewriter(
+        found.far.buffer, near.buffer, lambda *_: near.indices, lambda *_: region
+    )
+    return replace_at(func, path, rewriter.stmt(path[-1], {}))
+
+
+def copy_name(func: PrimFunc, buffer: Buffer, memory_scope: str) -> str:
+    """Return the name of the block that copies a buffer."""
+    return fresh_block_name(func, f"{buffer.name}_{memory_scope}")

@@ -1,0 +1,1 @@
+"""Traces: instructions, decisions, and their forms as JSON and as Python."""

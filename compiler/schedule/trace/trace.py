@@ -1,0 +1,257 @@
+"""Traces: the instructions of a schedule and its decisions, to be kept and replayed.
+
+A trace is plain data and knows no program: what it was recorded on, it can be replayed on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from compiler.schedule.error import TraceError
+from compiler.schedule.trace.instruction import Decision, Instruction
+from compiler.schedule.trace.replay import replay
+from compiler.schedule.trace.trace_diff import diff
+from compiler.schedule.trace.trace_json import (
+    check_decision,
+    read_trace,
+    write_trace,
+)
+from compiler.schedule.trace.trace_text import python_lines
+from compiler.schedule.trace.tvm_json import from_tvm, write_tvm
+
+DecisionProvider: TypeAlias = "Callable[[Instruction, Decision | None], Decision | None]"
+
+if TYPE_CHECKING:
+    from compiler.ir.core.program import IRModule, PrimFunc
+    from compiler.schedule.schedule import Schedule
+
+
+@dataclass(frozen=True, repr=False)
+class Trace:
+    """What was done to a program, in order. Traces are values: what changes one gives another.
+
+    Args:
+        function: The function that blocks are looked up in, where an instruction names none. It
+            is no part of what the trace says: that holds for whatever computes the same.
+    """
+
+    instructions: tuple[Instruction, ...] = ()
+    function: str = field(default="main", compare=False)
+
+    def __repr__(self) -> str:
+        done = len(self.instructions)
+        return f"<Trace of {done} instruction{'' if done == 1 else 's'}>"
+
+    @property
+    def insts(self) -> tuple[Instruction, ...]:
+        """The instructions: what they are called in TVM."""
+        return self.instructions
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """The decisions of the sampling instructions, in order."""
+        return tuple(i.decision for i in self.instructions if i.decision is not None)
+
+    def with_decisions(self, decisions: Sequence[Decision | Sequence[int]]) -> Trace:
+        """Return the trace with other decisions, one for each sampling instruction.
+
+        Raises:
+            TraceError: If there are more or fewer of them, or one is not of its instruction's form.
+        """
+        places = [n for n, i in enumerate(self.instructions) if i.spec.decides]
+        if len(places) != len(decisions):
+            reason = f"expected {len(places)} decisions, got {len(decisions)}"
+            raise TraceError("decisions", reason)
+        new = list(self.instructions)
+        for number, (place, decision) in enumerate(zip(places, decisions, strict=True)):
+            plain = decision if isinstance(decision, int) else tuple(decision)
+            check_decision(new[place], plain, f"decisions[{number}]")
+            new[place] = replace(new[place], decision=plain)
+        return Trace(tuple(new), self.function)
+
+    def apply_to(
+        self,
+        program: PrimFunc | IRModule,
+        decisions: Sequence[Decision | Sequence[int] | None] | None = None,
+        *,
+        seed: int | None = None,
+    ) -> Schedule:
+        """Return a schedule of a fresh program with the instructions done to it.
+
+        Args:
+            decisions: What to decide instead, one for each sampling instruction; None draws anew.
+            seed: The seed of the new schedule.
+
+        Raises:
+            ScheduleError: If an instruction is refused on this program.
+            TraceError: If the decisions are not those of the instructions.
+        """
+        # A schedule makes traces and a trace makes schedules: one of the imports has to wait.
+        from compiler.schedule.schedule import Schedule  # noqa: PLC0415
+
+        schedule = Schedule(program, seed=seed)
+        replay(self.instructions, schedule, decisions)
+        return schedule
+
+    def apply_to_schedule(
+        self,
+        sch: Schedule,
+        remove_postproc: bool = False,
+        decision_provider: DecisionProvider | None = None,
+    ) -> None:
+        """Do the instructions to a schedule.
+
+        Args:
+            remove_postproc: Whether to leave out what comes after `enter_postproc`.
+            decision_provider: Returns what to decide, from a sampling instruction and the
+                decision that it has; None draws anew.
+
+        Raises:
+            ScheduleError: If an instruction is refused; those before it are done.
+        """
+        kept = self._kept(remove_postproc=remove_postproc)
+        if decision_provider is None:
+            replay(kept, sch)
+        else:
+            sampling = (i for i in kept if i.spec.decides)
+            replay(kept, sch, [decision_provider(i, i.decision) for i in sampling])
+
+    def get_decision(self, inst: Instruction) -> Decision | None:
+        """Return the decision of an instruction, None if it takes none."""
+        return inst.decision
+
+    def with_decision(
+        self, inst: Instruction, decision: Decision | Sequence[int], remove_postproc: bool = False
+    ) -> Trace:
+        """Return the trace with another decision of one of its sampling instructions.
+
+        Raises:
+            TraceError: If the instruction is not one of them, or the decision not of its form.
+        """
+        if inst not in self.instructions or not inst.spec.decides:
+            raise TraceError("decision", f"{inst.name} is no sampling instruction of the trace")
+        plain = decision if isinstance(decision, int) else tuple(decision)
+        decided = check_decision(inst, plain, "decision")
+        kept = self._kept(remove_postproc=remove_postproc)
+        changed = tuple(replace(i, decision=decided) if i == inst else i for i in kept)
+        return Trace(changed, self.function)
+
+    def append(self, inst: Instruction, decision: Decision | None = None) -> Trace:
+        """Return the trace with one more instruction at its end."""
+        new = inst if decision is None else replace(inst, decision=decision)
+        return Trace((*self.instructions, new), self.function)
+
+    def pop(self) -> tuple[Trace, Instruction | None]:
+        """Return the trace without its last instruction, and that; an empty one has none."""
+        if not self.instructions:
+            return self, None
+        return Trace(self.instructions[:-1], self.function), self.instructions[-1]
+
+    def simplified(self, remove_postproc: bool = False) -> Trace:
+        """Return the trace without instructions that change nothing and give nothing used.
+
+        Args:
+            remove_postproc: Whether to leave out what comes after `enter_postproc`.
+        """
+        used: set[str] = set()
+        kept: list[Instruction] = []
+        for instruction in reversed(self._kept(remove_postproc=remove_postproc)):
+            if not instruction.spec.is_pure or not used.isdisjoint(instruction.outputs):
+                used.update(instruction.refs())
+                kept.append(instruction)
+        return Trace(tuple(reversed(kept)), self.function)
+
+    def _kept(self, *, remove_postproc: bool) -> tuple[Instruction, ...]:
+        names = [instruction.name for instruction in self.instructions]
+        if remove_postproc and "enter_postproc" in names:
+            return self.instructions[: names.index("enter_postproc")]
+        return self.instructions
+
+    def to_json(self) -> dict[str, object]:
+        """Return the trace as a JSON object; it says the version of its format."""
+        return write_trace(self.instructions)
+
+    def to_text(self) -> str:
+        """Return the trace as JSON text."""
+        return self._text
+
+    @cached_property
+    def _written(self) -> dict[str, object]:
+        return self.to_json()
+
+    @cached_property
+    def _text(self) -> str:
+        return json.dumps(self._written)
+
+    @classmethod
+    def from_json(cls, obj: object) -> Trace:
+        """Read a trace from a JSON object. Anything may come in: nothing is taken on trust.
+
+        Raises:
+            TraceError: If it is no trace; the error says where and what.
+        """
+        return cls(read_trace(obj))
+
+    def key(self) -> str:
+        """Return the sha256, in hexadecimal, of the trace as canonical JSON."""
+        return self._key
+
+    @cached_property
+    def _key(self) -> str:
+        text = json.dumps(self._written, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def as_json(self, remove_postproc: bool = False) -> list[list[object]]:
+        """Return the trace as TVM writes it in JSON."""
+        return write_tvm(self._kept(remove_postproc=remove_postproc), self.function)
+
+    @staticmethod
+    def apply_json_to_schedule(json_obj: object, sch: Schedule) -> None:
+        """Do to a schedule what a trace in JSON says, of this project or of TVM.
+
+        Raises:
+            TraceError: If it is no trace.
+            ScheduleError: If an instruction is refused; those before it are done.
+        """
+        own = json_obj if isinstance(json_obj, dict) else from_tvm(json_obj)
+        replay(read_trace(own), sch)
+
+    def as_python(self, remove_postproc: bool = False) -> list[str]:
+        """Return Python that does the same to a schedule `sch`, a line an instruction."""
+        return python_lines(self._kept(remove_postproc=remove_postproc))
+
+    def python(self) -> str:
+        """Return Python that does the same to a schedule `sch`."""
+        return "".join(f"{line}\n" for line in self.as_python())
+
+    def __str__(self) -> str:
+        """Return a Python function that does the same to a schedule: text that runs as it is."""
+        lines = python_lines(self.instructions, self.function) or ["pass"]
+        imports = ["from loopwright import Schedule"]
+        if any("T." in line for line in lines):  # constants of a type, in lambdas
+            imports.append("from loopwright.script import T")
+        head = [*imports, "", "def apply_trace(sch: Schedule) -> None:"]
+        return "\n".join([*head, *(f"    {line}" for line in lines)])
+
+    def show(self, style: str | None = None, black_format: bool = False) -> None:
+        """Print Python that does the same to a schedule `sch`.
+
+        Args:
+            style: Taken for the sake of TVM's users, without an effect; so is `black_format`.
+        """
+        del style, black_format
+        sys.stdout.write(self.python())
+
+    def diff(self, other: Trace) -> str:
+        """Return what another trace does otherwise: `-` is here only, `+` there only."""
+        return diff(self.instructions, other.instructions)
+
+    def show_diff(self, other: Trace) -> None:
+        """Print what another trace does otherwise."""
+        sys.stdout.write(self.diff(other))

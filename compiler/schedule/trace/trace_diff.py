@@ -1,0 +1,60 @@
+"""What differs between two traces, in terms of blocks and loops instead of numbered handles."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import replace
+
+from compiler.schedule.trace.instruction import Instruction, Ref, refs_in
+from compiler.schedule.trace.trace_text import call_text
+
+# A description longer than this is cut: of a handle, its beginning says what it comes from.
+_MAX_NAME = 60
+
+
+def diff(old: Sequence[Instruction], new: Sequence[Instruction]) -> str:
+    """Return a readable difference: `-` stands before what is in the old only, `+` the new."""
+    lines = difflib.ndiff(_lines(old), _lines(new))
+    return "".join(f"{line.rstrip()}\n" for line in lines if not line.startswith("?"))
+
+
+def _lines(instructions: Sequence[Instruction]) -> list[str]:
+    names: dict[str, str] = {"_": "_"}
+    lines: list[str] = []
+    for instruction in instructions:
+        for number, output in enumerate(instruction.outputs):
+            if output != "_":
+                names[output] = _description(instruction, number, names)[:_MAX_NAME]
+        # A query says nothing that the use of its outputs does not say.
+        if not instruction.spec.is_pure or instruction.spec.decides:
+            lines.append(call_text(instruction, names))
+    return lines
+
+
+def _description(instruction: Instruction, number: int, names: dict[str, str]) -> str:
+    """Return what a handle stands for, by where it comes from."""
+    arguments = dict(instruction.arguments)
+    sources = [names[name] for _, value in instruction.arguments for name in refs_in(value)]
+    source = sources[0] if sources else ""
+    match instruction.name:
+        case "get_sblock":
+            return str(arguments["name"])
+        case "get_loops":
+            return f"{source}.loops[{number}]"
+        case "split" | "loop_partition":
+            return f"{source}_{number}"
+        case "fuse" | "merge":
+            return f"{'*'.join(sources)}"
+        case _ if instruction.spec.decides:
+            call = call_text(replace(instruction, decision=None), names)
+            return f"{call}[{number}]"
+        case name:
+            many = instruction.spec.num_outputs != 1
+            return f"{name}({source}{_index(instruction)}){f'[{number}]' if many else ''}"
+
+
+def _index(instruction: Instruction) -> str:
+    """Return what tells a call from others of its kind on the same source."""
+    values = (value for _, value in instruction.arguments if not isinstance(value, Ref | tuple))
+    return "".join(f", {value}" for value in list(values)[:2])
