@@ -16,7 +16,7 @@ from benchmarks.report import Metric, report
 from compiler.ir.text.printer import script
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import Measurement
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.candidate import Candidate
 from tuner.finish.finish import finish
 from tuner.search.make import make_strategy

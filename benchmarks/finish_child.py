@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from compiler.codegen.machine_code import compile_object
-from compiler.codegen.module import ENTRY
+from compiler.backends.cpu.codegen.machine_code import compile_object
+from compiler.backends.cpu.codegen.module import ENTRY
 from compiler.driver import emit_llvm
 from compiler.ir.core.program import PrimFunc
 from compiler.runtime.artifact import Artifact
 from compiler.schedule.trace.trace import Trace
-from compiler.target import Target
+from compiler.target.target import Target
 from workers.child import main
 from workers.measure import build_candidate
 

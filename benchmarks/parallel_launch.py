@@ -15,11 +15,11 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.report import Metric, report
-from compiler.codegen.machine_code import compile_object
-from compiler.codegen.threads import share_runtime
-from compiler.runtime.load import load_object
-from compiler.runtime.pool import launch_address
-from compiler.target import Target
+from compiler.backends.cpu.codegen.machine_code import compile_object
+from compiler.backends.cpu.codegen.threads import share_runtime
+from compiler.backends.cpu.runtime.load import load_object
+from compiler.backends.cpu.runtime.pool import launch_address
+from compiler.target.target import Target
 
 LAUNCHES = 10
 SAMPLES = 150

@@ -30,7 +30,7 @@ from compiler.driver import toolchain
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import Measurement
 from compiler.schedule.trace.trace import Trace
-from compiler.target import Target
+from compiler.target.target import Target
 from service.measurer import WorkerMeasurer
 from tuner.candidate import Candidate
 from tuner.cost_model.training import Measured, MeasuredTask

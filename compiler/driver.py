@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from compiler.codegen.error import CodegenError
-from compiler.codegen.machine_code import compile_object, llvm_version
-from compiler.codegen.module import LlvmModule, emit_module
+from compiler.backends.cpu.codegen.error import CodegenError
+from compiler.backends.cpu.codegen.machine_code import compile_object, llvm_version
+from compiler.backends.cpu.codegen.module import LlvmModule, emit_module
 from compiler.ir.analysis.resolve_views import resolve_views
 from compiler.ir.analysis.specialize import symbolic_problem
 from compiler.ir.analysis.structural import structural_hash
@@ -27,29 +27,29 @@ from compiler.ir.core.visit import replace_buffers, walk
 from compiler.ir.verify.verify import verify, verify_but_for_races
 from compiler.ir.verify.verify_buffers import stored_buffers
 from compiler.keywords import suggests_keywords
-from compiler.passes.align_buffers import alignments_of
-from compiler.passes.check_indices import check_indices
-from compiler.passes.compact_buffers import compact_buffers, private_buffers
-from compiler.passes.error import LoweringError
-from compiler.passes.hoist_constants import constant_copies, split_copies, with_room
-from compiler.passes.hoist_loads import hoist_loads
-from compiler.passes.insert_barriers import insert_barriers
-from compiler.passes.mark_pipelines import mark_pipelines
-from compiler.passes.pipeline_loops import pipeline_loops
-from compiler.passes.promote_accumulators import promote_accumulators
-from compiler.passes.realize_blocks import NOTHING, Realized, realize_blocks
-from compiler.passes.reduce_in_lanes import reduce_in_lanes
-from compiler.passes.separate_threads import separate_threads
-from compiler.passes.split_threads import split_threads
-from compiler.passes.thread_loops import has_threads
-from compiler.passes.tile_buffers import tile_buffers, tiles_of
-from compiler.passes.unify_threads import unify_threads
-from compiler.passes.unswitch_guards import unswitch_guards
-from compiler.passes.unswitch_paddings import unswitch_paddings
-from compiler.passes.widen_accumulators import widen_accumulators
+from compiler.passes.common.align_buffers import alignments_of
+from compiler.passes.common.check_indices import check_indices
+from compiler.passes.common.compact_buffers import compact_buffers, private_buffers
+from compiler.passes.common.error import LoweringError
+from compiler.passes.common.mark_pipelines import mark_pipelines
+from compiler.passes.common.pipeline_loops import pipeline_loops
+from compiler.passes.common.realize_blocks import NOTHING, Realized, realize_blocks
+from compiler.passes.common.tile_buffers import tile_buffers, tiles_of
+from compiler.passes.cpu.hoist_constants import constant_copies, split_copies, with_room
+from compiler.passes.cpu.hoist_loads import hoist_loads
+from compiler.passes.cpu.promote_accumulators import promote_accumulators
+from compiler.passes.cpu.reduce_in_lanes import reduce_in_lanes
+from compiler.passes.cpu.unswitch_guards import unswitch_guards
+from compiler.passes.cpu.unswitch_paddings import unswitch_paddings
+from compiler.passes.cpu.widen_accumulators import widen_accumulators
+from compiler.passes.threads.insert_barriers import insert_barriers
+from compiler.passes.threads.separate_threads import separate_threads
+from compiler.passes.threads.split_threads import split_threads
+from compiler.passes.threads.thread_loops import has_threads
+from compiler.passes.threads.unify_threads import unify_threads
 from compiler.runtime.artifact import Artifact, Param
 from compiler.runtime.module import Module, aligned_empty
-from compiler.target import Target
+from compiler.target.target import Target
 
 CODEGEN_VERSION = 3
 

@@ -12,20 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compiler import ops, te
+    from compiler.backends.cpu.runtime.peak import fma_peak_gflops
     from compiler.driver import BuildError, build, lower
-    from compiler.host import TargetError
     from compiler.ir.analysis.flops import flops
     from compiler.ir.analysis.structural import structural_equal, structural_hash
     from compiler.ir.core.program import IRModule, PrimFunc
     from compiler.ir.interpret.oracle.oracle import random_inputs
     from compiler.ir.verify.verify import VerifyError
     from compiler.ops import OperatorError
-    from compiler.passes.error import LoweringError
+    from compiler.passes.common.error import LoweringError
     from compiler.runtime import nd
     from compiler.runtime.artifact import Artifact, ArtifactError
     from compiler.runtime.module import ArgumentError, Module, aligned_empty
     from compiler.runtime.nd import cpu
-    from compiler.runtime.peak import fma_peak_gflops
     from compiler.runtime.time_evaluator import time_evaluator
     from compiler.runtime.timing import Timing
     from compiler.schedule.error import ScheduleError, TraceError
@@ -34,7 +33,8 @@ if TYPE_CHECKING:
     from compiler.schedule.schedule import Schedule
     from compiler.schedule.trace.trace import Trace
     from compiler.script import ScriptError, parse, parse_module
-    from compiler.target import Target
+    from compiler.target.host import TargetError
+    from compiler.target.target import Target
     from loopwright import script
     from loopwright.best import Best
     from loopwright.client import AsyncClient, Client
@@ -158,18 +158,18 @@ _MODULES = {
 }
 _HOMES = {
     "compiler.driver": ("BuildError", "build", "lower"),
-    "compiler.host": ("TargetError",),
+    "compiler.target.host": ("TargetError",),
     "compiler.ir.analysis.flops": ("flops",),
     "compiler.ir.core.program": ("IRModule", "PrimFunc"),
     "compiler.ir.interpret.oracle.oracle": ("random_inputs",),
     "compiler.ir.analysis.structural": ("structural_equal", "structural_hash"),
     "compiler.ir.verify.verify": ("VerifyError",),
     "compiler.ops": ("OperatorError",),
-    "compiler.passes.error": ("LoweringError",),
+    "compiler.passes.common.error": ("LoweringError",),
     "compiler.runtime.artifact": ("Artifact", "ArtifactError"),
     "compiler.runtime.module": ("ArgumentError", "Module", "aligned_empty"),
     "compiler.runtime.nd": ("cpu",),
-    "compiler.runtime.peak": ("fma_peak_gflops",),
+    "compiler.backends.cpu.runtime.peak": ("fma_peak_gflops",),
     "compiler.runtime.time_evaluator": ("time_evaluator",),
     "compiler.runtime.timing": ("Timing",),
     "compiler.schedule.error": ("ScheduleError", "TraceError"),
@@ -178,7 +178,7 @@ _HOMES = {
     "compiler.schedule.intrinsics.tensor_intrin": ("TensorIntrin", "TensorIntrinError"),
     "compiler.schedule.trace.trace": ("Trace",),
     "compiler.script": ("ScriptError", "parse", "parse_module"),
-    "compiler.target": ("Target",),
+    "compiler.target.target": ("Target",),
     "loopwright.best": ("Best",),
     "loopwright.client": ("AsyncClient", "Client"),
     "loopwright.design_space": ("DesignSpace", "design_space"),

@@ -9,9 +9,9 @@ from uuid import UUID
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from compiler.host import TargetError
 from compiler.keywords import meant
-from compiler.target import Target
+from compiler.target.host import TargetError
+from compiler.target.target import Target
 from loopwright.errors import InvalidRequestError
 from loopwright.models import JobState, Problem, ScheduleQuery
 from loopwright.workload import WorkloadLike, to_wire

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from compiler.keywords import suggests_keywords
 from compiler.runtime.signature import KeyFileError, PublicKey
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright.answers import read
 from loopwright.asking import read_id, read_states, schedule_query
 from loopwright.async_connection import AsyncConnection

@@ -13,7 +13,7 @@ from rich.table import Table
 from compiler.ir.core.program import PrimFunc
 from compiler.keywords import suggests_keywords
 from compiler.schedule.trace.trace import Trace
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright.tables import FittedTable
 from loopwright.workload import WorkloadLike, to_func
 from tuner.space.design_space import Count

@@ -17,7 +17,7 @@ from compiler.ir.analysis.structural import structural_hash
 from compiler.ops.spec import from_spec
 from compiler.runtime.signature import PublicKey, SignatureMismatchError
 from compiler.script.parser import parse
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright.answers import read
 from loopwright.best import Best
 from loopwright.cache import AnswerCache, Kept

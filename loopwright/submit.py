@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Generic, TypeVar, overload
 from uuid import uuid4
 
 from compiler.keywords import check_keywords
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright.answers import read
 from loopwright.asking import checked, target_text
 from loopwright.methods import request

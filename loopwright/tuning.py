@@ -14,7 +14,7 @@ from compiler.runtime.measurement import Measurement
 from compiler.runtime.module import Module
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.trace import Trace
-from compiler.target import Target
+from compiler.target.target import Target
 from compiler.user_cache import default_directory
 from loopwright.errors import JobFailedError
 from loopwright.models import MAX_TRIALS

@@ -17,7 +17,7 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session
 
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright.models import JobState
 from service import request_ids, training
 from service.drive import Driven, Driver, Drives, Measuring

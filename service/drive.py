@@ -12,10 +12,10 @@ from uuid import UUID
 import structlog
 from sqlalchemy.orm import Session
 
-from compiler.cores import available_cores
 from compiler.runtime.measurement import Measurement
 from compiler.script.parser import parse
-from compiler.target import Target
+from compiler.target.cores import available_cores
+from compiler.target.target import Target
 from service import warm_start
 from service.heartbeat import Heartbeat
 from service.owner import Owner

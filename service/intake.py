@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
-from compiler.cores import available_cores
-from compiler.host import TargetError
-from compiler.target import Target
+from compiler.target.cores import available_cores
+from compiler.target.host import TargetError
+from compiler.target.target import Target
 from loopwright.models import Workload
 from service.errors import Flaw, InvalidRequestError
 from service.new_workload import NewWorkload

@@ -12,14 +12,14 @@ import json
 import resource
 import sys
 
-from compiler.codegen.machine_code import disassemble
+from compiler.backends.cpu.codegen.machine_code import disassemble
 from compiler.driver import BuildError, compile_artifact, emit_llvm
 from compiler.ir.text.printer import script
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.trace import Trace
 from compiler.script.parser import parse
-from compiler.target import Target
+from compiler.target.target import Target
 from workers.parent_death import die_with_parent
 
 REFUSED = 3

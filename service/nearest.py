@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from compiler.schedule.error import ScheduleError
 from compiler.script.parser import parse
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright.models import BestRead, NearestRead
 from service.expected_loss import Expectation, expected_loss
 from service.neighbours import Neighbour, nearest

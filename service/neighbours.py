@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from compiler.schedule.trace.trace import Trace
 from compiler.script.parser import parse
-from compiler.target import Target
+from compiler.target.target import Target
 from service.store import relatives
 from service.store.relatives import TunedTask
 from service.store.trials import TrialRow

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from compiler.driver import toolchain
 from compiler.schedule.trace.trace import Trace
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright.models import BestRead, ScheduleQuery
 from service.errors import NotFoundError
 from service.intake import parse_target, read_workload

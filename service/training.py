@@ -17,12 +17,12 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from compiler.driver import toolchain
-from compiler.host import TargetError
 from compiler.schedule.error import TraceError
 from compiler.schedule.trace.trace import Trace
 from compiler.script.error import ScriptError
 from compiler.script.parser import parse
-from compiler.target import Target
+from compiler.target.host import TargetError
+from compiler.target.target import Target
 from service.store import cost_models
 from service.store.base import utc_now
 from service.store.cost_models import CostModelRow, NewCostModel

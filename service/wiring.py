@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from compiler.target import Target
+from compiler.target.target import Target
 from service.coordinator import Coordinator
 from service.demo.player import Player
 from service.embedded import EmbeddedWorkers

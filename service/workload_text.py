@@ -24,7 +24,7 @@ from compiler.ops.error import OperatorError
 from compiler.ops.spec import from_spec
 from compiler.script.error import ScriptError
 from compiler.script.parser import parse
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright.models import MAX_SCRIPT_CHARS, Workload
 from loopwright.readings import ParameterRead
 from service.errors import Flaw, InvalidRequestError

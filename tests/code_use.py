@@ -13,7 +13,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import pytest
 
-from compiler import target
+from compiler.target import target
 
 _seen: set[str] = set()
 

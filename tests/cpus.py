@@ -1,7 +1,8 @@
 """Run tests as if the host had other CPUs: `make test-cpus`.
 
 Tests that run code run again with the host reported as each level of the psABI that it has. Tests
-that only look at code run with the host reported as CPUs of `compiler/cpus.py`, which need not be
+that only look at code run with the host reported as CPUs of `compiler/target/cpus.py`, which need
+not be
 at hand: one of each instruction set, or all of them (`--all`). A test that forgot to name its CPU
 fails here, and not on another machine. Which tests are which is noted while they run
 (`tests/code_use.py`).
@@ -24,11 +25,11 @@ from pathlib import Path
 import llvmlite.binding as llvm
 import pytest
 
-from compiler import host, target
-from compiler.cores import available_cores
-from compiler.cpus import CPUS
-from compiler.host import REPORTED, missing_here
 from compiler.runtime import module
+from compiler.target import host, target
+from compiler.target.cores import available_cores
+from compiler.target.cpus import CPUS
+from compiler.target.host import REPORTED, missing_here
 
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4", "cortex-a72", "cortex-a76")
 FOLDERS = ("tests/unit/compiler", "tests/unit/tuner", "tests/golden", "tests/seeds")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.host import host_features
-from compiler.target import Target
+from compiler.target.host import host_features
+from compiler.target.target import Target
 
 
 def here(num_cores: int = 1) -> Target:

@@ -8,7 +8,7 @@ from functools import cached_property
 from compiler.ir.analysis.flops import flops
 from compiler.ir.analysis.structural import structural_hash
 from compiler.ir.core.program import PrimFunc
-from compiler.target import Target
+from compiler.target.target import Target
 
 
 @dataclass(frozen=True)

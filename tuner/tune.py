@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from compiler.cores import available_cores
+from compiler.target.cores import available_cores
 from tuner.budget import Budget, StopReason
 from tuner.measurer.measurer import Measurer
 from tuner.rounds import ROUND_SIZE, MeasurerError, Rounds

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 
-from compiler.cores import available_cores
+from compiler.target.cores import available_cores
 from tuner.budget import Budget, StopReason
 from tuner.measurer.measurer import Measurer
 from tuner.rounds import ROUND_SIZE, Rounds

@@ -13,7 +13,7 @@ import resource
 import sys
 
 from compiler.driver import toolchain
-from compiler.target import Target
+from compiler.target.target import Target
 from workers.compare import Build, CompareRequest
 from workers.frames import FrameDecoder, Message, encode
 from workers.libraries.load import Load, load_library

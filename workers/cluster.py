@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 import dask
 from distributed import Nanny, Scheduler
 
-from compiler.target import Target
+from compiler.target.target import Target
 from workers import certificates, slot
 from workers.dask_settings import SETTINGS
 from workers.engine import ClusterAddress

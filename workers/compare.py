@@ -19,7 +19,7 @@ import numpy as np
 
 from compiler.ir.core.program import PrimFunc
 from compiler.runtime.artifact import Artifact
-from compiler.target import Target
+from compiler.target.target import Target
 from workers.phase import Phase
 from workers.prepared import Prepared
 from workers.request import Limits

@@ -26,7 +26,7 @@ from distributed import Client, Future, LocalCluster, Nanny
 from distributed.security import Security
 
 from compiler.runtime.measurement import ErrorKind, Measurement
-from compiler.target import Target
+from compiler.target.target import Target
 from workers import certificates, slot
 from workers.answers import read_batch, read_rounds
 from workers.batches import BatchSizer

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from compiler.driver import BuildError, compile_artifact
-from compiler.host import TargetError
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.oracle.oracle import OracleError
 from compiler.runtime.artifact import Artifact, ArtifactError
@@ -23,7 +22,8 @@ from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.trace.beginnings import Beginnings
 from compiler.schedule.trace.trace import Trace
 from compiler.script.error import ScriptError
-from compiler.target import Target
+from compiler.target.host import TargetError
+from compiler.target.target import Target
 from workers.compare import Announce, Build, CompareRequest, FaultError, compare
 from workers.frames import Message
 from workers.libraries.library import LibraryError

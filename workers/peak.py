@@ -8,8 +8,8 @@ import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from compiler.runtime.peak import fma_peak_gflops
-from compiler.target import Target
+from compiler.backends.cpu.runtime.peak import fma_peak_gflops
+from compiler.target.target import Target
 
 _SECS = 0.05
 _PATIENCE_SECS = 60.0

@@ -19,9 +19,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from compiler.host import host_features
 from compiler.runtime.measurement import ErrorKind, LibraryFacts, Measurement, Setting
-from compiler.target import Target
+from compiler.target.host import host_features
+from compiler.target.target import Target
 from workers.attempt import Attempt
 from workers.compare import CompareRequest
 from workers.frames import FrameError, Message

@@ -6,7 +6,7 @@ in the way of another contestant, however it waits for work.
 
 from __future__ import annotations
 
-from compiler.target import Target
+from compiler.target.target import Target
 from workers.compare import Announce, Build
 from workers.libraries.library import Library
 from workers.libraries.load import Load

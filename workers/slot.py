@@ -22,8 +22,8 @@ from typing import Any
 
 import structlog
 
-from compiler.cores import available_cores
 from compiler.runtime.measurement import Measurement
+from compiler.target.cores import available_cores
 from workers import answers
 from workers.compare import BATCH_SECS, CompareRequest
 from workers.health import Health

@@ -18,7 +18,7 @@ import llvmlite.binding as llvm
 import loopwright as lw
 from benchmarks.peers.library import Ceiling
 from benchmarks.workloads import Workload, aligned
-from compiler.codegen.machine_code import compile_object, initialize
+from compiler.backends.cpu.codegen.machine_code import compile_object, initialize
 
 _BATCH_SECS = 2e-3
 _VECTORS = 8  # a step of a loop: enough to hide the latency of the cache that is read

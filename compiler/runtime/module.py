@@ -16,17 +16,17 @@ import llvmlite.binding as llvm
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.codegen.machine_code import disassemble
-from compiler.codegen.module import ENTRY
-from compiler.cores import available_cores
-from compiler.host import TargetError, host_cpu, host_features
+from compiler.backends.cpu.codegen.machine_code import disassemble
+from compiler.backends.cpu.codegen.module import ENTRY
+from compiler.backends.cpu.runtime.load import load_object
+from compiler.backends.cpu.runtime.pool import launch_address
 from compiler.runtime.artifact import Artifact, ArtifactError, describe_kernel
-from compiler.runtime.load import load_object
 from compiler.runtime.param_check import ArgumentError, ParamCheck
-from compiler.runtime.pool import launch_address
 from compiler.runtime.time_calls import calls_per_sample, time_calls
 from compiler.runtime.timing import Timing
-from compiler.target import Target
+from compiler.target.cores import available_cores
+from compiler.target.host import TargetError, host_cpu, host_features
+from compiler.target.target import Target
 
 __all__ = ["ArgumentError", "Module", "aligned_empty"]
 

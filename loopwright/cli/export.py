@@ -14,7 +14,7 @@ from uuid import UUID
 import typer
 
 from compiler.ir.analysis.structural import structural_hash
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright.cli.failure import InputError
 from loopwright.cli.gzipped import gzip_file, is_to_be_gzipped
 from loopwright.cli.options import (

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright.cli.options import JsonOption, TargetOption
 from loopwright.cli.output import console, err_console, facts, print_json, print_table
 from loopwright.errors import LoopwrightError

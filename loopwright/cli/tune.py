@@ -10,7 +10,7 @@ import typer
 
 from compiler.driver import compile_artifact
 from compiler.ir.analysis.flops import flops
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright import tuning
 from loopwright.cli.failure import ExitCode, InputError
 from loopwright.cli.options import (

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from compiler.runtime.measurement import Measurement, Setting
 from compiler.script.parser import parse
-from compiler.target import Target
+from compiler.target.target import Target
 from service.drive import Driven, Drives
 from service.heartbeat import Heartbeat
 from service.owner import Owner

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from compiler.target import with_own_kind
+from compiler.target.target import with_own_kind
 from loopwright.models import JobState
 from loopwright.readings import TrialOutcome
 from loopwright.server_models import WorkerState

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from compiler.host import TargetError
 from compiler.schedule.error import TraceError
-from compiler.target import Target
+from compiler.target.host import TargetError
+from compiler.target.target import Target
 from loopwright.models import Workload
 from service.errors import Flaw, InvalidRequestError
 from service.intake import read_workload

@@ -15,7 +15,7 @@ from uuid import UUID
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session, undefer
 
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright.models import JobState, Workload
 from loopwright.server_models import ImportRead
 from service.intake import read_workload

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from compiler.host import TargetError
-from compiler.target import Target
+from compiler.target.host import TargetError
+from compiler.target.target import Target
 from loopwright.server_models import ImportRead
 from service.auth import ADMIN
 from service.content_types import RECORDS

@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import JSON, Integer, String, delete, select, text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from compiler.cores import available_cores
+from compiler.target.cores import available_cores
 from loopwright.models import JobState
 from loopwright.server_models import Canary, WorkerRead, WorkerState, WorkerTask
 from service.store import targets, worker_samples

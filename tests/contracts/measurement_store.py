@@ -10,7 +10,7 @@ import pytest
 from compiler import ops
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.schedule.schedule import Schedule
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.candidate import Candidate, default_candidate
 from tuner.store.store import DuplicateTrialError, MeasurementStore
 from tuner.task import Task

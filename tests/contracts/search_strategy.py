@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from compiler import ops
 from compiler.runtime.measurement import ErrorKind, Measurement
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.candidate import Candidate, default_candidate
 from tuner.search.strategy import Proposal, SearchStrategy
 from tuner.space.generate import design_space

@@ -18,11 +18,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from compiler.codegen.machine_code import compile_object
-from compiler.codegen.module import ENTRY
+from compiler.backends.cpu.codegen.machine_code import compile_object
+from compiler.backends.cpu.codegen.module import ENTRY
 from compiler.ir.core.program import PrimFunc
 from compiler.runtime.artifact import Artifact
-from compiler.target import Target
+from compiler.target.target import Target
 from tests.faults.requests import DEFAULT_TRACE
 from workers.child import main
 from workers.measure import build_candidate

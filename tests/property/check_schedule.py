@@ -9,7 +9,7 @@ from unittest import mock
 
 import numpy as np
 
-from compiler.codegen import work
+from compiler.backends.cpu.codegen import work
 from compiler.driver import BuildError, build
 from compiler.ir.analysis.specialize import specialize, symbolic_vars
 from compiler.ir.analysis.structural import structural_equal

@@ -21,7 +21,7 @@ from random import Random
 import psutil
 from pydantic import ValidationError
 
-from compiler.cores import available_cores
+from compiler.target.cores import available_cores
 from loopwright.models import Workload
 from service.errors import InvalidRequestError
 from service.workload_text import look_here, read_here

@@ -14,7 +14,7 @@ from compiler.ir.analysis.structural import operator_hash
 from compiler.ir.core.nodes import BinOp, BlockRealize, IntImm
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
-from compiler.target import Target
+from compiler.target.target import Target
 
 Numbers: TypeAlias = tuple[int, ...]
 _SCALING = frozenset({"*", "//", "%"})

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.script.parser import parse
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.candidate import Candidate
 from tuner.cost_model.cost_model import Samples, Scores
 from tuner.replay.recorded_space import RecordedSpace

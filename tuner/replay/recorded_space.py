@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.candidate import Candidate
 from tuner.space.design_space import DesignSpace, Point
 from tuner.space.knob import Ints

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.candidate import Candidate
 from tuner.space.features import FeatureMatrix, features
 from tuner.space.knob import Ints

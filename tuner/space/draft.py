@@ -11,7 +11,7 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.space.block_facts import BlockFacts, block_facts, sites
 from tuner.space.knob import ChoiceKnob, CutKnob, Knob, TileKnob
 from tuner.space.nest import NUM_LEVELS, Nest

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.space.feature_groups.batch import Batch
 from tuner.space.feature_groups.buffers import BUFFER_NAMES, buffer_columns
 from tuner.space.feature_groups.costs import (

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from compiler.ir.core.nodes import BlockRealize
-from compiler.passes.reduce_in_lanes import KEY
-from compiler.passes.tile_buffers import KEY as PANELS
+from compiler.passes.common.tile_buffers import KEY as PANELS
+from compiler.passes.cpu.reduce_in_lanes import KEY
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.schedule.trace.handle import ExprRV, LoopRV

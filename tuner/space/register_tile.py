@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.space.nest import REGISTER_LEVEL, UNROLLED_LEVEL, Floats, NestTables
 
 

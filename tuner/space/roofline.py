@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.space.issue_slots import LOOP_SLOTS, SHARED_SLOTS
 from tuner.space.nest import NUM_LEVELS, UNROLLED_LEVEL, Floats, NestTables
 from tuner.space.register_tile import RegisterTile

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from compiler.ir.core.nodes import BlockRealize
-from compiler.passes.reduce_in_lanes import KEY
+from compiler.passes.cpu.reduce_in_lanes import KEY
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.block_facts import BlockFacts, sites

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from compiler.schedule.primitives.sampling.sample import divisors
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.space.issue_slots import issue_slots
 from tuner.space.knob import Ints
 from tuner.space.nest import NUM_LEVELS, REGISTER_LEVEL, Floats, Nest, NestTables

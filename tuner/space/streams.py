@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.codegen.stores import STREAMS
+from compiler.backends.cpu.codegen.stores import STREAMS
 from tuner.space.block_facts import BlockFacts
 from tuner.space.draft import Draft
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.passes.reduce_in_lanes import KEY
+from compiler.passes.cpu.reduce_in_lanes import KEY
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.primitives.sampling.sample import divisors
 from tuner.space.block_facts import BlockFacts

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from compiler.ir.text.printer import script
 from compiler.runtime.measurement import ErrorKind
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright.models import JobState, Strategy
 from loopwright.server_models import ImportRead
 from service.records.check import lines_of

@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 from fastapi.testclient import TestClient
 
-from compiler.target import Target
+from compiler.target.target import Target
 from service.app import create_app
 from service.parts import Parts
 from service.store import workers

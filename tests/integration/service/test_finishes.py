@@ -11,7 +11,7 @@ from sqlalchemy import update
 from compiler.runtime.measurement import Measurement
 from compiler.schedule.trace.trace import Trace
 from compiler.script.parser import parse
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright.models import JobState
 from service.coordinator import Coordinator
 from service.reading.plots import Plots

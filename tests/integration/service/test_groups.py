@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import Measurement
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright.models import GroupCreate, GroupRead, GroupTask, JobState, Strategy, Workload
 from service.app import create_app
 from service.coordinator import Coordinator

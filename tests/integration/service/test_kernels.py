@@ -20,7 +20,7 @@ from compiler.runtime.artifact import Artifact
 from compiler.runtime.measurement import Measurement
 from compiler.runtime.module import Module
 from compiler.schedule.schedule import Schedule
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright.models import JobCreate, Workload
 from service.app import create_app
 from service.errors import BuildFailedError, InvalidRequestError

@@ -14,7 +14,7 @@ from compiler.ops.spec import from_spec
 from compiler.runtime.artifact import Artifact
 from compiler.runtime.measurement import Measurement
 from compiler.runtime.module import Module
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright.best import Best
 from loopwright.models import BestRead, Workload
 from service.app import create_app

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select, update
 from typer.testing import CliRunner
 
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright.cli.main import app
 from service import retrain, training
 from service.retrain import Retrainer

@@ -13,7 +13,7 @@ from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import Measurement
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright.models import JobCreate, Workload
 from service.app import create_app
 from service.jobs import submit_job

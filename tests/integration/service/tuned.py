@@ -8,7 +8,7 @@ import numpy as np
 
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import Measurement
-from compiler.target import Target
+from compiler.target.target import Target
 from loopwright.models import JobCreate, Strategy, Workload
 from service.jobs import submit_job
 from service.owner import Owner

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from compiler.runtime.measurement import ErrorKind, Measurement
-from compiler.target import Target
+from compiler.target.target import Target
 from tests.faults.processes import survivors
 from tests.faults.requests import COPY, DEFAULT_TRACE, LIMITS, TARGET, request
 from tests.patience import PATIENCE_SECS

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from compiler.cpus import CPUS
 from compiler.ir.text.printer import script
 from compiler.ops.recognize import recognize
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import LibraryFacts, Measurement
+from compiler.target.cpus import CPUS
 from tests.faults.requests import DEFAULT_TRACE
 from workers.compare import CompareRequest
 from workers.libraries.kernel_sets import CORE_TYPE

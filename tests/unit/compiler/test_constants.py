@@ -15,7 +15,7 @@ from compiler.runtime.artifact import ArtifactError
 from compiler.runtime.module import ArgumentError
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
-from compiler.target import Target
+from compiler.target.target import Target
 
 ONE_CORE = Target("cpu -num-cores=1")
 RNG = np.random.default_rng(5)

@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import ErrorKind
-from compiler.target import Target
+from compiler.target.target import Target
 from service.reading.curve import curve
 from service.reading.decision_names import axes_of, decisions_in
 from service.reading.decisions import chosen, decisions, importance

@@ -13,7 +13,7 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.evaluator.evaluate import poisoned
 from compiler.ir.interpret.oracle.oracle import compare, interpret, random_inputs
 from compiler.schedule.trace.trace import Trace
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.candidate import Candidate
 from tuner.space.design_space import DesignSpace
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from compiler import ops
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.cost_model.cost_model import Samples
 from tuner.cost_model.quality import quality
 from tuner.cost_model.xgboost_model import XGBoostModel

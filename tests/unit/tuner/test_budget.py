@@ -7,7 +7,7 @@ import pytest
 
 from compiler import ops
 from compiler.runtime.measurement import ErrorKind, Measurement
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.budget import Budget, StopReason
 from tuner.candidate import DEFAULT_SKETCH, Candidate, default_candidate
 from tuner.measurer.memory import MemoryMeasurer

@@ -12,7 +12,7 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
 from compiler.script.parser import parse
-from compiler.target import Target
+from compiler.target.target import Target
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.candidate import default_candidate

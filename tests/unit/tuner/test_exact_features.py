@@ -18,7 +18,7 @@ from compiler.ir.core.dtypes import is_float
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import BinOp, Call, Store
 from compiler.ir.core.visit import walk
-from compiler.target import Target
+from compiler.target.target import Target
 from tests.unit.tuner.exact_features import Walk
 from tuner.space.features import named_features
 from tuner.space.generate import design_space

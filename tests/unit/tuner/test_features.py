@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compiler import ops
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.space.design_space import DesignSpace
 from tuner.space.feature_groups.buffers import UPDATED
 from tuner.space.features import FEATURE_NAMES, NUM_FEATURES, features, named_features

@@ -5,7 +5,7 @@ import pytest
 
 from compiler import ops
 from compiler.ir.core.program import PrimFunc
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.space.block_facts import BlockFacts, block_facts, sites
 from tuner.space.nest import Nest, NestTables
 from tuner.space.register_tile import RegisterTile

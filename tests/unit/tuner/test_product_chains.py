@@ -10,7 +10,7 @@ from compiler.ir.core.nodes import (
     IntImm,
 )
 from compiler.ir.core.program import PrimFunc
-from compiler.passes.tile_buffers import KEY
+from compiler.passes.common.tile_buffers import KEY
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.block_facts import sites

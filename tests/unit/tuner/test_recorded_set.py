@@ -10,7 +10,7 @@ import pytest
 
 from compiler import ops
 from compiler.runtime.measurement import ErrorKind
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.candidate import default_candidate
 from tuner.replay.packaged import FOLDER
 from tuner.replay.play import play, trials_to

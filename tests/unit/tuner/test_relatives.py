@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.ops.spec import from_spec
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.candidate import default_candidate
 from tuner.cost_model import stored_format
 from tuner.cost_model.training import Measured, MeasuredTask

@@ -10,7 +10,7 @@ import pytest
 from compiler import ops
 from compiler.runtime.measurement import Measurement
 from compiler.schedule.trace.trace import Trace
-from compiler.target import Target
+from compiler.target.target import Target
 from tests.patience import PATIENCE_SECS
 from tuner.budget import Budget, StopReason
 from tuner.candidate import Candidate

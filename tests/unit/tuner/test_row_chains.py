@@ -8,8 +8,8 @@ import pytest
 from compiler import ops, te
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.oracle.oracle import interpret, random_inputs
-from compiler.passes.reduce_in_lanes import KEY
-from compiler.target import Target
+from compiler.passes.cpu.reduce_in_lanes import KEY
+from compiler.target.target import Target
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates, computed
 from tuner.space.block_facts import block_facts, sites

@@ -16,7 +16,7 @@ from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.nodes import BlockRealize, For, IntImm, Seq, Stmt
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import substitute
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.candidate import Candidate
 from tuner.space.design_space import DesignSpace, Point, distinct
 from tuner.space.generate import design_space

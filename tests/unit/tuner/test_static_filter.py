@@ -7,7 +7,7 @@ from compiler import ops
 from compiler.driver import lower
 from compiler.ir.core.nodes import Allocate, static_int
 from compiler.ir.core.visit import walk_stmts
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.space.generate import design_space
 from tuner.space.rule import BUILT_IN_RULES
 from tuner.space.sketch import Sketch

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from compiler import ops
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.candidate import Candidate, default_candidate
 from tuner.cost_model.cost_model import CostModelError
 from tuner.cost_model.training import Measured, MeasuredTask, samples_of, train

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from compiler import ops, te
-from compiler.codegen.stores import STREAMS
+from compiler.backends.cpu.codegen.stores import STREAMS
 from compiler.ir.core.program import PrimFunc
-from compiler.target import Target
+from compiler.target.target import Target
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.design_space import DesignSpace

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from compiler import ops
 from compiler.runtime.measurement import ErrorKind, Measurement
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.candidate import DEFAULT_SKETCH, Candidate
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.measurer.replay import ReplayMeasurer, UnknownCandidateError

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compiler.cores import available_cores
 from compiler.runtime.measurement import ErrorKind, Measurement
+from compiler.target.cores import available_cores
 from workers.health import Health
 from workers.peak import peak_in_child
 from workers.request import MeasureRequest

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.cpus import CPUS
+from compiler.target.cpus import CPUS
 from workers.libraries.kernel_sets import (
     CORE_TYPE,
     KernelSet,

@@ -8,7 +8,7 @@ from compiler.ops import from_spec
 from compiler.runtime.artifact import Artifact
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.schedule.schedule import Schedule
-from compiler.target import Target
+from compiler.target.target import Target
 from tests.faults.requests import COPY, DEFAULT_TRACE, TARGET
 from workers.measure import Bench
 from workers.phase import Phase

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.space.knob import Ints
 from tuner.space.nest import Floats, NestTables
 from tuner.space.register_tile import RegisterTile

@@ -7,7 +7,7 @@ from zlib import crc32
 
 import numpy as np
 
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.space.feature_groups.batch import Batch
 from tuner.space.nest import Floats
 from tuner.space.operations import Operations

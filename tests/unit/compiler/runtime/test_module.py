@@ -20,15 +20,15 @@ import psutil
 import pytest
 
 from compiler import ops
-from compiler.codegen.machine_code import disassemble
-from compiler.cpus import CPUS
+from compiler.backends.cpu.codegen.machine_code import disassemble
+from compiler.backends.cpu.runtime.peak import fma_peak_gflops, kernel
 from compiler.driver import build, compile_artifact
-from compiler.host import TargetError
 from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.runtime.module import ArgumentError, Module, aligned_empty
-from compiler.runtime.peak import fma_peak_gflops, kernel
 from compiler.runtime.time_evaluator import time_evaluator
-from compiler.target import Target
+from compiler.target.cpus import CPUS
+from compiler.target.host import TargetError
+from compiler.target.target import Target
 
 RNG = np.random.default_rng(0)
 

@@ -10,7 +10,7 @@ import pytest
 
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import ErrorKind, LibraryFacts, Measurement, Setting
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.candidate import default_candidate
 from tuner.finish.baseline import Baseline, against_libraries
 from tuner.task import Task

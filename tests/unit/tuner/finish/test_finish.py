@@ -12,7 +12,7 @@ import pytest
 from compiler import ops
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.schedule.trace.trace import Trace
-from compiler.target import Target
+from compiler.target.target import Target
 from tuner.candidate import Candidate
 from tuner.finish.finish import (
     CLOSE,

@@ -9,7 +9,7 @@ import pytest
 
 from compiler.driver import build
 from compiler.ir.core.nodes import BlockRealize, Buffer
-from compiler.passes.align_buffers import aligned, alignments_of
+from compiler.passes.common.align_buffers import aligned, alignments_of
 from compiler.schedule.schedule import Schedule
 from tests.unit.compiler.schedule.refusals import (
     computes_the_same,

@@ -1,0 +1,1 @@
+"""Backends: how programs become kernels, one folder a kind of target."""

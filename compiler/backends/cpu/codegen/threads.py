@@ -1,0 +1,92 @@
+"""How a kernel runs a parallel loop: its parts go to `lw_launch` of the process's pool of threads.
+
+The kernel is told the address of `lw_launch`, so its object stands alone. By default each thread
+gets one part, and all parts are of a size. Where iterations differ in cost, a loop noted
+`dynamic_partition` has its threads take that many iterations at a time from a counter they share.
+"""
+
+from __future__ import annotations
+
+from compiler.backends.cpu.codegen.error import CodegenError
+from compiler.ir.core.nodes import For
+
+DYNAMIC = "dynamic_partition"
+"""The annotation of a parallel loop: how many iterations a thread takes at a time."""
+
+SHARE = "lw_share"
+
+# Each index is given out once, since taking one is a single addition; what the tasks read was
+# written before the launch, and what they write is read after it, so the counter orders nothing.
+_SHARE = """
+; function, context, extent, how many at a time; the counter, alone on its cache lines
+%lw.share = type { ptr, ptr, i64, i64, [12 x i64], i64, [15 x i64] }
+
+define internal void @lw_take(i64 %begin, i64 %end, i64 %number, ptr %share) nounwind {
+entry:
+  %fn.at = getelementptr %lw.share, ptr %share, i64 0, i32 0
+  %context.at = getelementptr %lw.share, ptr %share, i64 0, i32 1
+  %extent.at = getelementptr %lw.share, ptr %share, i64 0, i32 2
+  %step.at = getelementptr %lw.share, ptr %share, i64 0, i32 3
+  %counter = getelementptr %lw.share, ptr %share, i64 0, i32 5
+  %fn = load ptr, ptr %fn.at
+  %context = load ptr, ptr %context.at
+  %extent = load i64, ptr %extent.at
+  %step = load i64, ptr %step.at
+  br label %take
+take:
+  %low = atomicrmw add ptr %counter, i64 %step monotonic, align 8
+  %any = icmp ult i64 %low, %extent
+  br i1 %any, label %run, label %done
+run:
+  %next = add i64 %low, %step
+  %over = icmp ugt i64 %next, %extent
+  %high = select i1 %over, i64 %extent, i64 %next
+  call void %fn(i64 %low, i64 %high, i64 %number, ptr %context)
+  br label %take
+done:
+  ret void
+}
+
+define internal void @lw_share(
+    ptr %launch, ptr %fn, i64 %extent, ptr %context, i64 %threads, i64 %step) nounwind {
+  %share = alloca %lw.share, align 128
+  %fn.at = getelementptr %lw.share, ptr %share, i64 0, i32 0
+  %context.at = getelementptr %lw.share, ptr %share, i64 0, i32 1
+  %extent.at = getelementptr %lw.share, ptr %share, i64 0, i32 2
+  %step.at = getelementptr %lw.share, ptr %share, i64 0, i32 3
+  %counter = getelementptr %lw.share, ptr %share, i64 0, i32 5
+  store ptr %fn, ptr %fn.at
+  store ptr %context, ptr %context.at
+  store i64 %extent, ptr %extent.at
+  store i64 %step, ptr %step.at
+  store i64 0, ptr %counter
+  %rest = sub i64 %extent, 1
+  %whole = udiv i64 %rest, %step
+  %takes = add i64 %whole, 1
+  call void %launch(ptr @lw_take, i64 %takes, ptr %share, i64 %threads)
+  ret void
+}
+"""
+
+
+def iterations_at_a_time(loop: For, extent: int) -> int | None:
+    """Return how many iterations of a loop a thread takes at a time; None if each has one part.
+
+    Raises:
+        CodegenError: If the loop is noted with something else than a positive number.
+    """
+    notes = dict(loop.annotations)
+    if DYNAMIC not in notes:
+        return None
+    step = notes[DYNAMIC]
+    if isinstance(step, bool) or not isinstance(step, int) or step < 1:
+        raise CodegenError(
+            f"loop {loop.var.name} has {DYNAMIC} {step!r}: expected how many iterations a thread"
+            " takes at a time, 1 or more"
+        )
+    return min(step, extent)
+
+
+def share_runtime() -> str:
+    """Return the functions that hand out iterations on demand, as LLVM IR."""
+    return _SHARE

@@ -1,0 +1,158 @@
+"""Arithmetic on lanes, in which the functions of this folder are written.
+
+Every operation is one instruction with exactly one rounding: nothing is reassociated, and nothing
+is fused that does not say so. Operands are values of any number of lanes, or Python floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from compiler.backends.cpu.codegen.instructions import InstructionEmitter, Value
+from compiler.backends.cpu.codegen.types import literal, vector
+from compiler.ir.core.dtypes import DType, bits
+from compiler.ir.core.nodes import FloatImm
+
+Operand: TypeAlias = Value | float
+
+_LLVM: dict[DType, tuple[str, str]] = {"float32": ("float", "i32"), "float64": ("double", "i64")}
+
+
+class Lanes:
+    """Writes arithmetic of one floating-point type, and of the integers of its size."""
+
+    def __init__(self, out: InstructionEmitter, dtype: DType = "float32") -> None:
+        self.out = out
+        self.dtype = dtype
+        self.float, self.int = _LLVM[dtype]
+        self.sign_bit = -1 << (bits(dtype) - 1)
+
+    def constant(self, number: Operand) -> Value:
+        """Return an operand as a value."""
+        return number if isinstance(number, Value) else Value(self._literal(number), 0)
+
+    def _literal(self, number: float) -> str:
+        return literal(FloatImm(number, self.dtype))
+
+    # --- floats ---------------------------------------------------------------------------------
+
+    def add(self, a: Operand, b: Operand) -> Value:
+        """Return `a + b`."""
+        return self._binary("fadd", a, b)
+
+    def sub(self, a: Operand, b: Operand) -> Value:
+        """Return `a - b`."""
+        return self._binary("fsub", a, b)
+
+    def mul(self, a: Operand, b: Operand) -> Value:
+        """Return `a * b`."""
+        return self._binary("fmul", a, b)
+
+    def div(self, a: Operand, b: Operand) -> Value:
+        """Return `a / b`."""
+        return self._binary("fdiv", a, b)
+
+    def fma(self, a: Operand, b: Operand, c: Operand) -> Value:
+        """Return `a * b + c`, rounded once."""
+        operands = self.constant(a), self.constant(b), self.constant(c)
+        return self.out.intrinsic("fma", self.float, operands)
+
+    def negative(self, a: Value) -> Value:
+        """Return `-a`."""
+        return self.out.negated(self.float, a)
+
+    def nearest(self, a: Operand) -> Value:
+        """Return the nearest whole number; of two, the even one."""
+        return self.out.intrinsic("roundeven", self.float, (self.constant(a),))
+
+    def polynomial(self, x: Value, coefficients: Sequence[float]) -> Value:
+        """Return `c[0] + c[1] x + c[2] x**2 + ...`, by Horner's rule."""
+        result = self.constant(coefficients[-1])
+        for coefficient in coefficients[-2::-1]:
+            result = self.fma(result, x, coefficient)
+        return result
+
+    def at_most(self, x: Value, bound: float) -> Value:
+        """Return the lesser; NaN of NaN."""
+        limit = self.constant(bound)
+        return self.select(self.compare("ult", x, limit), x, limit)
+
+    def at_least(self, x: Value, bound: float) -> Value:
+        """Return the greater; NaN of NaN."""
+        limit = self.constant(bound)
+        return self.select(self.compare("ugt", x, limit), x, limit)
+
+    def compare(self, predicate: str, a: Operand, b: Operand) -> Value:
+        """Compare floats by one of LLVM's predicates, of which `u...` hold for NaN."""
+        return self.out.fcmp(predicate, self.float, self.constant(a), self.constant(b))
+
+    def select(self, condition: Value, then: Operand, otherwise: Operand) -> Value:
+        """Take one of two, lane by lane."""
+        return self.out.select(self.float, condition, self.constant(then), self.constant(otherwise))
+
+    def both(self, a: Value, b: Value) -> Value:
+        """Tell where two conditions hold."""
+        return self.out.binary("and", "i1", a, b)
+
+    def either(self, a: Value, b: Value) -> Value:
+        """Tell where at least one of two conditions holds."""
+        return self.out.binary("or", "i1", a, b)
+
+    def _binary(self, op: str, a: Operand, b: Operand) -> Value:
+        return self.out.binary(op, self.float, self.constant(a), self.constant(b))
+
+    # --- bits -----------------------------------------------------------------------------------
+
+    def bits(self, x: Value) -> Value:
+        """Return the bits of a float as an integer."""
+        return self.out.cast("bitcast", self.float, self.int, x)
+
+    def from_bits(self, i: Value) -> Value:
+        """Return the float of which these are the bits."""
+        return self.out.cast("bitcast", self.int, self.float, i)
+
+    def integer(self, op: str, a: Value, b: Value | int) -> Value:
+        """Return the result of an instruction on integers."""
+        return self.out.binary(op, self.int, a, b if isinstance(b, Value) else Value(str(b), 0))
+
+    def magnitude(self, x: Value) -> Value:
+        """Return `|x|`."""
+        return self.out.intrinsic("fabs", self.float, (x,))
+
+    def sign(self, x: Value) -> Value:
+        """Return the sign as the uppermost bit of an integer."""
+        return self.integer("and", self.bits(x), self.sign_bit)
+
+    def with_sign(self, x: Value, sign: Value) -> Value:
+        """Return `x`, which is not negative, with a sign."""
+        return self.from_bits(self.integer("or", self.bits(x), sign))
+
+    def flipped(self, x: Value, sign: Value) -> Value:
+        """Return `x`, negated where the sign is set."""
+        return self.from_bits(self.integer("xor", self.bits(x), sign))
+
+    # --- other types, and branches -----------------------------------------------------------
+
+    def to(self, other: Lanes, x: Value) -> Value:
+        """Return the nearest float of another type."""
+        op = "fpext" if other.float == "double" else "fptrunc"
+        return self.out.cast(op, self.float, other.float, x)
+
+    def unless_any(self, rare: Value, usual: Value, slow: Callable[[], Value]) -> Value:
+        """Return `usual`, or where `rare` holds what `slow` computes, which runs if any lane is."""
+        out, kind = self.out, vector(self.float, usual.lanes)
+        label, end = out.name("rare"), out.name("end")
+        test = rare.name
+        if rare.lanes > 1:
+            any_of = f"llvm.vector.reduce.or.v{rare.lanes}i1"
+            test = out.call("i1", any_of, [(f"<{rare.lanes} x i1>", rare)], 1).name
+        before = out.current.label
+        out.do(f"br i1 {test}, label %{label}, label %{end}")
+        out.open(label)
+        result = self.select(rare, slow(), usual)
+        level = out.close()
+        out.current.lines += [f"{label}:", *level.lines, f"  br label %{end}", f"{end}:"]
+        out.current.label = end
+        incoming = f"[ {usual.name}, %{before} ], [ {result.name}, %{level.label} ]"
+        return Value(out.emit(f"phi {kind} {incoming}"), out.depth, usual.lanes)

@@ -1,0 +1,1 @@
+"""Running CPU kernels: loading, the pool of threads, the ceiling of a core."""

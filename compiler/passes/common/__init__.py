@@ -1,0 +1,1 @@
+"""Passes for every kind of target: blocks become loops over small buffers."""

@@ -1,0 +1,186 @@
+"""Where a lowered program touches its buffers, and which box of them in one run of a scope."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bounds import affine_bounds, bounds
+from compiler.ir.arith.simplify import normal
+from compiler.ir.arith.vectors import as_ramp
+from compiler.ir.core.nodes import (
+    Buffer,
+    Expr,
+    For,
+    IntImm,
+    Let,
+    Load,
+    Stmt,
+    Store,
+    Var,
+    static_shape,
+)
+from compiler.ir.core.visit import children, is_stmt, walk
+from compiler.passes.threads.thread_loops import is_thread
+
+Path: TypeAlias = tuple[Stmt, ...]
+RampForm: TypeAlias = tuple[Affine, int]
+"""An index in linear form, and how far its last lane is from its first."""
+Span: TypeAlias = tuple[Affine, int]
+"""The least value of an index, and how many values there are."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """Where and at which indices a program touches a buffer; `path` runs from the root down.
+
+    If the buffer is shared, the access counts for all threads at once.
+    """
+
+    path: Path
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    is_store: bool
+    is_shared: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents of the buffer."""
+        return static_shape(self.buffer)
+
+    def box(self, depth: int) -> list[Span | None]:
+        """Return, a dimension, the corner in terms of outer loops and the extent.
+
+        It is None if unknown, and where it depends on what the scope at `depth` gives a name.
+        """
+        known = self._boxes.get(depth)
+        if known is None:
+            known = self._boxes[depth] = self._box(depth)
+        return known
+
+    @cached_property
+    def _boxes(self) -> dict[int, list[Span | None]]:
+        """The boxes that were asked for, by depth."""
+        return {}
+
+    def _box(self, depth: int) -> list[Span | None]:
+        inside = self.path[depth:]
+        inner = {n.var: self.extents[n.var] for n in inside if isinstance(n, For)}
+        if self.is_shared:
+            for node in self.path[:depth]:
+                if isinstance(node, For) and is_thread(node):
+                    inner[node.var] = self.extents[node.var]
+        hidden = {node.var for node in inside if isinstance(node, Let)}
+        return [split_form(form, inner, hidden) for form in self.forms]
+
+    @cached_property
+    def extents(self) -> dict[Var, int]:
+        """The extents of the loops around the access."""
+        return loop_extents(self.path)
+
+    @cached_property
+    def forms(self) -> list[RampForm | None]:
+        """The indices in linear form."""
+        return [ramp_form(index, self.extents) for index in self.indices]
+
+
+def collect_accesses(
+    stmt: Stmt, buffers: Container[Buffer], shared: Container[Buffer] = ()
+) -> dict[Buffer, list[Access]]:
+    """Find every load and store of some buffers, in program order."""
+    found: defaultdict[Buffer, list[Access]] = defaultdict(list)
+
+    def visit_expr(expr: Expr, path: Path) -> None:
+        for node in walk(expr):
+            if isinstance(node, Load) and node.buffer in buffers:
+                access = Access(path, node.buffer, node.indices, False, node.buffer in shared)
+                found[node.buffer].append(access)
+
+    def visit(node: Stmt, path: Path) -> None:
+        path = (*path, node)
+        for child in children(node):
+            if is_stmt(child):
+                visit(child, path)  # type: ignore[arg-type]
+            else:
+                visit_expr(child, path)  # type: ignore[arg-type]
+        if isinstance(node, Store) and node.buffer in buffers:
+            access = Access(path, node.buffer, node.indices, True, node.buffer in shared)
+            found[node.buffer].append(access)
+
+    visit(stmt, ())
+    return found
+
+
+def common_path(accesses: list[Access]) -> Path:
+    """Return what lies around all of some accesses."""
+    common = accesses[0].path
+    for access in accesses[1:]:
+        length = 0
+        for a, b in zip(common, access.path, strict=False):
+            if a is not b:
+                break
+            length += 1
+        common = common[:length]
+    return common
+
+
+def loop_extents(path: Path) -> dict[Var, int]:
+    """Return the extents of the loops of a path; the greatest where an extent varies."""
+    extents: dict[Var, int] = {}
+    for node in path:
+        if isinstance(node, For):
+            if isinstance(node.extent, IntImm):
+                extents[node.var] = node.extent.value
+                continue
+            interval = bounds(node.extent, extents)
+            if interval is not None:
+                extents[node.var] = interval[1]
+    return extents
+
+
+def ramp_form(index: Expr, ranges: Mapping[Var, int]) -> RampForm | None:
+    """Return the linear form of an index, and how far its last lane is from its first."""
+    ramp = as_ramp(index)
+    if ramp is None:
+        return None
+    return normal(ramp.base, ranges), ramp.stride * (ramp.lanes - 1)
+
+
+def split_form(
+    whole: RampForm | None, inner: Mapping[Var, int], hidden: Container[Var] = ()
+) -> Span | None:
+    """Split an index into the least value over the inner loops, and how many values there are.
+
+    The least value is in terms of the other variables. None if they can't be told apart, or if one
+    of the variables is hidden.
+    """
+    if whole is None:
+        return None
+    form, reach = whole
+    fixed: list[tuple[Expr, int]] = []
+    moving: list[tuple[Expr, int]] = []
+    for atom, coefficient in form.terms:
+        if isinstance(atom, Var):
+            if atom in hidden:
+                return None
+            (moving if atom in inner else fixed).append((atom, coefficient))
+            continue
+        nodes = list(walk(atom))
+        names = {node for node in nodes if isinstance(node, Var)}
+        if any(isinstance(node, Load) or node in hidden for node in nodes):
+            return None
+        if not names & inner.keys():
+            fixed.append((atom, coefficient))
+        elif names <= inner.keys():
+            moving.append((atom, coefficient))
+        else:
+            return None
+    interval = affine_bounds(Affine(tuple(moving), 0), inner)
+    if interval is None:
+        return None
+    low, high = interval[0] + min(reach, 0), interval[1] + max(reach, 0)
+    return Affine(tuple(fixed), form.const + low, form.dtype), high - low + 1

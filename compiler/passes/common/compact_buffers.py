@@ -1,0 +1,226 @@
+"""Give each intermediate buffer the smallest box that one run of its innermost scope touches.
+
+A buffer that a schedule computes inside a loop needs room for what one iteration of that loop
+uses, not for all of it. The pass finds the innermost place that holds every access (and does not
+lie inside a loop that carries a value in the buffer from one iteration to the next), allocates
+there, and makes the indices relative to the corner of the box. A buffer that threads share keeps
+room for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from compiler.ir.analysis.dependence import Touch, agree_on
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.simplify import normal
+from compiler.ir.arith.vectors import on_base
+from compiler.ir.core.nodes import (
+    Allocate,
+    Buffer,
+    Expr,
+    For,
+    IntImm,
+    Load,
+    Stmt,
+    Store,
+    Var,
+    static_shape,
+)
+from compiler.ir.core.visit import children, is_stmt, map_expr, map_stmt, walk_stmts
+from compiler.passes.common.accesses import (
+    Access,
+    Span,
+    collect_accesses,
+    common_path,
+    loop_extents,
+)
+from compiler.passes.common.align_buffers import Alignment, aligned
+from compiler.passes.common.written_first import is_written_first
+from compiler.passes.threads.thread_loops import is_thread
+
+
+@dataclass(frozen=True, slots=True)
+class _Placement:
+    """The new home of a buffer: inside the body of `at`, with corner `corner`."""
+
+    at: Stmt | None
+    corner: tuple[Affine, ...]
+    buffer: Buffer
+
+
+def compact_buffers(
+    stmt: Stmt,
+    carried: Mapping[Buffer, set[Var]],
+    alignments: Mapping[Buffer, Alignment] = MappingProxyType({}),
+) -> Stmt:
+    """Shrink and sink the allocations of `stmt`; what shall be aligned is padded then."""
+    allocated = [node.buffer for node in walk_stmts(stmt) if isinstance(node, Allocate)]
+    if not allocated:
+        return stmt
+    stmt = _with_distinct_loops(stmt)
+    private = private_buffers(stmt)
+    accesses = collect_accesses(stmt, set(allocated), set(allocated) - private.keys())
+    placements = {
+        buffer: _place(buffer, accesses[buffer], carried.get(buffer, set()), private.get(buffer))
+        for buffer in allocated
+        if accesses[buffer]
+    }
+    for buffer, alignment in alignments.items():
+        if buffer in placements:
+            placements[buffer] = _aligned(placements[buffer], alignment)
+    return _rewrite(stmt, placements)
+
+
+def _aligned(placement: _Placement, alignment: Alignment) -> _Placement:
+    small = placement.buffer
+    extents = tuple(IntImm(extent) for extent in aligned(static_shape(small), alignment))
+    return replace(placement, buffer=replace(small, shape=extents))
+
+
+def private_buffers(stmt: Stmt) -> dict[Buffer, Stmt | None]:
+    """Return the buffers of which each thread has one, with the innermost thread around each.
+
+    They are the local ones, and those that a thread allocates while it runs, but for shared ones.
+    """
+    found: dict[Buffer, Stmt | None] = {}
+
+    def visit(node: Stmt, thread: Stmt | None) -> None:
+        if isinstance(node, Allocate):
+            scope = node.buffer.scope
+            is_shared = scope.startswith(("shared", "warp", "wmma"))
+            if scope.startswith("local") or (thread is not None and not is_shared):
+                found[node.buffer] = thread
+        inside = node if is_thread(node) else thread
+        for child in children(node):
+            if is_stmt(child):
+                visit(child, inside)  # type: ignore[arg-type]
+
+    visit(stmt, None)
+    return found
+
+
+def _with_distinct_loops(stmt: Stmt) -> Stmt:
+    """Return the statement with no loop object in two places, so that identity tells the place."""
+    seen: set[int] = set()
+
+    def visit(node: Stmt) -> Stmt:
+        new = map_stmt(node, visit, lambda expr: expr)
+        if isinstance(new, For):
+            new = replace(new) if id(new) in seen else new
+            seen.add(id(new))
+        return new
+
+    return visit(stmt)
+
+
+def _place(
+    buffer: Buffer, accesses: list[Access], carried: set[Var], thread: Stmt | None
+) -> _Placement:
+    common = common_path(accesses)
+    # What a thread allocates stays with it.
+    floor = next((n + 1 for n, node in enumerate(common) if node is thread), 0)
+    # The allocation goes right inside a loop, or to the top; never below a carrying loop.
+    depths = [floor]
+    for position, node in enumerate(common):
+        if isinstance(node, For):
+            if node.var in carried or node.kind in ("unrolled", "vectorized"):
+                break
+            if position >= floor:
+                depths.append(position + 1)
+    depth = next(d for d in reversed(depths) if d == floor or is_written_first(accesses, d))
+    # Iterations that run at once can't share what they do not touch apart: the verifier has seen
+    # that each reads only what it has written, whether that shows here or not.
+    # A loop around them may carry values.
+    inner = next((d for d in depths if d > depth and isinstance(common[d - 1], For)), None)
+    if inner is not None and _is_parallel(common[inner - 1]):
+        depth = depth if _are_apart(accesses, common[inner - 1]) else inner
+    at = common[depth - 1] if depth else None
+    boxes = [access.box(depth) for access in accesses]
+    corner: list[Affine] = []
+    extents: list[Expr] = []
+    for dimension, full in enumerate(static_shape(buffer)):
+        low, extent = _hull([box[dimension] for box in boxes], full)
+        corner.append(low)
+        extents.append(IntImm(extent))
+    small = Buffer(Var(buffer.name, "handle"), tuple(extents), buffer.dtype, buffer.scope)
+    return _Placement(at, tuple(corner), small)
+
+
+def _is_parallel(stmt: Stmt) -> bool:
+    return isinstance(stmt, For) and stmt.kind == "parallel"
+
+
+def _are_apart(accesses: list[Access], loop: Stmt) -> bool:
+    """Tell whether different iterations of a loop touch different elements."""
+    assert isinstance(loop, For)
+    touches = [
+        Touch(a.buffer, a.indices, a.is_store, loop_extents(a.path), {loop.var: loop.var})
+        for a in accesses
+    ]
+    return all(agree_on(touches[0], touch, [loop.var]) for touch in touches)
+
+
+def _hull(parts: list[Span | None], full: int) -> Span:
+    """Return one corner and extent that cover all parts; the full dimension if they differ."""
+    whole = (Affine((), 0), full)
+    first = parts[0]
+    if first is None:
+        return whole
+    low, high = 0, first[1]
+    for part in parts[1:]:
+        if part is None:
+            return whole
+        shift = part[0] - first[0]
+        if shift.terms:
+            return whole
+        low, high = min(low, shift.const), max(high, shift.const + part[1])
+    if high - low >= full:
+        return whole
+    corner = Affine(first[0].terms, first[0].const + low, first[0].dtype)
+    return corner, high - low
+
+
+def _rewrite(stmt: Stmt, placements: Mapping[Buffer, _Placement]) -> Stmt:
+    homes: dict[int, list[Buffer]] = {}
+    for placement in placements.values():
+        homes.setdefault(id(placement.at), []).append(placement.buffer)
+
+    def visit_expr(expr: Expr) -> Expr:
+        new = map_expr(expr, visit_expr)
+        if isinstance(new, Load) and new.buffer in placements:
+            place = placements[new.buffer]
+            return Load(place.buffer, _relative(new.indices, place))
+        return new
+
+    def visit(node: Stmt) -> Stmt:
+        if isinstance(node, Allocate):
+            return visit(node.body)
+        new = map_stmt(node, visit, visit_expr)
+        if isinstance(new, Store) and new.buffer in placements:
+            place = placements[new.buffer]
+            return Store(place.buffer, _relative(new.indices, place), new.value)
+        if isinstance(new, For) and id(node) in homes:
+            return replace(new, body=_allocate(homes[id(node)], new.body))
+        return new
+
+    return _allocate(homes.get(id(None), []), visit(stmt))
+
+
+def _relative(indices: tuple[Expr, ...], place: _Placement) -> tuple[Expr, ...]:
+    return tuple(map(relative_index, indices, place.corner))
+
+
+def relative_index(index: Expr, corner: Affine) -> Expr:
+    """Return an index, which may be a vector, counted from a corner."""
+    if not corner.terms and corner.const == 0:
+        return index
+    return on_base(index, lambda base: (normal(base) - corner).to_expr())
+
+
+def _allocate(buffers: list[Buffer], body: Stmt) -> Stmt:
+    for buffer in buffers:
+        body = Allocate(buffer, body)
+    return body

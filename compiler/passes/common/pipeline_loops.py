@@ -1,0 +1,227 @@
+"""Run the statements of a loop in stages, so that some work ahead for later iterations.
+
+    for k in 8:                         S = alloc((2, ...))
+        S = alloc(...)                  S[0] = f(0)
+        S[...] = f(k)  # stage 0   ->   for k in 7:
+        C += g(S)      # stage 1            S[(k + 1) % 2] = f(k + 1)
+                                            C += g(S[k % 2])
+                                        C += g(S[1])
+
+A statement of stage `s` runs `s` steps after its iteration begins. What one iteration leaves for
+its own later stages lives in as many versions as there are iterations under way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from compiler.ir.analysis.dependence import Touch, agree_on, most_iterations, touches_of
+from compiler.ir.arith.simplify import simplify
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
+    Allocate,
+    BinOp,
+    Buffer,
+    Expr,
+    For,
+    If,
+    IntImm,
+    Let,
+    Load,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+)
+from compiler.ir.core.visit import map_expr, map_stmt, substitute, walk
+from compiler.passes.common.error import LoweringError
+from compiler.passes.common.mark_pipelines import Plan, is_part, is_pipelined, plan_of
+from compiler.passes.common.realize_blocks import in_order
+
+_ITERATION = "iteration"
+
+
+@dataclass(slots=True)
+class _Parts:
+    """The statements of a loop, what each iteration allocates, and what stands around them."""
+
+    stmts: list[Stmt] = field(default_factory=list)
+    buffers: list[Buffer] = field(default_factory=list)
+    around: list[If | Let] = field(default_factory=list)
+
+
+def pipeline_loops(stmt: Stmt) -> Stmt:
+    """Rewrite the loops whose statements have been put into parts.
+
+    Raises:
+        LoweringError: If the stages of a loop would change what it computes.
+    """
+
+    def visit(node: Stmt) -> Stmt:
+        new = map_stmt(node, visit, lambda expr: expr)
+        if not is_pipelined(new):
+            return new
+        assert isinstance(new, For)
+        parts = _take_apart(new.body)
+        plan = plan_of(new, len(parts.stmts))
+        try:
+            _check(new, parts, plan)
+        except LoweringError:
+            if plan.is_optional:
+                return new
+            raise
+        return _Pipeline(new, parts, plan).whole()
+
+    return visit(stmt)
+
+
+def _take_apart(body: Stmt) -> _Parts:
+    parts = _Parts()
+    while not (is_part(body) or isinstance(body, Seq)):
+        match body:
+            case Allocate(buffer, inner):
+                parts.buffers.append(buffer)
+            case If(_, inner, None) | Let(_, _, inner):
+                parts.around.append(replace(body))
+            case _:
+                raise LoweringError(
+                    "threads add up to one element in a whole iteration of a pipelined loop"
+                )
+        body = inner
+    parts.stmts = list(body.stmts) if isinstance(body, Seq) else [body]
+    return parts
+
+
+def _check(loop: For, parts: _Parts, plan: Plan) -> None:
+    """Refuse a plan that turns around two accesses of which one stores.
+
+    Raises:
+        LoweringError: Naming the buffer.
+    """
+    extents = {loop.var: most_iterations(loop)}
+    names = {loop.var: _ITERATION}
+    touches = [touches_of(stmt, extents, names) for stmt in parts.stmts]
+    stored = {t.buffer for part in touches for t in part if t.is_store}
+    for each in parts.around:
+        head = each.condition if isinstance(each, If) else each.value
+        if any(isinstance(node, Load) and node.buffer in stored for node in walk(head)):
+            raise LoweringError(f"loop {loop.var.name} changes what its own conditions read")
+    for first, before in enumerate(touches):
+        for second, after in enumerate(touches):
+            for one in before:
+                for other in after:
+                    if one.buffer != other.buffer or not (one.is_store or other.is_store):
+                        continue
+                    is_own = one.buffer in parts.buffers
+                    if _is_turned(plan, first, second, one, other, is_own=is_own):
+                        raise LoweringError(
+                            f"the stages of loop {loop.var.name} would run statement {second} "
+                            f"before statement {first}, though both use {one.buffer.name}"
+                        )
+
+
+def _is_turned(
+    plan: Plan, first: int, second: int, one: Touch, other: Touch, *, is_own: bool
+) -> bool:
+    """Tell whether `other` may come before `one`, which it follows in the program."""
+    ahead = plan.stages[first] - plan.stages[second]
+    is_later = plan.order[first] > plan.order[second]
+    if first < second and (ahead > 0 or (ahead == 0 and is_later)):
+        return True
+    # An iteration's own memory is not that of the next.
+    if is_own or agree_on(one, other, [_ITERATION]):
+        return False
+    return ahead > 1 or (ahead == 1 and is_later)
+
+
+class _Pipeline:
+    """Writes a pipelined loop."""
+
+    def __init__(self, loop: For, parts: _Parts, plan: Plan) -> None:
+        self._loop = loop
+        self._parts = parts
+        self._plan = plan
+        self._last = max(plan.stages)
+        self._versions = {b: self._version(b) for b in parts.buffers}
+
+    def whole(self) -> Stmt:
+        extent, last = most_iterations(self._loop), self._last
+        steps = extent - last
+        before = [self._step(IntImm(step), step) for step in range(min(last, extent + last))]
+        middle: list[Stmt] = []
+        if steps > 0:
+            var = Var(self._loop.var.name, self._loop.var.dtype)
+            step = BinOp("+", var, IntImm(last, dtype_of(var)))
+            kept = tuple(a for a in self._loop.annotations if "pipeline" not in a[0])
+            body = self._step(step, None)
+            middle.append(
+                replace(self._loop, var=var, extent=IntImm(steps), body=body, annotations=kept)
+            )
+        after = [self._step(IntImm(step), step) for step in range(max(extent, last), extent + last)]
+        stmt = in_order([*before, *middle, *after])
+        for new, _ in self._versions.values():
+            stmt = Allocate(new, stmt)
+        return stmt
+
+    def _version(self, buffer: Buffer) -> tuple[Buffer, int]:
+        """Return a buffer with room for all iterations under way that use it."""
+        used = [
+            stage
+            for stage, stmt in zip(self._plan.stages, self._parts.stmts, strict=True)
+            if any(t.buffer == buffer for t in touches_of(stmt, {}, {}))
+        ]
+        count = max(used, default=0) - min(used, default=0) + 1
+        if count == 1:
+            return buffer, 1
+        data = Var(buffer.name, "handle")
+        return replace(buffer, data=data, shape=(IntImm(count), *buffer.shape)), count
+
+    def _step(self, step: Expr, number: int | None) -> Stmt:
+        """Return what one step runs: each statement, for the iteration that is its turn."""
+        stmts: list[tuple[int, Stmt]] = []
+        for place, stage, part in zip(
+            self._plan.order, self._plan.stages, self._parts.stmts, strict=True
+        ):
+            if number is not None and not 0 <= number - stage < most_iterations(self._loop):
+                continue
+            iteration = simplify(BinOp("-", step, IntImm(stage, dtype_of(step))))
+            stmts.append((place, self._at(part, iteration)))
+        return in_order(stmt for _, stmt in sorted(stmts, key=lambda pair: pair[0]))
+
+    def _at(self, part: Stmt, iteration: Expr) -> Stmt:
+        stmt = part.body if isinstance(part, For) and is_part(part) else part
+        for each in reversed(self._parts.around):
+            if isinstance(each, If):
+                stmt = If(each.condition, stmt)
+            else:
+                name = Var(each.var.name, each.var.dtype)
+                stmt = Let(name, each.value, substitute(stmt, {each.var: name}))
+        return self._moved(substitute(stmt, {self._loop.var: iteration}), iteration)
+
+    def _moved(self, stmt: Stmt, iteration: Expr) -> Stmt:
+        """Let a statement use the version of each buffer that belongs to its iteration."""
+        wide: Mapping[Buffer, tuple[Buffer, int]] = {
+            old: (new, count) for old, (new, count) in self._versions.items() if count > 1
+        }
+        if not wide:
+            return stmt
+
+        def place(buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
+            new, count = wide[buffer]
+            version = BinOp("%", iteration, IntImm(count, dtype_of(iteration)))
+            return new, (simplify(version), *indices)
+
+        def on_expr(expr: Expr) -> Expr:
+            new = map_expr(expr, on_expr)
+            if isinstance(new, Load) and new.buffer in wide:
+                return Load(*place(new.buffer, new.indices))
+            return new
+
+        def visit(node: Stmt) -> Stmt:
+            new = map_stmt(node, visit, on_expr)
+            if isinstance(new, Store) and new.buffer in wide:
+                return Store(*place(new.buffer, new.indices), new.value)
+            return new
+
+        return visit(stmt)

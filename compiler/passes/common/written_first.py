@@ -1,0 +1,128 @@
+"""Tell whether a scope loads of a buffer only what it has stored before, in the same run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from compiler.ir.arith.facts import Facts
+from compiler.ir.core.dtypes import is_integer
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import BinOp, Compare, Expr, For, If, IntImm, Logic
+from compiler.ir.core.visit import walk
+from compiler.passes.common.accesses import Access, Span, loop_extents
+from compiler.passes.threads.thread_loops import is_thread
+
+
+def is_written_first(accesses: Iterable[Access], depth: int) -> bool:
+    """Tell whether one run of the scope at `depth` loads only what it has stored before.
+
+    If not, a value may come from an earlier run of the scope, where it had another corner.
+    """
+    stored: list[Access] = []
+    for access in accesses:
+        if access.is_store:
+            stored.append(access)
+            continue
+        before = [s for s in stored if _is_surely_run(s, access, depth)]
+        if not _is_covered(access, before, depth):
+            return False
+    return True
+
+
+def _is_covered(load: Access, stores: Sequence[Access], depth: int) -> bool:
+    """Tell whether some stores surely wrote the box of a load.
+
+    One of them did, or several that differ in one dimension did together.
+    """
+    box = load.box(depth)
+    boxes = [(store.box(depth), _is_trimmed(store, depth)) for store in stores]
+    for along in range(max(len(box), 1)):
+        others = [d for d in range(len(box)) if d != along]
+        fitting = [
+            (parts, is_trimmed)
+            for parts, is_trimmed in boxes
+            if all(_covers(parts[d], box[d], load.shape[d], is_trimmed) for d in others)
+        ]
+        if fitting and (
+            not box
+            or any(_covers(p[along], box[along], load.shape[along], t) for p, t in fitting)
+            or _together(box[along], [p[along] for p, _ in fitting])
+        ):
+            return True
+    return False
+
+
+def _is_trimmed(store: Access, depth: int) -> bool:
+    return any(isinstance(node, If) for node in store.path[depth:])
+
+
+def _covers(part: Span | None, wanted: Span | None, full: int, is_trimmed: bool) -> bool:
+    """Tell whether a span that is stored holds one that is loaded, of a dimension.
+
+    Indices are in bounds: what is stored without a condition, and as long as the dimension, is all
+    of it. Under a condition, it is what of the span is in bounds.
+    """
+    if part == wanted or (part is not None and not is_trimmed and part[1] >= full):
+        return True
+    if part is None:
+        return False
+    if wanted is None or (wanted[0] - part[0]).terms:
+        return not part[0].terms and part[0].const <= 0 and part[0].const + part[1] >= full
+    start = (wanted[0] - part[0]).const
+    if not part[0].terms:
+        end = min(wanted[0].const + wanted[1], full) - part[0].const
+        return max(wanted[0].const, 0) >= part[0].const and end <= part[1]
+    return start >= 0 and start + wanted[1] <= part[1]
+
+
+def _together(wanted: Span | None, parts: Sequence[Span | None]) -> bool:
+    """Tell whether some spans, one after another, hold another."""
+    if wanted is None:
+        return False
+    places = []
+    for part in parts:
+        shift = None if part is None else part[0] - wanted[0]
+        if part is not None and shift is not None and not shift.terms:
+            places.append((shift.const, shift.const + part[1]))
+    reached = 0
+    for start, end in sorted(places):
+        if start > reached:
+            break
+        reached = max(reached, end)
+    return reached >= wanted[1]
+
+
+def _is_surely_run(store: Access, load: Access, depth: int) -> bool:
+    """Tell whether a store happens in each run of the scope at `depth` in which the load does.
+
+    A condition on the loops inside of the scope trims the box that is stored, and so does one that
+    holds wherever the store is in bounds; any other may skip the store altogether.
+    """
+    inside = store.path[depth:]
+    conditions = [node.condition for node in inside if isinstance(node, If)]
+    if not conditions:
+        return True
+    inner = {node.var for node in inside if isinstance(node, For)}
+    if store.is_shared:
+        inner |= {node.var for node in store.path if isinstance(node, For) and is_thread(node)}
+    shared = [node.condition for node in load.path[depth:] if isinstance(node, If)]
+    facts = Facts()
+    for var, extent in loop_extents(store.path).items():
+        facts = facts.having(var, extent)
+    for index, full in zip(store.indices, store.shape, strict=True):
+        facts = facts.assuming(Compare(">=", index, IntImm(0, dtype_of(index))))
+        facts = facts.assuming(Compare("<", index, IntImm(full, dtype_of(index))))
+
+    def is_harmless(condition: Expr) -> bool:
+        match condition:
+            case Logic("and", lhs, rhs):
+                return is_harmless(lhs) and is_harmless(rhs)
+            case Compare(">=", lhs, rhs) if is_integer(dtype_of(lhs)):
+                holds = facts.at_least(lhs, rhs)
+            case Compare("<", lhs, rhs) if is_integer(dtype_of(lhs)):
+                holds = facts.at_least(BinOp("-", rhs, IntImm(1, dtype_of(rhs))), lhs)
+            case _:
+                holds = False
+        return holds or not inner.isdisjoint(walk(condition))
+
+    return all(c in shared or is_harmless(c) for c in conditions)

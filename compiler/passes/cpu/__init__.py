@@ -1,0 +1,1 @@
+"""Passes for CPUs: registers, lanes, guards, constants."""

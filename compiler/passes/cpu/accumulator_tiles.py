@@ -1,0 +1,270 @@
+"""Find what a loop accumulates in one place of memory: a tile, how it starts, and its guard."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.ir.arith.affine import Affine, affine
+from compiler.ir.arith.bounds import bounds
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
+    TRUE,
+    Buffer,
+    Compare,
+    Conditional,
+    Expr,
+    For,
+    If,
+    IntImm,
+    Let,
+    Load,
+    Logic,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    static_shape,
+)
+from compiler.ir.core.visit import statements_in, walk
+from compiler.passes.common.accesses import (
+    Access,
+    Path,
+    collect_accesses,
+    loop_extents,
+    ramp_form,
+    split_form,
+)
+
+EXPANDED = ("unrolled", "vectorized")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How an accumulation begins: where a condition on outer loops holds, from a value."""
+
+    stmt: If
+    condition: Expr
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """What a nest accumulates: the store, the expanded loops that span it, and its box.
+
+    `guards` are the conditions around the store, which leave elements of the tile out.
+    """
+
+    store: Store
+    loops: tuple[For, ...]
+    corner: tuple[Affine, ...]
+    extents: tuple[int, ...]
+    start: Start | None
+    guards: tuple[If, ...]
+
+
+class Below:
+    """What lies at and below statements, found once for each: nests are asked for it at each level.
+
+    Statements are told by identity, and kept alive as long as this is.
+    """
+
+    def __init__(self) -> None:
+        self._stores: dict[int, tuple[Stmt, dict[Buffer, tuple[Store, ...]]]] = {}
+        self._steps: dict[int, tuple[Stmt, frozenset[Var]]] = {}
+        self._updates: dict[int, tuple[Store, frozenset[Var] | None]] = {}
+        self._branches: dict[int, tuple[Stmt, bool]] = {}
+
+    def stores(self, stmt: Stmt) -> dict[Buffer, tuple[Store, ...]]:
+        """Return the stores to each buffer, in program order."""
+        known = self._stores.get(id(stmt))
+        if known is not None:
+            return known[1]
+        found: dict[Buffer, tuple[Store, ...]] = {}
+        if isinstance(stmt, Store):
+            found[stmt.buffer] = (stmt,)
+        parts = [self.stores(part) for part in statements_in(stmt)]
+        if len(parts) == 1:
+            found = parts[0]
+        else:
+            for part in parts:
+                for buffer, stores in part.items():
+                    found[buffer] = found.get(buffer, ()) + stores
+        self._stores[id(stmt)] = (stmt, found)
+        return found
+
+    def steps(self, stmt: Stmt) -> frozenset[Var]:
+        """Return the variables of serial loops."""
+        known = self._steps.get(id(stmt))
+        if known is not None:
+            return known[1]
+        found = frozenset[Var]().union(*map(self.steps, statements_in(stmt)))
+        if isinstance(stmt, For) and stmt.kind == "serial":
+            found |= {stmt.var}
+        self._steps[id(stmt)] = (stmt, found)
+        return found
+
+    def has_branches(self, stmt: Stmt) -> bool:
+        """Tell whether there are conditions."""
+        known = self._branches.get(id(stmt))
+        if known is not None:
+            return known[1]
+        found = isinstance(stmt, If) or any(map(self.has_branches, statements_in(stmt)))
+        self._branches[id(stmt)] = (stmt, found)
+        return found
+
+    def is_accumulated(self, loop: For, store: Store) -> bool:
+        """Tell at little cost whether a store may be what a loop accumulates: most are not."""
+        known = self._updates.get(id(store))
+        if known is None:
+            known = self._updates[id(store)] = (store, _named_by_update(store))
+        return known[1] is not None and known[1].isdisjoint(self.steps(loop))
+
+
+def _named_by_update(store: Store) -> frozenset[Var] | None:
+    """Return the variables in the indices of a store that adds to what is there, else None."""
+    if not any(isinstance(n, Load) and n.buffer == store.buffer for n in walk(store.value)):
+        return None
+    return frozenset(n for index in store.indices for n in walk(index) if isinstance(n, Var))
+
+
+def find_tile(loop: For, buffer: Buffer, outer: Path, below: Below) -> Tile | None:
+    """Return what `loop` accumulates in `buffer`, or None if it is not one fixed tile."""
+    stores = below.stores(loop)[buffer]
+    if len(stores) > 2 or not below.is_accumulated(loop, stores[-1]):
+        return None
+    if len(stores) == 2 and not below.has_branches(loop):
+        return None  # what starts the accumulation has a condition
+    accesses = collect_accesses(loop, {buffer})[buffer]
+    first, updates = (accesses[0], accesses[1:]) if len(stores) == 2 else (None, accesses)
+    store, path = stores[-1], updates[-1].path
+    if len(updates) < 2 or any(
+        a.path[-1] is not store or a.indices != store.indices for a in accesses if a is not first
+    ):
+        return None
+    if any(isinstance(node, Let) for node in path) or _is_conditional(store.value, buffer):
+        return None
+    loops = tuple(node for node in path if isinstance(node, For))
+    if any(node.kind not in (*EXPANDED, "serial") for node in loops):
+        return None
+    named = {node for index in store.indices for node in walk(index) if isinstance(node, Var)}
+    spanning = tuple(node for node in loops if node.var in named)
+    if any(node.kind == "serial" for node in spanning):
+        return None
+    steps = tuple(node for node in loops if node.var not in named)
+    ranges = loop_extents((*outer, *path))
+    guards = _guards(path, steps, store, ranges)
+    start = None if first is None else _start(first, updates[-1], steps, ranges, below)
+    if guards is None or (first is not None and start is None):
+        return None
+    box = _box(store, spanning, (*outer, *path))
+    return None if box is None else Tile(store, spanning, *box, start, guards)
+
+
+def _is_conditional(value: Expr, buffer: Buffer) -> bool:
+    """Tell whether a load of `buffer` happens only under a condition."""
+    return any(
+        isinstance(node, Load) and node.buffer == buffer
+        for guard in walk(value)
+        if isinstance(guard, Conditional)
+        for node in walk(guard)
+    )
+
+
+def _box(
+    store: Store, spanning: tuple[For, ...], path: Path
+) -> tuple[tuple[Affine, ...], tuple[int, ...]] | None:
+    inner, ranges = loop_extents(spanning), loop_extents(path)
+    parts = [split_form(ramp_form(index, ranges), inner) for index in store.indices]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    return tuple(corner for corner, _ in known), tuple(extent for _, extent in known)
+
+
+def _guards(
+    path: Path, steps: tuple[For, ...], store: Store, ranges: dict[Var, int]
+) -> tuple[If, ...] | None:
+    """Return the conditions around a store, if what is stored may be computed where they fail.
+
+    They must not change from step to step, and everything that is loaded must be there.
+    """
+    guards = tuple(node for node in path if isinstance(node, If))
+    if not guards:
+        return guards
+    changing = {loop.var for loop in steps}
+    for guard in guards:
+        nodes = list(walk(guard.condition))
+        if guard.otherwise is not None or any(isinstance(n, Load) for n in nodes):
+            return None
+        if not changing.isdisjoint(n for n in nodes if isinstance(n, Var)):
+            return None
+    loads = [node for node in walk(store.value) if isinstance(node, Load)]
+    is_safe = all(node.buffer == store.buffer or _is_inside(node, ranges) for node in loads)
+    return guards if is_safe else None
+
+
+def _is_inside(load: Load, ranges: dict[Var, int]) -> bool:
+    for index, extent in zip(load.indices, static_shape(load.buffer), strict=True):
+        interval = bounds(index, ranges)
+        if interval is None or interval[0] < 0 or interval[1] >= extent:
+            return False
+    return True
+
+
+def _start(
+    first: Access, update: Access, steps: tuple[For, ...], ranges: dict[Var, int], below: Below
+) -> Start | None:
+    """Return how an accumulation starts: before all of its steps, in the first of them.
+
+    The start must stand right before the update, under a condition that only the first step of the
+    loops meets.
+    """
+    branch, around = first.path[-2], first.path[:-2]
+    is_before = (
+        first.is_store
+        and first.indices == update.indices
+        and isinstance(branch, If)
+        and branch.otherwise is None
+        and isinstance(update.path[-2], Seq)
+        and len(around) == len(update.path) - 1
+        and all(a is b for a, b in zip(around, update.path, strict=False))
+    )
+    if not is_before or not isinstance(branch, If):
+        return None
+    begins = _zeros(branch.condition)
+    store = first.path[-1]
+    assert isinstance(store, Store), "the path of a store ends in it"
+    if begins is None or any(not isinstance(step.extent, IntImm) for step in steps):
+        return None
+    if any(step.var not in begins for step in steps if step.extent != IntImm(1)):
+        return None
+    inside = {node.var for node in update.path if isinstance(node, For)}
+    tile = inside - {step.var for step in steps}
+    written = below.stores(update.path[0]).keys()
+    if not tile.isdisjoint(begins) or any(
+        node in inside - tile or (isinstance(node, Load) and node.buffer in written)
+        for node in walk(store.value)
+    ):
+        return None
+    condition: Expr = TRUE
+    for var in begins:
+        if var not in inside and ranges.get(var) != 1:
+            test = Compare("==", var, IntImm(0, dtype_of(var)))
+            condition = test if condition == TRUE else Logic("and", condition, test)
+    return Start(branch, condition, store.value)
+
+
+def _zeros(condition: Expr) -> dict[Var, None] | None:
+    """Return the variables, none of them negative, that are zero just where a condition holds."""
+    match condition:
+        case Logic("and", lhs, rhs):
+            a, b = _zeros(lhs), _zeros(rhs)
+            return None if a is None or b is None else a | b
+        case Compare("==", lhs, IntImm(0)):
+            form = affine(lhs)
+            found = {
+                atom: None for atom, scale in form.terms if isinstance(atom, Var) and scale > 0
+            }
+            return found if len(found) == len(form.terms) and form.const == 0 else None
+        case _:
+            return None

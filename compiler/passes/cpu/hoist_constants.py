@@ -1,0 +1,125 @@
+"""Take copies of constants out of a program, so that they are made once and for all.
+
+    for k in ...:                            for k in ...:
+        P[...] = W[...]  # packed     ->         P[...] = W[...]     # ahead of time
+        C[...] += A[...] * P[...]            ---
+                                             for k in ...:
+                                                 C[...] += A[...] * P[...]
+
+What is stored must follow from the place that it is stored at: then it does not matter that a loop
+around it made a part of it at a time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from compiler.ir.arith.bounds import bounds
+from compiler.ir.core.nodes import (
+    Allocate,
+    BlockRealize,
+    Buffer,
+    For,
+    If,
+    IntImm,
+    Let,
+    Load,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    static_shape,
+)
+from compiler.ir.core.visit import map_stmt, walk, walk_stmts
+from compiler.passes.common.accesses import collect_accesses, loop_extents
+from compiler.passes.common.realize_blocks import NOTHING, in_order
+
+
+def constant_copies(body: Stmt, constants: AbstractSet[Buffer]) -> list[Buffer]:
+    """Return the allocated buffers that follow from constants alone, in program order.
+
+    Args:
+        body: A program of blocks.
+        constants: Buffers that nobody writes.
+    """
+    realizes = [node for node in walk_stmts(body) if isinstance(node, BlockRealize)]
+    allocated = {buffer for realize in realizes for buffer in realize.block.alloc_buffers}
+    stores = Counter(node.buffer for node in walk_stmts(body) if isinstance(node, Store))
+    known = set(constants)
+    found: list[Buffer] = []
+    for realize in realizes:
+        store = realize.block.body
+        if not isinstance(store, Store) or store.buffer not in allocated:
+            continue
+        if stores[store.buffer] == 1 and _follows(realize, store, known):
+            known.add(store.buffer)
+            found.append(store.buffer)
+    return found
+
+
+def _follows(realize: BlockRealize, store: Store, known: AbstractSet[Buffer]) -> bool:
+    """Tell whether a block stores at each place what that place and known buffers tell."""
+    block = realize.block
+    spatial = {i.var for i in block.iter_vars if i.kind == "spatial"}
+    told = set(store.indices)
+    values = list(walk(store.value))
+    is_told = all(
+        node in told or not isinstance(node, Var) or node in {b.data for b in known}
+        for node in values
+    )
+    loads = [node for node in values if isinstance(node, Load)]
+    return (
+        block.init is None
+        and not block.match_buffers
+        and len(told) == len(store.indices)
+        and all(index in spatial or isinstance(index, IntImm) for index in store.indices)
+        and is_told
+        and bool(loads)
+        and all(load.buffer in known for load in loads)
+    )
+
+
+def split_copies(stmt: Stmt, copies: AbstractSet[Buffer]) -> tuple[Stmt, Stmt]:
+    """Return what makes the copies, and the program that finds them made; both without blocks."""
+
+    def only(node: Stmt, is_wanted: bool) -> Stmt:
+        match node:
+            case Store(buffer):
+                return node if (buffer in copies) == is_wanted else NOTHING
+            case Allocate(buffer, body) if is_wanted or buffer in copies:
+                return only(body, is_wanted)
+            case Seq(stmts):
+                return in_order(only(each, is_wanted) for each in stmts)
+            case For() | Let() | Allocate():
+                body = only(node.body, is_wanted)
+                return NOTHING if body == NOTHING else map_stmt(node, lambda _: body, lambda e: e)
+            case If(_, then, otherwise):
+                parts = [only(p, is_wanted) for p in (then, otherwise) if p is not None]
+                if all(part == NOTHING for part in parts):
+                    return NOTHING
+                return If(node.condition, parts[0], parts[1] if len(parts) > 1 else None)
+            case _:
+                return NOTHING if is_wanted else node
+
+    return only(stmt, True), only(stmt, False)
+
+
+def with_room(copies: Iterable[Buffer], stmt: Stmt) -> dict[Buffer, Buffer]:
+    """Return buffers that reach as far as a program reads if its guards do not hold, by the copies.
+
+    Blocks of panels that do not divide an extent end behind it. What is read there is not used, but
+    a sum may only be kept in registers if it can be read; a copy in the workspace has the room.
+    """
+    wanted = tuple(copies)
+    accesses = collect_accesses(stmt, set(wanted))
+    found: dict[Buffer, Buffer] = {}
+    for copy in wanted:
+        first, *rest = static_shape(copy)
+        reached = [bounds(a.indices[0], loop_extents(a.path)) for a in accesses.get(copy, ())]
+        most = max((interval[1] + 1 for interval in reached if interval is not None), default=0)
+        if most > first:
+            found[copy] = replace(copy, shape=tuple(IntImm(n) for n in (most, *rest)))
+    return found

@@ -1,0 +1,239 @@
+"""Reduce along a loop in lanes that each have a partial result, and put those together by halves.
+
+    for k in range(n):  # reduce_in_lanes=16        lanes[0:16] = 0
+        S[i] = S[i] + f(i, k)                       for k_0 in range(n // 16):
+                                              ->        lanes[0:16] += f(i, k_0 * 16 + (0:16))
+                                                    lanes[0:8] += lanes[8:16]
+                                                    ...
+                                                    S[i] = S[i] + lanes[0]
+
+This is what `rfactor` over the inner part of the loop computes, for any extent, and inside of other
+loops: what is left over of the extent goes to the first lanes. The annotation allows the sum to be
+taken in another order; where the loop does something else than to reduce by `+`, `*`, `min` or
+`max`, it stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf
+
+from compiler.ir.arith.affine import Affine
+from compiler.ir.core.dtypes import DType, is_float, smallest_and_largest
+from compiler.ir.core.nodes import (
+    Allocate,
+    ArithOp,
+    BinOp,
+    Buffer,
+    Conditional,
+    Expr,
+    FloatImm,
+    For,
+    If,
+    IntImm,
+    Let,
+    Load,
+    Stmt,
+    Store,
+    Var,
+    seq,
+)
+from compiler.ir.core.visit import map_expr, map_stmt, substitute, walk, walk_stmts
+from compiler.passes.common.accesses import (
+    Path,
+    collect_accesses,
+    loop_extents,
+    ramp_form,
+    split_form,
+)
+from compiler.passes.common.compact_buffers import relative_index
+
+KEY = "reduce_in_lanes"
+_INNER = ("serial", "unrolled")
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """What a loop reduces: the store, the loops below that move it, its box, and the lanes."""
+
+    store: Store
+    op: ArithOp
+    loops: tuple[For, ...]
+    place: tuple[Expr, ...]
+    lanes: Buffer
+
+
+def reduce_in_lanes(stmt: Stmt) -> Stmt:
+    """Rewrite the loops that are annotated so."""
+    return _visit(stmt, ())
+
+
+def _visit(stmt: Stmt, outer: Path) -> Stmt:
+    path = (*outer, stmt)
+    if isinstance(stmt, For) and any(key == KEY for key, _ in stmt.annotations):
+        count = _lanes(stmt)
+        targets = _targets(stmt, outer, count) if count > 1 else None
+        if targets:
+            return _rewritten(stmt, targets, count)
+    return map_stmt(stmt, lambda child: _visit(child, path), lambda expr: expr)
+
+
+def _lanes(loop: For) -> int:
+    """Return how many lanes there are: the power of two that was asked for, or that there is."""
+    wanted = dict(loop.annotations)[KEY]
+    extent = loop.extent
+    if loop.kind != "serial" or not isinstance(extent, IntImm) or not isinstance(wanted, int):
+        return 1
+    return 1 << (max(1, min(wanted, extent.value)).bit_length() - 1)
+
+
+def _targets(loop: For, outer: Path, count: int) -> list[_Target] | None:
+    """Return what a loop reduces, None if it does anything else."""
+    for node in walk_stmts(loop.body):
+        if isinstance(node, If | Allocate) or (isinstance(node, For) and node.kind not in _INNER):
+            return None
+    stores = [node for node in walk_stmts(loop.body) if isinstance(node, Store)]
+    if len({store.buffer.data for store in stores}) < len(stores):
+        return None
+    targets = [_target(loop, store, outer, count) for store in stores]
+    known = [target for target in targets if target is not None]
+    return known if len(known) == len(targets) else None
+
+
+def _target(loop: For, store: Store, outer: Path, count: int) -> _Target | None:
+    buffer = store.buffer
+    op = _operation(store)
+    accesses = collect_accesses(loop, {buffer})[buffer]
+    if op is None or len(accesses) != 2 or _is_guarded(store):
+        return None
+    if any(isinstance(n, Var) and n == loop.var for i in store.indices for n in walk(i)):
+        return None
+    path = accesses[-1].path[1:]
+    below = {node.var: node for node in path if isinstance(node, For)}
+    hidden = {node.var for node in path if isinstance(node, Let)}
+    ranges = {**loop_extents(outer), **loop_extents(accesses[-1].path)}
+    inner = {var: ranges[var] for var in below if var in ranges}
+    parts = [split_form(ramp_form(i, ranges), inner, hidden) for i in store.indices]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or len(inner) < len(below):
+        return None
+    corner: list[Affine] = [low for low, _ in known]
+    shape = (*(IntImm(extent) for _, extent in known), IntImm(count))
+    moving = {n for index in store.indices for n in walk(index) if isinstance(n, Var)}
+    return _Target(
+        store,
+        op,
+        tuple(node for var, node in below.items() if var in moving),
+        tuple(map(relative_index, store.indices, corner)),
+        Buffer(Var(f"{buffer.name}_lanes", "handle"), shape, buffer.dtype, "local"),
+    )
+
+
+def _operation(store: Store) -> ArithOp | None:
+    """Return what a store reduces by: its value is this of what is there and of something else."""
+    own = Load(store.buffer, store.indices)
+    match store.value:
+        case BinOp("+" | "*" | "min" | "max" as op, lhs, rhs) if own in (lhs, rhs):
+            return op
+        case _:
+            return None
+
+
+def _is_guarded(store: Store) -> bool:
+    return any(
+        isinstance(node, Load) and node.buffer == store.buffer
+        for guard in walk(store.value)
+        if isinstance(guard, Conditional)
+        for node in walk(guard)
+    )
+
+
+def _identity(op: ArithOp, dtype: DType) -> Expr:
+    if op in ("+", "*"):
+        start = int(op == "*")
+        return FloatImm(float(start), dtype) if is_float(dtype) else IntImm(start, dtype)
+    if is_float(dtype):
+        return FloatImm(inf if op == "min" else -inf, dtype)
+    smallest, largest = smallest_and_largest(dtype)
+    return IntImm(int(largest if op == "min" else smallest), dtype)
+
+
+def _rewritten(loop: For, targets: list[_Target], count: int) -> Stmt:
+    assert isinstance(loop.extent, IntImm), "the extent was looked at"
+    whole, rest = divmod(loop.extent.value, count)
+    outer = Var(f"{loop.var.name}_0")
+    stmts = [_each(target, _started(target, count)) for target in targets]
+    main = _step(loop, targets, BinOp("*", outer, IntImm(count)), count)
+    stmts.append(For(outer, IntImm(whole), main))
+    if rest:
+        stmts.append(_step(loop, targets, IntImm(whole * count), rest))
+    for target in targets:
+        half = count // 2
+        while half:
+            stmts.append(_each(target, _folded(target, half)))
+            half //= 2
+        stmts.append(_each(target, _finish(target)))
+    result = seq(*stmts)
+    for target in targets:
+        result = Allocate(target.lanes, result)
+    return result
+
+
+def _step(loop: For, targets: list[_Target], first: Expr, lanes: int) -> Stmt:
+    """Return the body of a loop, run for `lanes` iterations at once from `first` on."""
+    by_buffer = {target.store.buffer: target for target in targets}
+
+    def run(lane: Expr) -> Stmt:
+        def visit_expr(expr: Expr) -> Expr:
+            new = map_expr(expr, visit_expr)
+            if isinstance(new, Load) and new.buffer in by_buffer:
+                return _at(by_buffer[new.buffer], lane)
+            return new
+
+        def visit(stmt: Stmt) -> Stmt:
+            new = map_stmt(stmt, visit, visit_expr)
+            if isinstance(new, Store):
+                target = by_buffer[new.buffer]
+                return Store(target.lanes, (*target.place, lane), new.value)
+            return new
+
+        return visit(substitute(loop.body, {loop.var: BinOp("+", first, lane)}))
+
+    return _over(lanes, run)
+
+
+def _at(target: _Target, lane: Expr) -> Load:
+    return Load(target.lanes, (*target.place, lane))
+
+
+def _started(target: _Target, count: int) -> Stmt:
+    start = _identity(target.op, target.lanes.dtype)
+    return _over(count, lambda lane: Store(target.lanes, (*target.place, lane), start))
+
+
+def _folded(target: _Target, half: int) -> Stmt:
+    """Return what combines the upper half of the lanes with the lower one."""
+
+    def fold(lane: Expr) -> Stmt:
+        value = BinOp(target.op, _at(target, lane), _at(target, BinOp("+", lane, IntImm(half))))
+        return Store(target.lanes, (*target.place, lane), value)
+
+    return _over(half, fold)
+
+
+def _finish(target: _Target) -> Stmt:
+    own = Load(target.store.buffer, target.store.indices)
+    return replace(target.store, value=BinOp(target.op, own, _at(target, IntImm(0))))
+
+
+def _over(lanes: int, make: Callable[[Expr], Stmt]) -> Stmt:
+    lane = Var("lane")
+    return For(lane, IntImm(lanes), make(lane), "vectorized")
+
+
+def _each(target: _Target, stmt: Stmt) -> Stmt:
+    """Run a statement for each element that the target has."""
+    for loop in reversed(target.loops):
+        stmt = replace(loop, body=stmt, annotations=())
+    return stmt

@@ -1,0 +1,80 @@
+"""Keep 16-bit floats that stay in registers as the 32-bit floats in which they are computed.
+
+    acc: float16                                acc: float32
+    for k in range(n):                   ->     for k in range(n):
+        acc = acc + A[i, k] * B[k, j]               acc = acc + float32(A[i, k]) * float32(B[k, j])
+    C[i, j] = acc                               C[i, j] = float16(acc)
+
+Sums are rounded once, where they go to memory, instead of at every step: that is faster, and closer
+to the exact result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
+    Allocate,
+    BinOp,
+    Buffer,
+    Cast,
+    Conditional,
+    Expr,
+    Load,
+    Select,
+    Stmt,
+    Store,
+    Var,
+)
+from compiler.ir.core.visit import map_expr, map_stmt, walk_stmts
+from compiler.passes.cpu.promote_accumulators import register_buffers
+
+_NARROW = ("float16", "bfloat16")
+
+
+def widen_accumulators(stmt: Stmt) -> Stmt:
+    """Rewrite the narrow buffers whose every index is constant once loops are expanded."""
+    allocated = {node.buffer for node in walk_stmts(stmt) if isinstance(node, Allocate)}
+    narrow = {buffer for buffer in allocated if buffer.dtype in _NARROW}
+    if narrow:
+        narrow &= register_buffers(stmt)
+    wide: dict[Buffer, Buffer] = {
+        b: replace(b, data=Var(b.name, "handle"), dtype="float32") for b in narrow
+    }
+    return _visit(stmt, wide) if wide else stmt
+
+
+def _visit(stmt: Stmt, wide: dict[Buffer, Buffer]) -> Stmt:
+    match stmt:
+        case Allocate(buffer, body) if buffer in wide:
+            return Allocate(wide[buffer], _visit(body, wide))
+        case Store(buffer, indices, value) if buffer in wide:
+            return Store(wide[buffer], indices, _widened(value, wide))
+        case _:
+            return map_stmt(stmt, lambda child: _visit(child, wide), lambda e: _same(e, wide))
+
+
+def _same(expr: Expr, wide: dict[Buffer, Buffer]) -> Expr:
+    """Return an expression of the same type over the wide buffers."""
+    if isinstance(expr, Load) and expr.buffer in wide:
+        return Cast(expr.buffer.dtype, Load(wide[expr.buffer], expr.indices))
+    return map_expr(expr, lambda child: _same(child, wide))
+
+
+def _widened(expr: Expr, wide: dict[Buffer, Buffer]) -> Expr:
+    """Return a narrow expression in 32 bits, rounded only where the program converts."""
+    match expr:
+        case Load(buffer, indices) if buffer in wide:
+            return Load(wide[buffer], indices)
+        case BinOp(op, lhs, rhs):
+            return BinOp(op, _widened(lhs, wide), _widened(rhs, wide))
+        case Select(condition, then, otherwise):
+            sides = _widened(then, wide), _widened(otherwise, wide)
+            return Select(_same(condition, wide), *sides)
+        case Conditional(condition, then, otherwise):
+            sides = _widened(then, wide), _widened(otherwise, wide)
+            return Conditional(_same(condition, wide), *sides)
+        case _:
+            assert dtype_of(expr) in _NARROW
+            return Cast("float32", _same(expr, wide))

@@ -1,0 +1,1 @@
+"""Passes that run the threads of a GPU kernel on a CPU."""

@@ -1,0 +1,233 @@
+"""Put barriers where threads of a block tell one another something through memory.
+
+    for tx in 32:                           for tx in 32:
+        S[tx] = A[tx]             ->            S[tx] = A[tx]
+        B[tx] = S[31 - tx]                      T.tvm_storage_sync("shared")
+                                                B[tx] = S[31 - tx]
+
+A barrier stands between two statements of which one stores to an element that the other touches,
+unless whoever touches it is surely the same thread. A program that was right without a barrier
+stays so with one more, so that what can't be told apart gets one. Only where threads do not run
+side by side, under a condition on their own numbers, there is no place for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+
+from compiler.ir.analysis.dependence import Touch, agree_on, most_iterations, touches_of
+from compiler.ir.core.nodes import (
+    Allocate,
+    Buffer,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    seq,
+)
+from compiler.ir.core.visit import map_stmt, walk, walk_stmts
+from compiler.passes.common.error import LoweringError
+from compiler.passes.common.realize_blocks import NOTHING
+from compiler.passes.threads.thread_loops import (
+    BARRIER,
+    is_barrier,
+    is_one_by_one,
+    is_thread,
+)
+
+
+@dataclass(slots=True)
+class _Span:
+    """A part of a program: its accesses before its first barrier, and after its last."""
+
+    stmt: Stmt
+    head: list[Touch]
+    tail: list[Touch]
+    has_barrier: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Region:
+    """What is known at a place inside the loops over threads.
+
+    Attributes:
+        extents: The loops around the place, from the outermost over threads on.
+        names: The axes of the variables of threads.
+        varying: What may differ from thread to thread.
+        is_divergent: Whether some threads may not come here.
+    """
+
+    extents: Mapping[Var, int] = field(default_factory=dict)
+    names: Mapping[Var, Hashable] = field(default_factory=dict)
+    varying: frozenset[Var] = frozenset()
+    is_divergent: bool = False
+
+    def inside(self, loop: For) -> _Region:
+        """Return what is known in the body of a loop."""
+        extents = {**self.extents, loop.var: most_iterations(loop)}
+        if not is_thread(loop):
+            return replace(self, extents=extents)
+        return replace(
+            self,
+            extents=extents,
+            names={**self.names, loop.var: loop.thread},
+            varying=self.varying | {loop.var},
+        )
+
+
+def insert_barriers(stmt: Stmt, private: Container[Buffer]) -> Stmt:
+    """Put barriers into the loops over threads of a program.
+
+    Args:
+        stmt: The program, in which no loop over an axis lies in another over the same axis.
+        private: The buffers that a thread allocates for itself.
+
+    Raises:
+        LoweringError: If threads must wait for one another where not all of them come.
+    """
+    stored = {node.buffer for node in walk_stmts(stmt) if isinstance(node, Store)}
+
+    def visit(node: Stmt) -> Stmt:
+        if isinstance(node, For) and is_thread(node):
+            return _Inserter(private, stored).span(node, _Region()).stmt
+        if is_barrier(node):
+            return NOTHING  # all threads of the loops before have come here
+        return map_stmt(node, visit, lambda expr: expr)
+
+    return visit(stmt)
+
+
+class _Inserter:
+    """Puts barriers into one loop over threads, with no such loop around it."""
+
+    def __init__(self, private: Container[Buffer], stored: set[Buffer]) -> None:
+        self._private = private
+        self._stored = stored
+
+    def span(self, stmt: Stmt, region: _Region) -> _Span:
+        """Return a statement with the barriers that it needs inside."""
+        if is_barrier(stmt):
+            if region.is_divergent:
+                raise LoweringError(
+                    "a barrier stands under a condition that may differ from thread to thread: "
+                    "threads that come there would wait for those that do not"
+                )
+            return _Span(stmt, [], [], has_barrier=True)
+        if is_one_by_one(stmt):
+            return self._plain(stmt, region)
+        match stmt:
+            case Seq(stmts):
+                total = self.span(stmts[0], region)
+                for each in stmts[1:]:
+                    total = self._then(total, self.span(each, region), region)
+                return total
+            case For():
+                return self._loop(stmt, region)
+            case If():
+                return self._branch(stmt, region)
+            case Let(var, value, body):
+                varies = not self._is_uniform(value, region)
+                inner = replace(region, varying=region.varying | {var}) if varies else region
+                first = self._plain(Evaluate(value), region)
+                whole = self._then(first, self.span(body, inner), region)
+                rest = whole.stmt.stmts[1:] if isinstance(whole.stmt, Seq) else ()
+                return replace(whole, stmt=Let(var, value, seq(*rest)))
+            case Allocate(buffer, body):
+                whole = self.span(body, region)
+                return replace(whole, stmt=Allocate(buffer, whole.stmt))
+            case _:
+                return self._plain(stmt, region)
+
+    def _plain(self, stmt: Stmt, region: _Region) -> _Span:
+        touches = [
+            touch
+            for touch in touches_of(stmt, region.extents, region.names)
+            if touch.buffer in self._stored and touch.buffer not in self._private
+        ]
+        return _Span(stmt, touches, touches, has_barrier=False)
+
+    def _then(self, one: _Span, other: _Span, region: _Region) -> _Span:
+        """Join two spans, with a barrier between them if they need one."""
+        if self._conflict(one.tail, other.head, region) is None:
+            head = one.head if one.has_barrier else [*one.head, *other.head]
+            tail = other.tail if other.has_barrier else [*one.tail, *other.tail]
+            has_barrier = one.has_barrier or other.has_barrier
+            return _Span(seq(one.stmt, other.stmt), head, tail, has_barrier)
+        self._check_place(one, other, region)
+        return _Span(seq(one.stmt, BARRIER, other.stmt), one.head, other.tail, has_barrier=True)
+
+    def _loop(self, loop: For, region: _Region) -> _Span:
+        if not self._is_uniform(loop.extent, region):
+            region = replace(region, is_divergent=True)
+        body = self.span(loop.body, region.inside(loop))
+        stmt = replace(loop, body=body.stmt)
+        # Threads are done with one iteration before any begins the next; threads are no iterations.
+        if (
+            not is_thread(loop)
+            and most_iterations(loop) > 1
+            and self._conflict(body.tail, body.head, region) is not None
+        ):
+            self._check_place(body, body, region)
+            stmt = replace(loop, body=seq(body.stmt, BARRIER))
+            return _Span(stmt, body.head, [], has_barrier=True)
+        return replace(body, stmt=stmt)
+
+    def _branch(self, branch: If, region: _Region) -> _Span:
+        first = self._plain(Evaluate(branch.condition), region)
+        if not self._is_uniform(branch.condition, region):
+            region = replace(region, is_divergent=True)
+        then = self.span(branch.then, region)
+        otherwise = None if branch.otherwise is None else self.span(branch.otherwise, region)
+        return _Span(
+            If(branch.condition, then.stmt, None if otherwise is None else otherwise.stmt),
+            [*first.head, *then.head, *([] if otherwise is None else otherwise.head)],
+            [*first.tail, *then.tail, *([] if otherwise is None else otherwise.tail)],
+            then.has_barrier or (otherwise is not None and otherwise.has_barrier),
+        )
+
+    def _check_place(self, one: _Span, other: _Span, region: _Region) -> None:
+        shared = self._conflict(one.tail, other.head, region)
+        if shared is not None and region.is_divergent:
+            raise LoweringError(
+                f"threads share {shared.name}, but the condition around may differ from thread to "
+                "thread: there is no place for the barrier that they need"
+            )
+
+    def _is_uniform(self, expr: Expr, region: _Region) -> bool:
+        """Tell whether an expression surely has one value for all threads."""
+        return not any(
+            node in region.varying
+            if isinstance(node, Var)
+            else isinstance(node, Load) and node.buffer in self._stored
+            for node in walk(expr)
+        )
+
+    def _conflict(self, before: list[Touch], after: list[Touch], region: _Region) -> Buffer | None:
+        """Return a buffer through which different threads may meet.
+
+        Where threads diverge, only what one stores to shared memory and another loads counts.
+        """
+        for one in before:
+            for other in after:
+                if one.buffer != other.buffer or not (one.is_store or other.is_store):
+                    continue
+                if region.is_divergent and (
+                    one.is_store == other.is_store or not one.buffer.scope.startswith("shared")
+                ):
+                    continue
+                axes = {
+                    touch.names[var]
+                    for touch in (one, other)
+                    for var, extent in touch.extents.items()
+                    if var in touch.names and extent > 1
+                }
+                if not agree_on(one, other, axes):
+                    return one.buffer
+        return None

@@ -1,0 +1,233 @@
+"""Give each thread of a block its own copy of what is in local memory.
+
+    l = alloc(1, scope="local")             l = alloc((32, 1), scope="local")
+    for tx in 32:                           for tx in 32:
+        l[0] = A[tx]              ->            l[tx, 0] = A[tx]
+    for tx in 32:                           for tx in 32:
+        B[tx] = l[0]                            B[tx] = l[tx, 0]
+
+Where elements tell the threads apart already (`l[tx * 4 + i]`), one buffer does for all; so does
+one into which threads add up together, which all of them read afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from compiler.ir.analysis.dependence import Touch, agree_on
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
+    Allocate,
+    Buffer,
+    Expr,
+    For,
+    If,
+    IntImm,
+    Let,
+    Load,
+    Stmt,
+    Store,
+    Var,
+    seq,
+    static_int,
+)
+from compiler.ir.core.visit import map_expr, map_stmt, substitute, walk
+from compiler.passes.common.accesses import Access, collect_accesses, loop_extents
+from compiler.passes.common.compact_buffers import private_buffers
+from compiler.passes.common.error import LoweringError
+from compiler.passes.common.realize_blocks import Realized
+from compiler.passes.common.written_first import is_written_first
+from compiler.passes.threads.thread_loops import is_thread
+
+Axes = Mapping[str, int]
+
+
+def separate_threads(realized: Realized, unified: Collection[Var]) -> Realized:
+    """Rewrite the local buffers that a program allocates outside of its threads.
+
+    Args:
+        realized: A program without blocks, and the loops that carry reductions.
+        unified: The variables of loops over threads that stand for several loops of the program.
+
+    Raises:
+        LoweringError: If threads may read, in memory of their own, what another has written.
+    """
+    stmt, carried = realized.stmt, realized.carried
+    outside = {buffer for buffer, thread in private_buffers(stmt).items() if thread is None}
+    apart: dict[Buffer, Axes] = {}
+    differing: dict[Buffer, set[str | None]] = {}
+    for buffer, accesses in collect_accesses(stmt, outside).items():
+        axes = _axes(accesses, carried.get(buffer, set()))
+        if axes and not _are_told_apart(accesses):
+            _check_flow(buffer, accesses, unified)
+            apart[buffer] = axes
+            differing[buffer] = _differs_along(accesses)
+    separator = _Separator(apart, differing)
+    still = {separator.wide.get(buffer, buffer): loops for buffer, loops in carried.items()}
+    return Realized(separator.stmt(stmt, {}), still) if apart else realized
+
+
+def _axes(accesses: list[Access], carried: set[Var]) -> Axes:
+    """Return the axes over which threads have copies; none if several kernels use the buffer."""
+    kernels = {id(next(filter(_is_bound, access.path), None)) for access in accesses}
+    loops = [n for a in accesses for n in a.path if isinstance(n, For) and is_thread(n)]
+    if len(kernels) > 1:
+        return {}
+    reduced = {loop.thread for loop in loops if loop.var in carried}
+    return {
+        loop.thread: static_int(loop.extent)
+        for loop in loops
+        if loop.thread is not None and loop.thread not in reduced
+    }
+
+
+def _is_bound(stmt: Stmt) -> bool:
+    return isinstance(stmt, For) and stmt.thread is not None
+
+
+def _are_told_apart(accesses: list[Access]) -> bool:
+    """Tell whether each element is touched by one thread only."""
+    touches = []
+    for access in accesses:
+        loops = {n.var: n.thread for n in access.path if isinstance(n, For) and is_thread(n)}
+        extents = loop_extents(access.path)
+        touches.append(Touch(access.buffer, access.indices, access.is_store, extents, loops))
+    axes = {
+        touch.names[var]
+        for touch in touches
+        for var, extent in touch.extents.items()
+        if var in touch.names and extent > 1
+    }
+    return all(agree_on(touches[0], touch, axes) for touch in touches)
+
+
+def _differs_along(accesses: list[Access]) -> set[str | None]:
+    """Return the axes whose threads may keep different values: they write in loops over them."""
+    return {axis for access in accesses if access.is_store for axis in _axes_around(access)}
+
+
+def _axes_around(access: Access) -> set[str | None]:
+    return {node.thread for node in access.path if isinstance(node, For) and is_thread(node)}
+
+
+def _check_flow(buffer: Buffer, accesses: list[Access], unified: Collection[Var]) -> None:
+    """Refuse a buffer that carries values from thread to thread, if loops over one axis are many.
+
+    In a single loop that was one from the beginning, threads come one after another.
+    """
+    loops: dict[str | None, set[Var]] = {}
+    for access in accesses:
+        for node in access.path:
+            if isinstance(node, For) and is_thread(node):
+                loops.setdefault(node.thread, set()).add(node.var)
+    if all(len(same) == 1 and same.isdisjoint(unified) for same in loops.values()):
+        return
+    numbers = {var: Var(str(axis)) for axis, same in loops.items() for var in same}
+    depth = next(
+        position + 1
+        for position, node in enumerate(accesses[0].path)
+        if isinstance(node, Allocate) and node.buffer == buffer
+    )
+    alike = [
+        replace(
+            access,
+            path=tuple(node for node in access.path if not is_thread(node)),
+            indices=tuple(substitute(index, numbers) for index in access.indices),
+        )
+        for access in accesses
+    ]
+    if not is_written_first(alike, depth):
+        raise LoweringError(
+            f"{buffer.name} is in local memory, of which each thread has its own: can't prove that "
+            "threads read only what they have written themselves; threads share what is in "
+            '"shared" memory'
+        )
+
+
+class _Separator:
+    """Rewrites accesses; `place` holds what the axes of threads stand for at a place."""
+
+    def __init__(
+        self, apart: Mapping[Buffer, Axes], differing: Mapping[Buffer, set[str | None]]
+    ) -> None:
+        self._differing = dict(differing)
+        self._axes: dict[Buffer, Axes] = {}
+        self.wide: dict[Buffer, Buffer] = {}
+        for buffer, axes in apart.items():
+            self._keep_apart(buffer, axes)
+
+    def _keep_apart(self, buffer: Buffer, axes: Axes) -> None:
+        self._axes[buffer] = axes
+        shape = (*map(IntImm, axes.values()), *buffer.shape)
+        self.wide[buffer] = replace(buffer, data=Var(buffer.name, "handle"), shape=shape)
+
+    def _absent(self, expr: Expr, place: Mapping[str, Expr]) -> Axes:
+        """Return the axes, outside of whose loops an expression reads what each thread has."""
+        return {
+            axis: extent
+            for node in walk(expr)
+            if isinstance(node, Load)
+            for axis, extent in self._axes.get(node.buffer, {}).items()
+            if axis not in place
+        }
+
+    def stmt(self, stmt: Stmt, place: Mapping[str, Expr]) -> Stmt:
+        match stmt:
+            case For(thread=str() as axis) if is_thread(stmt):
+                return replace(stmt, body=self.stmt(stmt.body, {**place, axis: stmt.var}))
+            case Store(buffer, indices, value) if buffer in self._axes:
+                # Outside of the loops over an axis, each of its threads does the same.
+                absent = {a: n for a, n in self._axes[buffer].items() if a not in place}
+                loops = {axis: Var(axis.replace(".", "_")) for axis in absent}
+                place = {**place, **loops}
+                moved = tuple(self.expr(index, place) for index in indices)
+                new: Stmt = Store(
+                    self.wide[buffer],
+                    (*self._numbers(buffer, place), *moved),
+                    self.expr(value, place),
+                )
+                for axis, extent in absent.items():
+                    new = For(loops[axis], IntImm(extent), new)
+                return new
+            case Store():
+                self._require_one_value(stmt, place)
+                return map_stmt(stmt, lambda s: s, lambda e: self.expr(e, place))
+            case Allocate(buffer, body) if buffer in self._axes:
+                return Allocate(self.wide[buffer], self.stmt(body, place))
+            case Let(var, value, body) if self._absent(value, place):
+                # The name stands for a value of each thread: it is kept in local memory, too.
+                kept = Buffer(Var(var.name, "handle"), (), dtype_of(value), "local")
+                self._keep_apart(kept, self._absent(value, place))
+                self._differing[kept] = set(self._axes[kept])
+                rest = substitute(body, {var: Load(kept, ())})
+                first, second = (self.stmt(s, place) for s in (Store(kept, (), value), rest))
+                return Allocate(self.wide[kept], seq(first, second))
+            case If(condition, _, _) if outside := self._absent(condition, place):
+                raise LoweringError(
+                    "a condition reads local memory, of which each thread has its own, outside of "
+                    f"the loops over {', '.join(outside)}"
+                )
+            case _:
+                return map_stmt(stmt, lambda s: self.stmt(s, place), lambda e: self.expr(e, place))
+
+    def _require_one_value(self, store: Store, place: Mapping[str, Expr]) -> None:
+        """Refuse to write where all see it what one thread of several keeps to itself."""
+        read = {node.buffer for node in walk(store) if isinstance(node, Load)}
+        for buffer in read & self._axes.keys():
+            for axis in (self._axes[buffer].keys() - place.keys()) & self._differing[buffer]:
+                raise LoweringError(
+                    f"{buffer.name} is in local memory, of which each thread has its own: it is "
+                    f"written under a loop over {axis}, and {store.buffer.name} is computed from "
+                    'it outside of any; threads share what is in "shared" memory'
+                )
+
+    def expr(self, expr: Expr, place: Mapping[str, Expr]) -> Expr:
+        new = map_expr(expr, lambda e: self.expr(e, place))
+        if isinstance(new, Load) and new.buffer in self._axes:
+            numbers = self._numbers(new.buffer, place)
+            return Load(self.wide[new.buffer], (*numbers, *new.indices))
+        return new
+
+    def _numbers(self, buffer: Buffer, place: Mapping[str, Expr]) -> tuple[Expr, ...]:
+        return tuple(place.get(axis, IntImm(0)) for axis in self._axes[buffer])

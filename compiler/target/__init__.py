@@ -1,0 +1,1 @@
+"""Targets: for which machines code is made, and the facts about them."""

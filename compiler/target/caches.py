@@ -1,0 +1,59 @@
+"""The caches of this host, as Linux describes them (x86-64 and aarch64 alike)."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+from compiler.target.cpus import Caches
+
+_CPUS = Path("/sys/devices/system/cpu")
+
+
+@lru_cache(maxsize=4)
+def host_caches(usual: Caches) -> Caches:
+    """Return the caches of the first CPU that this process may run on.
+
+    Args:
+        usual: What to assume where the system does not say.
+    """
+    return read_caches(_CPUS / f"cpu{min(os.sched_getaffinity(0))}", usual)
+
+
+def read_caches(cpu: Path, usual: Caches) -> Caches:
+    """Return the caches that a CPU's folder describes.
+
+    The second level is divided by the cores that share it, the threads of a core being one. The
+    last level is whole: cores that wait leave it to the others. A CPU without a third level has
+    its second, whole, for its last.
+    """
+    found: dict[int, tuple[int, int]] = {}
+    for index in sorted((cpu / "cache").glob("index*")):
+        with suppress(OSError, ValueError):
+            if (index / "type").read_text().strip() != "Instruction":
+                size = _bytes((index / "size").read_text().strip())
+                shared = _count((index / "shared_cpu_list").read_text())
+                found[int((index / "level").read_text())] = size, shared
+    threads = 1
+    with suppress(OSError, ValueError):
+        threads = _count((cpu / "topology" / "thread_siblings_list").read_text())
+    l1 = found[1][0] if 1 in found else usual.l1_bytes
+    if 2 not in found:
+        return Caches(l1, usual.l2_bytes, usual.l3_bytes)
+    l2, sharers = found[2]
+    l3 = found[3][0] if 3 in found else l2
+    return Caches(l1, l2 // max(1, sharers // threads), l3)
+
+
+def _bytes(size: str) -> int:
+    """Return the bytes that `32K` or `2M` says."""
+    shift = {"K": 10, "M": 20, "G": 30}.get(size[-1:], 0)
+    return int(size[:-1] if shift else size) << shift
+
+
+def _count(ranges: str) -> int:
+    """Return how many CPUs a list such as `0-3,8` names."""
+    ends = [part.split("-") for part in ranges.strip().split(",")]
+    return sum(int(each[-1]) - int(each[0]) + 1 for each in ends)

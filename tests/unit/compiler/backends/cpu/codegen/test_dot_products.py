@@ -1,0 +1,194 @@
+"""Products of narrow integers: the instructions that add them up, and that they add up right."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from compiler import te
+from compiler.backends.cpu.codegen.machine_code import compile_object, disassemble
+from compiler.driver import compile_artifact, emit_llvm
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.program import PrimFunc
+from compiler.runtime.module import Module
+from compiler.schedule.schedule import Schedule
+from compiler.target.target import Target
+from tests.targets import here
+from tests.unit.compiler.backends.cpu.codegen.programs import run
+
+
+def product(
+    a: DType, b: DType, shape: tuple[int, int, int], steps: int, lanes: int = 16
+) -> PrimFunc:
+    """Return `C = A B` in register tiles of 3 rows, the reduction unrolled by `steps`."""
+    m, n, depth = shape
+    A, B = te.placeholder((m, depth), a, name="A"), te.placeholder((depth, n), b, name="B")
+    k = te.reduce_axis((0, depth), name="k")
+    C = te.compute(
+        (m, n),
+        lambda i, j: te.sum(A[i, k].astype("int32") * B[k, j].astype("int32"), axis=k),
+        name="C",
+    )
+    schedule = Schedule(te.create_prim_func([A, B, C]))
+    i, j, r = schedule.get_loops("C")
+    i0, i1 = schedule.split(i, [None, 3])
+    j0, j1 = schedule.split(j, [None, lanes])
+    r0, r1 = schedule.split(r, [None, steps])
+    schedule.reorder(i0, j0, r0, r1, i1, j1)
+    schedule.unroll(r1)
+    schedule.unroll(i1)
+    schedule.vectorize(j1)
+    return schedule.func
+
+
+def operands(a: DType, b: DType, shape: tuple[int, int, int]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return matrices that hold the ends of their types more often than not."""
+    rng = np.random.default_rng(0)
+    found = []
+    for dtype, size in ((a, (shape[0], shape[2])), (b, (shape[2], shape[1]))):
+        limits = np.iinfo(dtype)
+        some = rng.integers(limits.min, limits.max, size, endpoint=True)
+        ends = rng.choice([limits.min, limits.max], size)
+        found.append(np.where(rng.random(size) < 0.6, ends, some).astype(dtype))
+    return found[0], found[1]
+
+
+def expected(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    return (a.astype(np.int64) @ b.astype(np.int64)).astype(np.int32)
+
+
+@pytest.mark.parametrize("cpu", ["native", "x86-64-v2"])
+@pytest.mark.parametrize("steps", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("int8", "int8"),
+        ("uint8", "int8"),
+        ("int8", "uint8"),
+        ("uint8", "uint8"),
+        ("int16", "int16"),
+        ("int16", "uint8"),
+        ("uint16", "uint16"),
+        ("int32", "int8"),
+    ],
+)
+def test_sums_of_products_are_exact_and_wrap(a: DType, b: DType, steps: int, cpu: str) -> None:
+    shape = (6, 48, 12 * steps)
+    x, y = operands(a, b, shape)
+    got = run(product(a, b, shape, steps), x, y, target=f"cpu -mcpu={cpu} -num-cores=1")
+    np.testing.assert_array_equal(got, expected(x, y))
+
+
+@pytest.mark.parametrize("shape", [(7, 33, 30), (1, 5, 8), (3, 16, 7)])
+def test_odd_shapes_are_right(shape: tuple[int, int, int]) -> None:
+    x, y = operands("int8", "int8", shape)
+    np.testing.assert_array_equal(run(product("int8", "int8", shape, 4), x, y), expected(x, y))
+
+
+def test_sums_that_are_used_on_the_way_are_kept() -> None:
+    """A running dot product: every step is stored, so every step has to be right."""
+    A, B = te.placeholder((16, 4), "int8", name="A"), te.placeholder((16, 4), "int8", name="B")
+
+    def partial(i: te.Value, terms: int) -> te.Value:
+        total = A[i, 0].astype("int32") * B[i, 0].astype("int32")
+        for k in range(1, terms):
+            total = total + A[i, k].astype("int32") * B[i, k].astype("int32")
+        return total
+
+    C = te.compute((16,), lambda i: partial(i, 4) + partial(i, 3) * partial(i, 2), name="C")
+    schedule = Schedule(te.create_prim_func([A, B, C]))
+    schedule.vectorize(schedule.get_loops("C")[0])
+    x, y = operands("int8", "int8", (16, 4, 4))[0], operands("int8", "int8", (16, 16, 4))[0]
+    sums = np.cumsum(x.astype(np.int64) * y.astype(np.int64), axis=1)
+    wrapped = (sums[:, 3] + sums[:, 2] * sums[:, 1]).astype(np.int32)
+    np.testing.assert_array_equal(run(schedule.func, x, y), wrapped)
+
+
+CPUS: list[tuple[str, DType, DType, int, str]] = [
+    ("x86-64-v3", "int8", "int8", 2, r"vpmaddwd .*%ymm"),
+    ("x86-64-v3", "uint8", "int8", 4, r"vpmaddwd .*%ymm"),
+    ("x86-64-v3", "int16", "int16", 2, r"vpmaddwd .*%ymm"),
+    ("x86-64-v4", "int8", "int8", 2, r"vpmaddwd .*%zmm"),
+    ("cascadelake", "int8", "int8", 2, r"vpdpwssd .*%zmm"),
+    ("sapphirerapids", "uint8", "int8", 4, r"vpdpbusd .*%zmm"),
+    ("alderlake", "int8", "uint8", 4, r"vpdpbusd .*%ymm"),
+    ("neoverse-n1", "int8", "int8", 4, r"sdot v\d+\.4s"),
+    ("apple-m1", "uint8", "uint8", 4, r"udot v\d+\.4s"),
+]
+
+
+@pytest.mark.parametrize(("cpu", "a", "b", "steps", "instruction"), CPUS)
+def test_a_tile_of_products_is_the_dot_products_that_the_cpu_has(
+    cpu: str, a: DType, b: DType, steps: int, instruction: str
+) -> None:
+    target = Target(f"cpu -mcpu={cpu} -num-cores=1")
+    lanes = 2 * target.vector_bits // 32
+    func = product(a, b, (6, 64, 64), steps, lanes)
+    text = disassemble(emit_llvm(func, target).text, target).replace("\t", " ")
+    groups = steps // (4 if "dpb" in instruction or "dot" in instruction else 2)
+    assert len(re.findall(instruction, text)) == 3 * 2 * groups, text
+    # What was written for the sums in between is gone.
+    assert not re.search(r"\b(vpmulld|mla|mul v)", text)
+
+
+def plain(name: str, lanes: int) -> str:
+    """Return a definition of a dot product of four bytes in plain LLVM IR."""
+    whole, data = f"<{lanes} x i32>", f"<{4 * lanes} x i8>"
+    given = data if "neon" in name else whole
+    first = "zext" if "vpdpbusd" in name or "udot" in name else "sext"
+    second = "zext" if "udot" in name else "sext"
+    wide = f"<{4 * lanes} x i32>"
+    lines = [
+        f"define internal {whole} @plain({whole} %c, {given} %a, {given} %b) {{",
+        f"  %x = bitcast {given} %a to {data}",
+        f"  %y = bitcast {given} %b to {data}",
+        f"  %wx = {first} {data} %x to {wide}",
+        f"  %wy = {second} {data} %y to {wide}",
+        f"  %p = mul {wide} %wx, %wy",
+    ]
+    total = "%c"
+    for part in range(4):
+        order = ", ".join(f"i32 {4 * lane + part}" for lane in range(lanes))
+        lines += [
+            f"  %s{part} = shufflevector {wide} %p, {wide} poison, {whole} <{order}>",
+            f"  %t{part} = add {whole} {total}, %s{part}",
+        ]
+        total = f"%t{part}"
+    return "\n".join([*lines, f"  ret {whole} {total}", "}"])
+
+
+@pytest.mark.parametrize(
+    ("cpu", "a", "b", "name"),
+    [
+        ("alderlake", "uint8", "int8", "llvm.x86.avx512.vpdpbusd.256"),
+        ("alderlake", "int8", "uint8", "llvm.x86.avx512.vpdpbusd.256"),
+        ("neoverse-n1", "int8", "int8", "llvm.aarch64.neon.sdot.v4i32.v16i8"),
+        ("neoverse-n1", "uint8", "uint8", "llvm.aarch64.neon.udot.v4i32.v16i8"),
+    ],
+)
+def test_dot_products_of_other_cpus_are_given_the_right_bytes(
+    cpu: str, a: DType, b: DType, name: str
+) -> None:
+    """The kernel for another CPU runs here, with the instruction written out."""
+    host = here()
+    shape = (6, 32, 24)
+    func = product(a, b, shape, 4)
+    text = emit_llvm(func, Target(f"cpu -mcpu={cpu} -num-cores=1")).text
+    assert f"@{name}(" in text
+    lines = [s for s in text.splitlines() if not (s.startswith("declare") and name in s)]
+    text = "\n".join(lines).replace(f"@{name}(", "@plain(")
+    text = re.sub(r'target triple = ".*"', f'target triple = "{host.triple}"', text)
+    text = text.replace(f'"tune-cpu"="{cpu}"', "")
+    text += "\n" + plain(name, 4 if "neon" in name else 8) + "\n"
+    artifact = replace(compile_artifact(func, host), object_code=compile_object(text, host))
+    x, y = operands(a, b, shape)
+    got = np.empty((6, 32), np.int32)
+    module = Module(artifact)
+    module(x, y, got)
+    module.close()
+    np.testing.assert_array_equal(got, expected(x, y))

@@ -1,0 +1,96 @@
+"""Lanes that lie a few elements apart, and conditions that hold for all lanes or none."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from compiler import te
+from compiler.driver import emit_llvm
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.schedule import Schedule
+from tests.targets import level
+from tests.unit.compiler.backends.cpu.codegen.programs import (
+    check_against_evaluation,
+    elementwise,
+    mark,
+    run,
+)
+
+RNG = np.random.default_rng(11)
+
+
+def strided(extent: int, stride: int, dtype: DType) -> PrimFunc:
+    """Return `B[i] = A[stride * i]`, where A ends with the last element that is read."""
+    A = te.placeholder(((extent - 1) * stride + 1,), dtype, name="A")
+    B = te.compute((extent,), lambda i: A[i * stride], name="B")
+    return mark(te.create_prim_func([A, B]), i="vectorized")
+
+
+@pytest.mark.parametrize(
+    ("extent", "stride", "dtype"),
+    list(product((1, 2, 7, 8, 45), (2, 3, 4, 5), ("float32", "float64"))),
+)
+def test_every_stride_and_tail(extent: int, stride: int, dtype: DType) -> None:
+    check_against_evaluation(strided(extent, stride, dtype))
+
+
+def test_small_strides_need_no_gather() -> None:
+    texts = [emit_llvm(strided(64, s, "float32"), level(3)).text for s in (2, 4, 5)]
+    assert ["gather" in text for text in texts] == [False, False, True]
+
+
+@pytest.mark.parametrize(("stride", "size"), list(product((2, 3, 4), (29, 32, 45, 57))))
+def test_what_a_mask_leaves_out_is_not_read(stride: int, size: int) -> None:
+    """A[0] and A[-1] are NaN: they lie just outside of what the conditions let through."""
+    count = size // stride + 2
+
+    def element(i: te.Value) -> te.Value:
+        place = i * stride - 1
+        return te.if_then_else(te.all(place >= 1, place < size - 1), A[place], -1.0)
+
+    A = te.placeholder((size,), "float32", name="A")
+    B = te.compute((count,), element, name="B")
+    func = mark(te.create_prim_func([A, B]), i="vectorized")
+    given = RNG.standard_normal(size).astype(np.float32)
+    given[0] = given[-1] = np.nan
+    places = np.arange(count) * stride - 1
+    inside = (places >= 1) & (places < size - 1)
+    expected = np.where(inside, given[np.clip(places, 0, size - 1)], np.float32(-1))
+    np.testing.assert_array_equal(run(func, given), expected)
+
+
+def test_a_condition_that_all_lanes_meet_is_no_mask() -> None:
+    def padded(A: Any, i: te.Value) -> te.Value:
+        return te.if_then_else(te.all(i >= 0, i < 64), A[i], 0.0)
+
+    text = emit_llvm(mark(elementwise(64, padded), i="vectorized"), level(3)).text
+    assert "masked" not in text
+
+
+def test_only_the_border_of_a_padding_is_masked() -> None:
+    A = te.placeholder((32,), "float32", name="A")
+    B = te.compute(
+        (34,), lambda i: te.if_then_else(te.all(i >= 1, i < 33), A[i - 1], 0.0), name="B"
+    )
+    func = mark(te.create_prim_func([A, B]), i="vectorized")
+    text = emit_llvm(func, level(3)).text
+    # 34 elements are four vectors and one of two: the first and the last cross the border.
+    assert text.count("call <8 x float> @llvm.masked.load") == 1
+    assert text.count("call <2 x float> @llvm.masked.load") == 1
+    check_against_evaluation(func)
+
+
+def test_fused_loops_over_rows_that_follow_one_another_are_one_row() -> None:
+    A = te.placeholder((6, 10), "float32", name="A")
+    B = te.compute((6, 10), lambda y, x: A[y, x] + 1.0, name="B")
+    schedule = Schedule(te.create_prim_func([A, B]))
+    schedule.vectorize(schedule.fuse(*schedule.get_loops(schedule.get_block("B"))))
+    text = emit_llvm(schedule.func, level(3)).text
+    assert "gather" not in text
+    assert "scatter" not in text
+    check_against_evaluation(schedule.func)

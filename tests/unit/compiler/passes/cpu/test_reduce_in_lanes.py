@@ -1,0 +1,114 @@
+"""Loops that are annotated so reduce in lanes; the result is that of one step after another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compiler import ops, te
+from compiler.driver import build, lower
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.nodes import (
+    For,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk_stmts
+from compiler.ir.interpret.evaluator.evaluate import evaluate
+from compiler.ops.reductions import Reduce
+from compiler.passes.cpu.reduce_in_lanes import KEY
+from compiler.schedule.schedule import Schedule
+from compiler.script.parser import parse
+from tests.targets import level
+from tests.unit.compiler.backends.cpu.codegen.programs import ONE_CORE, check_against_evaluation
+
+
+def in_lanes(func: PrimFunc, lanes: int, rows: int = 1, block: str = "B") -> PrimFunc:
+    """Return a program that reduces rows, `rows` of them at once."""
+    schedule = Schedule(func)
+    row, step = schedule.get_loops(schedule.get_block(block))
+    outer, inner = schedule.split(row, [None, rows])
+    schedule.reorder(outer, step, inner)
+    schedule.unroll(inner)
+    schedule.annotate(step, KEY, lanes)
+    schedule.decompose_reduction(schedule.get_block(block), step)
+    return schedule.func
+
+
+def has_lanes(func: PrimFunc) -> bool:
+    stmt = lower(func, level(3))
+    return any(isinstance(n, For) and n.var.name == "lane" for n in walk_stmts(stmt))
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+@pytest.mark.parametrize("lanes", [1, 2, 8, 24, 64])
+@pytest.mark.parametrize("extent", [1, 2, 3, 8, 33, 64, 77])
+def test_any_extent_is_reduced_in_any_number_of_lanes(extent: int, lanes: int, rows: int) -> None:
+    func = in_lanes(ops.sum(4, extent, axis=1), lanes, rows)
+    assert has_lanes(func) == (min(extent, lanes) > 1)
+    check_against_evaluation(func)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int32", "uint8"])
+@pytest.mark.parametrize("operator", [ops.sum, ops.prod, ops.max, ops.min])
+def test_each_operation_has_its_identity(operator: Reduce, dtype: DType) -> None:
+    func = in_lanes(operator(3, 21, axis=1, dtype=dtype), 8)
+    assert has_lanes(func)
+    check_against_evaluation(func, rtol=1e-2 if dtype == "float16" else 1e-5)
+
+
+@pytest.mark.parametrize("operator", [ops.sum, ops.max, ops.min])
+def test_special_values_come_through(operator: Reduce) -> None:
+    rows = np.random.default_rng(0).standard_normal((8, 21)).astype(np.float32)
+    for row, column in enumerate((0, 7, 8, 15, 16, 20)):
+        rows[row, column] = np.nan
+    rows[6, 5], rows[7] = np.inf, -np.inf
+    func = in_lanes(operator(8, 21, axis=1), 8, rows=2)
+    expected = evaluate(func, {"A": rows, "B": np.zeros(8, np.float32)})["B"]
+    module = build(func, ONE_CORE)
+    out = np.zeros(8, np.float32)
+    module(rows, out)
+    module.close()
+    np.testing.assert_allclose(out, expected, rtol=1e-5)
+    assert np.isnan(out[:6]).all()
+
+
+def test_what_is_reduced_may_be_computed_in_the_loop() -> None:
+    a = te.placeholder((3, 29), name="A")
+    k = te.reduce_axis((0, 29), name="k")
+    b = te.compute((3,), lambda i: te.sum((a[i, k] - a[i, 0]) * a[i, 28 - k], axis=k), name="B")
+    func = in_lanes(te.create_prim_func([a, b]), 16)
+    assert has_lanes(func)
+    check_against_evaluation(func)
+
+
+STAYS = {
+    "it writes more than it reduces": "B[0] = B[0] + A[k]\n        C[k] = A[k]",
+    "it reads the result on the way": "B[0] = B[0] + A[k]\n        C[0] = C[0] + B[0]",
+    "it is no sum": "B[0] = A[k] - B[0]",
+    "it runs under a condition": "if A[k] > T.float32(0):\n            B[0] = B[0] + A[k]",
+    "the result moves": "B[k] = B[k] + A[k]",
+    "the result is added to itself": "B[0] = B[0] + B[0]",
+}
+
+
+@pytest.mark.parametrize("body", STAYS.values(), ids=STAYS.keys())
+def test_a_loop_stays_as_it_is_where(body: str) -> None:
+    func = parse(
+        f"""
+@T.prim_func
+def main(
+    A: T.Buffer((9,), "float32"), B: T.Buffer((9,), "float32"), C: T.Buffer((9,), "float32")
+):
+    for k in T.serial(9, annotations={{"{KEY}": 8}}):
+        {body}
+"""
+    )
+    assert not has_lanes(func)
+    check_against_evaluation(func)
+
+
+def test_an_unfinished_start_keeps_the_loop() -> None:
+    schedule = Schedule(ops.sum(4, 16, axis=1))
+    schedule.annotate(schedule.get_loops(schedule.get_block("B"))[1], KEY, 8)
+    assert not has_lanes(schedule.func)
+    check_against_evaluation(schedule.func)

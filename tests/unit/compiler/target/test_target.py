@@ -1,0 +1,59 @@
+"""Targets: what is known of the host, and of every CPU that can be named."""
+
+from __future__ import annotations
+
+import platform
+
+import pytest
+
+from compiler.backends.cpu.codegen.machine_code import disassemble
+from compiler.driver import emit_llvm
+from compiler.target.cores import available_cores
+from compiler.target.cpus import CPUS
+from compiler.target.host import host_cpu, host_features, reported_cpu
+from compiler.target.target import Target
+from tests.unit.compiler.backends.cpu.codegen.programs import elementwise
+
+
+@pytest.mark.skipif(bool(reported_cpu()), reason="the host is reported as another CPU")
+def test_the_architecture_is_that_of_the_process() -> None:
+    assert Target("cpu").triple.startswith(platform.machine())
+
+
+def test_the_host_is_found_out() -> None:
+    target = Target("cpu")
+    assert target.cpu == host_cpu()
+    assert target.features == host_features()
+    assert target.num_cores == available_cores()
+    assert target.vector_bits in (128, 256, 512)
+
+
+@pytest.mark.parametrize("cpu", sorted(CPUS))
+def test_every_cpu_can_be_compiled_for(cpu: str) -> None:
+    target = Target(f"cpu -mcpu={cpu} -num-cores=1")
+    text = emit_llvm(elementwise(64, lambda A, i: A[i] * 2.0), target).text
+    assert disassemble(text, target)
+    assert target.l1_bytes < target.l2_bytes <= target.l3_bytes
+
+
+@pytest.mark.parametrize(
+    ("cpu", "vector_bits", "registers", "has_fma", "has_halves"),
+    [
+        ("x86-64-v2", 128, 16, False, False),
+        ("x86-64-v3", 256, 16, True, True),
+        ("sapphirerapids", 512, 32, True, True),
+        ("neoverse-v1", 128, 32, True, True),
+    ],
+)
+def test_a_named_cpu_has_what_its_instruction_set_has(
+    cpu: str, vector_bits: int, registers: int, has_fma: bool, has_halves: bool
+) -> None:
+    target = Target(f"cpu -mcpu={cpu}")
+    assert target.vector_bits == vector_bits
+    assert target.num_vector_registers == registers
+    assert (target.has_fma, target.has_halves) == (has_fma, has_halves)
+
+
+def test_a_foreign_cpu_has_its_own_caches() -> None:
+    there = Target("cpu -mcpu=apple-m1")
+    assert (there.l1_bytes, there.l2_bytes, there.l3_bytes) == (128 << 10, 3 << 20, 8 << 20)
