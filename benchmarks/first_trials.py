@@ -16,10 +16,10 @@ import loopwright as lw
 from benchmarks.report import Metric, report
 from compiler.user_cache import default_directory
 from service.measurer import WorkerMeasurer
+from tuner.loop.tune import tune
 from tuner.replay.base_model import base_model
 from tuner.task import Task
-from tuner.tune import tune
-from tuner.warm_start import COLD, WarmStart
+from tuner.transfer.warm_start import COLD, WarmStart
 from workers.request import Limits
 from workers.runner import ChildRunner
 

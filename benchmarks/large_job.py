@@ -26,8 +26,8 @@ from service.store.base import utc_now
 from service.store.database import Database, open_database
 from service.store.jobs import JobRow, NewJob
 from service.store.trials import TrialRow
-from tuner.budget import StopReason
-from tuner.progress import Point, add_point
+from tuner.loop.budget import StopReason
+from tuner.loop.progress import Point, add_point
 from tuner.space.generate import design_space
 from tuner.task import Task
 

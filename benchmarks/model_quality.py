@@ -18,7 +18,7 @@ from tuner.cost_model.quality import mean_quality, quality
 from tuner.cost_model.xgboost_model import XGBoostModel
 from tuner.replay.packaged import ROWS, packaged_samples, packaged_sets, thinned
 from tuner.replay.recorded_set import RecordedSet
-from tuner.space.features import FEATURE_NAMES
+from tuner.space.features.features import FEATURE_NAMES
 
 GOALS = {"pairwise": 0.85, "top1": 0.90, "top5": 0.96}
 JOB_SAMPLES = 64

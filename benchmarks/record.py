@@ -21,7 +21,7 @@ from benchmarks.report import commit, machine
 from compiler.driver import toolchain
 from tuner.replay.packaged import FOLDER
 from tuner.replay.recorded_set import SUFFIX, Masks, RecordedSet
-from tuner.space.static_filter import passes
+from tuner.space.filter.static_filter import passes
 
 JOURNAL = ".journal"
 

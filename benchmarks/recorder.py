@@ -29,9 +29,9 @@ from compiler.runtime.time_calls import calls_per_sample, time_calls
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.beginnings import Beginnings
 from tuner.space.design_space import DesignSpace, Point, distinct
+from tuner.space.filter.static_filter import is_compilable
 from tuner.space.generate import design_space
-from tuner.space.knob import Ints
-from tuner.space.static_filter import is_compilable
+from tuner.space.tables.knob import Ints
 from tuner.task import Task
 
 TARGET = "cpu -num-cores=1"

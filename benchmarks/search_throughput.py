@@ -16,7 +16,7 @@ from tuner.cost_model.cost_model import Samples
 from tuner.cost_model.xgboost_model import XGBoostModel
 from tuner.space.design_space import DesignSpace
 from tuner.space.generate import design_space
-from tuner.space.knob import Ints
+from tuner.space.tables.knob import Ints
 from tuner.task import Task
 
 BATCHES = (512, 16_384)

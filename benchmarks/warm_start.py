@@ -34,11 +34,11 @@ from compiler.target.target import Target
 from service.measurer import WorkerMeasurer
 from tuner.candidate import Candidate
 from tuner.cost_model.training import Measured, MeasuredTask
-from tuner.relatives.earlier import warm_start_of
+from tuner.loop.tune import tune
 from tuner.task import Task
+from tuner.transfer.earlier import warm_start_of
+from tuner.transfer.warm_start import COLD, WarmStart
 from tuner.trial import Trial
-from tuner.tune import tune
-from tuner.warm_start import COLD, WarmStart
 from workers.request import Limits
 from workers.runner import ChildRunner
 

@@ -62,11 +62,11 @@ if TYPE_CHECKING:
     from loopwright.job import AsyncJobHandle, JobHandle
     from loopwright.kernel import Kernel, KernelSchedule, KernelSource
     from loopwright.tuning import Trial, TuneResult, tune
-    from tuner.space.block_facts import BlockFacts
-    from tuner.space.draft import Draft
-    from tuner.space.own_rules import remove_schedule_rule, schedule_rule
-    from tuner.space.rule import ScheduleRuleError
-    from tuner.tune import NothingMeasuredError
+    from tuner.loop.tune import NothingMeasuredError
+    from tuner.space.analysis.block_facts import BlockFacts
+    from tuner.space.rules.draft import Draft
+    from tuner.space.rules.own_rules import remove_schedule_rule, schedule_rule
+    from tuner.space.rules.rule import ScheduleRuleError
 
 __version__ = "0.1.0"
 
@@ -205,11 +205,11 @@ _HOMES = {
     "loopwright.job": ("AsyncJobHandle", "JobHandle"),
     "loopwright.kernel": ("Kernel", "KernelSchedule", "KernelSource"),
     "loopwright.tuning": ("Trial", "TuneResult", "tune"),
-    "tuner.space.block_facts": ("BlockFacts",),
-    "tuner.space.draft": ("Draft",),
-    "tuner.space.own_rules": ("remove_schedule_rule", "schedule_rule"),
-    "tuner.space.rule": ("ScheduleRuleError",),
-    "tuner.tune": ("NothingMeasuredError",),
+    "tuner.space.analysis.block_facts": ("BlockFacts",),
+    "tuner.space.rules.draft": ("Draft",),
+    "tuner.space.rules.own_rules": ("remove_schedule_rule", "schedule_rule"),
+    "tuner.space.rules.rule": ("ScheduleRuleError",),
+    "tuner.loop.tune": ("NothingMeasuredError",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -18,8 +18,8 @@ from loopwright.tables import FittedTable
 from loopwright.workload import WorkloadLike, to_func
 from tuner.space.design_space import Count
 from tuner.space.generate import design_space as generate
-from tuner.space.knob import Ints
-from tuner.space.sketch import Sketch as SketchTables
+from tuner.space.tables.knob import Ints
+from tuner.space.tables.sketch import Sketch as SketchTables
 from tuner.task import Task
 
 MAX_SAMPLE = 1 << 15

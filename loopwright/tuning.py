@@ -23,18 +23,18 @@ from loopwright.times import RunTime, TimeKind, speed_up
 from loopwright.workload import WorkloadLike, Workloads, check_rules, to_func, weights_of
 from service.measurer import WorkerMeasurer
 from tuner import trial as tuner_trial
-from tuner import tune as tuner_tune
-from tuner.budget import StopReason
 from tuner.candidate import Candidate
 from tuner.cost_model.training import Measured, MeasuredTask
 from tuner.finish.baseline import Baseline, against_libraries
 from tuner.finish.finish import Finalist, Finish, Outcome, finish
-from tuner.relatives.earlier import warm_start_of
+from tuner.loop import tune as tuner_tune
+from tuner.loop.budget import StopReason
+from tuner.loop.tune_tasks import tune_tasks
 from tuner.replay.base_model import base_model
 from tuner.search.make import STRATEGIES, uses_model
 from tuner.task import Task
-from tuner.tune_tasks import tune_tasks
-from tuner.warm_start import COLD, WarmStart
+from tuner.transfer.earlier import warm_start_of
+from tuner.transfer.warm_start import COLD, WarmStart
 from workers.libraries.load import chosen_libraries
 from workers.request import Limits
 from workers.runner import ChildRunner

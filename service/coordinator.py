@@ -28,9 +28,9 @@ from service.retrain import Retrainer
 from service.store import baselines, blame, claims, controls, finals, leases, trials, workers
 from service.store.database import Database
 from service.store.jobs import JobRow
-from tuner.budget import StopReason
 from tuner.finish.baseline import Rivals
-from tuner.tune import TuneResult
+from tuner.loop.budget import StopReason
+from tuner.loop.tune import TuneResult
 from workers.engine import EngineClosedError, EngineStartError, NoWorkerError, WorkersGoneError
 from workers.runner import ChildStartError, RunnerClosedError
 

@@ -24,19 +24,19 @@ from service.store.database import Database
 from service.store.jobs import JobRow
 from service.store.sql_store import SqlStore
 from service.store.workloads import WorkloadRow
-from tuner.budget import StopReason
 from tuner.candidate import Candidate
 from tuner.finish.baseline import Baseline, Rivals, against_libraries
 from tuner.finish.finish import Finish, finish
+from tuner.loop.budget import StopReason
+from tuner.loop.rounds import Rounds
+from tuner.loop.share import share
+from tuner.loop.task_scheduler import Progress
+from tuner.loop.tune import TuneResult
 from tuner.measurer.comparer import Comparer
 from tuner.measurer.measurer import Measurer
-from tuner.rounds import Rounds
 from tuner.search.make import make_strategy
-from tuner.share import share
 from tuner.task import Task
-from tuner.task_scheduler import Progress
 from tuner.trial import Trial
-from tuner.tune import TuneResult
 
 _log = structlog.get_logger()
 

@@ -16,7 +16,7 @@ from service.jobs import Key, Queue
 from service.new_workload import NewWorkload
 from service.store import groups, jobs, quotas
 from service.store.database import Database
-from tuner.rounds import ROUND_SIZE
+from tuner.loop.rounds import ROUND_SIZE
 
 
 def submit_group(

@@ -16,7 +16,7 @@ from service.new_workload import NewWorkload
 from service.store import workers
 from service.text_reader import apart
 from service.workload_text import read_here
-from tuner.space.rule import BUILT_IN_RULES
+from tuner.space.rules.rule import BUILT_IN_RULES
 
 
 def read_workload(workload: Workload) -> NewWorkload:

@@ -19,9 +19,9 @@ from service.store import trials
 from service.store.database import Database
 from service.store.trials import TrialRow
 from tuner.candidate import Candidate
-from tuner.relatives.begin import Relative, refitted
-from tuner.relatives.shape import shape_from_json
 from tuner.task import Task
+from tuner.transfer.begin import Relative, refitted
+from tuner.transfer.shape import shape_from_json
 
 
 @dataclass(frozen=True)

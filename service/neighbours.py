@@ -16,9 +16,9 @@ from service.store.relatives import TunedTask
 from service.store.trials import TrialRow
 from service.store.workloads import WorkloadRow
 from tuner.candidate import Candidate
-from tuner.relatives.begin import BEST_OF_EACH, NUM_RELATIVES, Relative
-from tuner.relatives.shape import Shape, distance, shape_from_json, target_distance
 from tuner.task import Task
+from tuner.transfer.begin import BEST_OF_EACH, NUM_RELATIVES, Relative
+from tuner.transfer.shape import Shape, distance, shape_from_json, target_distance
 
 
 @dataclass(frozen=True)

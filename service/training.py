@@ -36,10 +36,10 @@ from tuner.cost_model.cost_model import Samples
 from tuner.cost_model.quality import pairwise_accuracy
 from tuner.cost_model.training import Measured, MeasuredTask, Trained, train
 from tuner.cost_model.weights import weight
+from tuner.loop.tune import TuneResult
 from tuner.replay.packaged import packaged_samples, packaged_sets
-from tuner.space.features import SCHEMA_VERSION
+from tuner.space.features.features import SCHEMA_VERSION
 from tuner.task import Task
-from tuner.tune import TuneResult
 
 MAX_TRIALS = 20_000
 """The newest in the store are trained on: each takes about a millisecond to read."""

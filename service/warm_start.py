@@ -17,12 +17,12 @@ from service.store.jobs import JobRow
 from service.store.warm_starts import WarmCandidateRow, WarmStartRow
 from tuner.cost_model import stored_format
 from tuner.cost_model.cost_model import CostModelError
-from tuner.relatives.begin import Refitted, refitted
-from tuner.relatives.shape import shape_of
 from tuner.replay.base_model import BaseModel, base_model
 from tuner.search.make import uses_model
 from tuner.task import Task
-from tuner.warm_start import COLD, WarmStart
+from tuner.transfer.begin import Refitted, refitted
+from tuner.transfer.shape import shape_of
+from tuner.transfer.warm_start import COLD, WarmStart
 
 
 def begin(

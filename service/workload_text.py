@@ -29,9 +29,9 @@ from loopwright.models import MAX_SCRIPT_CHARS, Workload
 from loopwright.readings import ParameterRead
 from service.errors import Flaw, InvalidRequestError
 from service.new_workload import NewWorkload
-from tuner.relatives.shape import common_dtype, shape_of
 from tuner.space.generate import design_space
 from tuner.task import Task
+from tuner.transfer.shape import common_dtype, shape_of
 
 MAX_BLOCKS = 32
 """A program of more blocks takes too long to make a design space of while a user waits."""

@@ -39,9 +39,9 @@ from loopwright.errors import JobFailedError
 from loopwright.models import MAX_SECONDS, MAX_SEED, MAX_TRIALS, Strategy
 from loopwright.times import RunTime
 from loopwright.workload import to_func
-from tuner.budget import StopReason
-from tuner.relatives.shape import shape_of
-from tuner.space.rule import BUILT_IN_RULES
+from tuner.loop.budget import StopReason
+from tuner.space.rules.rule import BUILT_IN_RULES
+from tuner.transfer.shape import shape_of
 
 
 def tune(

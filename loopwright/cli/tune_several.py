@@ -19,9 +19,9 @@ from loopwright.cli.output import err_console, labelled, print_json, print_table
 from loopwright.client import Client
 from loopwright.errors import JobFailedError
 from loopwright.times import RunTime
-from tuner.budget import StopReason
-from tuner.relatives.shape import shape_of
-from tuner.tune import NothingMeasuredError
+from tuner.loop.budget import StopReason
+from tuner.loop.tune import NothingMeasuredError
+from tuner.transfer.shape import shape_of
 
 
 @dataclass(frozen=True)

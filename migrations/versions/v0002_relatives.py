@@ -7,7 +7,7 @@ from alembic import op
 
 from compiler.script.error import ScriptError
 from compiler.script.parser import parse
-from tuner.relatives.shape import shape_of
+from tuner.transfer.shape import shape_of
 
 revision = "0002"
 down_revision = "0001"

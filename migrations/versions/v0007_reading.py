@@ -7,8 +7,8 @@ from alembic import op
 
 from compiler.script.error import ScriptError
 from compiler.script.parser import parse
-from tuner.progress import Point, add_point
-from tuner.relatives.shape import common_dtype
+from tuner.loop.progress import Point, add_point
+from tuner.transfer.shape import common_dtype
 
 revision = "0007"
 down_revision = "0006"

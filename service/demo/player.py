@@ -22,12 +22,12 @@ from service.store.finals import FinalRow
 from service.store.jobs import JobRow, NewJob
 from service.store.sql_store import SqlStore
 from service.store.workloads import WorkloadRow
-from tuner.budget import StopReason
 from tuner.finish.baseline import Baseline
 from tuner.finish.finish import Finalist, Finish
+from tuner.loop.budget import StopReason
+from tuner.loop.tune import TuneResult
 from tuner.task import Task
 from tuner.trial import Trial
-from tuner.tune import TuneResult
 
 MAX_PAUSE_SECS = 2.0
 """No gap of a recording lasts longer when it is played."""

@@ -31,8 +31,8 @@ from loopwright.models import (
     JobState,
     Strategy,
 )
-from tuner.budget import StopReason
 from tuner.finish.finish import Outcome
+from tuner.loop.budget import StopReason
 
 VERSION = 2
 

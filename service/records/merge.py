@@ -42,9 +42,9 @@ from service.store.settle import settle
 from service.store.targets import TargetRow
 from service.store.trials import TrialRow
 from service.store.workloads import WorkloadRow
-from tuner.budget import StopReason
 from tuner.finish.finish import Outcome
-from tuner.progress import add_point
+from tuner.loop.budget import StopReason
+from tuner.loop.progress import add_point
 
 _MEMBERSHIP = ("group_id", "weight")
 

@@ -25,7 +25,7 @@ from service.store import blame, groups, jobs, leases
 from service.store.base import utc_now
 from service.store.jobs import JobRow
 from service.store.targets import TargetRow
-from tuner.budget import StopReason
+from tuner.loop.budget import StopReason
 
 _RECENT = timedelta(hours=1)
 _TOLERATED = 2

@@ -25,8 +25,8 @@ from service.store import blame, groups, jobs
 from service.store.base import utc_now
 from service.store.groups import GroupRow
 from service.store.jobs import JobRow
-from tuner.budget import Budget, StopReason
-from tuner.tune import TuneResult
+from tuner.loop.budget import Budget, StopReason
+from tuner.loop.tune import TuneResult
 
 BUDGETS = frozenset({"trials", "seconds", "plateau"})
 

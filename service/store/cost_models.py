@@ -25,7 +25,7 @@ from loopwright.models import CostModelRead
 from service.store.base import Base, UtcDateTime, utc_now
 from tuner.cost_model import stored_format
 from tuner.cost_model.cost_model import CostModelError
-from tuner.space.features import SCHEMA_VERSION
+from tuner.space.features.features import SCHEMA_VERSION
 
 _NEWEST = 4
 """So many models are looked at for one that is whole."""

@@ -42,9 +42,9 @@ from service.store.base import Base, UtcDateTime, enum_column, utc_now
 from service.store.baselines import BaselineRow
 from service.store.targets import TargetRow
 from service.store.workloads import WorkloadRow
-from tuner.budget import Budget, StopReason
 from tuner.finish.finish import Outcome
-from tuner.progress import sparkline
+from tuner.loop.budget import Budget, StopReason
+from tuner.loop.progress import sparkline
 
 if TYPE_CHECKING:
     from service.store.finals import FinalRow
@@ -111,7 +111,7 @@ class JobRow(Base):
     # So many trials were there when somebody asked for more after a plateau.
     plateau_from: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
     num_finishes: Mapped[int] = mapped_column(Integer, default=0, server_default=text("0"))
-    # Where its best time improved: points of `tuner.progress`.
+    # Where its best time improved: points of `tuner.loop.progress`.
     progress: Mapped[list[list[float]] | None] = mapped_column(JSON(none_as_null=True))
     # What its workload and its target are, read with it.
     flops: Mapped[int | None] = _read_with(WorkloadRow.flops, WorkloadRow.key, workload_key)

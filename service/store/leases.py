@@ -19,7 +19,7 @@ from service.owner import Owner
 from service.store import blame, jobs
 from service.store.base import utc_now
 from service.store.jobs import JobRow
-from tuner.budget import StopReason
+from tuner.loop.budget import StopReason
 
 LEASE_SECS = 30.0
 

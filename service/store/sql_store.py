@@ -20,7 +20,7 @@ from service.store.jobs import JobRow
 from service.store.settle import settle
 from service.store.trials import TrialRow
 from tuner.candidate import Candidate
-from tuner.progress import add_point
+from tuner.loop.progress import add_point
 from tuner.store.store import DuplicateTrialError
 from tuner.task import Task
 from tuner.trial import Trial

@@ -11,13 +11,13 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from service.new_workload import NewWorkload
 from service.store.base import Base, UtcDateTime, utc_now
-from tuner.relatives.shape import shape_from_json
+from tuner.transfer.shape import shape_from_json
 
 
 class WorkloadRow(Base):
     """A program, known by its structural hash; `script` parses back to it.
 
-    Rows with one `operator_key` are shapes of one operator (`tuner.relatives`); it is null where a
+    Rows with one `operator_key` are shapes of one operator (`tuner.transfer`); it is null where a
     text of an older version no longer parses.
     """
 

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from tuner.cost_model.cost_model import CostModelError
-from tuner.space.features import NUM_FEATURES, SCHEMA_VERSION
+from tuner.space.features.features import NUM_FEATURES, SCHEMA_VERSION
 
 FORMAT = "loopwright-xgboost"
 FORMAT_VERSION = 2

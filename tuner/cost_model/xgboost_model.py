@@ -13,7 +13,7 @@ import numpy as np
 from tuner.cost_model import stored_model
 from tuner.cost_model.boosting import JOB_TREES, Member, blend, boost, score, spread
 from tuner.cost_model.cost_model import CostModelError, Samples, Scores
-from tuner.space.features import NUM_FEATURES, FeatureMatrix
+from tuner.space.features.features import NUM_FEATURES, FeatureMatrix
 
 MIN_SAMPLES = 8
 """Fewer say nothing about hundreds of columns."""

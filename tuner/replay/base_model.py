@@ -22,7 +22,7 @@ from tuner.cost_model import stored_format, stored_model
 from tuner.cost_model.boosting import SETTINGS, STORE_TREES, boost
 from tuner.cost_model.cost_model import CostModelError, Samples
 from tuner.replay import packaged
-from tuner.space.features import SCHEMA_VERSION
+from tuner.space.features.features import SCHEMA_VERSION
 
 SEED = 0
 

@@ -26,8 +26,8 @@ from tuner.cost_model.cost_model import Samples, Scores
 from tuner.replay.recorded_space import RecordedSpace
 from tuner.replay.sketch_json import read_sketch, write_sketch
 from tuner.space.design_space import Point
-from tuner.space.knob import Ints
-from tuner.space.sketch import Sketch
+from tuner.space.tables.knob import Ints
+from tuner.space.tables.sketch import Sketch
 from tuner.task import Task
 
 FORMAT = "loopwright-recorded-set"

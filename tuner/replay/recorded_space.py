@@ -10,8 +10,8 @@ import numpy as np
 from compiler.target.target import Target
 from tuner.candidate import Candidate
 from tuner.space.design_space import DesignSpace, Point
-from tuner.space.knob import Ints
-from tuner.space.sketch import Sketch
+from tuner.space.tables.knob import Ints
+from tuner.space.tables.sketch import Sketch
 
 
 class RecordedSpace(DesignSpace):

@@ -10,12 +10,12 @@ from dataclasses import fields
 from typing import Any
 
 from compiler.schedule.trace.trace import Trace
-from tuner.space.block_facts import Access, Axis, BlockFacts
-from tuner.space.knob import ChoiceKnob, CutKnob, TileKnob
-from tuner.space.nest import Nest
-from tuner.space.operations import Operations
-from tuner.space.same_programs import Slot
-from tuner.space.sketch import Sketch
+from tuner.space.analysis.block_facts import Access, Axis, BlockFacts
+from tuner.space.analysis.operations import Operations
+from tuner.space.filter.same_programs import Slot
+from tuner.space.tables.knob import ChoiceKnob, CutKnob, TileKnob
+from tuner.space.tables.nest import Nest
+from tuner.space.tables.sketch import Sketch
 
 _KINDS: dict[str, type] = {
     kind.__name__: kind

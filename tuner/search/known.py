@@ -9,8 +9,8 @@ import numpy as np
 from compiler.runtime.measurement import ErrorKind
 from tuner.cost_model.cost_model import CostModel, Samples, Scores
 from tuner.space.design_space import DesignSpace, Point
-from tuner.space.features import FEATURE_NAMES, FeatureMatrix
-from tuner.space.knob import Ints
+from tuner.space.features.features import FEATURE_NAMES, FeatureMatrix
+from tuner.space.tables.knob import Ints
 from tuner.trial import Trial
 
 _ESTIMATE = FEATURE_NAMES.index("cycles.total")

@@ -12,7 +12,7 @@ import numpy as np
 from tuner.search.known import Known, points_of, rows_of
 from tuner.search.variation import crossed, mutated, selected
 from tuner.space.design_space import Point, distinct
-from tuner.space.knob import Ints
+from tuner.space.tables.knob import Ints
 
 DRAWN = 384
 """Random rows that a pool of a larger sketch begins with."""

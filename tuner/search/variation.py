@@ -1,7 +1,7 @@
 """How rows of choices vary: selection, crossover, mutation. Rows hold indices of options.
 
-So whatever is done to them, they stay choices (see `tuner.space.knob`); whether the static filter
-likes them is another question.
+So whatever is done to them, they stay choices (see `tuner.space.tables.knob`); whether the static
+filter likes them is another question.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from tuner.cost_model.cost_model import Scores
-from tuner.space.knob import Ints
-from tuner.space.sketch import Sketch
+from tuner.space.tables.knob import Ints
+from tuner.space.tables.sketch import Sketch
 
 MUTATION = 0.85
 """Chance that a child is mutated; half of the mutations redraw a knob, half step to a neighbour."""

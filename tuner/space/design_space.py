@@ -9,10 +9,10 @@ import numpy as np
 
 from compiler.target.target import Target
 from tuner.candidate import Candidate
-from tuner.space.features import FeatureMatrix, features
-from tuner.space.knob import Ints
-from tuner.space.sketch import Sketch
-from tuner.space.static_filter import passes
+from tuner.space.features.features import FeatureMatrix, features
+from tuner.space.filter.static_filter import passes
+from tuner.space.tables.knob import Ints
+from tuner.space.tables.sketch import Sketch
 
 SMALL = 1 << 15
 """A sketch of at most so many candidates is enumerated rather than drawn from."""

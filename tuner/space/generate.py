@@ -8,26 +8,26 @@ from collections.abc import Collection
 
 from compiler.ir.text.printer import script
 from compiler.schedule.error import ScheduleError
-from tuner.space.auto_inline import AutoInline
-from tuner.space.decompose_reductions import DecomposeReductions
 from tuner.space.design_space import DesignSpace
-from tuner.space.draft import Draft
-from tuner.space.flat_columns import FlatColumns
-from tuner.space.multi_level_tiling import MultiLevelTiling
-from tuner.space.own_rules import finished, own_rules
-from tuner.space.packed_products import PackedProducts
-from tuner.space.packed_windows import PackedWindows
-from tuner.space.place_producers import PlaceProducers
-from tuner.space.product_chains import ProductChains
-from tuner.space.row_chains import RowChains
-from tuner.space.rule import ScheduleRule, rule_name
-from tuner.space.sketch import Sketch
-from tuner.space.spatial_blocks import SpatialBlocks
-from tuner.space.special_blocks import SpecialBlocks
-from tuner.space.transposed_copies import TransposedCopies
-from tuner.space.unrolled_choices import UnrolledChoices
-from tuner.space.whole_reductions import WholeReductions
-from tuner.space.window_rows import WindowRows
+from tuner.space.rules.auto_inline import AutoInline
+from tuner.space.rules.decompose_reductions import DecomposeReductions
+from tuner.space.rules.draft import Draft
+from tuner.space.rules.flat_columns import FlatColumns
+from tuner.space.rules.multi_level_tiling import MultiLevelTiling
+from tuner.space.rules.own_rules import finished, own_rules
+from tuner.space.rules.packed_products import PackedProducts
+from tuner.space.rules.packed_windows import PackedWindows
+from tuner.space.rules.place_producers import PlaceProducers
+from tuner.space.rules.product_chains import ProductChains
+from tuner.space.rules.row_chains import RowChains
+from tuner.space.rules.rule import ScheduleRule, rule_name
+from tuner.space.rules.spatial_blocks import SpatialBlocks
+from tuner.space.rules.special_blocks import SpecialBlocks
+from tuner.space.rules.transposed_copies import TransposedCopies
+from tuner.space.rules.unrolled_choices import UnrolledChoices
+from tuner.space.rules.whole_reductions import WholeReductions
+from tuner.space.rules.window_rows import WindowRows
+from tuner.space.tables.sketch import Sketch
 from tuner.task import Task
 
 CPU_RULES: tuple[ScheduleRule, ...] = (

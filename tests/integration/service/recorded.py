@@ -34,9 +34,9 @@ from service.records.merge import import_records
 from service.records.write import Selection, export
 from service.store.database import Database
 from tests.integration.service.tuned import some_candidates, task_of
-from tuner.budget import StopReason
 from tuner.candidate import Candidate, default_candidate
 from tuner.finish.finish import Outcome
+from tuner.loop.budget import StopReason
 from tuner.space.generate import design_space
 from tuner.task import Task
 

@@ -31,8 +31,8 @@ from tests.integration.service.driving import (
     wait_for_end,
 )
 from tests.patience import PATIENCE_SECS
-from tuner.budget import StopReason
 from tuner.candidate import Candidate
+from tuner.loop.budget import StopReason
 from tuner.measurer.memory import MemoryMeasurer
 
 QUEUED, RUNNING = JobState.QUEUED, JobState.RUNNING

@@ -22,10 +22,10 @@ from service.store import controls, finals
 from service.store.database import Database
 from tests.integration.service.driving import Interrupting, act, cost, rows
 from tuner.candidate import DEFAULT_SKETCH, Candidate
+from tuner.loop.rounds import ROUND_SIZE
+from tuner.loop.tune_tasks import tune_tasks
 from tuner.measurer.memory import MemoryMeasurer
-from tuner.rounds import ROUND_SIZE
 from tuner.task import Task
-from tuner.tune_tasks import tune_tasks
 
 SPECS = ("matmul:32,32,32", "matmul:16,32,64", "batch_matmul:2,16,16,16")
 WEIGHTS = (1.0, 20.0, 0.01)

@@ -23,7 +23,7 @@ from tests.integration.service.tuned import task_of, tuned
 from tests.patience import PATIENCE_SECS
 from tuner.cost_model.cost_model import CostModelError
 from tuner.cost_model.xgboost_model import XGBoostModel
-from tuner.space.features import SCHEMA_VERSION
+from tuner.space.features.features import SCHEMA_VERSION
 
 LABEL = Target("cpu").label
 

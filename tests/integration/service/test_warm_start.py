@@ -30,12 +30,12 @@ from tests.integration.service.tuned import OWNER, SPEC, claimed, some_candidate
 from tuner.candidate import default_candidate
 from tuner.cost_model.training import Measured, MeasuredTask
 from tuner.measurer.memory import MemoryMeasurer
-from tuner.relatives.begin import BEST_OF_EACH
-from tuner.relatives.earlier import warm_start_of
 from tuner.replay.base_model import base_model
 from tuner.space.generate import design_space
+from tuner.transfer.begin import BEST_OF_EACH
+from tuner.transfer.earlier import warm_start_of
+from tuner.transfer.warm_start import COLD, WarmStart
 from tuner.trial import Trial
-from tuner.warm_start import COLD, WarmStart
 
 
 @pytest.fixture

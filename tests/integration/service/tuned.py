@@ -17,10 +17,10 @@ from service.store.database import Database
 from service.store.jobs import JobRow
 from service.store.sql_store import SqlStore
 from tuner.candidate import Candidate, default_candidate
-from tuner.relatives.begin import BEST_OF_EACH
 from tuner.space.design_space import DesignSpace, Point
 from tuner.space.generate import design_space
 from tuner.task import Task
+from tuner.transfer.begin import BEST_OF_EACH
 from tuner.trial import Trial
 
 SPEC = "matmul:96,96,96"

@@ -15,7 +15,7 @@ from service.store.base import utc_now
 from service.store.database import Database
 from service.store.jobs import JobRow
 from tests.service_fixtures import add_job, let_time_pass
-from tuner.budget import StopReason
+from tuner.loop.budget import StopReason
 
 pytestmark = pytest.mark.on_both_databases
 

@@ -13,7 +13,7 @@ from service.store import blame, claims, controls, events, jobs, leases
 from service.store.database import Database
 from service.store.jobs import JobRow
 from tests.service_fixtures import add_job, let_time_pass
-from tuner.budget import StopReason
+from tuner.loop.budget import StopReason
 
 pytestmark = pytest.mark.on_both_databases
 

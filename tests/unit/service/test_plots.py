@@ -25,7 +25,7 @@ from service.reading.summary import summary
 from service.reading.thinning import thin
 from service.store.jobs import JobRow
 from service.store.trial_columns import TrialColumns, joined, of_rows
-from tuner.progress import MAX_POINTS, SPARKLINE_POINTS, add_point, sparkline
+from tuner.loop.progress import MAX_POINTS, SPARKLINE_POINTS, add_point, sparkline
 from tuner.space.design_space import Point
 from tuner.space.generate import design_space
 from tuner.task import Task

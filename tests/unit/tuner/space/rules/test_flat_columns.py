@@ -1,0 +1,75 @@
+"""Places of an image as columns of a matrix: what that applies to, and that it is right."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler import ops
+from compiler.driver import emit_llvm
+from tests.targets import here, level
+from tests.unit.tuner.candidates import check_candidates
+from tuner.space.generate import design_space
+from tuner.space.rules.auto_inline import AutoInline
+from tuner.space.rules.draft import Draft
+from tuner.space.rules.flat_columns import FlatColumns
+from tuner.task import Task
+
+FLAT = [
+    "conv2d:1,32,4,4,16,1",
+    "conv2d:1,16,3,32,12,1",
+    "conv2d:1,16,6,8,12,1",
+    "conv2d:2,16,6,12,7,1",
+    "conv2d:1,24,12,10,10,1,bias=True,activation=relu",
+    "conv3d:1,8,4,6,4,12,1",
+]
+OTHERS = [
+    "conv2d:1,16,8,8,16,3,1,1",
+    "conv2d:1,16,8,8,16,1,2",  # stepped over
+    "conv2d:1,16,7,7,16,1",  # 49 places are no vectors
+    "conv2d:1,16,8,8,16,1,layout=NHWC",
+    "matmul:32,32,32",
+    "batch_matmul:4,8,8,16",
+    "softmax:8,16",
+]
+
+
+def flat(spec: str) -> list[Draft]:
+    (inlined,) = AutoInline().apply(Draft.begin(ops.from_spec(spec), level(3)))
+    return [draft for draft in FlatColumns().apply(inlined) if draft.name]
+
+
+@pytest.mark.parametrize("num_cores", [1, 2])
+@pytest.mark.parametrize("spec", FLAT)
+def test_every_candidate_is_right(spec: str, num_cores: int) -> None:
+    func = ops.from_spec(spec)
+    space = design_space(Task(func, here(num_cores)))
+    flat = [i for i, sketch in enumerate(space.sketches) if sketch.name.startswith("flat")]
+    check_candidates(func, space, flat, each=4)
+
+
+@pytest.mark.parametrize("spec", FLAT)
+def test_single_places_are_columns(spec: str) -> None:
+    assert len(flat(spec)) == 1
+
+
+@pytest.mark.parametrize("spec", OTHERS)
+def test_what_does_not_run_on_is_left_alone(spec: str) -> None:
+    assert flat(spec) == []
+
+
+def test_vectors_cross_from_row_to_row() -> None:
+    """Rows of 12 are no whole vectors, and still none is cut or gathered."""
+    (draft,) = flat("conv2d:1,16,12,12,8,1")
+    text = emit_llvm(draft.schedule.func, level(3)).text
+    assert "gather" not in text
+    assert "scatter" not in text
+    assert "<4 x float>" not in text
+
+
+def test_every_core_has_rounds_of_its_own() -> None:
+    """Of 16 x 56 places, 56 panels of 16."""
+    func = ops.conv2d(1, 32, 16, 56, 16, 1)
+    space = design_space(Task(func, level(3, num_cores=2)))
+    (sketch,) = (s for s in space.sketches if s.name.startswith("flat"))
+    (panels,) = (k for k in sketch.knobs if k.options[0].prod() == 56)
+    assert panels.options[:, 0].min() == 8

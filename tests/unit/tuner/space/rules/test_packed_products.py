@@ -1,0 +1,141 @@
+"""Packed matrix products: which operand is which, and that every candidate computes the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compiler import ops, te
+from compiler.ir.core.nodes import (
+    For,
+    static_int,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk_stmts
+from compiler.target.target import Target
+from tests.targets import here, level
+from tests.unit.tuner.candidates import check_candidates, computed
+from tuner.space.analysis.block_facts import block_facts, sites
+from tuner.space.analysis.product_roles import Product, find_product
+from tuner.space.design_space import DesignSpace
+from tuner.space.generate import design_space
+from tuner.task import Task
+
+
+def product(left: str, right: str, m: int = 13, n: int = 21, k: int = 17) -> PrimFunc:
+    """Return `C[b, i, j] = sum(left * right)`, with the axes of the operands as letters."""
+    extents = {"b": 3, "i": m, "j": n, "k": k}
+    A = te.placeholder(tuple(extents[a] for a in left), "float32", name="A")
+    B = te.placeholder(tuple(extents[a] for a in right), "float32", name="B")
+    r = te.reduce_axis((0, k), name="k")
+    output = "bij" if "b" in left + right else "ij"
+
+    def element(*axes: te.Value) -> te.Reduction:
+        at = {**dict(zip(output, axes, strict=True)), "k": r}
+        return te.sum(A[tuple(at[a] for a in left)] * B[tuple(at[b] for b in right)], axis=r)
+
+    C = te.compute(tuple(extents[a] for a in output), element, name="C")
+    return te.create_prim_func([A, B, C])
+
+
+def found(func: PrimFunc) -> Product | None:
+    facts = [block_facts(site) for site in sites(func)]
+    (product,) = [find_product(f) for f in facts if f is not None and f.is_reduction]
+    return product
+
+
+PRODUCTS = [
+    ("ik", "kj"),
+    ("ki", "kj"),
+    ("ik", "jk"),
+    ("ki", "jk"),
+    ("bik", "bkj"),
+    ("bik", "bjk"),
+    ("bik", "kj"),
+    ("ik", "bkj"),
+    ("ibk", "kbj"),
+]
+
+
+@pytest.mark.parametrize(("left", "right"), PRODUCTS)
+def test_the_operands_of_every_layout_are_told_apart(left: str, right: str) -> None:
+    roles = found(product(left, right))
+    assert roles is not None
+    assert roles.left.read.buffer == "A"
+    assert (roles.left.across, roles.left.along) == (left.index("i"), left.index("k"))
+    assert (roles.right.across, roles.right.along) == (right.index("j"), right.index("k"))
+
+
+@pytest.mark.parametrize("spec", ["conv2d:1,8,9,9,16,3,1,1", "matmul:1,32,40", "row_sum:8,40"])
+def test_other_sums_are_no_products(spec: str) -> None:
+    facts = [block_facts(site) for site in sites(ops.from_spec(spec))]
+    assert [find_product(f) for f in facts if f is not None and f.is_reduction] == [None]
+
+
+def check(func: PrimFunc, target: Target, *, each: int) -> None:
+    """Build and run some candidates of every packed sketch, of which there are several."""
+    assert len(packed(design_space(Task(func, level(3, target.num_cores))))) >= 2
+    space = design_space(Task(func, target))
+    check_candidates(func, space, packed(space), each=each)
+
+
+def packed(space: DesignSpace) -> list[int]:
+    return [i for i, sketch in enumerate(space.sketches) if "packed_right" in sketch.tags]
+
+
+@pytest.mark.parametrize(("left", "right"), PRODUCTS)
+def test_every_candidate_of_every_layout_is_right(left: str, right: str) -> None:
+    check(product(left, right), here(), each=2)
+
+
+@pytest.mark.parametrize(("left", "right"), [("ik", "jk"), ("bik", "bkj")])
+def test_every_candidate_is_right_on_two_cores(left: str, right: str) -> None:
+    check(product(left, right, 31, 61), here(2), each=1)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "matmul:33,77,129",
+        "matmul:64,48,80",
+        "matmul:5,100,8",
+        "matmul_bias_relu:13,21,34",
+        "mm_relu:16,40,24",
+        "dense:13,21,34",
+    ],
+)
+def test_sizes_that_nothing_divides_are_right(spec: str) -> None:
+    check(ops.from_spec(spec), here(), each=3)
+
+
+@pytest.mark.parametrize("cpu", ["skylake-avx512", "neoverse-n1"])
+def test_other_machines_have_tiles_of_their_own(cpu: str) -> None:
+    space = design_space(Task(ops.matmul(96, 96, 96), Target(f"cpu -mcpu={cpu} -num-cores=1")))
+    assert any(len(space.draw(i, 8, np.random.default_rng(0))) == 8 for i in range(2))
+
+
+def test_nan_and_infinity_stay_where_they_belong() -> None:
+    """What pads a panel must not reach the output."""
+    func = product("ik", "kj", 7, 9, 10)
+    a, b = np.ones((7, 10), np.float32), np.ones((10, 9), np.float32)
+    a[6, 3], b[9, 8] = np.nan, np.inf
+    with np.errstate(invalid="ignore"):
+        expected = a @ b
+    space = design_space(Task(func, here()))
+    for index, sketch in enumerate(space.sketches):
+        for choices in space.draw(index, 4, np.random.default_rng(1)):
+            found = computed(func, sketch.candidate(choices), here(), {"A": a, "B": b})
+            np.testing.assert_array_equal(found["C"], expected)
+
+
+@pytest.mark.parametrize(("rows", "columns", "shared"), [(64, 64, "j_0"), (65, 64, "i_0")])
+def test_several_cores_share_columns_unless_there_are_more_rows(
+    rows: int, columns: int, shared: str
+) -> None:
+    workload = ops.matmul(rows, columns, 64)
+    space = design_space(Task(workload, level(3, num_cores=2)))
+    choices = space.draw(0, 1, np.random.default_rng(0))[0]
+    func = space.sketches[0].candidate(choices).trace.apply_to(workload).func
+    loops = [n for n in walk_stmts(func.root.body) if isinstance(n, For) and n.kind == "parallel"]
+    assert [loop.var.name for loop in loops] == [shared]
+    assert static_int(loops[0].extent) % 2 == 0

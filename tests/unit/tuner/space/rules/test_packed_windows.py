@@ -1,0 +1,116 @@
+"""Packed convolutions: what is packed how, and that every candidate computes the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler import ops
+from compiler.ir.core.nodes import (
+    For,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk_stmts
+from compiler.target.target import Target
+from tests.targets import here, level
+from tests.unit.tuner.candidates import check_candidates
+from tuner.space.analysis.block_facts import BlockFacts, block_facts, sites
+from tuner.space.analysis.operand_roles import Roles, find_roles
+from tuner.space.generate import design_space
+from tuner.space.rules.auto_inline import AutoInline
+from tuner.space.rules.draft import Draft
+from tuner.space.rules.packed_windows import PackedWindows
+from tuner.task import Task
+
+LEVEL_3 = level(3)
+PACKED = [
+    "conv1d:1,6,19,16,3,2,1",
+    "conv1d:2,16,9,8,3,1,1",
+    "conv2d:1,8,9,9,16,3,1,1",
+    "conv2d:1,32,7,7,24,3,1,1",
+    "conv2d:2,3,15,13,16,5,2,2",
+    "conv2d:1,5,11,9,8,3,1,2,2",
+    "conv2d:1,16,8,8,16,1",
+    "conv2d:1,8,9,10,16,3,2,1,bias=True,activation=relu",
+    "conv2d:1,6,10,10,16,3,1,1,layout=NHWC",
+    "conv3d:1,4,5,6,7,8,3,1,1",
+    "conv2d_transpose:1,8,5,6,16,4,2,1",
+    "conv2d_nchwc:1,16,6,7,32,3,1,1,1,8,16",
+]
+NOT_PACKED = [
+    "matmul:32,32,32",
+    "batch_matmul:3,16,16,16",
+    "depthwise_conv2d:1,16,10,10,3,1,1",
+    "max_pool2d:1,16,10,10,3,2",
+    "conv2d:1,4,8,8,6,3,1,1",  # no vectors of output channels
+    "row_sum:24,40",
+]
+
+
+def packed(func: PrimFunc, target: Target = LEVEL_3) -> list[Draft]:
+    (inlined,) = AutoInline().apply(Draft.begin(func, target))
+    drafts = PackedWindows().apply(inlined)
+    return [draft for draft in drafts if "packed" in draft.tags]
+
+
+def roles_of(spec: str) -> tuple[BlockFacts, Roles]:
+    found = [block_facts(site) for site in sites(ops.from_spec(spec))]
+    pairs = [(facts, find_roles(facts, 8, 16)) for facts in found if facts is not None]
+    (pair,) = [(facts, roles) for facts, roles in pairs if roles is not None]
+    return pair
+
+
+@pytest.mark.parametrize("num_cores", [1, 2])
+@pytest.mark.parametrize("spec", PACKED)
+def test_every_candidate_is_right(spec: str, num_cores: int) -> None:
+    func = ops.from_spec(spec)
+    space = design_space(Task(func, here(num_cores)))
+    packed = [i for i, sketch in enumerate(space.sketches) if "packed" in sketch.tags]
+    check_candidates(func, space, packed, each=3)
+
+
+@pytest.mark.parametrize("spec", PACKED)
+def test_convolutions_of_every_kind_are_packed(spec: str) -> None:
+    assert len(packed(ops.from_spec(spec))) == 1
+
+
+@pytest.mark.parametrize("spec", NOT_PACKED)
+def test_what_has_no_packed_form_is_left_alone(spec: str) -> None:
+    assert packed(ops.from_spec(spec)) == []
+
+
+def test_the_vectors_are_output_channels() -> None:
+    facts, roles = roles_of("conv2d:1,64,56,56,64,3,1,1")
+    assert facts.axes[roles.vector].extent == 64
+    assert (roles.vector_tile, roles.channel_tile) == (16, 16)
+    assert roles.weights.shape == (64, 64, 3, 3)
+
+
+def test_few_channels_are_not_put_side_by_side() -> None:
+    _, roles = roles_of("conv2d:1,3,32,32,64,7,2,3")
+    assert roles.channel_tile == 1
+
+
+def test_rows_that_do_not_divide_get_shorter_vectors() -> None:
+    """Of 7 x 7 places, 7 rows of one vector multiply more a load than one row of two."""
+    _, roles = roles_of("conv2d:1,32,7,7,32,3,1,1")
+    assert roles.vector_tile == 8
+
+
+def test_an_elementwise_consumer_takes_up_the_tiles() -> None:
+    func = ops.conv2d(1, 8, 8, 8, 16, 3, 1, 1, bias=True, activation="relu")
+    (draft,) = packed(func)
+    names = [site.block.name for site in sites(draft.schedule.func)]
+    assert len(names) == len(set(names)) == 5  # padding in two, weights, sums, what follows
+
+
+def test_what_lies_in_blocks_already_is_not_copied() -> None:
+    (draft,) = packed(ops.conv2d_nchwc(1, 32, 8, 8, 32, 3, 1, 1))
+    names = {site.block.name for site in sites(draft.schedule.func)}
+    assert names == {"pad_temp_pad_const", "pad_temp", "conv2d_nchwc", "conv2d_nchwc_global"}
+
+
+def test_two_cores_share_every_part() -> None:
+    (draft,) = packed(ops.conv2d(1, 8, 8, 8, 16, 3, 1, 1), level(3, num_cores=2))
+    body = draft.schedule.func.root.body
+    parallel = [n for n in walk_stmts(body) if isinstance(n, For) and n.kind == "parallel"]
+    assert len(parallel) == 3  # weights, image, sums

@@ -1,0 +1,1 @@
+"""The tuning loop: rounds, shared budgets, progress."""

@@ -1,0 +1,1 @@
+"""Facts about blocks that rules and features need."""

@@ -1,0 +1,264 @@
+"""What rules and features need to know of a block: its axes, its accesses, its arithmetic."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import prod
+
+from compiler.ir.arith.affine import affine
+from compiler.ir.core.dtypes import is_float, size_bytes
+from compiler.ir.core.expr_types import dtype_of
+from compiler.ir.core.nodes import (
+    BinOp,
+    Block,
+    BlockRealize,
+    Buffer,
+    Call,
+    Conditional,
+    Expr,
+    For,
+    IntImm,
+    Let,
+    Load,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    static_shape,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk
+from tuner.space.analysis.operations import Operations, operations
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A block iterator together with the loop that drives it."""
+
+    name: str
+    extent: int
+    is_reduction: bool
+
+
+@dataclass(frozen=True)
+class Access:
+    """An array element that a block touches at each point.
+
+    `coefficients[d][a]` says by how much index `d` grows with axis `a`; where an index is not
+    linear, it is only roughly so, and `is_affine` is false.
+    """
+
+    buffer: str
+    shape: tuple[int, ...]
+    item_bytes: int
+    coefficients: tuple[tuple[int, ...], ...]
+    is_affine: bool
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """How many elements of memory lie between neighbours along each axis."""
+        steps = [prod(self.shape[d + 1 :]) for d in range(len(self.shape))]
+        columns = zip(*self.coefficients, strict=True)
+        return tuple(sum(s * c for s, c in zip(steps, column, strict=True)) for column in columns)
+
+    @property
+    def size_bytes(self) -> int:
+        """The size of the whole buffer."""
+        return prod(self.shape) * self.item_bytes
+
+
+@dataclass(frozen=True)
+class BlockFacts:
+    """A block of one store, under loops of its own that drive its iterators one by one.
+
+    `reads` hold each element read once, without the accumulator of a reduction, largest buffer
+    first. `axes` are in the order of the loops.
+    """
+
+    name: str
+    axes: tuple[Axis, ...]
+    write: Access
+    reads: tuple[Access, ...]
+    flops_per_point: int
+    is_conditional: bool
+    operations: Operations = field(default_factory=Operations)
+
+    @property
+    def is_reduction(self) -> bool:
+        """Tell whether some axis is reduced over."""
+        return any(a.is_reduction for a in self.axes)
+
+    @property
+    def is_affine(self) -> bool:
+        """Tell whether all indices are linear in the axes."""
+        return self.write.is_affine and all(r.is_affine for r in self.reads)
+
+    @property
+    def points(self) -> int:
+        """How often the body runs."""
+        return prod(a.extent for a in self.axes)
+
+    @cached_property
+    def vector_axis(self) -> int | None:
+        """The spatial axis to run vectors along: the output is contiguous there.
+
+        Inputs are contiguous or constant there, too; or else what has to be gathered serves other
+        points besides, along another spatial axis. None if there is no such axis.
+        """
+        for index, axis in enumerate(self.axes):
+            if not axis.is_reduction and self.write.strides[index] == 1:
+                gathered = [r for r in self.reads if r.strides[index] not in (0, 1)]
+                return index if all(self._is_reused(r) for r in gathered) else None
+        return None
+
+    @cached_property
+    def lane_axis(self) -> int | None:
+        """The reduction axis to sum along in lanes: all that is read is contiguous there.
+
+        None where a spatial axis suits vectors, or where there is no such axis.
+        """
+        if self.vector_axis is not None or self.is_conditional or not self.is_affine:
+            return None
+        for index in reversed(range(len(self.axes))):
+            steps = {read.strides[index] for read in self.reads}
+            if self.axes[index].is_reduction and 1 in steps and steps <= {0, 1}:
+                return index
+        return None
+
+    def runs_on(self, outer: int, inner: int) -> bool:
+        """Tell whether two axes may be one: the outer goes on where the inner ends."""
+        extent = self.axes[inner].extent
+        accesses = (self.write, *self.reads)
+        return all(a.strides[outer] == extent * a.strides[inner] for a in accesses)
+
+    def _is_reused(self, read: Access) -> bool:
+        return any(
+            stride == 0 and axis.extent > 1 and not axis.is_reduction
+            for stride, axis in zip(read.strides, self.axes, strict=True)
+        )
+
+
+@dataclass(frozen=True)
+class Site:
+    """A block directly under loops of the root, outermost loop first.
+
+    `is_alone` tells that no other block is under these loops.
+    """
+
+    loops: tuple[For, ...]
+    realize: BlockRealize
+    is_alone: bool = True
+
+    @property
+    def block(self) -> Block:
+        """The block itself."""
+        return self.realize.block
+
+
+def sites(func: PrimFunc) -> list[Site]:
+    """Return the blocks of the root in program order."""
+    found = list(_sites(func.root.body, ()))
+    outermost = Counter(id(site.loops[0]) for site in found if site.loops)
+    return [
+        replace(site, is_alone=not site.loops or outermost[id(site.loops[0])] == 1)
+        for site in found
+    ]
+
+
+def _sites(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[Site]:
+    match stmt:
+        case Seq(stmts):
+            for child in stmts:
+                yield from _sites(child, loops)
+        case For(body=body):
+            yield from _sites(body, (*loops, stmt))
+        case BlockRealize():
+            yield Site(loops, stmt)
+        case _:
+            pass
+
+
+def block_facts(site: Site) -> BlockFacts | None:
+    """Return the facts of a block, None if it is not of the form that `BlockFacts` says."""
+    kinds = {iter_var.kind for iter_var in site.block.iter_vars}
+    is_plain = isinstance(site.block.body, Store) and kinds <= {"spatial", "reduce"}
+    return _facts(site) if is_plain else None
+
+
+def special_facts(site: Site) -> BlockFacts | None:
+    """Return the facts of a block that reduces to several buffers at once, or scans along an axis.
+
+    What they say of writing holds for the first buffer; an axis that is scanned counts as reduced.
+    """
+    stores = [node for node in walk(site.block.body) if isinstance(node, Store)]
+    if isinstance(site.block.body, Store) and block_facts(site) is not None:
+        return None
+    if not stores or any(store.indices != stores[0].indices for store in stores):
+        return None
+    return _facts(site)
+
+
+def _facts(site: Site) -> BlockFacts | None:
+    block = site.block
+    by_loop = dict(zip(site.realize.iter_values, block.iter_vars, strict=True))
+    is_driven = len(by_loop) == len(site.loops) and all(
+        loop.var in by_loop and loop.extent == by_loop[loop.var].extent for loop in site.loops
+    )
+    if not is_driven or not site.is_alone:
+        return None
+    iters = [by_loop[loop.var] for loop in site.loops]
+    if not all(isinstance(i.extent, IntImm) for i in iters):
+        return None
+    axes = tuple(
+        Axis(i.var.name, i.extent.value, i.kind != "spatial")
+        for i in iters
+        if isinstance(i.extent, IntImm)
+    )
+    variables = [i.var for i in iters]
+    nodes = list(walk(block.body))
+    stores = [node for node in nodes if isinstance(node, Store)]
+    written = {store.buffer for store in stores}
+    loads = {n: None for n in nodes if isinstance(n, Load) and n.buffer not in written}
+    reads = [_access(n.buffer, n.indices, variables) for n in loads]
+    return BlockFacts(
+        block.name,
+        axes,
+        _access(stores[0].buffer, stores[0].indices, variables),
+        tuple(sorted(dict.fromkeys(reads), key=lambda r: -r.size_bytes)),
+        sum(_is_arithmetic(n) for n in nodes),
+        any(isinstance(n, Conditional) for n in nodes),
+        operations([n.value for n in nodes if isinstance(n, Store | Let)]),
+    )
+
+
+def _access(buffer: Buffer, indices: tuple[Expr, ...], variables: list[Var]) -> Access:
+    rows: list[tuple[int, ...]] = []
+    is_affine = True
+    for index in indices:
+        row = dict.fromkeys(variables, 0)
+        for atom, coefficient in affine(index).terms:
+            if isinstance(atom, Var):
+                row[atom] = row.get(atom, 0) + coefficient
+                continue
+            is_affine = False
+            for node in walk(atom):
+                if isinstance(node, Var) and node in row:
+                    row[node] = row[node] or coefficient
+        rows.append(tuple(row[v] for v in variables))
+    # A buffer without dimensions is one with a single element.
+    shape = static_shape(buffer) or (1,)
+    rows = rows or [(0,) * len(variables)]
+    return Access(buffer.name, shape, size_bytes(buffer.dtype), tuple(rows), is_affine)
+
+
+def _is_arithmetic(node: object) -> bool:
+    match node:
+        case BinOp():
+            return is_float(dtype_of(node))
+        case Call():
+            return True
+        case _:
+            return False

@@ -1,0 +1,130 @@
+"""Which operand of a product is the image that windows slide over, and which holds the weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tuner.space.analysis.block_facts import Access, BlockFacts
+
+CHANNEL_BLOCK = 16
+"""Input channels of a block: with a window's rows they fit the first-level cache."""
+MIN_CHANNEL_BLOCK = 4
+"""With fewer channels side by side, a window's row is better left contiguous."""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The parts of a sum of products `out[v, ...] += image[c, ...] * weights[v, c, ...]`.
+
+    Attributes:
+        image: What the other spatial axes move over.
+        weights: What depends on the vector axis.
+        vector: The spatial axis that only the weights and the output depend on.
+        channel: The axis summed over that is alone in a dimension of both operands.
+        vector_tile: How many elements of the vector axis lie side by side in packed weights.
+        channel_tile: The same of the channel.
+    """
+
+    image: Access
+    weights: Access
+    vector: int
+    channel: int
+    vector_tile: int
+    channel_tile: int
+
+
+def find_roles(facts: BlockFacts, lanes: int, registers: int) -> Roles | None:
+    """Return the roles in a block, None if it is no such sum.
+
+    Args:
+        lanes: The elements of a vector register.
+        registers: How many of them there are.
+    """
+    if not facts.is_affine or len(facts.reads) != 2 or facts.flops_per_point != 2:
+        return None
+    for image, weights in (facts.reads, facts.reads[::-1]):
+        for vector, axis in enumerate(facts.axes):
+            if axis.is_reduction or not _is_vector(facts, image, weights, vector):
+                continue
+            tile = _vector_tile(facts, vector, lanes, registers)
+            channel = _channel(facts, image, weights)
+            if tile is None or channel is None or not _is_moved_over(facts, image, weights):
+                continue
+            block = max(_divisors(facts.axes[channel].extent, CHANNEL_BLOCK))
+            block = block if block >= MIN_CHANNEL_BLOCK else 1
+            return Roles(image, weights, vector, channel, tile, block)
+    return None
+
+
+def dimension(access: Access, axis: int) -> int | None:
+    """Return the dimension whose index is an axis and nothing else, None if there is none."""
+    for number, row in enumerate(access.coefficients):
+        if row[axis] == 1 and sum(map(abs, row)) == 1:
+            return number
+    return None
+
+
+def _is_vector(facts: BlockFacts, image: Access, weights: Access, axis: int) -> bool:
+    return (
+        not any(row[axis] for row in image.coefficients)
+        and _is_alone(weights, axis)
+        and _is_alone(facts.write, axis)
+    )
+
+
+def _is_alone(access: Access, axis: int) -> bool:
+    return dimension(access, axis) is not None and sum(map(bool, _column(access, axis))) == 1
+
+
+def _column(access: Access, axis: int) -> list[int]:
+    return [row[axis] for row in access.coefficients]
+
+
+def _channel(facts: BlockFacts, image: Access, weights: Access) -> int | None:
+    """Return the longest axis summed over that is alone in a dimension of both operands."""
+    found = [
+        index
+        for index, axis in enumerate(facts.axes)
+        if axis.is_reduction and _is_alone(image, index) and _is_alone(weights, index)
+    ]
+    return max(found, key=lambda index: facts.axes[index].extent, default=None)
+
+
+def _is_moved_over(facts: BlockFacts, image: Access, weights: Access) -> bool:
+    """Tell whether windows slide over the image, or two or more axes run over it alone."""
+    slides = any(sum(map(bool, row)) > 1 for row in image.coefficients)
+    alone = [
+        index
+        for index, axis in enumerate(facts.axes)
+        if not axis.is_reduction
+        and axis.extent > 1
+        and any(_column(image, index))
+        and not any(_column(weights, index))
+    ]
+    return slides or len(alone) > 1
+
+
+def _vector_tile(facts: BlockFacts, vector: int, lanes: int, registers: int) -> int | None:
+    """Return the length of vectors in elements: that whose register tile loads the least.
+
+    A tile of `r` rows of `v` vectors multiplies `r * v` times for `r + v` loads.
+    """
+    rows = {1}
+    for index, axis in enumerate(facts.axes):
+        if not axis.is_reduction and index != vector:
+            rows |= {r * d for r in rows for d in _divisors(axis.extent, registers)}
+    best: tuple[float, int] | None = None
+    for count in (2, 3, 1):
+        tile = count * lanes
+        fitting = [r for r in rows if r * count + count + 1 <= registers]
+        if facts.axes[vector].extent % tile or not fitting:
+            continue
+        # Fewer than 8 accumulators wait for one another.
+        value = max(min(1.0, r * count / 8) * r * count / (r + count) for r in fitting)
+        if best is None or value > best[0] * 1.05:
+            best = (value, tile)
+    return None if best is None else best[1]
+
+
+def _divisors(number: int, most: int) -> list[int]:
+    return [d for d in range(1, min(number, most) + 1) if number % d == 0]

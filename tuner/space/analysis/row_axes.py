@@ -1,0 +1,100 @@
+"""Which axes of a program's blocks go through the same rows: union of axes along buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tuner.space.analysis.block_facts import Access, BlockFacts
+
+AxisOf = tuple[str, int]
+"""A block by its name, and one of its axes by its index."""
+
+
+@dataclass(frozen=True)
+class RowAxes:
+    """The rows of a program that ends in `sink`.
+
+    `of[name]` are, of each block with rows, the axes that run over them, in the order of the
+    sink's. Whatever else such a block runs over belongs to one row.
+    """
+
+    sink: str
+    of: dict[str, tuple[int, ...]]
+
+
+def row_axes(blocks: Sequence[BlockFacts]) -> RowAxes:
+    """Find the axes that all blocks have in common, and none of them reduces over.
+
+    Args:
+        blocks: In program order; the last one makes the output.
+    """
+    classes = _Classes()
+    by_buffer = {block.write.buffer: block for block in blocks}
+    for block in blocks:
+        for index, axis in enumerate(block.axes):
+            if axis.is_reduction:
+                classes.bar((block.name, index))
+        for read in block.reads:
+            producer = by_buffer.get(read.buffer)
+            if producer is not None:
+                _link(classes, producer, block, read)
+    sink = blocks[-1]
+    rows = [i for i in range(len(sink.axes)) if classes.is_open((sink.name, i))]
+    placed = [b for b in blocks if any(_find(classes, b, sink, row) is not None for row in rows)]
+    rows = [row for row in rows if all(_find(classes, b, sink, row) is not None for b in placed)]
+    found = {b.name: tuple(_find(classes, b, sink, row) for row in rows) for b in placed}
+    return RowAxes(
+        sink.name, {name: tuple(a for a in axes if a is not None) for name, axes in found.items()}
+    )
+
+
+def _link(classes: _Classes, producer: BlockFacts, consumer: BlockFacts, read: Access) -> None:
+    """Join the axes that write and read the same index; bar those that are read otherwise."""
+    for written, wanted in zip(producer.write.coefficients, read.coefficients, strict=True):
+        own = [i for i, coefficient in enumerate(written) if coefficient]
+        other = [i for i, coefficient in enumerate(wanted) if coefficient]
+        is_same = (
+            len(own) == len(other) == 1
+            and written[own[0]] == wanted[other[0]] == 1
+            and producer.axes[own[0]].extent == consumer.axes[other[0]].extent
+        )
+        if is_same and read.is_affine:
+            classes.join((producer.name, own[0]), (consumer.name, other[0]))
+        else:
+            for axis in own:
+                classes.bar((producer.name, axis))
+
+
+def _find(classes: _Classes, block: BlockFacts, sink: BlockFacts, row: int) -> int | None:
+    """Return the axis of a block that runs over a row axis of the sink, None without one."""
+    for index in range(len(block.axes)):
+        if classes.root((block.name, index)) == classes.root((sink.name, row)):
+            return index
+    return None
+
+
+class _Classes:
+    """Disjoint sets of axes; a barred set holds no rows."""
+
+    def __init__(self) -> None:
+        self._parents: dict[AxisOf, AxisOf] = {}
+        self._barred: set[AxisOf] = set()
+
+    def root(self, axis: AxisOf) -> AxisOf:
+        while axis in self._parents:
+            axis = self._parents[axis]
+        return axis
+
+    def join(self, one: AxisOf, other: AxisOf) -> None:
+        first, second = self.root(one), self.root(other)
+        if first != second:
+            self._parents[first] = second
+            if first in self._barred:
+                self._barred.add(second)
+
+    def bar(self, axis: AxisOf) -> None:
+        self._barred.add(self.root(axis))
+
+    def is_open(self, axis: AxisOf) -> bool:
+        return self.root(axis) not in self._barred

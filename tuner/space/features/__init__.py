@@ -1,0 +1,1 @@
+"""Features of candidates, from tables alone."""

@@ -1,0 +1,94 @@
+"""Features of whole batches of candidates, from tables alone: nothing is scheduled or lowered.
+
+Every column is a ratio, a flag or a base-2 logarithm, so that one model serves all shapes. What
+the columns mean may change only together with `SCHEMA_VERSION`; `docs/features.md` tells of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from compiler.target.target import Target
+from tuner.space.features.groups.batch import Batch
+from tuner.space.features.groups.buffers import BUFFER_NAMES, buffer_columns
+from tuner.space.features.groups.costs import (
+    CACHE_NAMES,
+    CURVE_NAMES,
+    CYCLE_NAMES,
+    cache_columns,
+    curve_columns,
+    cycle_columns,
+)
+from tuner.space.features.groups.knobs import KNOB_NAMES, knob_columns
+from tuner.space.features.groups.levels import (
+    AXIS_NAMES,
+    LEVEL_NAMES,
+    PARALLEL_NAMES,
+    axis_columns,
+    level_columns,
+    parallel_columns,
+)
+from tuner.space.features.groups.sketches import (
+    BLOCK_NAMES,
+    SKETCH_NAMES,
+    TARGET_NAMES,
+    block_columns,
+    sketch_columns,
+    target_columns,
+)
+from tuner.space.features.groups.tiles import OTHER_NAMES, TILE_NAMES, other_columns, tile_columns
+from tuner.space.tables.knob import Ints
+from tuner.space.tables.nest import Floats
+from tuner.space.tables.sketch import Sketch
+
+SCHEMA_VERSION = 3
+
+Names: TypeAlias = tuple[str, ...]
+Group: TypeAlias = tuple[Names, Callable[[Batch], Floats]]
+
+_OF_SKETCH: tuple[Group, ...] = (
+    (TARGET_NAMES, target_columns),
+    (SKETCH_NAMES, sketch_columns),
+    (KNOB_NAMES, knob_columns),
+)
+_OF_NEST: tuple[Group, ...] = (
+    (BLOCK_NAMES, block_columns),
+    (TILE_NAMES, tile_columns),
+    (LEVEL_NAMES, level_columns),
+    (AXIS_NAMES, axis_columns),
+    (PARALLEL_NAMES, parallel_columns),
+    (BUFFER_NAMES, buffer_columns),
+    (CACHE_NAMES, cache_columns),
+    (CURVE_NAMES, curve_columns),
+    (CYCLE_NAMES, cycle_columns),
+    (OTHER_NAMES, other_columns),
+)
+
+FEATURE_NAMES: Names = tuple(name for names, _ in (*_OF_SKETCH, *_OF_NEST) for name in names)
+NUM_FEATURES = len(FEATURE_NAMES)
+
+FeatureMatrix: TypeAlias = npt.NDArray[np.float32]
+
+
+def features(sketch: Sketch, choices: Ints, target: Target) -> FeatureMatrix:
+    """Return a row of features for each row of choices; the columns are `FEATURE_NAMES`.
+
+    A sketch without nests has only those of the sketch; the others are zeros.
+    """
+    batch = Batch(sketch, choices, target)
+    rows = np.zeros((NUM_FEATURES, len(choices)), np.float32)
+    first = 0
+    for names, columns in (*_OF_SKETCH, *_OF_NEST) if sketch.nests else _OF_SKETCH:
+        rows[first : first + len(names)] = columns(batch)
+        first += len(names)
+    return np.ascontiguousarray(rows.T)
+
+
+def named_features(sketch: Sketch, choices: Ints, target: Target) -> dict[str, Floats]:
+    """Return the columns of `features` by their names, for people and tests."""
+    rows = features(sketch, choices, target).T.astype(np.float64)
+    return dict(zip(FEATURE_NAMES, rows, strict=True))

@@ -1,0 +1,67 @@
+"""What groups of features share: the tables of a batch of candidates, worked out once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from compiler.target.target import Target
+from tuner.space.features.roofline import Roofline
+from tuner.space.filter.register_tile import RegisterTile
+from tuner.space.tables.knob import Ints
+from tuner.space.tables.nest import Floats, NestTables
+from tuner.space.tables.sketch import Sketch
+
+
+class Batch:
+    """N candidates of a sketch, as rows of choices. Arrays end in an axis of length N.
+
+    Everything but the sketch itself is of its main nest, that with the most arithmetic: sketches
+    without nests have no such columns.
+    """
+
+    def __init__(self, sketch: Sketch, choices: Ints, target: Target) -> None:
+        self.sketch = sketch
+        self.choices = choices
+        self.target = target
+        values = sketch.values(choices)
+        self.tables = [nest.tables(values) for nest in sketch.nests]
+
+    def __len__(self) -> int:
+        return len(self.choices)
+
+    @property
+    def main(self) -> NestTables:
+        """The tables of the main nest."""
+        return self.tables[0]
+
+    @cached_property
+    def tile(self) -> RegisterTile:
+        """Its register tile."""
+        return RegisterTile(self.main, self.target)
+
+    @cached_property
+    def roofline(self) -> Roofline:
+        """Its estimated cycles."""
+        return Roofline(self.main, self.target)
+
+    @property
+    def points(self) -> int:
+        """How often its body runs, without what pads panels."""
+        return self.main.nest.facts.points
+
+    @cached_property
+    def bytes(self) -> Floats:
+        """By level: the bytes of the lines of all buffers that one run touches."""
+        total: Floats = self.main.footprints.sum(axis=0)
+        return total
+
+    @cached_property
+    def traffic(self) -> Floats:
+        """By level: the bytes of all buffers that move if only one run's footprint is kept near."""
+        total: Floats = self.main.traffic.sum(axis=0)
+        return total
+
+    def cycles(self, nest: int) -> Floats:
+        """Return the estimated cycles of a nest for each point of the main one."""
+        total: Floats = Roofline(self.tables[nest], self.target).total / self.points
+        return total

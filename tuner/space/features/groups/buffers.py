@@ -1,0 +1,107 @@
+"""The buffers of the main nest: the output, and the largest that are read."""
+
+from __future__ import annotations
+
+from math import gcd
+
+import numpy as np
+
+from tuner.space.analysis.block_facts import Access
+from tuner.space.features.groups.batch import Batch
+from tuner.space.tables.nest import LINE_BYTES, NUM_LEVELS, REGISTER_LEVEL, Floats, NestTables
+
+NUM_BUFFERS = 4
+PAGE_BYTES = 4096
+MAX_STRIDE = 64
+_TILE_LEVELS = (1, 3, 4, REGISTER_LEVEL)
+NO_REUSE, READ_AGAIN, UPDATED, OVERLAPS = range(4)
+"""The types of reuse: none, by a loop that does not move it, as a sum, by windows that overlap."""
+
+_BUFFER = (
+    *(f"bytes{level}" for level in _TILE_LEVELS),
+    *(f"lines{level}" for level in _TILE_LEVELS),
+    *(f"reuse{level}" for level in range(NUM_LEVELS)),
+    "reuse.type",
+    "reuse.level",
+    "reuse.count",
+    "reuse.bytes",
+    "reuse.points",
+    "size",
+    "is_packed",
+    "stride",
+    "row",
+    "conflicts",
+)
+BUFFER_NAMES = tuple(f"buffer{index}.{name}" for index in range(NUM_BUFFERS) for name in _BUFFER)
+
+
+def buffer_columns(batch: Batch) -> Floats:
+    """Return what each buffer is asked for; zeros where there are fewer.
+
+    - `bytes`: of the elements that one run of a level touches, and `lines` that they lie in.
+    - `reuse` of a level: how often its loops go over the same elements.
+    - `reuse.level`: the innermost level that does, counted from the outside, 1 to 7; 0 for none.
+      `reuse.count` is how often, `reuse.bytes` what is touched between two visits, in all buffers,
+      `reuse.points` how many points lie between.
+    - `stride`: in elements, from lane to lane of a vector. `row`: elements that follow each other.
+    - `conflicts`: rows that are a power of two apart fall into the same few sets of a cache.
+
+    All are logarithms, but for types, levels, strides and conflicts.
+    """
+    found = np.zeros((NUM_BUFFERS, len(_BUFFER), len(batch)))
+    for index in range(min(NUM_BUFFERS, len(batch.main.nest.accesses))):
+        _fill(found[index], batch, index)
+    return found.reshape(len(BUFFER_NAMES), len(batch))
+
+
+def _fill(out: Floats, batch: Batch, index: int) -> None:
+    main = batch.main
+    access, vector = main.nest.accesses[index], main.nest.vector_axis
+    levels = list(_TILE_LEVELS)
+    elements, row = main.elements[index], main.spans[index][-1][4]
+    reuse = _reuse(main, access)
+    out[0:4] = np.log2(elements[levels] * access.item_bytes)
+    out[4:8] = np.log2(main.footprints[index][levels] / LINE_BYTES)
+    out[8:15] = np.log2(reuse)
+    out[15] = _reuse_type(main, index)
+    out[16:20] = _nearest(batch, reuse)
+    out[20] = np.log2(access.size_bytes)
+    out[21] = index in main.nest.packed
+    out[22] = 0 if vector is None else min(abs(access.strides[vector]), MAX_STRIDE)
+    out[23] = np.log2(row)
+    power = gcd(access.shape[-1] * access.item_bytes, PAGE_BYTES) / PAGE_BYTES
+    out[24] = power * np.log2(elements[4] / row)
+
+
+def _reuse(main: NestTables, access: Access) -> Floats:
+    """Return, by level, the extents of the loops that do not move an access."""
+    still = [i for i in range(len(access.strides)) if not any(r[i] for r in access.coefficients)]
+    counts: Floats = np.prod(main.extents[:, still], axis=1)
+    return counts
+
+
+def _reuse_type(main: NestTables, index: int) -> int:
+    access, axes = main.nest.accesses[index], main.nest.facts.axes
+    long = [i for i, axis in enumerate(axes) if axis.extent > 1]
+    still = [i for i in long if not any(row[i] for row in access.coefficients)]
+    if index == 0 and any(axes[i].is_reduction for i in still):
+        return UPDATED
+    if any(sum(bool(row[i]) for i in long) > 1 for row in access.coefficients):
+        return OVERLAPS
+    return READ_AGAIN if still else NO_REUSE
+
+
+def _nearest(batch: Batch, reuse: Floats) -> Floats:
+    """Return level, count, bytes and points of the reuse that is nearest in time."""
+    main = batch.main
+    again = reuse > 1
+    level = np.where(again.any(axis=0), NUM_LEVELS - 1 - again[::-1].argmax(axis=0), -1)
+    one_point = sum(access.item_bytes for access in main.nest.accesses)
+    touched = np.vstack([batch.bytes, np.full((1, len(batch)), one_point)])
+    at = np.maximum(level, 0)[None]
+    count = np.take_along_axis(reuse, at, axis=0)[0]
+    distance = np.take_along_axis(touched, at + 1, axis=0)[0]
+    points = main.trips[NUM_LEVELS] / np.take_along_axis(main.trips, at + 1, axis=0)[0]
+    known = level >= 0
+    logarithms = np.log2(np.stack([count, distance, points])) * known
+    return np.vstack([(level + 1)[None], logarithms])

@@ -1,0 +1,65 @@
+"""Caches, the curve of arithmetic intensity, and rough estimates of cycles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tuner.space.features.groups.batch import Batch
+from tuner.space.features.roofline import Roofline
+from tuner.space.tables.nest import NUM_LEVELS, Floats
+
+_CACHE = ("level", "fit1", "fit3", "fit4", "moved")
+CURVE_BYTES = tuple(1 << power for power in range(12, 27, 2))
+"""Sizes of caches, 4 KiB to 64 MiB, at which intensity is sampled."""
+_CYCLES = (
+    "compute",
+    "loads",
+    "spills",
+    "loops",
+    "packing",
+    "l2",
+    "l3",
+    "memory",
+    "total",
+    "others",
+)
+
+CACHE_NAMES = tuple(f"{cache}.{name}" for cache in ("l1", "l2", "l3") for name in _CACHE)
+CURVE_NAMES = tuple(f"intensity.{size >> 10}k" for size in CURVE_BYTES)
+CYCLE_NAMES = tuple(f"cycles.{name}" for name in _CYCLES)
+
+
+def cache_columns(batch: Batch) -> Floats:
+    """Return how the main nest fits each cache of the target.
+
+    `level` is the outermost level whose run does, `fit` how much larger than the cache a run of a
+    level is, and `moved` the bytes a point that come from beyond it, both as logarithms.
+    """
+    target = batch.target
+    found = []
+    for size in (target.l1_bytes, target.l2_bytes, target.l3_bytes):
+        found.append((batch.bytes > size).sum(axis=0)[None])
+        found.append(np.log2(batch.bytes[[1, 3, 4]] / size))
+        found.append(np.log2(_moved(batch, size) / batch.points)[None])
+    return np.concatenate(found)
+
+
+def curve_columns(batch: Batch) -> Floats:
+    """Return points for each byte that comes from beyond a cache, by its size; a logarithm."""
+    moved = np.stack([_moved(batch, size) for size in CURVE_BYTES])
+    return np.log2(batch.points / moved)
+
+
+def _moved(batch: Batch, cache_bytes: int) -> Floats:
+    """Return the bytes that move past a cache of this size: those of the first level that fits."""
+    fits = batch.bytes <= cache_bytes
+    level = np.where(fits.any(axis=0), fits.argmax(axis=0), NUM_LEVELS - 1)
+    moved: Floats = np.take_along_axis(batch.traffic, level[None], axis=0)[0]
+    return moved
+
+
+def cycle_columns(batch: Batch) -> Floats:
+    """Return estimated cycles for each point of the main nest, as logarithms."""
+    found = [*batch.roofline.parts.values(), batch.roofline.total]
+    others = sum((Roofline(t, batch.target).total for t in batch.tables[1:]), np.ones(len(batch)))
+    return np.log2(np.stack([*found, others]) / batch.points)

@@ -1,0 +1,97 @@
+"""What all candidates of a sketch have in common: target, tags, rules, arithmetic."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from zlib import crc32
+
+import numpy as np
+
+from compiler.target.target import Target
+from tuner.space.analysis.operations import Operations
+from tuner.space.features.groups.batch import Batch
+from tuner.space.features.roofline import PORTS
+from tuner.space.rules.rule import BUILT_IN_RULES
+from tuner.space.tables.nest import Floats
+
+TAGS = (
+    "cached_write",
+    "fused",
+    "packed",
+    "packed_left",
+    "packed_right",
+    "padded_at_root",
+    "padded_at_tile",
+    "spatial",
+    "window_rows",
+)
+NUM_BUCKETS = 4
+"""Of rules that are not known here, and of the parts of a sketch's name."""
+
+_SIZES = ("vector_bits", "num_vector_registers", "num_cores", "l1_bytes", "l2_bytes", "l3_bytes")
+_OPERATIONS = tuple(field.name for field in fields(Operations))
+_BLOCK = ("flops", "flops_per_point", "reads", "item_bytes", "is_conditional", "is_affine", "nests")
+
+TARGET_NAMES = tuple(
+    f"target.{name}" for name in (*_SIZES, "has_fma", "flops_per_cycle", "flops_per_byte")
+)
+SKETCH_NAMES = (
+    *(f"tag.{tag}" for tag in TAGS),
+    *(f"rule.{rule}" for rule in BUILT_IN_RULES),
+    *(f"rule.other{bucket}" for bucket in range(NUM_BUCKETS)),
+    *(f"name.bucket{bucket}" for bucket in range(NUM_BUCKETS)),
+)
+BLOCK_NAMES = (*(f"ops.{name}" for name in _OPERATIONS), *_BLOCK)
+MEMORY_BYTES_PER_CYCLE = 5.0
+"""What a core gets from memory on the machines that were looked at."""
+
+
+def target_columns(batch: Batch) -> Floats:
+    """Sizes as logarithms; rates are those of 32-bit floats in one core."""
+    target = batch.target
+    sizes = [float(np.log2(getattr(target, name))) for name in _SIZES]
+    rate = np.log2(_flops_per_cycle(target))
+    found = [*sizes, float(target.has_fma), rate, rate - np.log2(MEMORY_BYTES_PER_CYCLE)]
+    return _constant(found, batch)
+
+
+def _flops_per_cycle(target: Target) -> float:
+    lanes = max(1, target.vector_bits // 32)
+    return float(PORTS * lanes * (2 if target.has_fma else 1))
+
+
+def sketch_columns(batch: Batch) -> Floats:
+    """Flags: which tags and rules a sketch has, and in which buckets the parts of its name are."""
+    sketch = batch.sketch
+    others = {_bucket(rule) for rule in sketch.rules if rule not in BUILT_IN_RULES}
+    parts = {_bucket(part) for part in sketch.name.split("/")}
+    found = [tag in sketch.tags for tag in TAGS]
+    found += [rule in sketch.rules for rule in BUILT_IN_RULES]
+    found += [bucket in others for bucket in range(NUM_BUCKETS)]
+    found += [bucket in parts for bucket in range(NUM_BUCKETS)]
+    return _constant([float(flag) for flag in found], batch)
+
+
+def block_columns(batch: Batch) -> Floats:
+    """The arithmetic of the main nest's block at a point, by kind, and its size."""
+    facts = batch.main.nest.facts
+    counts = asdict(facts.operations)
+    found = [float(np.log2(1 + counts[name])) for name in _OPERATIONS]
+    found += [
+        float(np.log2(max(facts.flops_per_point, 1) * facts.points)),
+        float(facts.flops_per_point),
+        float(len(facts.reads)),
+        float(np.log2(facts.write.item_bytes)),
+        float(facts.is_conditional),
+        float(facts.is_affine),
+        float(len(batch.tables)),
+    ]
+    return _constant(found, batch)
+
+
+def _bucket(name: str) -> int:
+    return crc32(name.encode()) % NUM_BUCKETS
+
+
+def _constant(found: list[float], batch: Batch) -> Floats:
+    return np.broadcast_to(np.array(found)[:, None], (len(found), len(batch)))

@@ -1,0 +1,36 @@
+"""How many instructions a multiply-add costs, loads and loops included.
+
+A core starts far more of them in a cycle than multiply-adds, so it does not matter as long as the
+core is one's own. Where another thread runs on the same core (on virtual machines nobody says so),
+each gets half of the starts: on Zen 3 about 2.5 in a cycle, and the same kernel ran at 100 and at
+88 GFLOP/s with 1.7 instructions a multiply-add, at 100 and at 70 with 2.3.
+"""
+
+from __future__ import annotations
+
+from tuner.space.filter.register_tile import RegisterTile
+from tuner.space.tables.nest import NUM_LEVELS, UNROLLED_LEVEL, Floats, NestTables
+
+LOOP_SLOTS = 5.0
+"""What an iteration of the innermost loop costs beside its body: counting, and the jump."""
+PANEL_SLOTS = 2.0
+"""What a vector of a panel costs that is read again: more rows of a tile share it."""
+SHARED_SLOTS = 3.0
+"""Instructions that start in a cycle, where another thread has its share."""
+
+
+def issue_slots(tables: NestTables, tile: RegisterTile) -> Floats:
+    """Return the instructions a vector multiply-add; what works on padding is waste."""
+    slots: Floats = _slots_of(tables, tile) * tables.trips[NUM_LEVELS] / tables.nest.facts.points
+    return slots
+
+
+def _slots_of(tables: NestTables, tile: RegisterTile) -> Floats:
+    unrolled = tables.level_extents[UNROLLED_LEVEL]
+    loads = tile.loads
+    if tables.nest.packed:
+        # Each row of tiles reads a panel's vectors again, from the second-level cache.
+        loads = loads + (PANEL_SLOTS - 1) * tile.vectors
+    body = (tile.accumulators + loads) * unrolled + LOOP_SLOTS
+    slots: Floats = body / (tile.accumulators * unrolled * tile.efficiency)
+    return slots

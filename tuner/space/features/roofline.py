@@ -1,0 +1,94 @@
+"""A rough estimate of cycles from tables, after the roofline model (Williams et al., CACM 2009).
+
+It knows no machine beyond its caches and vectors: it is a feature and a tie-breaker before any
+measurement, never a result.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from compiler.target.target import Target
+from tuner.space.features.issue_slots import LOOP_SLOTS, SHARED_SLOTS
+from tuner.space.filter.register_tile import RegisterTile
+from tuner.space.tables.nest import NUM_LEVELS, UNROLLED_LEVEL, Floats, NestTables
+
+FMA_LATENCY = 4
+PORTS = 2
+"""Vector operations of a kind that start in a cycle: arithmetic, or loads."""
+BYTES_PER_CYCLE = {"l2": 32.0, "l3": 16.0, "memory": 5.0}
+LOOP_CYCLES = 2.0
+PACKED_BYTES_PER_CYCLE = 8.0
+
+
+class Roofline:
+    """Estimated cycles of each candidate of a batch, by what bounds them."""
+
+    def __init__(self, tables: NestTables, target: Target) -> None:
+        self._tables = tables
+        self._target = target
+        self.points: float = tables.nest.facts.points
+
+    @cached_property
+    def parts(self) -> dict[str, Floats]:
+        """Cycles by resource; they overlap in part."""
+        tables, target = self._tables, self._target
+        tile = RegisterTile(tables, target)
+        steps = tables.trips[6]
+        if tables.nest.facts.is_reduction:
+            # A chain of dependent additions bounds a small tile.
+            compute = steps * np.maximum(tile.accumulators / PORTS, FMA_LATENCY)
+        else:
+            compute = steps * np.maximum(tile.accumulators / PORTS, 1)
+        # What the core may start beside another thread's work, arithmetic or not.
+        body = tile.accumulators + tile.loads + LOOP_SLOTS / tables.level_extents[UNROLLED_LEVEL]
+        compute = np.maximum(compute, steps * body / SHARED_SLOTS)
+        loads = steps * (tile.loads + tile.accumulators * (tables.level_extents[4] == 1)) / PORTS
+        spills = np.maximum(tile.registers - target.num_vector_registers, 0) * steps * 2
+        loops = tables.trips[5] * LOOP_CYCLES
+        sizes = {"l2": target.l1_bytes, "l3": target.l2_bytes, "memory": target.l3_bytes}
+        moved = {
+            name: self._bytes_into(size) / BYTES_PER_CYCLE[name] for name, size in sizes.items()
+        }
+        return {
+            "compute": compute,
+            "loads": loads,
+            "spills": spills + 1,
+            "loops": loops,
+            "packing": self._packed_bytes() / PACKED_BYTES_PER_CYCLE + 1,
+            **moved,
+        }
+
+    @cached_property
+    def total(self) -> Floats:
+        """Cycles in all: arithmetic and loads overlap, the rest is felt in part."""
+        parts = self.parts
+        busy = np.maximum(parts["compute"], parts["loads"])
+        moved = parts["l2"] + parts["l3"] + parts["memory"]
+        return busy + parts["spills"] + parts["loops"] + parts["packing"] + 0.5 * moved
+
+    def _packed_bytes(self) -> Floats:
+        """Return the bytes that are copied into panels: once for each visit of a block.
+
+        What does not move with the loops of level 1 was packed before them.
+        """
+        tables, block = self._tables, 3
+        total: Floats = np.zeros_like(tables.trips[0])
+        for index in tables.nest.packed:
+            access = tables.nest.accesses[index]
+            visits = tables.trips[block].copy()
+            for axis, stride in enumerate(access.strides):
+                if stride == 0:
+                    visits = visits / tables.extents[1, axis]
+            total = total + visits * tables.elements[index, block] * access.item_bytes
+        return total
+
+    def _bytes_into(self, cache_bytes: int) -> Floats:
+        """Return the bytes that a cache of this size fetches from the one behind it."""
+        fits = self._tables.footprints.sum(axis=0) <= cache_bytes
+        level = np.where(fits.any(axis=0), fits.argmax(axis=0), NUM_LEVELS - 1)
+        traffic = self._tables.traffic.sum(axis=0)
+        moved: Floats = np.take_along_axis(traffic, level[None], axis=0)[0]
+        return moved

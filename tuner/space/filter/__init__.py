@@ -1,0 +1,1 @@
+"""The static filter, and decisions that make the same program."""

@@ -1,0 +1,75 @@
+"""What the innermost tile asks of the vector registers; the numbers behind filter and features."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from compiler.target.target import Target
+from tuner.space.tables.nest import REGISTER_LEVEL, UNROLLED_LEVEL, Floats, NestTables
+
+
+class RegisterTile:
+    """The register tile of each candidate of a batch: `rows` rows of `vectors` vectors each.
+
+    A row shorter than a vector takes one all the same; a row that is not a whole number of vectors
+    ends in shorter ones, halving.
+    """
+
+    def __init__(self, tables: NestTables, target: Target) -> None:
+        self._tables = tables
+        self.rows = tables.rows
+        self.lanes = max(1, target.vector_bits // (8 * tables.nest.facts.write.item_bytes))
+
+    @cached_property
+    def vectors(self) -> Floats:
+        """Vector operations a row."""
+        length = self._tables.vector_length.astype(np.int64)
+        return (length // self.lanes + _ones(length % self.lanes)).astype(np.float64)
+
+    @property
+    def efficiency(self) -> Floats:
+        """The share of lanes that do work."""
+        used: Floats = self._tables.vector_length / (self.vectors * self.lanes)
+        return used
+
+    @property
+    def accumulators(self) -> Floats:
+        """Independent results in flight."""
+        return self.rows * self.vectors
+
+    @cached_property
+    def registers(self) -> Floats:
+        """Registers that a step needs: accumulators, one row of operands, one broadcast."""
+        return self.accumulators + self.vectors + 1
+
+    @cached_property
+    def loads(self) -> Floats:
+        """Loads a step: each operand's part of the tile, in vectors where it is contiguous.
+
+        What is gathered counts as one load an element.
+        """
+        tables, vector = self._tables, self._tables.nest.vector_axis
+        total = np.zeros_like(self.rows)
+        for index, access in enumerate(tables.nest.accesses[1:], start=1):
+            elements = tables.elements[index, REGISTER_LEVEL]
+            stride = 0 if vector is None else access.strides[vector]
+            is_contiguous = stride == 1 or (stride != 0 and index in tables.nest.packed)
+            if stride == 0:
+                # A box may have gaps: no row loads more than one element for all its lanes.
+                elements = np.minimum(elements, self.rows)
+            scale = self.vectors / tables.vector_length if is_contiguous else 1.0
+            total = total + elements * scale
+        return np.maximum(total, 1.0)
+
+    @property
+    def unrolled_body(self) -> Floats:
+        """Arithmetic operations in the unrolled innermost code."""
+        size: Floats = self.accumulators * self._tables.level_extents[UNROLLED_LEVEL]
+        return size
+
+
+def _ones(numbers: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> Floats:
+    """Count the one-bits of each number: how many halving pieces make it up."""
+    return np.bitwise_count(numbers).astype(np.float64)

@@ -1,0 +1,223 @@
+"""The static filter: candidates that can't be good are dropped before anything is compiled."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from compiler.schedule.primitives.sampling.sample import divisors
+from compiler.target.target import Target
+from tuner.space.features.issue_slots import issue_slots
+from tuner.space.filter.register_tile import RegisterTile
+from tuner.space.tables.knob import Ints
+from tuner.space.tables.nest import NUM_LEVELS, REGISTER_LEVEL, Floats, Nest, NestTables
+from tuner.space.tables.sketch import Sketch
+
+MAX_UNROLLED_BODY = 256
+MAX_VECTOR_BYTES = 1024
+MIN_ACCUMULATORS = 4
+"""Fewer of them wait for each other most of the time."""
+MAX_PADDED = 1.15
+"""Points that panels are padded to so that blocks are equal, as a multiple of the fewest."""
+MAX_BLOCK = 0.75
+"""Of the second-level cache: the packed rows that each panel of columns reads again."""
+MIN_STEPS = 512
+"""Of the sum between a load and a store of a packed product's tile."""
+MIN_EFFICIENCY = 0.5
+"""Of the best share of busy lanes that the extents allow."""
+MAX_SLOTS = 1.12
+"""Instructions a multiply-add of packed operands, as a multiple of the fewest there are."""
+NUM_COMPARED = 8192
+"""Decisions of a sketch among which the least waste is looked for."""
+MIN_BUSY_CORES = 0.75
+"""Of the time that all cores have, while a parallel loop runs."""
+MIN_SHARED_POINTS = 1 << 15
+"""Blocks with fewer points may be better off on one core."""
+
+FMA_FLOPS = 2
+PACKED = frozenset({"packed", "packed_right"})
+"""What sketches are tagged with whose operands lie in the order of use."""
+
+Mask = npt.NDArray[np.bool_]
+
+
+def passes(sketch: Sketch, choices: Ints, target: Target) -> Mask:
+    """Tell which candidates are worth compiling.
+
+    A candidate is dropped if the register tile of a block spills, its unrolled code is too long,
+    its vectors are too long or mostly empty, its local tile outgrows the second-level cache, its
+    heaviest block leaves cores idle, or packed operands are padded, or want instructions, more than
+    they must.
+    """
+    values = sketch.values(choices)
+    alive = _sound(sketch, values, target)
+    alive = alive[_wastes_little(sketch, values[alive], target)]
+    kept = np.zeros(len(choices), np.bool_)
+    kept[alive] = True
+    return kept
+
+
+def is_compilable(sketch: Sketch, choices: Ints, target: Target) -> Mask:
+    """Tell of which candidates the code is not too long, good or not."""
+    values = sketch.values(choices)
+    short = np.ones(len(choices), np.bool_)
+    for nest in sketch.nests:
+        tables = nest.tables(values)
+        short &= _is_short(tables, RegisterTile(tables, target))
+    return short
+
+
+def _sound(sketch: Sketch, values: Ints, target: Target) -> Ints:
+    """Return which rows of a table nothing speaks against that they have by themselves."""
+    alive = np.arange(len(values))
+    # The cheap test first: most candidates fall by it.
+    for test in (_has_good_register_tile, _fits_caches):
+        for nest in sketch.nests:
+            alive = alive[test(nest.tables(values[alive]), target)]
+    if sketch.nests:
+        alive = alive[_uses_cores(sketch.nests[0].tables(values[alive]), target)]
+    return alive
+
+
+def _has_good_register_tile(tables: NestTables, target: Target) -> Mask:
+    tile = RegisterTile(tables, target)
+    return _fits_registers(tables, tile, target) & _uses_lanes(tables.nest, tile, target)
+
+
+def _fits_registers(tables: NestTables, tile: RegisterTile, target: Target) -> Mask:
+    fits = _is_short(tables, tile)
+    if tables.nest.facts.is_reduction:
+        fits &= tile.registers <= target.num_vector_registers
+    if tables.nest.packed:
+        fits &= tile.accumulators >= MIN_ACCUMULATORS
+    return fits
+
+
+def _is_short(tables: NestTables, tile: RegisterTile) -> Mask:
+    short: Mask = (tile.unrolled_body <= MAX_UNROLLED_BODY) & (
+        tables.vector_length * tables.nest.facts.write.item_bytes <= MAX_VECTOR_BYTES
+    )
+    return short
+
+
+def _uses_lanes(nest: Nest, tile: RegisterTile, target: Target) -> Mask:
+    if nest.vector_axis is None:
+        return np.ones(len(tile.rows), np.bool_)
+    longest = MAX_VECTOR_BYTES // nest.facts.write.item_bytes
+    # A row whose accumulators and operands spill is no choice to compare with.
+    most = (target.num_vector_registers - 1) // 2 if nest.facts.is_reduction else longest
+    extent = nest.facts.axes[nest.vector_axis].extent
+    best = _best_efficiency(extent, tile.lanes, longest, most)
+    fair: Mask = tile.efficiency >= MIN_EFFICIENCY * best
+    return fair
+
+
+def _wastes_little(sketch: Sketch, values: Ints, target: Target) -> Mask:
+    """Keep the packed candidates near the best of their sketch, so that some are always left."""
+    if not sketch.tags & PACKED:
+        return np.ones(len(values), np.bool_)
+    padding, slots = _waste(sketch, values, target)
+    least_padding, fewest_slots = _least_waste(sketch, target)
+    little: Mask = (padding <= MAX_PADDED * least_padding) & (slots <= MAX_SLOTS * fewest_slots)
+    return little
+
+
+def _waste(sketch: Sketch, values: Ints, target: Target) -> tuple[Floats, Floats]:
+    """Return the padding of blocks and the instructions a multiply-add, of each row of a table."""
+    padding = np.ones(len(values))
+    for nest in sketch.nests:
+        if nest.packed:
+            padding = np.maximum(padding, _padding(nest.tables(values)))
+    heaviest = sketch.nests[0]
+    if heaviest.facts.flops_per_point != FMA_FLOPS:
+        return padding, np.ones(len(values))
+    tables = heaviest.tables(values)
+    return padding, issue_slots(tables, RegisterTile(tables, target))
+
+
+@lru_cache(maxsize=256)
+def _least_waste(sketch: Sketch, target: Target) -> tuple[float, float]:
+    """Return the least of both, by itself, among a sketch's sound candidates.
+
+    A sketch of many stands by a sample, so that what is kept depends on the sketch alone.
+    """
+    values = sketch.values(sketch.draw(NUM_COMPARED, np.random.default_rng(0)))
+    padding, slots = _waste(sketch, values[_sound(sketch, values, target)], target)
+    least_padding = float(padding.min(initial=np.inf))
+    # Of those that are not padded too much: few instructions for much padding are no choice.
+    full = slots[padding <= MAX_PADDED * least_padding]
+    return least_padding, float(full.min(initial=np.inf))
+
+
+def _padding(tables: NestTables) -> Floats:
+    """Return how many points blocks have, as a multiple of those of the tiles that are needed.
+
+    Blocks are equal, so the last one may reach beyond the end; what pads panels is multiplied, too.
+    """
+    tiles = tables.extents[REGISTER_LEVEL]
+    axes = np.array([[axis.extent] for axis in tables.nest.facts.axes])
+    needed = np.prod(np.ceil(axes / tiles) * tiles, axis=0)
+    padding: Floats = tables.trips[NUM_LEVELS] / needed
+    return padding
+
+
+@lru_cache(maxsize=256)
+def _best_efficiency(extent: int, lanes: int, longest: int, most: int) -> float:
+    """Return the best share of busy lanes among the tiles that divide `extent`.
+
+    Args:
+        longest: The most elements of a tile.
+        most: The most vectors that it may take.
+    """
+    tiles = [(t, t // lanes + (t % lanes).bit_count()) for t in divisors(extent) if t <= longest]
+    return max(t / (lanes * vectors) for t, vectors in tiles if t == 1 or vectors <= most)
+
+
+def _uses_cores(tables: NestTables, target: Target) -> Mask:
+    """Keep what shares a large block's outermost loops evenly; all, if none does.
+
+    Of packed operands the rule sees to it: not always are those the outermost loops.
+    """
+    shares = tables.level_extents[0]
+    cores = target.num_cores
+    facts = tables.nest.facts
+    busy: Mask = shares >= MIN_BUSY_CORES * cores * np.ceil(shares / cores)
+    if cores == 1 or tables.nest.packed or facts.points < MIN_SHARED_POINTS or not busy.any():
+        return np.ones(len(shares), np.bool_)
+    return busy
+
+
+def _fits_caches(tables: NestTables, target: Target) -> Mask:
+    """Keep the output tile that is accumulated across the reduction's outer loop near.
+
+    Of packed operands, a panel of each shall stay near.
+    """
+    if not tables.nest.packed:
+        tile: Floats = tables.footprints[0, 3]
+        near: Mask = tile <= target.l2_bytes // 2
+        return near
+    panels: Floats = tables.footprints[:, 4].max(axis=0, initial=0)
+    small: Mask = panels <= target.l2_bytes // 2
+    near = small & (_block_read_again(tables) <= MAX_BLOCK * target.l2_bytes)
+    return near & _has_long_steps(tables)
+
+
+def _block_read_again(tables: NestTables) -> Floats:
+    """Return the bytes of the packed rows that each panel of columns reads again.
+
+    Beyond the second-level cache that goes well as long as nobody else uses the third.
+    """
+    nest = tables.nest
+    vector = nest.vector_axis
+    rows = [i for i in sorted(nest.packed) if not nest.accesses[i].strides[vector]]  # type: ignore[index]
+    block: Floats = tables.footprints[rows, 3].sum(axis=0)
+    return block
+
+
+def _has_long_steps(tables: NestTables) -> Mask:
+    """Tell whether each visit of an output tile is worth its loads and stores."""
+    steps = tables.level_extents[4] * tables.level_extents[5]
+    enough: Mask = steps >= np.minimum(MIN_STEPS, steps * tables.level_extents[2])
+    return enough

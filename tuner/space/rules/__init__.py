@@ -1,0 +1,1 @@
+"""Schedule rules: each adds sketches to the design space of a program."""

@@ -1,0 +1,42 @@
+"""What takes up the output of a block tile by tile."""
+
+from __future__ import annotations
+
+from compiler.schedule.trace.handle import BlockRV
+from tuner.space.analysis.block_facts import BlockFacts
+from tuner.space.rules.draft import Draft
+
+
+def is_epilogue(block: BlockFacts, consumer: BlockFacts) -> bool:
+    """Tell whether the consumer runs over the block's spatial axes and reads point by point."""
+    spatial = [a.extent for a in block.axes if not a.is_reduction]
+    own = [a.extent for a in consumer.axes]
+    count = len(own)
+    identity = tuple(tuple(int(i == j) for j in range(count)) for i in range(count))
+    output = block.write
+    reads = [r for r in consumer.reads if r.buffer == output.buffer]
+    in_order = [row for row in zip(*output.coefficients, strict=True) if any(row)]
+    return (
+        not consumer.is_reduction
+        and own == spatial
+        and list(in_order) == list(identity)
+        and all(r.coefficients == identity for r in reads)
+        and consumer.write.coefficients == identity
+    )
+
+
+def epilogue_of(draft: Draft, facts: BlockFacts, memory_scope: str) -> BlockRV:
+    """Return what takes up finished tiles: the only consumer, or a copy; it counts as scheduled.
+
+    Args:
+        memory_scope: Where the tiles live if they are copied.
+    """
+    schedule, name = draft.schedule, facts.name
+    consumers = draft.consumers(name)
+    found = draft.block_facts().get(consumers[0]) if len(consumers) == 1 else None
+    if found is not None and draft.is_intermediate(name) and is_epilogue(facts, found):
+        block = schedule.get_block(found.name)
+    else:
+        block = schedule.cache_write(schedule.get_block(name), 0, memory_scope)
+    draft.scheduled.add(draft.block_name(block))
+    return block

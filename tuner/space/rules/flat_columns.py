@@ -1,0 +1,262 @@
+"""The rule for products over images: places in a row after row are columns of a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from compiler import te
+from compiler.schedule.error import ScheduleError
+from compiler.schedule.trace.handle import BlockRV, LoopRV
+from tuner.space.analysis.block_facts import Access, BlockFacts
+from tuner.space.rules.draft import Draft, Tiling
+from tuner.space.rules.epilogue import epilogue_of
+from tuner.space.tables.nest import NUM_LEVELS, Nest
+
+MAX_ROWS = 8
+MAX_UNROLLED_STEPS = 8
+MAX_PANELS = 4
+"""The part of the second-level cache that the panels of a round may take: one of so many."""
+ROUNDS = 4
+"""Rounds of panels for each core, at least, if there are several."""
+MAX_DIRECT_POINTS = 1 << 24
+"""Beyond that, packing always pays: trials are better spent on how."""
+MIN_STEPS = 8
+"""A shorter sum is over before packing pays."""
+_OUTER, _MIDDLE, _STEPS, _UNROLLED, _TILE = 0, 1, 4, 5, 6
+
+
+@dataclass(frozen=True)
+class _Product:
+    """The axes of `out[i, y, x] += weights[i, k] * image[k, y, x]`, and its image.
+
+    `columns` follow one another in memory, in the image and in the output. `dims` are those of the
+    image that they index, `step_dim` that of `step`.
+    """
+
+    image: Access
+    row: int
+    step: int
+    columns: tuple[int, ...]
+    dims: tuple[int, ...]
+    step_dim: int
+    tile: int
+
+
+class FlatColumns:
+    """Multiplies a matrix by an image whose places run on from row to row, in panels.
+
+        for p0 in ...:  # parallel
+            P[p, k, 16] = image[k, y, x]        # 16 places, in the order of use
+            for i0, p1, k0 in ...:
+                for k1, i1 in ...:  # unrolled
+                    for p2 in range(16):  # vectorized
+                        T[i1, p2] += weights[i, k] * P[p, k, p2]
+                C[i, y, x] = T[i1, p2]
+
+    A convolution of single places is one. Its weights are read as they are, and what is written is
+    contiguous: nothing is transposed, whether or not vectors divide a row.
+    """
+
+    def apply(self, draft: Draft) -> list[Draft]:
+        """Fork for the first such block."""
+        for name, facts in draft.block_facts().items():
+            product = None if name in draft.scheduled else _find(facts, draft)
+            if product is None:
+                continue
+            flat = draft.fork("flat", "packed_right")
+            try:
+                _schedule(flat, facts, product)
+            except ScheduleError:
+                return [draft]  # the program has other schedules
+            return [flat] if facts.points > MAX_DIRECT_POINTS else [flat, draft]
+        return [draft]
+
+
+def _find(facts: BlockFacts, draft: Draft) -> _Product | None:
+    steps = [i for i, a in enumerate(facts.axes) if a.is_reduction and a.extent > 1]
+    if not facts.is_affine or len(facts.reads) != 2 or facts.flops_per_point != 2:
+        return None
+    if len(steps) != 1 or facts.axes[steps[0]].extent < MIN_STEPS:
+        return None
+    lanes = max(1, draft.target.vector_bits // (8 * facts.write.item_bytes))
+    for image, weights in (facts.reads, facts.reads[::-1]):
+        columns = _columns(facts, image, weights)
+        rows = [
+            i
+            for i, a in enumerate(facts.axes)
+            if not a.is_reduction and a.extent > 1 and weights.strides[i] and not image.strides[i]
+        ]
+        places = prod(facts.axes[i].extent for i in columns)
+        tiles = [count * lanes for count in (2, 1) if places % (count * lanes) == 0]
+        if not columns or len(rows) != 1 or not tiles:
+            continue
+        if facts.axes[columns[-1]].extent % tiles[0] == 0:
+            columns = columns[-1:]  # no panel crosses from row to row
+        dims = [_dimension(facts, image, axis) for axis in (*columns, steps[0])]
+        known = tuple(dim for dim in dims if dim is not None)
+        if len(known) == len(dims):
+            return _Product(image, rows[0], steps[0], columns, known[:-1], known[-1], tiles[0])
+    return None
+
+
+def _columns(facts: BlockFacts, image: Access, weights: Access) -> tuple[int, ...]:
+    """Return the innermost two axes, if both image and output run on along them."""
+    found: list[int] = []
+    expected = 1
+    for index in range(len(facts.axes) - 1, -1, -1):
+        axis = facts.axes[index]
+        if axis.is_reduction or axis.extent == 1:
+            continue
+        strides = (image.strides[index], facts.write.strides[index])
+        if weights.strides[index] or strides != (expected, expected):
+            break
+        found.insert(0, index)
+        expected *= axis.extent
+        if len(found) == 2:
+            return tuple(found)
+    return ()
+
+
+def _dimension(facts: BlockFacts, access: Access, axis: int) -> int | None:
+    """Return the dimension that an axis alone indexes; axes of one element do not count."""
+    for dim, row in enumerate(access.coefficients):
+        moving = [i for i, c in enumerate(row) if c and facts.axes[i].extent > 1]
+        if moving == [axis] and row[axis] == 1:
+            return dim
+    return None
+
+
+def _schedule(draft: Draft, facts: BlockFacts, product: _Product) -> None:
+    schedule = draft.schedule
+    block = schedule.get_block(facts.name)
+    copy = schedule.cache_read(block, product.image.buffer, "global")
+    panels = _Layout(product.image.shape, product.dims, product.step_dim, product.tile)
+    schedule.transform_layout(copy, ("write", 0), panels)
+    schedule.transform_block_layout(copy, panels)
+    epilogue = epilogue_of(draft, facts, "local")
+    # The output in tiles: its dimensions are those that the columns and other axes index.
+    dims = [_dimension(facts, facts.write, axis) for axis in product.columns]
+    known = tuple(dim for dim in dims if dim is not None)
+    tiles = _Layout(facts.write.shape, known, None, product.tile)
+    schedule.transform_layout(block, ("write", 0), tiles)
+    schedule.transform_block_layout(epilogue, tiles)
+    extents = tuple(axis.extent for axis in facts.axes)
+    schedule.transform_block_layout(block, _Layout(extents, product.columns, None, product.tile))
+    axes = range(len(facts.axes))
+    others = [axis for axis in axes if axis not in product.columns]
+    first = sum(axis < product.columns[0] for axis in others)
+    names = (*others[:first], product.columns[0], None, *others[first:])
+    rank = len(facts.write.shape) - len(known) + 2
+    _tile(draft, facts.name, names, product, _Blocks(block, copy, epilogue, rank))
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """The block of sums, the copy of its image, and what takes up its tiles, of some axes."""
+
+    sums: BlockRV
+    copy: BlockRV
+    epilogue: BlockRV
+    rank: int
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Indices with some of them flattened, and cut into tiles that come last.
+
+    Attributes:
+        extents: Of all indices.
+        flat: Which of them are flattened; they follow one another.
+        before: The index that comes right before the tile, if it is not to stay where it is.
+        tile: The extent of a tile.
+    """
+
+    extents: tuple[int, ...]
+    flat: tuple[int, ...]
+    before: int | None
+    tile: int
+
+    def __call__(self, *i: te.Value) -> tuple[te.Value, ...]:
+        place = i[self.flat[0]]
+        for dim in self.flat[1:]:
+            place = place * self.extents[dim] + i[dim]
+        rest = [v for d, v in enumerate(i) if d not in self.flat and d != self.before]
+        first = self.flat[0] - sum(d == self.before for d in range(self.flat[0]))
+        middle = [] if self.before is None else [i[self.before]]
+        inner = [place // self.tile, *middle, place % self.tile]
+        return (*rest[:first], *inner, *rest[first:])
+
+
+def _tile(
+    draft: Draft, name: str, names: Sequence[int | None], product: _Product, blocks: _Blocks
+) -> None:
+    """Tile the block; `names` are its axes as they were before some were flattened.
+
+    The first of the flattened axes stands for panels, None for the places of a panel.
+    """
+    schedule = draft.schedule
+    facts = draft.block_facts()[name]
+    levels: dict[int, list[LoopRV]] = {n: [] for n in (_OUTER, _MIDDLE, _STEPS, _UNROLLED, _TILE)}
+    columns: list[tuple[int | None, ...]] = []
+    rest: list[int | None] = []
+    loops = draft.loops(blocks.sums)
+    cores = draft.target.num_cores
+    panels = facts.axes[list(names).index(None) - 1].extent
+    # A round's panels stay in the second-level cache beside the weights.
+    panel_bytes = _panel_bytes(facts, product)
+    most = max(1, min(panels, draft.target.l2_bytes // MAX_PANELS // panel_bytes))
+    if cores > 1:
+        # Several rounds for each core, or one waits for the other.
+        most = max(1, min(most, panels // (ROUNDS * cores)))
+    for old, axis, loop in zip(names, facts.axes, loops, strict=True):
+        used = _levels(old, axis.is_reduction, product)
+        parts: Sequence[LoopRV] = [loop]
+        place: dict[int, int] = {}
+        if len(used) > 1 and axis.extent > 1:
+            limits = {_TILE: MAX_ROWS, _UNROLLED: MAX_UNROLLED_STEPS, _MIDDLE: most}
+            limit = limits[used[-1]]
+            factors, first = draft.tile(loop, axis.extent, len(used), limit)
+            parts = schedule.split(loop, factors)
+            place = {level: first + number for number, level in enumerate(used)}
+        for level, part in zip(used, parts, strict=False):
+            levels[level].append(part)
+        columns.append(tuple(place.get(level) for level in range(NUM_LEVELS)))
+        rest.append(None if place else used[0])
+    schedule.reorder(*(loop for level in levels.values() for loop in level))
+    _place(draft, blocks, levels)
+    outer = draft.parallelize(levels[_OUTER])
+    draft.tilings.append(Tiling(name, outer - 1, outer + len(levels[_MIDDLE])))
+    draft.nests.append(Nest(facts, tuple(columns), tuple(rest), list(names).index(None)))
+    draft.scheduled.add(name)
+
+
+def _panel_bytes(facts: BlockFacts, product: _Product) -> int:
+    steps = max(axis.extent for axis in facts.axes if axis.is_reduction)
+    return steps * product.tile * product.image.item_bytes
+
+
+def _levels(axis: int | None, is_reduction: bool, product: _Product) -> tuple[int, ...]:
+    if axis is None:
+        return (_TILE,)
+    if is_reduction:
+        return (_STEPS, _UNROLLED) if axis == product.step else (_STEPS,)
+    if axis == product.row:
+        return (_MIDDLE, _TILE)
+    return (_OUTER, _MIDDLE) if axis == product.columns[0] else (_OUTER,)
+
+
+def _place(draft: Draft, blocks: _Blocks, levels: dict[int, list[LoopRV]]) -> None:
+    """Pack the panels of one round of the outer loops, and take up each tile when it is done."""
+    schedule = draft.schedule
+    schedule.reverse_compute_at(blocks.epilogue, levels[_MIDDLE][-1], preserve_unit_loops=True)
+    schedule.compute_at(blocks.copy, levels[_OUTER][-1], preserve_unit_loops=True)
+    schedule.vectorize(draft.loops(blocks.copy)[-1])
+    for loop in levels[_UNROLLED]:
+        schedule.unroll(loop)
+    for loops in (levels[_TILE], draft.loops(blocks.epilogue)[-blocks.rank :]):
+        for loop in loops[:-1]:
+            schedule.unroll(loop)
+        schedule.vectorize(loops[-1])
+    draft.scheduled.add(draft.block_name(blocks.copy))

@@ -1,0 +1,167 @@
+"""The rule that tiles reductions in the structure SSRSRS (Ansor, OSDI 2020, section 4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
+from tuner.space.analysis.block_facts import BlockFacts
+from tuner.space.rules.draft import Draft, Tiling
+from tuner.space.rules.epilogue import is_epilogue
+from tuner.space.tables.nest import NUM_LEVELS, REDUCTION_LEVELS, SPATIAL_LEVELS, Nest
+
+MAX_ROWS = 16
+"""Unrolled rows along one axis."""
+MAX_VECTORS = 8
+"""Vectors along the vectorized axis."""
+MAX_UNROLLED_STEPS = 8
+
+
+class MultiLevelTiling:
+    """Tiles each reduction into a register tile inside cache tiles, and deals with its output.
+
+        for i, j, k in ...:         for i0, j0 in ...:  # parallel
+            C[i, j] += ...    ->        for i1, j1, k0, i2, j2, k1 in ...:
+                                            for k2, i3 in ...:  # unrolled
+                                                for j3 in ...:  # vectorized
+                                                    C[...] += ...
+
+    The output tile of one `i1, j1` is written where it belongs at once (`direct`), or kept aside
+    and written when it is done (`cached`), or read there by the elementwise block that consumes
+    it (`fused`).
+    """
+
+    def apply(self, draft: Draft) -> list[Draft]:
+        """Tile every reduction; each has as many forks as ways to deal with its output."""
+        drafts = [draft]
+        for name, facts in draft.block_facts().items():
+            if facts.is_reduction and name not in draft.scheduled:
+                drafts = [fork for d in drafts for fork in _tiled(d, name)]
+        return drafts
+
+
+def _tiled(draft: Draft, name: str) -> list[Draft]:
+    facts = draft.block_facts()
+    block = facts[name]
+    consumers = draft.consumers(name)
+    if len(consumers) == 1 and draft.is_intermediate(name):
+        consumer = facts.get(consumers[0])
+        if consumer is not None and is_epilogue(block, consumer):
+            fused = draft.fork("fused", "fused")
+            _tile(fused, block, fused.schedule.get_block(consumer.name))
+            fused.scheduled.add(consumer.name)
+            return [fused]
+    direct, cached = draft.fork("direct"), draft.fork("cached", "cached_write")
+    _tile(direct, block, None)
+    if all(axis.is_reduction for axis in block.axes):
+        return [direct]  # a single element: there is no tile of it to keep apart
+    copy = cached.schedule.cache_write(cached.schedule.get_block(name), 0, "local")
+    _tile(cached, block, copy)
+    cached.scheduled.add(cached.block_name(copy))
+    return [direct, cached]
+
+
+@dataclass
+class _Levels:
+    """The loops of a tiled block by level, each level in the order of the axes."""
+
+    loops: list[list[LoopRV]]
+
+    def all(self) -> list[LoopRV]:
+        return [loop for level in self.loops for loop in level]
+
+
+def _tile(draft: Draft, facts: BlockFacts, epilogue: BlockRV | None) -> None:
+    """Tile a block; `epilogue` is the block that reads its output tile, if any."""
+    schedule = draft.schedule
+    block = schedule.get_block(facts.name)
+    vector = facts.vector_axis
+    levels = _Levels([[] for _ in range(NUM_LEVELS)])
+    columns: list[tuple[int | None, ...]] = []
+    whole: list[int | None] = []
+    inner: dict[int, tuple[ExprRV, ExprRV]] = {}
+    limits = _limits(draft, facts)
+    for index, (axis, loop) in enumerate(zip(facts.axes, draft.loops(block), strict=True)):
+        own = REDUCTION_LEVELS if axis.is_reduction else SPATIAL_LEVELS
+        if axis.extent == 1:
+            levels.loops[own[0]].append(loop)
+            whole.append(own[0])
+            columns.append((None,) * NUM_LEVELS)
+            continue
+        used = own[: 2 if axis.is_reduction and limits[index] is None else len(own)]
+        limit = limits[index] or axis.extent
+        factors, first = draft.tile(loop, axis.extent, len(used), limit)
+        for level, part in zip(used, schedule.split(loop, factors), strict=True):
+            levels.loops[level].append(part)
+        place = {level: first + n for n, level in enumerate(used)}
+        columns.append(tuple(place.get(level) for level in range(NUM_LEVELS)))
+        whole.append(None)
+        if not axis.is_reduction:
+            inner[index] = (factors[2], factors[3])
+    if vector is not None and vector in inner:
+        # The vectorized loop is the innermost one.
+        position = [i for i in inner if not facts.axes[i].is_reduction].index(vector)
+        levels.loops[6].append(levels.loops[6].pop(position))
+    schedule.reorder(*levels.all())
+    if epilogue is not None:
+        _place_epilogue(draft, facts, epilogue, levels.loops[1] or levels.loops[0], inner)
+    for loop in levels.loops[5]:
+        schedule.unroll(loop)
+    _expand(draft, levels.loops[6], vector is not None and vector in inner)
+    outer = draft.parallelize(levels.loops[0])
+    draft.tilings.append(Tiling(facts.name, outer - 1, outer + len(levels.loops[1])))
+    draft.nests.append(
+        Nest(facts, tuple(columns), tuple(whole), vector if vector in inner else None)
+    )
+    draft.scheduled.add(facts.name)
+
+
+def _limits(draft: Draft, facts: BlockFacts) -> list[int | None]:
+    """Return, an axis, the most that its innermost part may be; None for no innermost part."""
+    lanes = max(1, draft.target.vector_bits // (8 * facts.write.item_bytes))
+    unrolled = max(
+        (i for i, a in enumerate(facts.axes) if a.is_reduction and a.extent > 1), default=None
+    )
+    limits: list[int | None] = []
+    for index, axis in enumerate(facts.axes):
+        if axis.is_reduction:
+            limits.append(MAX_UNROLLED_STEPS if index == unrolled else None)
+        else:
+            limits.append(MAX_VECTORS * lanes if index == facts.vector_axis else MAX_ROWS)
+    return limits
+
+
+def _expand(draft: Draft, loops: list[LoopRV], has_vectors: bool) -> None:
+    """Unroll the register tile, and vectorize its last loop."""
+    for loop in loops[:-1] if has_vectors else loops:
+        draft.schedule.unroll(loop)
+    if has_vectors:
+        draft.schedule.vectorize(loops[-1])
+
+
+def _place_epilogue(
+    draft: Draft,
+    facts: BlockFacts,
+    epilogue: BlockRV,
+    around: list[LoopRV],
+    inner: dict[int, tuple[ExprRV, ExprRV]],
+) -> None:
+    """Run the epilogue on each finished tile, in register tiles of the same shape."""
+    schedule = draft.schedule
+    schedule.reverse_compute_at(epilogue, around[-1], preserve_unit_loops=True)
+    spatial = [i for i, axis in enumerate(facts.axes) if not axis.is_reduction]
+    loops = draft.loops(epilogue)[-len(spatial) :]
+    outer: list[LoopRV] = []
+    tile: dict[int, LoopRV] = {}
+    for index, loop in zip(spatial, loops, strict=True):
+        if index not in inner:
+            outer.append(loop)
+            continue
+        parts = schedule.split(loop, list(inner[index]))
+        outer.append(parts[0])
+        tile[index] = parts[1]
+    vector = facts.vector_axis
+    if vector in tile:
+        tile[vector] = tile.pop(vector)
+    schedule.reorder(*outer, *tile.values())
+    _expand(draft, list(tile.values()), vector in tile)

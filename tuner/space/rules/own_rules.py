@@ -1,0 +1,101 @@
+"""The rules that a program adds to the built-in ones, in this process only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from tuner.space.features.features import features
+from tuner.space.rules.draft import Draft
+from tuner.space.rules.rule import BUILT_IN_RULES, ScheduleRuleError
+from tuner.space.tables.sketch import Sketch
+
+RuleFunction: TypeAlias = Callable[[Draft], list[Draft]]
+
+
+@dataclass(frozen=True)
+class OwnRule:
+    """A function as a rule; see `schedule_rule`."""
+
+    name: str
+    function: RuleFunction
+
+    def apply(self, draft: Draft) -> list[Draft]:
+        """Return the drafts that the function makes of one.
+
+        Raises:
+            ScheduleRuleError: If the function raises, or returns anything but drafts.
+        """
+        try:
+            found: object = self.function(draft)
+        except Exception as error:
+            raise ScheduleRuleError(self.name, f"raised {type(error).__name__}: {error}") from error
+        if not isinstance(found, list | tuple) or not all(isinstance(d, Draft) for d in found):
+            raise ScheduleRuleError(self.name, _not_drafts(found))
+        return list(found)
+
+
+def _not_drafts(found: object) -> str:
+    if isinstance(found, Draft):
+        return "returned a draft: expected a list of drafts, so return [draft]"
+    return f"returned {found!r}: expected a list of drafts, [draft] if it does nothing"
+
+
+_RULES: dict[str, OwnRule] = {}
+
+
+def schedule_rule(function: RuleFunction) -> RuleFunction:
+    """Add a rule to the design space of every task of this process, under the function's name.
+
+    It runs after elementwise blocks were inlined, before the other built-in rules, which leave
+    alone what it scheduled. A rule of the same name is replaced. The rule is given each draft and
+    returns a list: the draft, extended or as it was, and forks of it where there is a choice.
+
+    Raises:
+        ScheduleRuleError: If it is no function, or has the name of a built-in rule.
+    """
+    name = getattr(function, "__name__", None)
+    if not isinstance(name, str):
+        raise ScheduleRuleError(repr(function), "is no function of a draft")
+    if name in BUILT_IN_RULES:
+        raise ScheduleRuleError(name, "has the name of a built-in rule: choose another one")
+    _RULES[name] = OwnRule(name, function)
+    return function
+
+
+def remove_schedule_rule(name: str) -> None:
+    """Take back a rule that was added; one that was not is no error."""
+    _RULES.pop(name, None)
+
+
+def own_rules() -> tuple[OwnRule, ...]:
+    """Return the rules that were added, in the order of their addition."""
+    return tuple(_RULES.values())
+
+
+def finished(name: str, draft: Draft) -> Sketch:
+    """Return the sketch of a draft; check that it can be replayed, at two ends of all decisions.
+
+    Args:
+        name: The added rule that had a part in it.
+
+    Raises:
+        ScheduleRuleError: If it cannot.
+    """
+    num_decisions = len(draft.schedule.trace.decisions)
+    if num_decisions != len(draft.knobs):
+        reason = f"made {num_decisions} decisions and {len(draft.knobs)} knobs: use draft.tile,"
+        raise ScheduleRuleError(name, f"{reason} draft.choose or draft.cut for each decision")
+    try:
+        sketch = draft.finish()
+        corners = np.array([np.zeros_like(sketch.num_options), sketch.num_options - 1])
+        for corner in corners:
+            sketch.candidate(corner).trace.apply_to(draft.func)
+        features(sketch, corners, draft.target)
+    except Exception as error:
+        reason = f"had a part in the sketch {'/'.join(draft.name)!r}, which cannot be replayed"
+        raise ScheduleRuleError(name, f"{reason}: {type(error).__name__}: {error}") from error
+    return sketch

@@ -1,0 +1,255 @@
+"""The rule that packs the operands of matrix products into panels, as BLIS does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.passes.common.tile_buffers import KEY
+from compiler.schedule.error import ScheduleError
+from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
+from tuner.space.analysis.block_facts import BlockFacts
+from tuner.space.analysis.product_roles import Operand, Product, find_product
+from tuner.space.rules.draft import Draft
+from tuner.space.rules.epilogue import is_epilogue
+from tuner.space.tables.nest import NUM_LEVELS, Nest
+
+MAX_UNROLLED_STEPS = 8
+MAX_SMALL_POINTS = 1 << 18
+MIN_ROWS = 64
+"""Smaller products, and those of few rows, may be better off without any copies."""
+MAX_WHOLE_STEPS = 2048
+"""Sums that are this short may be taken in one go."""
+_BLOCKS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+_WIDE_BLOCKS = (1, 2, 4, 8)
+_MAX_VECTORS = 4
+_MAX_WASTE = 1.15
+_OUTER, _ROWS, _STEPS, _PANELS, _INNER, _UNROLLED, _TILE = range(NUM_LEVELS)
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """What is packed, and whether the sum is cut into blocks."""
+
+    name: str
+    is_left_packed: bool
+    is_cut: bool
+
+
+_VARIANTS = (
+    _Variant("packed", is_left_packed=True, is_cut=True),
+    _Variant("packed_right", is_left_packed=False, is_cut=True),
+    _Variant("packed_whole", is_left_packed=True, is_cut=False),
+    _Variant("packed_right_whole", is_left_packed=False, is_cut=False),
+)
+
+
+class PackedProducts:
+    """Multiplies matrices in panels that lie in memory in the order of their use.
+
+    The loops are those of Van Zee and van de Geijn, "BLIS: a framework for rapidly instantiating
+    BLAS functionality" (ACM TOMS 2015). Tiles need not divide the extents: panels are padded.
+
+        for j0, k0 in ...:  # j0 parallel, or i0 if there are more rows than columns
+            B' = B[k0, j0] in panels of 16 columns
+            for i0 in ...:
+                A' = A[i0, k0] in panels of 6 rows
+                for j1, i1, k1 in ...:
+                    for k2, i2 in ...:  # unrolled
+                        for j2 in ...:  # vectorized
+                            C[...] += A'[i1, k1, i2] * B'[j1, k1, j2]
+
+    Only `B` may be packed, if tiles divide the rows. An elementwise consumer takes up each register
+    tile where the sum is taken in one go, otherwise the columns that are finished.
+    """
+
+    def apply(self, draft: Draft) -> list[Draft]:
+        """Fork for each variant, of every product."""
+        drafts = [draft]
+        for name, facts in draft.block_facts().items():
+            product = find_product(facts)
+            if product is not None and name not in draft.scheduled:
+                rows = facts.axes[product.row].extent
+                is_small = facts.points <= MAX_SMALL_POINTS or rows < MIN_ROWS
+                drafts = [fork for d in drafts for fork in _forks(d, name, product, is_small)]
+        return drafts
+
+
+def _forks(draft: Draft, name: str, product: Product, is_small: bool) -> list[Draft]:
+    """Return a draft for each variant, and the draft as it was where packing may not pay."""
+    facts = draft.block_facts()[name]
+    steps = facts.axes[product.step].extent
+    found = []
+    for variant in _VARIANTS:
+        if not variant.is_cut and steps > MAX_WHOLE_STEPS:
+            continue
+        tags = {"packed_right", *(["packed_left"] if variant.is_left_packed else [])}
+        fork = draft.fork(variant.name, *tags)
+        try:
+            _Packing(fork, facts, product, variant).run()
+        except ScheduleError:
+            continue  # the program has other schedules
+        found.append(fork)
+    return [*found, draft] if is_small or not found else found
+
+
+class _Packing:
+    """Schedules one product in one draft."""
+
+    def __init__(
+        self, draft: Draft, facts: BlockFacts, product: Product, variant: _Variant
+    ) -> None:
+        self._draft = draft
+        self._facts = facts
+        self._product = product
+        self._variant = variant
+        self._shared = self._shared_axis()
+        self._columns: dict[int, dict[int, int]] = {}
+
+    def run(self) -> None:
+        """Schedule the block, its copies, and its consumer."""
+        draft, product, schedule = self._draft, self._product, self._draft.schedule
+        extent = self._facts.axes[product.step].extent
+        block = schedule.get_block(self._facts.name)
+        loops = draft.loops(block)
+        rows, height = self._rows(loops[product.row])
+        columns, width = self._tiles(loops[product.column], product.column, (_OUTER, _PANELS))
+        steps = self._steps(loops[product.step])
+        batch = [loop for i, loop in enumerate(loops) if i not in product.tiled]
+        order = [columns[0], *steps[:-2], rows[0], columns[1], rows[1], *steps[-2:]]
+        schedule.reorder(*batch, *order, rows[2], columns[2])
+        blocks = (steps[0] if self._variant.is_cut else columns[0], rows[0])
+        self._epilogue(block, (columns[0], rows[1]), (height, width))
+        self._pack(block, product.right, blocks[0], width)
+        if self._variant.is_left_packed:
+            self._pack(block, product.left, blocks[1], height)
+        for loop in (steps[-1], rows[2]):
+            schedule.unroll(loop)
+        schedule.vectorize(columns[2])
+        shared = columns[0] if self._shared == product.column else rows[0]
+        draft.parallelize(batch or [shared])
+        self._note(batch)
+        if self._variant.is_cut and extent <= MAX_WHOLE_STEPS and "fused" not in draft.tags:
+            draft.exclude(self._columns[product.step][_STEPS], 1)  # as in the variant of one go
+
+    def _shared_axis(self) -> int | None:
+        """Return the axis whose blocks threads share; None if they share a batch, or are not there.
+
+        Of columns each thread packs those that it reads, of rows one thread packs what all read.
+        That matters less, the more rows there are, and then the left operand is not packed twice.
+        """
+        product, axes = self._product, self._facts.axes
+        if self._draft.target.num_cores == 1 or len(axes) > len(product.tiled):
+            return None
+        has_more_rows = axes[product.row].extent > axes[product.column].extent
+        return product.row if has_more_rows else product.column
+
+    def _even_counts(self) -> list[int]:
+        """Return into how many blocks an axis may be cut so that all threads have as many."""
+        return [n * self._draft.target.num_cores for n in _WIDE_BLOCKS]
+
+    def _rows(self, loop: LoopRV) -> tuple[list[LoopRV], ExprRV]:
+        row = self._product.row
+        if self._variant.is_left_packed:
+            return self._tiles(loop, row, (_ROWS, _PANELS))
+        # Rows that are read where they are must be there: the tile divides them.
+        extent = self._facts.axes[row].extent
+        factors, first = self._draft.tile(loop, extent, 3, self._most_rows())
+        levels = (_ROWS, _PANELS, _TILE)
+        self._columns[row] = {level: first + n for n, level in enumerate(levels)}
+        return list(self._draft.schedule.split(loop, factors)), factors[-1]
+
+    def _tiles(
+        self, loop: LoopRV, axis: int, levels: tuple[int, int]
+    ) -> tuple[list[LoopRV], ExprRV]:
+        """Cut an axis into blocks of panels of tiles, as many panels as it takes."""
+        draft, extent = self._draft, self._facts.axes[axis].extent
+        is_column = axis == self._product.column
+        sizes = self._widths(extent) if is_column else self._heights(extent)
+        limit = -(-extent // sizes[0])
+        counts = [n for n in (_WIDE_BLOCKS if is_column else _BLOCKS) if n <= limit]
+        if axis == self._shared:
+            counts = [n for n in self._even_counts() if n <= limit] or counts
+        count, first = draft.choose(counts)
+        size, last = draft.choose(sizes)
+        self._columns[axis] = {levels[0]: first, _TILE: last}
+        return list(draft.schedule.split(loop, [count, None, size])), size
+
+    def _steps(self, loop: LoopRV) -> list[LoopRV]:
+        step = self._product.step
+        levels = (_STEPS, _INNER, _UNROLLED) if self._variant.is_cut else (_INNER, _UNROLLED)
+        extent = self._facts.axes[step].extent
+        factors, first = self._draft.tile(loop, extent, len(levels), MAX_UNROLLED_STEPS)
+        self._columns[step] = {level: first + n for n, level in enumerate(levels)}
+        return list(self._draft.schedule.split(loop, factors))
+
+    def _most_rows(self) -> int:
+        # Accumulators, a vector of the right operand, and an element of the left one.
+        return self._draft.target.num_vector_registers - 2
+
+    def _heights(self, extent: int) -> tuple[int, ...]:
+        sizes = range(1, min(self._most_rows(), extent) + 1)
+        wastes = {size: -(-extent // size) * size / extent for size in sizes}
+        long = [size for size in sizes if wastes[size] <= _MAX_WASTE and size > 2]
+        return tuple(long or sizes)
+
+    def _widths(self, extent: int) -> tuple[int, ...]:
+        lanes = max(1, self._draft.target.vector_bits // (8 * self._facts.write.item_bytes))
+        sizes = [n * lanes for n in range(1, _MAX_VECTORS + 1) if (n - 1) * lanes < extent]
+        wastes = {size: -(-extent // size) * size / extent for size in sizes}
+        return tuple(s for s in sizes if wastes[s] <= max(_MAX_WASTE, min(wastes.values())))
+
+    def _pack(self, block: BlockRV, operand: Operand, at: LoopRV, tile: ExprRV) -> None:
+        """Copy what one run of a loop reads of an operand into panels, in vectors."""
+        draft, schedule = self._draft, self._draft.schedule
+        copy = schedule.cache_read(block, operand.read.buffer, "global")
+        schedule.compute_at(copy, at, preserve_unit_loops=True)
+        loops = draft.loops(copy)[-len(operand.read.shape) :]
+        panels, lane = schedule.split(loops[operand.across], [None, tile])
+        along = loops[operand.along]
+        if operand.read.strides[self._product.step] == 1:
+            # Rows are read along the sum and written across it: transposed in registers.
+            schedule.reorder(panels, lane, along)
+            schedule.unroll(lane)
+            schedule.vectorize(along)
+        else:
+            schedule.reorder(panels, along, lane)
+            schedule.vectorize(lane)
+        schedule.annotate(copy, KEY, [0, operand.across, tile])
+        draft.scheduled.add(draft.block_name(copy))
+
+    def _epilogue(
+        self, block: BlockRV, around: tuple[LoopRV, LoopRV], tile: tuple[ExprRV, ExprRV]
+    ) -> None:
+        """Run an elementwise consumer on each finished tile, or on what is finished first."""
+        draft, schedule, name = self._draft, self._draft.schedule, self._facts.name
+        consumers = draft.consumers(name)
+        found = draft.block_facts().get(consumers[0]) if len(consumers) == 1 else None
+        if found is None or not draft.is_intermediate(name) or not is_epilogue(self._facts, found):
+            return
+        consumer = schedule.get_block(found.name)
+        at = around[0] if self._variant.is_cut else around[1]
+        schedule.reverse_compute_at(consumer, at, preserve_unit_loops=True)
+        spatial = [i for i, axis in enumerate(self._facts.axes) if not axis.is_reduction]
+        loops = dict(zip(spatial, draft.loops(consumer)[-len(spatial) :], strict=True))
+        row, column = loops[self._product.row], loops[self._product.column]
+        schedule.reorder(row, column)
+        if not self._variant.is_cut:
+            schedule.unroll(row)
+        schedule.vectorize(column)
+        draft.scheduled.add(found.name)
+        draft.tags |= {"fused"}
+
+    def _note(self, batch: list[LoopRV]) -> None:
+        """Note what was decided where, for the tables of features."""
+        draft, product, facts = self._draft, self._product, self._facts
+        columns: list[tuple[int | None, ...]] = []
+        rest: list[int | None] = []
+        for axis in range(len(facts.axes)):
+            own = self._columns.get(axis, {})
+            columns.append(tuple(own.get(level) for level in range(NUM_LEVELS)))
+            is_left_over = axis in (product.row, product.column) and _PANELS not in own
+            rest.append(_PANELS if is_left_over else None if own else _OUTER)
+        reads = (product.right, *([product.left] if self._variant.is_left_packed else []))
+        packed = frozenset(1 + facts.reads.index(operand.read) for operand in reads)
+        draft.nests.append(Nest(facts, tuple(columns), tuple(rest), product.column, packed))
+        draft.scheduled.add(facts.name)

@@ -1,0 +1,255 @@
+"""The rule that packs the operands of convolutions: vectors of output channels, blocked images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from compiler import te
+from compiler.schedule.error import ScheduleError
+from compiler.schedule.trace.handle import BlockRV, LoopRV
+from tuner.space.analysis.block_facts import Access, BlockFacts
+from tuner.space.analysis.operand_roles import Roles, dimension, find_roles
+from tuner.space.rules.copy_tiles import schedule_copy
+from tuner.space.rules.draft import Draft, Tiling
+from tuner.space.rules.epilogue import epilogue_of
+from tuner.space.tables.nest import NUM_LEVELS, Nest
+
+MAX_DIRECT_POINTS = 1 << 24
+"""Beyond that, packing always pays: trials are better spent on how."""
+MAX_ROWS = 8
+"""Unrolled rows along one axis."""
+MAX_UNROLLED_STEPS = 8
+"""Channels unrolled in a step; the row of a window may be, too."""
+MAX_UNROLLED_ROW = 8
+_OUTER, _MIDDLE, _BLOCKS, _STEPS, _UNROLLED, _TILE = 0, 1, 2, 4, 5, 6
+
+Layout = Callable[..., tuple[te.Value, ...]]
+
+
+class PackedWindows:
+    """Multiplies images by weights in layouts of their own (Georganas et al., SC 2018).
+
+    The weights are packed so that output channels lie side by side, `[f/16, c/16, y, x, 16c, 16f]`,
+    and the image so that the input channels of a place do, `[c/16, y, x, 16c]`; what pads or makes
+    them does it on the way. A register tile is some places times 16 output channels: each step
+    loads a vector of weights and copies an element of each place into all lanes, whatever the
+    stride. A tile is transposed to the layout of the output where it is finished.
+
+        for f0, y0, x0, f1, y1, x1 in ...:
+            for c0, ry, (rx, c1) in ...:  # these two are one loop
+                for c2, y2, x2 in ...:  # unrolled
+                    for f in range(16):  # vectorized
+                        T[y2, x2, f] += image[c0, y + ry, x + rx, c1, c2] * weights[...]
+            C[...] = T[...]
+    """
+
+    def apply(self, draft: Draft) -> list[Draft]:
+        """Fork for the first block that there is something to pack for."""
+        lanes = draft.target.vector_bits // 32
+        for name, facts in draft.block_facts().items():
+            if name in draft.scheduled or not facts.is_reduction:
+                continue
+            roles = find_roles(facts, lanes, draft.target.num_vector_registers)
+            if roles is not None:
+                forks = _forks(draft, name, roles)
+                is_large = facts.points > MAX_DIRECT_POINTS
+                return forks if forks and is_large else [*forks, draft]
+        return [draft]
+
+
+def _forks(draft: Draft, name: str, roles: Roles) -> list[Draft]:
+    packed = draft.fork("blocked", "packed")
+    try:
+        _pack(packed, name, roles)
+    except ScheduleError:
+        return []  # the program has other schedules
+    return [packed]
+
+
+def _pack(draft: Draft, name: str, roles: Roles) -> None:
+    facts = draft.block_facts()[name]
+    schedule = draft.schedule
+    block = schedule.get_block(name)
+    weights = _packed(draft, name, roles.weights, _blocked(roles.weights, roles, facts))
+    image = _packed(draft, name, roles.image, _blocked(roles.image, roles, facts))
+    epilogue = epilogue_of(draft, facts, "global")
+    output = dimension(facts.write, roles.vector)
+    assert output is not None, "the vector axis is a dimension of the output"
+    layout = _split_last(output, roles.vector_tile)
+    schedule.transform_layout(block, ("write", 0), layout)
+    schedule.transform_block_layout(epilogue, layout)
+    schedule.transform_block_layout(block, _iterators(facts, roles))
+    if image is not None:
+        schedule_copy(draft, draft.block_facts()[image])
+    vector = sum(not axis.is_reduction for axis in facts.axes)
+    loops = _tile(draft, name, epilogue, vector, is_blocked=roles.channel_tile > 1)
+    if weights is not None:
+        _pack_weights(draft, weights, loops)
+
+
+def _pack_weights(draft: Draft, name: str, loops: Sequence[LoopRV]) -> None:
+    """Pack the weights of one round of the outermost loop, which stay in the cache till its end."""
+    schedule = draft.schedule
+    facts = draft.block_facts()[name]
+    if draft.target.num_cores == 1:
+        schedule.compute_at(schedule.get_block(name), loops[0], preserve_unit_loops=True)
+        schedule_copy(draft, facts, depth=1)
+    else:
+        schedule_copy(draft, facts)
+
+
+def _packed(draft: Draft, name: str, read: Access, layout: Layout | None) -> str | None:
+    """Give what a block reads another layout; return the block that writes it.
+
+    None if it is a parameter, which stays as it is where there is no layout.
+    """
+    schedule = draft.schedule
+    maker = _maker(draft, name, read)
+    if layout is None:
+        return maker
+    if maker is None:
+        copy = schedule.cache_read(schedule.get_block(name), read.buffer, "global")
+        maker = draft.block_name(copy)
+    handle = schedule.get_block(maker)
+    schedule.transform_layout(handle, ("write", 0), layout)
+    schedule.transform_block_layout(handle, layout)
+    return maker
+
+
+def _maker(draft: Draft, name: str, read: Access) -> str | None:
+    """Return the block that makes an operand for this block alone, point by point."""
+    for maker, facts in draft.block_facts().items():
+        if facts.write.buffer != read.buffer or facts.is_reduction or maker in draft.scheduled:
+            continue
+        if not draft.is_intermediate(maker) or draft.consumers(maker) != [name]:
+            continue
+        if len(facts.reads) == 1 and _is_identity(facts.write):
+            return maker
+    return None
+
+
+def _is_identity(access: Access) -> bool:
+    rows = access.coefficients
+    return all(
+        coefficient == (dim == axis)
+        for dim, row in enumerate(rows)
+        for axis, coefficient in enumerate(row)
+        if access.shape[dim] > 1
+    )
+
+
+def _split_last(dim: int, tile: int) -> Layout:
+    """Return the layout that puts `tile` neighbours along a dimension side by side."""
+
+    def layout(*i: te.Value) -> tuple[te.Value, ...]:
+        return (*i[:dim], i[dim] // tile, *i[dim + 1 :], i[dim] % tile)
+
+    return layout
+
+
+def _blocked(access: Access, roles: Roles, facts: BlockFacts) -> Layout | None:
+    """Return the layout of an operand, None if it may stay as it is."""
+    channel = dimension(access, roles.channel)
+    vector = dimension(access, roles.vector)
+    assert channel is not None, "the channel is a dimension of both operands"
+    tile, last = roles.channel_tile, len(access.shape) - 1
+    if vector is None:
+        stays = tile == 1 or channel == last
+        return None if stays else _split_last(channel, tile)
+
+    shape = access.shape
+    if (channel, vector) == (last - 1, last) and shape[-2:] == (tile, roles.vector_tile):
+        return None
+
+    def layout(*i: te.Value) -> tuple[te.Value, ...]:
+        rest = [index for dim, index in enumerate(i) if dim not in (vector, channel)]
+        around = (i[vector] // roles.vector_tile, i[channel] // tile)
+        return (*around, *rest, i[channel] % tile, i[vector] % roles.vector_tile)
+
+    return layout
+
+
+def _iterators(facts: BlockFacts, roles: Roles) -> Layout:
+    """Return the iterators of the block: blocks of outputs come first, vectors after places."""
+
+    def layout(*i: te.Value) -> tuple[te.Value, ...]:
+        spatial: list[te.Value] = []
+        steps: list[te.Value] = []
+        for index, axis in enumerate(facts.axes):
+            if index not in (roles.vector, roles.channel):
+                (steps if axis.is_reduction else spatial).append(i[index])
+        vector, channel = i[roles.vector], i[roles.channel]
+        places = (vector // roles.vector_tile, *spatial, vector % roles.vector_tile)
+        return (*places, channel // roles.channel_tile, *steps, channel % roles.channel_tile)
+
+    return layout
+
+
+def _tile(
+    draft: Draft, name: str, epilogue: BlockRV, vector: int, *, is_blocked: bool
+) -> list[LoopRV]:
+    """Tile the block, whose iterators `_iterators` has put in order; return its outermost loops.
+
+    Args:
+        vector: The axis that vectors run along.
+        is_blocked: Whether the last axis are the channels of a block.
+    """
+    schedule = draft.schedule
+    facts = draft.block_facts()[name]
+    block = schedule.get_block(name)
+    levels: list[list[LoopRV]] = [[] for _ in range(NUM_LEVELS)]
+    columns: list[tuple[int | None, ...]] = []
+    whole: list[int | None] = []
+    for used, axis, loop in zip(
+        _levels(facts, vector), facts.axes, draft.loops(block), strict=True
+    ):
+        parts = [loop]
+        place: dict[int, int] = {}
+        if len(used) > 1 and axis.extent > 1:
+            limits = {_MIDDLE: axis.extent, _TILE: MAX_ROWS, _UNROLLED: MAX_UNROLLED_ROW}
+            limit = MAX_UNROLLED_STEPS if axis is facts.axes[-1] else limits[used[-1]]
+            factors, first = draft.tile(loop, axis.extent, len(used), limit)
+            parts = schedule.split(loop, factors)
+            place = {level: first + number for number, level in enumerate(used)}
+        for level, part in zip(used, parts, strict=False):
+            levels[level].append(part)
+        columns.append(tuple(place.get(level) for level in range(NUM_LEVELS)))
+        whole.append(None if place else used[0])
+    # Neighbours in a row of windows see the same places: a channel at a time, while registers last.
+    levels[_UNROLLED].reverse()
+    schedule.reorder(*(loop for level in levels for loop in level))
+    if is_blocked and len(levels[_STEPS]) > 1:
+        # The channels of a block, and those of the place beside it: they lie side by side.
+        schedule.fuse(*levels[_STEPS][-2:])
+    around = (levels[_MIDDLE] or levels[_OUTER])[-1]
+    schedule.reverse_compute_at(epilogue, around, preserve_unit_loops=True)
+    _expand(draft, draft.loops(epilogue)[-len(levels[_TILE]) :])
+    for loop in levels[_UNROLLED]:
+        schedule.unroll(loop)
+    _expand(draft, levels[_TILE])
+    outer = draft.parallelize(levels[_OUTER])
+    draft.tilings.append(Tiling(name, outer - 1, outer + len(levels[_MIDDLE])))
+    draft.nests.append(Nest(facts, tuple(columns), tuple(whole), vector))
+    draft.scheduled.add(name)
+    return levels[_OUTER]
+
+
+def _expand(draft: Draft, loops: Sequence[LoopRV]) -> None:
+    for loop in loops[:-1]:
+        draft.schedule.unroll(loop)
+    draft.schedule.vectorize(loops[-1])
+
+
+def _levels(facts: BlockFacts, vector: int) -> list[tuple[int, ...]]:
+    """Return the levels that each axis has loops in: first come blocks of output channels.
+
+    After the vector axis come those summed over: first channel blocks, last the channels in a
+    block. They and the row of a window before them may be unrolled.
+    """
+    count = len(facts.axes)
+    unrolled = [i for i in range(vector + 2, count) if facts.axes[i].extent > 1][-2:]
+    # A tile has no more output channels: it would load more weights, the larger operand.
+    found: list[tuple[int, ...]] = [(_OUTER, _MIDDLE), *[(_OUTER, _MIDDLE, _TILE)] * (vector - 1)]
+    found += [(_TILE,), (_BLOCKS,)]
+    found += [(_STEPS, _UNROLLED) if i in unrolled else (_STEPS,) for i in range(vector + 2, count)]
+    return found

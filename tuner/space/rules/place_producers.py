@@ -1,0 +1,53 @@
+"""The rule that places the spatial producers of tiled blocks, such as a convolution's padding."""
+
+from __future__ import annotations
+
+from tuner.space.rules.draft import Draft, Tiling
+
+
+class PlaceProducers:
+    """Computes what a tiled block reads either ahead of it, or tile by tile.
+
+        for y, x in ...:                  for y0, x0 in ...:
+            P[y, x] = pad(A)                  for ay, ax in ...:
+        for y0, x0, y1, ... in ...:   ->          P[...] = pad(A)
+            C[...] += P[...] * W          for y1, ... in ...:
+                                                  C[...] += P[...] * W
+
+    Ahead, each element is computed once but travels through memory; in the tile it stays in the
+    cache, and borders are computed again by the neighbours.
+    """
+
+    def apply(self, draft: Draft) -> list[Draft]:
+        """Fork once for each producer."""
+        drafts = [draft]
+        for tiling in draft.tilings:
+            for producer in _producers(draft, tiling):
+                drafts = [fork for d in drafts for fork in _placed(d, producer, tiling)]
+        return drafts
+
+
+def _producers(draft: Draft, tiling: Tiling) -> list[str]:
+    """Return the spatial blocks not yet scheduled that a tiled block alone reads."""
+    return [
+        name
+        for name, facts in draft.block_facts().items()
+        if name not in draft.scheduled
+        and not facts.is_reduction
+        and draft.is_intermediate(name)
+        and draft.consumers(name) == [tiling.block]
+    ]
+
+
+def _placed(draft: Draft, producer: str, tiling: Tiling) -> list[Draft]:
+    ahead = draft.fork("ahead", "padded_at_root")
+    tiled = draft.fork("tilewise", "padded_at_tile")
+    schedule = tiled.schedule
+    is_contiguous = draft.block_facts()[producer].vector_axis is not None
+    tile_loop = tiled.loops(tiling.block)[tiling.tile_loop]
+    block = schedule.get_block(producer)
+    schedule.compute_at(block, tile_loop, preserve_unit_loops=True)
+    if is_contiguous:
+        schedule.vectorize(tiled.loops(block)[-1])
+    tiled.scheduled.add(producer)
+    return [ahead, tiled]

@@ -1,0 +1,295 @@
+"""The rule for chains of matrix products and row reductions, such as attention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from compiler.ir.core.nodes import BlockRealize
+from compiler.passes.common.tile_buffers import KEY as PANELS
+from compiler.passes.cpu.reduce_in_lanes import KEY
+from compiler.schedule.error import ScheduleError
+from compiler.schedule.primitives.sampling.sample import divisors
+from compiler.schedule.trace.handle import ExprRV, LoopRV
+from tuner.space.analysis.block_facts import Access, BlockFacts, sites
+from tuner.space.analysis.operand_roles import dimension
+from tuner.space.analysis.row_axes import RowAxes, row_axes
+from tuner.space.rules.draft import Draft
+from tuner.space.rules.epilogue import is_epilogue
+from tuner.space.tables.nest import NUM_LEVELS, Nest
+
+MAX_ROWS = 8
+"""Rows of a register tile."""
+MAX_VECTORS = 4
+"""Vectors of a row of a register tile, or of its partial results."""
+_Copy: TypeAlias = tuple[str, Access, int]
+"""The block that copies an operand, how that is read, and which dimension runs along columns."""
+_OUTER, _COLUMNS, _TILE, _INNER, _UNROLLED, _REGISTERS = 0, 1, 3, 4, 5, 6
+
+
+class ProductChains:
+    """Computes a tile of rows through all blocks, so that what lies between products stays near.
+
+        S = Q @ K.T                     for h: KT = K[h].T
+        P = exp(S - max(S))        ->       for i_0 in ...:
+        W = P / sum(P)                          S = Q[h, i_0] @ KT, in register tiles
+        O = W @ V                               P = ...; W = ..., row by row
+                                                O[h, i_0] = W @ V[h], in register tiles
+
+    An operand whose rows run along the sum, as those of `K` do, is transposed once for all the
+    rows that use it, into panels as wide as a register tile: in rows, whose distance is often a
+    power of two, the lines of a panel would push each other out of the first-level cache.
+    """
+
+    def apply(self, draft: Draft) -> list[Draft]:
+        """Schedule the whole program, if it is such a chain."""
+        chain = _chain(draft)
+        if chain is None:
+            return [draft]
+        fork = draft.fork("products", "fused")
+        try:
+            _Scheduler(fork, chain).run()
+        except ScheduleError:
+            return [draft]
+        return [fork]
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """The blocks of a chain, the last one the sink; `tiled` are its products, with their axes."""
+
+    blocks: list[BlockFacts]
+    rows: RowAxes
+    tiled: dict[str, tuple[int, int]]
+
+    def inner(self, block: BlockFacts) -> list[int]:
+        return [i for i in range(len(block.axes)) if i not in self.rows.of[block.name]]
+
+
+def _chain(draft: Draft) -> _Chain | None:
+    blocks = list(draft.block_facts().values())
+    if len(blocks) < len(sites(draft.schedule.func)) or len(blocks) < 2 or draft.scheduled:
+        return None
+    intermediate = [draft.is_intermediate(block.name) for block in blocks]
+    rows = row_axes(blocks)
+    if intermediate != [True] * (len(blocks) - 1) + [False]:
+        return None
+    if len(rows.of) < len(blocks) or not rows.of[rows.sink]:
+        return None
+    tiled: dict[str, tuple[int, int]] = {}
+    others = 0
+    for block in blocks:
+        own = rows.of[block.name]
+        if not block.is_reduction:
+            continue
+        inner = [i for i, axis in enumerate(block.axes) if i not in own]
+        spatial = [i for i in inner if not block.axes[i].is_reduction]
+        sums = [i for i in inner if block.axes[i].is_reduction]
+        if not spatial and block.lane_axis is not None:
+            others += 1
+        elif len(spatial) == len(sums) == 1 and block.vector_axis == spatial[0]:
+            tiled[block.name] = (spatial[0], sums[0])
+        else:
+            return None
+    is_product = rows.sink in tiled and len(tiled) + others > 1
+    return _Chain(blocks, rows, tiled) if is_product else None
+
+
+@dataclass
+class _Scheduler:
+    """Schedules the blocks of a chain."""
+
+    draft: Draft
+    chain: _Chain
+    factors: list[ExprRV] = field(default_factory=list)
+    first: int = 0
+    around: list[LoopRV] = field(default_factory=list)
+    lanes: tuple[ExprRV, int] | None = None
+    unrolled: tuple[ExprRV, int] | None = None
+    starts: dict[str, LoopRV] = field(default_factory=dict)
+    is_packed: bool = False
+
+    def run(self) -> None:
+        """Place all blocks under the loops over tiles of rows, and expand each."""
+        copies = {name: self._copy(self._facts(name)) for name in self.chain.tiled}
+        self._place()
+        done: set[str] = set()
+        for block in self.chain.blocks:
+            if block.name in self.chain.tiled:
+                done |= self._tile(block, copies[block.name])
+            elif block.is_reduction:
+                self._reduce(block)
+            elif block.name not in done:
+                self._expand(block)
+            self.draft.scheduled.add(block.name)
+        # A copy is made for all tiles of the loop outside: only the loops around it are parallel.
+        depth = len(self.around) - self.is_packed
+        if depth:
+            self.draft.parallelize(self.around[:depth])
+        for name, loop in self.starts.items():
+            self._start(name, loop)
+
+    def _facts(self, name: str) -> BlockFacts:
+        return next(block for block in self.chain.blocks if block.name == name)
+
+    def _products(self) -> list[BlockFacts]:
+        return [block for block in self.chain.blocks if block.name in self.chain.tiled]
+
+    def _copy(self, block: BlockFacts) -> _Copy | None:
+        """Copy an operand that is not contiguous along the columns; return how it is laid out."""
+        column, _ = self.chain.tiled[block.name]
+        for read in block.reads:
+            target = dimension(read, column)
+            if read.strides[column] in (0, 1) or target is None:
+                continue
+            schedule = self.draft.schedule
+            copy = schedule.cache_read(schedule.get_block(block.name), read.buffer, "global")
+            return self.draft.block_name(copy), read, target
+        return None
+
+    def _place(self) -> None:
+        sink = self.chain.blocks[-1]
+        rows = self.chain.rows.of[sink.name]
+        schedule, loops = self.draft.schedule, self.draft.loops(sink.name)
+        last = sink.axes[rows[-1]].extent
+        self.factors, self.first = self.draft.tile(loops[rows[-1]], last, 3, MAX_ROWS)
+        outer, *parts = schedule.split(loops[rows[-1]], self.factors)
+        self.around = [*(loops[row] for row in rows[:-1]), outer]
+        inner = [loop for index, loop in enumerate(loops) if index not in rows]
+        schedule.reorder(*self.around, *parts, *inner)
+        for block in reversed(self.chain.blocks[:-1]):
+            schedule.compute_at(schedule.get_block(block.name), outer, preserve_unit_loops=True)
+
+    def _loops(self, block: BlockFacts) -> tuple[LoopRV, LoopRV, dict[int, LoopRV]]:
+        """Return the loops over the rows of a tile, outer and register part, and the others."""
+        loops = self.draft.loops(block.name)[len(self.around) :]
+        inner = self.chain.inner(block)
+        if block is self.chain.blocks[-1]:
+            return loops[0], loops[1], dict(zip(inner, loops[2:], strict=True))
+        realize = self.draft.schedule.get(self.draft.schedule.get_block(block.name))
+        assert isinstance(realize, BlockRealize), "a block's handle stands for a block"
+        names = [iterator.var.name for iterator in realize.block.iter_vars]
+        by_axis = {i: loops[names.index(axis.name)] for i, axis in enumerate(block.axes)}
+        row = by_axis[self.chain.rows.of[block.name][-1]]
+        tile, registers = self.draft.schedule.split(row, [None, self.factors[2]])
+        return tile, registers, {i: by_axis[i] for i in inner}
+
+    def _tile(self, block: BlockFacts, copy: _Copy | None) -> set[str]:
+        """Cut a product into register tiles; return the blocks that take them up at once."""
+        schedule = self.draft.schedule
+        column, step = self.chain.tiled[block.name]
+        tile, registers, inner = self._loops(block)
+        lanes = max(1, self.draft.target.vector_bits // (8 * block.write.item_bytes))
+        extent = block.axes[column].extent
+        factors, first = self.draft.tile(inner[column], extent, 2, MAX_VECTORS * lanes)
+        panel, vector = schedule.split(inner[column], factors)
+        if self.unrolled is None:
+            extents = [b.axes[self.chain.tiled[b.name][1]].extent for b in self._products()]
+            self.unrolled = self.draft.choose(
+                [n for n in (2, 4, 1) if not any(e % n for e in extents)]
+            )
+        outer, steps = schedule.split(inner[step], [None, self.unrolled[0]])
+        schedule.reorder(panel, tile, outer, steps, registers, vector)
+        taken = self._take_up(block, tile)
+        schedule.unroll(steps)
+        schedule.unroll(registers)
+        schedule.vectorize(vector)
+        self.starts[block.name] = outer
+        own = {
+            column: {_COLUMNS: first, _REGISTERS: first + 1},
+            step: {_UNROLLED: self.unrolled[1]},
+        }
+        self._add_nest(block, own, column)
+        if copy is not None:
+            self._pack(copy, factors[1])
+        return taken
+
+    def _take_up(self, block: BlockFacts, tile: LoopRV) -> set[str]:
+        consumers = self.draft.consumers(block.name)
+        found = [b for b in self.chain.blocks if b.name in consumers]
+        if len(found) != 1 or not is_epilogue(block, found[0]):
+            return set()
+        schedule = self.draft.schedule
+        schedule.reverse_compute_at(
+            schedule.get_block(found[0].name), tile, preserve_unit_loops=True
+        )
+        *_, rows, columns = self.draft.loops(found[0].name)
+        schedule.unroll(rows)
+        schedule.vectorize(columns)
+        return {found[0].name}
+
+    def _pack(self, copy: _Copy, width: ExprRV) -> None:
+        """Make a transposed copy of an operand, in panels, once for all tiles of rows."""
+        name, read, column = copy
+        schedule = self.draft.schedule
+        block = schedule.get_block(name)
+        if len(self.around) > 1:
+            schedule.compute_at(block, self.around[-2], preserve_unit_loops=True)
+            self.is_packed = True
+        loops = self.draft.loops(block)[-len(read.shape) :]
+        lanes = max(1, self.draft.target.vector_bits // (8 * read.item_bytes))
+        rows, vector = loops[column], loops[-1]
+        r0, r1 = schedule.split(rows, [None, width])
+        v0, v1 = schedule.split(vector, [None, _divisor(read.shape[-1], lanes)])
+        schedule.reorder(r0, v0, r1, v1)
+        schedule.unroll(r1)
+        schedule.vectorize(v1)
+        schedule.annotate(block, PANELS, [0, column, width])
+        self.draft.scheduled.add(name)
+
+    def _reduce(self, block: BlockFacts) -> None:
+        """Reduce rows in lanes, as many at once as a register tile has."""
+        schedule = self.draft.schedule
+        _, registers, inner = self._loops(block)
+        steps = list(inner.values())
+        schedule.reorder(*steps, registers)
+        schedule.unroll(registers)
+        if self.lanes is None:
+            width = max(1, self.draft.target.vector_bits // (8 * block.write.item_bytes))
+            sizes = tuple(width * n for n in (1, 2, MAX_VECTORS))
+            extent = block.axes[block.lane_axis or 0].extent
+            self.lanes = self.draft.cut(extent, sizes)
+        schedule.annotate(steps[-1], KEY, self.lanes[0])
+        self.starts[block.name] = steps[0]
+        assert block.lane_axis is not None, "a chain has no other reductions"
+        own = {block.lane_axis: {_INNER: self.lanes[1], _REGISTERS: self.lanes[1] + 1}}
+        self._add_nest(block, own, block.lane_axis)
+
+    def _expand(self, block: BlockFacts) -> None:
+        loops = self.draft.loops(block.name)
+        if self.chain.inner(block) and block.vector_axis is not None:
+            self.draft.schedule.vectorize(loops[-1])
+
+    def _start(self, name: str, loop: LoopRV) -> None:
+        """Take the initialisation of a reduction out of its loop."""
+        schedule = self.draft.schedule
+        block = schedule.get_block(name)
+        init = schedule.decompose_reduction(block, loop)
+        loops = self.draft.loops(init)
+        if name in self.chain.tiled:
+            schedule.vectorize(loops.pop())
+        schedule.unroll(loops[-1])
+        self.draft.scheduled |= {self.draft.block_name(init), self.draft.block_name(block)}
+
+    def _add_nest(self, block: BlockFacts, own: dict[int, dict[int, int]], vector: int) -> None:
+        rows = self.chain.rows.of[block.name]
+        tile = {_OUTER: self.first, _TILE: self.first + 1, _REGISTERS: self.first + 2}
+        cut = {rows[-1]: tile, **own}
+        columns = tuple(
+            tuple(cut.get(index, {}).get(level) for level in range(NUM_LEVELS))
+            for index in range(len(block.axes))
+        )
+        # Knobs say all of an axis that they cut, but for the steps of a sum.
+        rest = tuple(
+            None
+            if index in cut and _UNROLLED not in cut[index]
+            else _OUTER
+            if index in rows
+            else _INNER
+            for index in range(len(block.axes))
+        )
+        self.draft.nests.append(Nest(block, columns, rest, vector))
+
+
+def _divisor(extent: int, most: int) -> int:
+    return max(d for d in divisors(extent) if d <= most)

@@ -1,0 +1,260 @@
+"""The rule for chains of row reductions and elementwise steps, such as softmax and layer norm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from compiler.ir.core.nodes import BlockRealize
+from compiler.passes.cpu.reduce_in_lanes import KEY
+from compiler.schedule.error import ScheduleError
+from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
+from tuner.space.analysis.block_facts import BlockFacts, sites
+from tuner.space.analysis.row_axes import RowAxes, row_axes
+from tuner.space.rules.draft import Draft
+from tuner.space.tables.nest import NUM_LEVELS, Nest
+
+MAX_ROWS = 8
+"""Rows at once: their chains of dependent additions run side by side."""
+MIN_LANES = 8
+MAX_VECTORS = 8
+"""Vectors of partial results a row, or of columns."""
+_OUTER, _TILE, _INNER, _REGISTERS = 0, 3, 4, 6
+
+
+class RowChains:
+    """Computes a few rows at a time, through all blocks, so that memory is read once.
+
+        for i, k in ...:                     for i_0 in ...:  # parallel
+            M[i] = max(M[i], A[i, k])            for k in ...:  # in lanes
+        for i, j in ...:                             for i_1 in ...:  # unrolled
+            E[i, j] = exp(A[i, j] - M[i])  ->            M[i] = max(M[i], A[i, k])
+        for i, k in ...:                         for i_1, j in ...:  # j vectorized
+            S[i] += E[i, k]                          E[i, j] = exp(A[i, j] - M[i])
+        ...                                      ...
+
+    Where rows lie across, so that neighbours in memory belong to different rows, vectors hold a
+    piece of as many rows instead. A reduction over what is contiguous is a chain by itself.
+    """
+
+    def apply(self, draft: Draft) -> list[Draft]:
+        """Schedule the whole program, if it is such a chain."""
+        chain = _chain(draft)
+        if chain is None:
+            return [draft]
+        fork = draft.fork("columns" if chain.is_across else "rows")
+        try:
+            _Scheduler(fork, chain).run()
+        except ScheduleError:
+            return [draft]
+        return [fork]
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """The blocks of a chain, the last one the sink, and what is known of its rows."""
+
+    blocks: list[BlockFacts]
+    rows: RowAxes
+    is_across: bool
+
+    def inner(self, block: BlockFacts) -> list[int]:
+        """Return the axes of a block that do not run over rows."""
+        own = self.rows.of.get(block.name, ())
+        return [index for index in range(len(block.axes)) if index not in own]
+
+
+def _chain(draft: Draft) -> _Chain | None:
+    facts = list(draft.block_facts().values())
+    if not facts or len(facts) < len(sites(draft.schedule.func)) or draft.scheduled:
+        return None
+    if any(b.is_conditional for b in facts) or draft.is_intermediate(facts[-1].name):
+        return None
+    if any(not draft.is_intermediate(b.name) for b in facts[:-1]):
+        return None
+    rows = row_axes(facts)
+    blocks = [b for b in facts if b.name in rows.of] or facts
+    reductions = [b for b in blocks if b.is_reduction]
+    chain = _Chain(blocks, rows, is_across=False)
+    if not reductions or any(_has_inner_axes(chain, b) for b in reductions):
+        return None
+    if all(_suits_lanes(b) for b in reductions):
+        return chain
+    is_across = all([b.vector_axis] == list(rows.of.get(b.name, ())[-1:]) for b in reductions)
+    passes = [b for b in blocks if chain.inner(b)]
+    return replace(chain, is_across=True) if is_across and len(passes) > 1 else None
+
+
+def _suits_lanes(block: BlockFacts) -> bool:
+    """Tell whether a reduction goes over enough that is contiguous to fill a vector."""
+    axis = block.lane_axis
+    if axis is None:
+        return False
+    outer = block.axes[axis - 1] if axis else None
+    is_long = outer is not None and outer.is_reduction and block.runs_on(axis - 1, axis)
+    return is_long or block.axes[axis].extent >= MIN_LANES
+
+
+def _has_inner_axes(chain: _Chain, block: BlockFacts) -> bool:
+    """Tell whether a reduction makes more than one element a row, as a matrix product does."""
+    inner = chain.inner(block)
+    return any(block.axes[i].extent > 1 and not block.axes[i].is_reduction for i in inner)
+
+
+@dataclass
+class _Scheduler:
+    """Schedules the blocks of a chain."""
+
+    draft: Draft
+    chain: _Chain
+    depth: int = 0
+    row_column: int | None = None
+    lanes: ExprRV | None = None
+    lane_column: int = 0
+    around: list[LoopRV] = field(default_factory=list)
+    reductions: dict[str, LoopRV] = field(default_factory=dict)
+
+    def run(self) -> None:
+        """Place all blocks under the loops over rows, and expand each."""
+        self._place()
+        if not self.chain.is_across:
+            self._choose_lanes()
+        for block in self.chain.blocks:
+            if block.is_reduction:
+                self._expand_reduction(block)
+            else:
+                self._expand_spatial(block)
+            if self.chain.inner(block):
+                self.draft.nests.append(self._nest(block))
+            self.draft.scheduled.add(block.name)
+        if self.around:
+            self.depth = self.draft.parallelize(self.around)
+        for name, loop in self.reductions.items():
+            update = self.draft.schedule.get_block(name)
+            init = self.draft.schedule.decompose_reduction(update, loop)
+            self._expand_init(init)
+            self.draft.scheduled |= {self.draft.block_name(init), self.draft.block_name(update)}
+
+    def _place(self) -> None:
+        sink = self.chain.blocks[-1]
+        rows = self.chain.rows.of.get(sink.name, ())
+        if not rows:
+            return
+        schedule = self.draft.schedule
+        loops = self.draft.loops(sink.name)
+        limit = MAX_VECTORS * self._lanes_a_vector(sink) if self.chain.is_across else MAX_ROWS
+        factors, self.row_column = self.draft.tile(
+            loops[rows[-1]], sink.axes[rows[-1]].extent, 2, limit
+        )
+        outer, tile = schedule.split(loops[rows[-1]], factors)
+        self.around = [*(loops[row] for row in rows[:-1]), outer]
+        inner = [loop for index, loop in enumerate(loops) if index not in rows]
+        schedule.reorder(*self.around, tile, *inner)
+        self.depth = len(self.around)
+        for block in reversed(self.chain.blocks[:-1]):
+            schedule.compute_at(schedule.get_block(block.name), outer, preserve_unit_loops=True)
+
+    def _lanes_a_vector(self, block: BlockFacts) -> int:
+        return max(1, self.draft.target.vector_bits // (8 * block.write.item_bytes))
+
+    def _choose_lanes(self) -> None:
+        block = next(b for b in self.chain.blocks if b.is_reduction)
+        width = self._lanes_a_vector(block)
+        sizes = tuple(width * n for n in (1, 2, 4, 8) if n <= MAX_VECTORS)
+        extent = block.axes[block.lane_axis or 0].extent
+        self.lanes, self.lane_column = self.draft.cut(extent, sizes)
+
+    def _loops(self, block: BlockFacts) -> tuple[list[LoopRV], dict[int, LoopRV]]:
+        """Return the loops of a block over the rows of a tile, and those over its other axes."""
+        loops = self.draft.loops(block.name)[self.depth :]
+        rows = self.chain.rows.of.get(block.name, ())
+        inner = self.chain.inner(block)
+        if block is self.chain.blocks[-1]:
+            own = loops[:1] if rows else []
+            return own, dict(zip(inner, loops[len(own) :], strict=True))
+        if not rows:
+            return [], dict(zip(inner, loops, strict=True))
+        schedule = self.draft.schedule
+        realize = schedule.get(schedule.get_block(block.name))
+        assert isinstance(realize, BlockRealize), "a block's handle stands for a block"
+        names = [iterator.var.name for iterator in realize.block.iter_vars]
+        by_axis = {i: loops[names.index(axis.name)] for i, axis in enumerate(block.axes)}
+        return [by_axis[row] for row in rows], {i: by_axis[i] for i in inner}
+
+    def _expand_reduction(self, block: BlockFacts) -> None:
+        schedule = self.draft.schedule
+        rows, inner = self._loops(block)
+        steps = [loop for index, loop in inner.items() if block.axes[index].is_reduction]
+        schedule.reorder(*steps, *rows)
+        if self.chain.is_across:
+            schedule.vectorize(rows[-1])
+        else:
+            axes = [index for index in inner if block.axes[index].is_reduction]
+            steps = self._joined(block, axes, steps)
+            assert self.lanes is not None, "chosen before"
+            schedule.annotate(steps[-1], KEY, self.lanes)
+            self._unroll(rows)
+        self.reductions[block.name] = steps[0]
+
+    def _expand_init(self, init: BlockRV) -> None:
+        loops = self.draft.loops(init)[self.depth :]
+        if self.chain.is_across and loops:
+            self.draft.schedule.vectorize(loops[-1])
+        else:
+            self._unroll(loops)
+
+    def _expand_spatial(self, block: BlockFacts) -> None:
+        schedule = self.draft.schedule
+        rows, inner = self._loops(block)
+        if self.chain.is_across:
+            schedule.reorder(*inner.values(), rows[-1])
+            schedule.vectorize(rows[-1])
+        elif inner:
+            loops = self._joined(block, list(inner), list(inner.values()))
+            if self._shares_reads(block):
+                schedule.reorder(*loops, *rows)
+                self._unroll(rows)
+            if block.write.strides[max(inner)] == 1:
+                schedule.vectorize(loops[-1])
+        else:
+            self._unroll(rows)
+
+    def _shares_reads(self, block: BlockFacts) -> bool:
+        """Tell whether rows read vectors in common, such as weights: loaded once for a tile."""
+        own, inner = self.chain.rows.of.get(block.name, ()), self.chain.inner(block)
+        return bool(own) and any(
+            not any(read.strides[row] for row in own) and any(read.strides[i] for i in inner)
+            for read in block.reads
+        )
+
+    def _joined(self, block: BlockFacts, axes: list[int], loops: list[LoopRV]) -> list[LoopRV]:
+        """Fuse loops over axes that run on in memory, from the innermost outwards."""
+        joined = [loops[-1]]
+        for outer, axis, following in zip(loops[-2::-1], axes[-2::-1], axes[:0:-1], strict=True):
+            if len(joined) == 1 and block.runs_on(axis, following):
+                joined[0] = self.draft.schedule.fuse(outer, joined[0])
+            else:
+                joined.insert(0, outer)
+        return joined
+
+    def _unroll(self, loops: list[LoopRV]) -> None:
+        for loop in loops:
+            self.draft.schedule.unroll(loop)
+
+    def _nest(self, block: BlockFacts) -> Nest:
+        rows = self.chain.rows.of.get(block.name, ())
+        columns: list[tuple[int | None, ...]] = []
+        whole: list[int | None] = []
+        for index, axis in enumerate(block.axes):
+            own: dict[int, int] = {}
+            if rows and index == rows[-1] and self.row_column is not None:
+                is_register = self.chain.is_across or block.is_reduction
+                is_register |= self._shares_reads(block)
+                level = _REGISTERS if is_register else _TILE
+                own = {_OUTER: self.row_column, level: self.row_column + 1}
+            elif block.is_reduction and index == block.lane_axis and self.lanes is not None:
+                own = {_INNER: self.lane_column, _REGISTERS: self.lane_column + 1}
+            columns.append(tuple(own.get(level) for level in range(NUM_LEVELS)))
+            rest = _OUTER if index in rows else _INNER if axis.is_reduction else _TILE
+            whole.append(None if own else rest)
+        vector = rows[-1] if self.chain.is_across else block.lane_axis
+        return Nest(block, tuple(columns), tuple(whole), vector)

@@ -1,0 +1,62 @@
+"""The contract of schedule rules."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from tuner.space.rules.draft import Draft
+
+BUILT_IN_RULES = (
+    "auto_inline",
+    "whole_reductions",
+    "row_chains",
+    "unrolled_choices",
+    "product_chains",
+    "flat_columns",
+    "packed_windows",
+    "window_rows",
+    "packed_products",
+    "multi_level_tiling",
+    "place_producers",
+    "special_blocks",
+    "transposed_copies",
+    "spatial_blocks",
+    "decompose_reductions",
+)
+"""Their names, in the order in which they run; a change of them changes features."""
+
+
+class ScheduleRule(Protocol):
+    """One idea of how to schedule a kind of block; all rules together make the design space.
+
+    Rules run one after another over the whole program. A rule extends a draft in place and returns
+    it, alone or with forks where there is a choice of structure; a draft that it does not apply to
+    is returned as it was. A `ScheduleError` of a built-in rule drops the draft.
+    """
+
+    def apply(self, draft: Draft) -> list[Draft]:
+        """Return the drafts that come of one."""
+        ...
+
+
+class ScheduleRuleError(ValueError):
+    """A schedule rule that is not one, raised, or made a sketch that cannot be replayed.
+
+    Attributes:
+        rule: The rule's name.
+    """
+
+    def __init__(self, rule: str, reason: str) -> None:
+        super().__init__(f"the schedule rule {rule!r} {reason}")
+        self.rule = rule
+
+
+def rule_name(rule: ScheduleRule) -> str:
+    """Return what a rule is called: `packed_products` for a `PackedProducts`."""
+    own = getattr(rule, "name", None)
+    return (
+        own
+        if isinstance(own, str)
+        else re.sub(r"(?<!^)(?=[A-Z])", "_", type(rule).__name__).lower()
+    )

@@ -1,0 +1,139 @@
+"""The rule for spatial blocks that stand alone: vectors inside, threads outside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from compiler.schedule.trace.handle import LoopRV
+from tuner.space.analysis.block_facts import Access, Axis, BlockFacts
+from tuner.space.rules.draft import Draft
+from tuner.space.rules.streams import offer_streams
+from tuner.space.tables.nest import NUM_LEVELS, Nest
+
+MAX_TILE = 64
+MAX_VECTORS = 8
+_OUTER, _TILE, _VECTOR = 0, 3, 6
+
+
+class SpatialBlocks:
+    """Cuts each axis of a spatial block in two, vectorizes the contiguous one, runs tiles apart.
+
+        for i, j in ...:                for i0, j0 in ...:  # parallel
+            B[i, j] = f(A[i, j])   ->       for i1 in ...:
+                                                for j1 in ...:  # vectorized
+                                                    B[...] = f(A[...])
+
+    Where output and input are contiguous along the same axis, the other axes are left whole:
+    tiles would gain nothing. Rows that are no whole number of vectors become one long row if all
+    of the memory is contiguous; or else they are left whole too, and end in shorter vectors.
+    """
+
+    def apply(self, draft: Draft) -> list[Draft]:
+        """Schedule every spatial block that no other rule did."""
+        for name, facts in draft.block_facts().items():
+            if name not in draft.scheduled and not facts.is_reduction and facts.axes:
+                _schedule(draft, facts)
+                if not draft.name:
+                    draft.name = ("spatial",)
+                    draft.tags |= {"spatial"}
+        return [draft]
+
+
+def _schedule(draft: Draft, facts: BlockFacts) -> None:
+    lanes = max(1, draft.target.vector_bits // (8 * facts.write.item_bytes))
+    if not _is_ragged(facts, lanes):
+        _cut(draft, facts, lanes)
+    elif _is_one_row(facts) and facts.points % lanes == 0:
+        _cut(draft, _joined(draft, facts), lanes)
+    else:
+        _run_rows(draft, facts)
+    draft.scheduled.add(facts.name)
+    offer_streams(draft, facts)
+
+
+def _is_ragged(facts: BlockFacts, lanes: int) -> bool:
+    """Tell whether rows that are contiguous everywhere are no whole number of vectors."""
+    vector = facts.vector_axis
+    if vector is None or facts.axes[vector].extent % lanes == 0:
+        return False
+    others = [a for i, a in enumerate(facts.axes) if i != vector and a.extent > 1]
+    return bool(others) and all(read.strides[vector] in (0, 1) for read in facts.reads)
+
+
+def _is_one_row(facts: BlockFacts) -> bool:
+    return facts.is_affine and all(facts.runs_on(i, i + 1) for i in range(len(facts.axes) - 1))
+
+
+def _joined(draft: Draft, facts: BlockFacts) -> BlockFacts:
+    """Fuse all loops of a block; return its facts as one of a single axis."""
+    draft.schedule.fuse(*draft.loops(facts.name))
+
+    def flat(access: Access) -> Access:
+        return replace(access, shape=(prod(access.shape),), coefficients=((access.strides[-1],),))
+
+    return replace(
+        facts,
+        axes=(Axis("fused", facts.points, is_reduction=False),),
+        write=flat(facts.write),
+        reads=tuple(flat(read) for read in facts.reads),
+    )
+
+
+def _run_rows(draft: Draft, facts: BlockFacts) -> None:
+    """Vectorize whole rows; what is chosen is how many of them are a task."""
+    schedule, loops = draft.schedule, draft.loops(facts.name)
+    vector = facts.vector_axis
+    assert vector is not None, "rows are contiguous"
+    first = next(i for i, a in enumerate(facts.axes) if i != vector and a.extent > 1)
+    factors, column = draft.tile(loops[first], facts.axes[first].extent, 2, MAX_TILE)
+    outer, inner = schedule.split(loops[first], factors)
+    rest = [loop for index, loop in enumerate(loops) if index not in (first, vector)]
+    schedule.reorder(outer, inner, *rest, loops[vector])
+    schedule.vectorize(loops[vector])
+    draft.parallelize([outer])
+    none: tuple[int | None, ...] = (None,) * NUM_LEVELS
+    cut = tuple({_OUTER: column, _TILE: column + 1}.get(level) for level in range(NUM_LEVELS))
+    columns = tuple(cut if index == first else none for index in range(len(loops)))
+    whole = tuple(None if index == first else _TILE for index in range(len(loops)))
+    draft.nests.append(Nest(facts, columns, whole, None))
+
+
+def _vectors(extent: int, lanes: int) -> list[int]:
+    """Return the lengths of a few whole vectors that divide an extent, the longest first."""
+    return [lanes * n for n in (MAX_VECTORS, 4, 2, 1) if extent % (lanes * n) == 0][:3]
+
+
+def _cut(draft: Draft, facts: BlockFacts, lanes: int) -> None:
+    schedule = draft.schedule
+    vector = facts.vector_axis
+    outer: list[LoopRV] = []
+    inner: list[LoopRV] = []
+    columns: list[tuple[int | None, ...]] = []
+    whole: list[int | None] = []
+    for index, (axis, loop) in enumerate(zip(facts.axes, draft.loops(facts.name), strict=True)):
+        is_cut = axis.extent > 1 and (vector is None or index == vector)
+        if not is_cut:
+            outer.append(loop)
+            whole.append(_OUTER)
+            columns.append((None,) * NUM_LEVELS)
+            continue
+        sizes = _vectors(axis.extent, lanes) if index == vector else []
+        if sizes:
+            size, first = draft.cut(axis.extent, sizes)
+            parts = schedule.split(loop, [None, size])
+        else:
+            limit = MAX_VECTORS * lanes if index == vector else MAX_TILE
+            factors, first = draft.tile(loop, axis.extent, 2, limit)
+            parts = schedule.split(loop, factors)
+        outer.append(parts[0])
+        inner.append(parts[1])
+        own = {_OUTER: first, (_VECTOR if index == vector else _TILE): first + 1}
+        columns.append(tuple(own.get(level) for level in range(NUM_LEVELS)))
+        whole.append(None)
+    schedule.reorder(*outer, *inner)
+    is_cut = vector is not None and facts.axes[vector].extent > 1
+    if is_cut:
+        schedule.vectorize(inner[-1])
+    draft.parallelize(outer)
+    draft.nests.append(Nest(facts, tuple(columns), tuple(whole), vector if is_cut else None))

@@ -1,0 +1,16 @@
+"""The choice of storing past the caches what is too large to be found there again."""
+
+from __future__ import annotations
+
+from compiler.backends.cpu.codegen.stores import STREAMS
+from tuner.space.analysis.block_facts import BlockFacts
+from tuner.space.rules.draft import Draft
+
+
+def offer_streams(draft: Draft, facts: BlockFacts) -> None:
+    """Let the search choose how a block that is scheduled already stores, if it moves so much."""
+    moved = facts.write.size_bytes + sum(read.size_bytes for read in facts.reads)
+    if 2 * moved <= draft.target.l3_bytes:
+        return
+    chosen, _ = draft.choose((0, 1))
+    draft.schedule.annotate(draft.loops(facts.name)[0], STREAMS, chosen)

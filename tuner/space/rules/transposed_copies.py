@@ -1,0 +1,165 @@
+"""The rule for what is read along one axis and written along another, such as transposes."""
+
+from __future__ import annotations
+
+from compiler.backends.cpu.codegen.stores import STREAMS
+from compiler.ir.core.nodes import BlockRealize
+from compiler.schedule.error import ScheduleError
+from compiler.schedule.primitives.sampling.sample import divisors
+from compiler.schedule.trace.handle import LoopRV
+from tuner.space.analysis.block_facts import BlockFacts
+from tuner.space.analysis.operand_roles import dimension
+from tuner.space.rules.draft import Draft
+from tuner.space.tables.nest import LINE_BYTES, NUM_LEVELS, Nest
+
+MAX_COLUMNS = 16
+"""Rows of a tile; it is written in columns of so many elements."""
+LINES = (8, 16, 4, 32)
+"""Cache lines that a tile kept aside writes side by side."""
+_OUTER, _BLOCK, _REGISTERS = 0, 3, 6
+
+
+class TransposedCopies:
+    """Tiles such a block so that registers transpose, and whole cache lines are read and written.
+
+        for i, j in ...:             for j0, i0 in ...:  # parallel
+            B[i, j] = A[j, i]   ->       for j1, i1 in ...:
+                                             for j2 in range(16):  # unrolled
+                                                 for i2 in range(8):  # vectorized
+                                                     B[...] = A[...]
+
+    The blocks of `i0` are as long as a cache line. What is too large for the caches is written past
+    them, from a tile that is transposed aside first: then each line is written at once. Half of a
+    line waits in one of few buffers of the CPU for the other half; if it is pushed out before, by a
+    neighbour on the same core say, the stores take four times as long. A tile aside also suits rows
+    that are no whole number of vectors: its own are.
+    """
+
+    def apply(self, draft: Draft) -> list[Draft]:
+        """Schedule each such block; fork if a tile aside is worth its place."""
+        found = _transposed(draft)
+        drafts = []
+        if any(_gains_aside(draft, facts) for facts in found):
+            aside = draft.fork("aside")
+            try:
+                _run(aside, found, is_aside=True)
+                drafts.append(aside)
+            except ScheduleError:
+                pass  # tiles in registers need no place aside
+        if found and not draft.name:
+            draft.name = ("transposed",)
+        _run(draft, found, is_aside=False)
+        return [*drafts, draft]
+
+
+def _transposed(draft: Draft) -> list[BlockFacts]:
+    found = draft.block_facts().values()
+    return [facts for facts in found if facts.name not in draft.scheduled and _axes(facts)]
+
+
+def _is_large(draft: Draft, facts: BlockFacts) -> bool:
+    """Tell whether a block moves so much that nothing of it is found in the caches again."""
+    moved = facts.write.size_bytes + sum(read.size_bytes for read in facts.reads)
+    return 2 * moved > draft.target.l3_bytes
+
+
+def _gains_aside(draft: Draft, facts: BlockFacts) -> bool:
+    """Tell whether a tensor is large, or its rows or columns no whole number of vectors."""
+    lanes = max(1, draft.target.vector_bits // (8 * facts.write.item_bytes))
+    is_ragged = any(facts.axes[axis].extent % lanes for axis in _axes(facts) or ())
+    is_whole = all(dimension(facts.write, i) is not None for i in range(len(facts.axes)))
+    return is_whole and (is_ragged or _is_large(draft, facts))
+
+
+def _run(draft: Draft, found: list[BlockFacts], *, is_aside: bool) -> None:
+    for facts in found:
+        axes = _axes(facts)
+        assert axes is not None, "they are transposed"
+        if is_aside and _gains_aside(draft, facts):
+            _schedule_aside(draft, facts, *axes)
+        else:
+            _schedule(draft, facts, *axes)
+        draft.scheduled.add(facts.name)
+        draft.tags |= {"spatial"}
+
+
+def _axes(facts: BlockFacts) -> tuple[int, int] | None:
+    """Return the axes along which a block reads and writes what is contiguous, if they differ."""
+    if facts.is_reduction or facts.is_conditional or not facts.is_affine or not facts.reads:
+        return None
+    long = [index for index, axis in enumerate(facts.axes) if axis.extent > 1]
+    read = [index for index in long if facts.reads[0].strides[index] == 1]
+    written = [index for index in long if facts.write.strides[index] == 1]
+    if len(read) != 1 or len(written) != 1 or read == written:
+        return None
+    return read[0], written[0]
+
+
+def _schedule(draft: Draft, facts: BlockFacts, read: int, written: int) -> None:
+    schedule = draft.schedule
+    loops = draft.loops(facts.name)
+    extent, item_bytes = facts.axes[read].extent, facts.write.item_bytes
+    lanes = _divisor(extent, max(1, draft.target.vector_bits // (8 * item_bytes)))
+    line = _divisor(extent // lanes, max(1, LINE_BYTES // item_bytes // lanes))
+    i0, i1, i2 = schedule.split(loops[read], [None, line, lanes])
+    factors, first = draft.tile(loops[written], facts.axes[written].extent, 3, MAX_COLUMNS)
+    j0, j1, j2 = schedule.split(loops[written], factors)
+    around: list[LoopRV] = [
+        *(loop for index, loop in enumerate(loops) if index not in (read, written)),
+        j0,
+        i0,
+    ]
+    schedule.reorder(*around, j1, i1, j2, i2)
+    schedule.unroll(j2)
+    schedule.vectorize(i2)
+    draft.parallelize(around)
+    columns: list[tuple[int | None, ...]] = [(None,) * NUM_LEVELS for _ in facts.axes]
+    own = {_OUTER: first, _BLOCK: first + 1, _REGISTERS: first + 2}
+    columns[written] = tuple(own.get(level) for level in range(NUM_LEVELS))
+    whole = [_OUTER if index != written else None for index in range(len(facts.axes))]
+    whole[read] = _OUTER
+    draft.nests.append(Nest(facts, tuple(columns), tuple(whole), None))
+
+
+def _schedule_aside(draft: Draft, facts: BlockFacts, read: int, written: int) -> None:
+    """Transpose tiles of a line's width into a buffer of their own, and store its rows."""
+    schedule, item_bytes = draft.schedule, facts.write.item_bytes
+    block = schedule.get_block(facts.name)
+    copy = schedule.cache_write(block, 0, "global")
+    across, along = dimension(facts.write, read), dimension(facts.write, written)
+    assert across is not None, "rows of the tile are a dimension"
+    assert along is not None, "columns of the tile are a dimension"
+    loops = draft.loops(copy)
+    line = max(1, LINE_BYTES // item_bytes)
+    lanes = max(1, draft.target.vector_bits // (8 * item_bytes))
+    extent = facts.axes[written].extent
+    sizes = dict.fromkeys(min(extent, line * lines) for lines in LINES)
+    size, first = draft.cut(extent, list(sizes))
+    i0, i1 = schedule.split(loops[across], [None, line])
+    j0, j1 = schedule.split(loops[along], [None, size])
+    rest = [loop for index, loop in enumerate(loops) if index not in (across, along)]
+    schedule.reorder(*rest, j0, i0, i1, j1)
+    schedule.vectorize(j1)
+    schedule.compute_at(block, i0, preserve_unit_loops=True)
+    realize = schedule.get(block)
+    assert isinstance(realize, BlockRealize), "a block's handle stands for a block"
+    names = [iterator.var.name for iterator in realize.block.iter_vars]
+    inner = draft.loops(block)[len(rest) + 2 :]
+    a0, a1 = schedule.split(inner[names.index(facts.axes[read].name)], [None, lanes])
+    b0, b1 = schedule.split(inner[names.index(facts.axes[written].name)], [None, lanes])
+    schedule.reorder(b0, a0, b1, a1)
+    schedule.unroll(b1)
+    schedule.vectorize(a1)
+    draft.parallelize([*rest, j0, i0])
+    if _is_large(draft, facts):
+        schedule.annotate(draft.loops(copy)[0], STREAMS, 1)
+    draft.scheduled.add(draft.block_name(copy))
+    columns: list[tuple[int | None, ...]] = [(None,) * NUM_LEVELS for _ in facts.axes]
+    own = {_OUTER: first, _BLOCK: first + 1}
+    columns[written] = tuple(own.get(level) for level in range(NUM_LEVELS))
+    whole = [_OUTER if index != written else None for index in range(len(facts.axes))]
+    draft.nests.append(Nest(facts, tuple(columns), tuple(whole), None))
+
+
+def _divisor(extent: int, most: int) -> int:
+    return max(d for d in divisors(extent) if d <= most)

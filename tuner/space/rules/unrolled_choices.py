@@ -1,0 +1,82 @@
+"""The rule for transforms: blocks whose formula depends on where in a small matrix they are."""
+
+from __future__ import annotations
+
+from compiler.ir.core.nodes import Compare, Conditional, IntImm, Var
+from compiler.ir.core.visit import walk
+from tuner.space.analysis.block_facts import BlockFacts, Site, sites
+from tuner.space.rules.copy_tiles import schedule_copy
+from tuner.space.rules.draft import Draft
+
+MAX_CHOICES = 8
+"""The extent of an axis that is chosen by."""
+
+
+class UnrolledChoices:
+    """Unrolls the axes that a formula is chosen by, inside of a few vectors.
+
+        for i in range(6):                             for x, c0 in ...:  # parallel
+            for x, c in ...:                   ->          for i in range(6):  # unrolled
+                B[i, x, c] = f0 if i == 0                      for c1 in ...:  # vectorized
+                        else f1 if i == 1 ...                      B[i, x, c] = ...
+
+    What the formulas read is read once for all of them, and nothing is asked while it runs. There
+    is no choice in it. A program that has such blocks is one of many steps, as Winograd's
+    convolution is: the copies between them are scheduled without choices, too, and what is left to
+    search is the product.
+    """
+
+    def apply(self, draft: Draft) -> list[Draft]:
+        """Schedule the transforms of a program and the copies beside them."""
+        found = {site.block.name: _choices(site) for site in sites(draft.schedule.func)}
+        if not any(found.values()):
+            return [draft]
+        for name, facts in draft.block_facts().items():
+            if name in draft.scheduled or facts.is_reduction:
+                continue
+            if found.get(name):
+                _unroll(draft, facts, found[name])
+            elif facts.flops_per_point == 0 and len(facts.reads) == 1:
+                schedule_copy(draft, facts)
+        return [draft]
+
+
+def _choices(site: Site) -> list[int]:
+    """Return the axes of a block that its formula is chosen by."""
+    tested: set[Var] = set()
+    for node in walk(site.block.body):
+        if isinstance(node, Conditional):
+            match node.condition:
+                case Compare("==", Var() as var, IntImm()):
+                    tested.add(var)
+                case _:
+                    pass
+    return [
+        index
+        for index, iterator in enumerate(site.block.iter_vars)
+        if iterator.var in tested
+        and isinstance(iterator.extent, IntImm)
+        and iterator.extent.value <= MAX_CHOICES
+    ]
+
+
+def _unroll(draft: Draft, facts: BlockFacts, choices: list[int]) -> None:
+    schedule = draft.schedule
+    vector = facts.vector_axis
+    if vector is None or vector in choices:
+        return
+    loops = draft.loops(facts.name)
+    lanes = max(1, draft.target.vector_bits // (8 * facts.write.item_bytes))
+    extent = facts.axes[vector].extent
+    outer = [loop for index, loop in enumerate(loops) if index not in (vector, *choices)]
+    inner = loops[vector]
+    if extent % lanes == 0 and extent > lanes:
+        first, inner = schedule.split(inner, [None, lanes])
+        outer.append(first)
+    schedule.reorder(*outer, *(loops[index] for index in choices), inner)
+    for index in choices:
+        schedule.unroll(loops[index])
+    schedule.vectorize(inner)
+    if outer:
+        draft.parallelize(outer)
+    draft.scheduled.add(facts.name)

@@ -1,0 +1,75 @@
+"""The rule for reductions to a single element: each core has a part of its own."""
+
+from __future__ import annotations
+
+from compiler.passes.cpu.reduce_in_lanes import KEY
+from compiler.schedule.error import ScheduleError
+from compiler.schedule.primitives.sampling.sample import divisors
+from tuner.space.analysis.block_facts import BlockFacts
+from tuner.space.rules.draft import Draft
+from tuner.space.tables.nest import NUM_LEVELS, Nest
+
+MAX_PARTS = 64
+MAX_VECTORS = 8
+MIN_POINTS = 1 << 15
+"""Less is not worth a launch of threads."""
+_OUTER, _INNER, _REGISTERS = 0, 4, 6
+
+
+class WholeReductions:
+    """Reduces parts in parallel, in lanes each, and then the results of the parts.
+
+    for k in ...:                for k0 in ...:  # parallel
+        S += A[k]         ->         for k1 in ...:  # in lanes
+                                         S_rf[k0] += A[k0 * n + k1]
+                                 for k0 in ...:
+                                     S += S_rf[k0]
+    """
+
+    def apply(self, draft: Draft) -> list[Draft]:
+        """Schedule such a reduction if there are cores to share it."""
+        if draft.target.num_cores == 1:
+            return [draft]
+        for facts in draft.block_facts().values():
+            parts = _parts(draft, facts)
+            if not parts or facts.points < MIN_POINTS or facts.name in draft.scheduled:
+                continue
+            fork = draft.fork("parts")
+            try:
+                _schedule(fork, facts, parts)
+            except ScheduleError:
+                continue
+            return [fork]
+        return [draft]
+
+
+def _parts(draft: Draft, facts: BlockFacts) -> list[int]:
+    """Return into how many parts a reduction may be cut, none if it is not of this kind."""
+    if facts.lane_axis != len(facts.axes) - 1 or not all(a.is_reduction for a in facts.axes):
+        return []
+    cores = draft.target.num_cores
+    return [d for d in divisors(facts.axes[0].extent) if cores <= d <= MAX_PARTS]
+
+
+def _schedule(draft: Draft, facts: BlockFacts, parts: list[int]) -> None:
+    schedule = draft.schedule
+    chosen, first = draft.choose(parts)
+    outer, _ = schedule.split(draft.loops(facts.name)[0], [chosen, None])
+    partial = schedule.rfactor(outer, 0)
+    loops = draft.loops(partial)
+    steps = loops[1:]
+    width = max(1, draft.target.vector_bits // (8 * facts.write.item_bytes))
+    lanes, column = draft.choose([width * n for n in (1, 2, 4, MAX_VECTORS)])
+    is_one = all(facts.runs_on(i, i + 1) for i in range(len(facts.axes) - 1))
+    step = schedule.fuse(*steps) if is_one and len(steps) > 1 else steps[-1]
+    schedule.annotate(step, KEY, lanes)
+    schedule.parallel(loops[0])
+    init = schedule.decompose_reduction(partial, step if is_one else steps[0])
+    draft.scheduled |= {facts.name, draft.block_name(partial), draft.block_name(init)}
+    cut: dict[int, dict[int, int]] = {0: {_OUTER: first}}
+    cut.setdefault(len(facts.axes) - 1, {})[_REGISTERS] = column
+    columns = tuple(
+        tuple(cut.get(index, {}).get(level) for level in range(NUM_LEVELS))
+        for index in range(len(facts.axes))
+    )
+    draft.nests.append(Nest(facts, columns, (_INNER,) * len(facts.axes), len(facts.axes) - 1))

@@ -1,0 +1,1 @@
+"""Sketches and their tables: knobs, nests, batches of decisions."""

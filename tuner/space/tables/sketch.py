@@ -1,0 +1,91 @@
+"""Sketches: traces with open decisions, and the tables that stand for batches of candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from compiler.schedule.trace.trace import Trace
+from tuner.candidate import Candidate
+from tuner.space.filter.same_programs import Zone, canonical
+from tuner.space.tables.knob import Ints, Knob
+from tuner.space.tables.nest import Nest
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """A family of schedules: one trace, whose decisions the knobs enumerate in its order.
+
+    A batch of N candidates is an N x K array of choices, one column a knob, each the index of an
+    option. `values` turns it into an N x D table of the numbers decided.
+
+    Attributes:
+        nests: The tiled blocks, that with the most arithmetic first.
+        tags: What the rules did that the nests do not tell, such as `fused` or `padded_at_tile`.
+        rules: The names of the rules that made it, in the order in which they ran.
+        zones: Where different decisions make the same loops; see
+        `tuner.space.filter.same_programs`.
+        excluded: Columns and numbers: where a column holds that number, another sketch has the
+            same program.
+    """
+
+    name: str
+    trace: Trace
+    knobs: tuple[Knob, ...]
+    nests: tuple[Nest, ...]
+    tags: frozenset[str] = frozenset()
+    rules: tuple[str, ...] = ()
+    zones: tuple[Zone, ...] = ()
+    excluded: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many candidates the sketch holds, before any filter."""
+        return prod(len(knob.options) for knob in self.knobs)
+
+    @cached_property
+    def num_options(self) -> Ints:
+        """The number of options of each knob."""
+        return np.array([len(knob.options) for knob in self.knobs], np.int64)
+
+    def values(self, choices: Ints) -> Ints:
+        """Return the table of a batch: the columns of all knobs side by side."""
+        if not self.knobs:
+            return np.empty((len(choices), 0), np.int64)
+        return np.hstack([k.options[choices[:, i]] for i, k in enumerate(self.knobs)])
+
+    def is_own(self, choices: Ints) -> npt.NDArray[np.bool_]:
+        """Tell which rows of choices stand for themselves: no other row, of no other sketch."""
+        values = self.values(choices)
+        rows = canonical(self.zones, self.knobs, choices, values)
+        own: npt.NDArray[np.bool_] = (rows == choices).all(axis=1)
+        for column, number in self.excluded:
+            own &= values[:, column] != number
+        return own
+
+    def canonical(self, choices: Ints) -> Ints:
+        """Return, for each row of choices, the row that stands for all those of its program."""
+        return canonical(self.zones, self.knobs, choices, self.values(choices))
+
+    def draw(self, num: int, rng: np.random.Generator) -> Ints:
+        """Draw choices evenly and independently."""
+        return rng.integers(self.num_options, size=(num, len(self.knobs)))
+
+    def candidate(self, choices: Sequence[int] | Ints) -> Candidate:
+        """Return the candidate of one row of choices."""
+        taken = [k.decision(int(c)) for k, c in zip(self.knobs, choices, strict=True)]
+        return Candidate(self.name, self.trace.with_decisions(taken))
+
+    def choices(self, candidate: Candidate) -> tuple[int, ...] | None:
+        """Return the choices that make a candidate of this sketch; None if it is none of them."""
+        decisions = candidate.trace.decisions
+        if candidate.sketch != self.name or len(decisions) != len(self.knobs):
+            return None
+        found = [k.choice(d) for k, d in zip(self.knobs, decisions, strict=True)]
+        known = tuple(c for c in found if c is not None)
+        return known if len(known) == len(found) else None
