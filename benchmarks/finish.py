@@ -22,8 +22,8 @@ from tuner.finish.finish import finish
 from tuner.search.make import make_strategy
 from tuner.task import Task
 from tuner.trial import Trial
-from workers.compare import CompareRequest
-from workers.runner import ChildRunner
+from workers.child.runner import ChildRunner
+from workers.measure.compare import CompareRequest
 
 KERNELS = (
     "matmul:64,64,64:float32",

@@ -15,8 +15,8 @@ from compiler.ir.core.program import PrimFunc
 from compiler.runtime.artifact import Artifact
 from compiler.schedule.trace.trace import Trace
 from compiler.target.target import Target
-from workers.child import main
-from workers.measure import build_candidate
+from workers.child.child import main
+from workers.measure.measure import build_candidate
 
 _REPEATED = """
 define void @{entry}(ptr %args) {{

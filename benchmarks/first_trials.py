@@ -20,8 +20,8 @@ from tuner.loop.tune import tune
 from tuner.replay.base_model import base_model
 from tuner.task import Task
 from tuner.transfer.warm_start import COLD, WarmStart
-from workers.request import Limits
-from workers.runner import ChildRunner
+from workers.child.runner import ChildRunner
+from workers.wire.request import Limits
 
 SPECS = ("matmul:512,512,512", "conv2d:1,64,56,56,64,3,1,1")
 TARGET = "cpu -num-cores=1"

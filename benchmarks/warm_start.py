@@ -39,8 +39,8 @@ from tuner.task import Task
 from tuner.transfer.earlier import warm_start_of
 from tuner.transfer.warm_start import COLD, WarmStart
 from tuner.trial import Trial
-from workers.request import Limits
-from workers.runner import ChildRunner
+from workers.child.runner import ChildRunner
+from workers.wire.request import Limits
 
 TARGET = "cpu -num-cores=1"
 SHAPES = {

@@ -35,9 +35,9 @@ from tuner.search.make import STRATEGIES, uses_model
 from tuner.task import Task
 from tuner.transfer.earlier import warm_start_of
 from tuner.transfer.warm_start import COLD, WarmStart
+from workers.child.runner import ChildRunner
 from workers.libraries.load import chosen_libraries
-from workers.request import Limits
-from workers.runner import ChildRunner
+from workers.wire.request import Limits
 
 
 @dataclass(frozen=True, slots=True, repr=False)

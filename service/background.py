@@ -10,7 +10,7 @@ import structlog
 
 from service.store import workers
 from service.store.database import Database
-from workers.engine import ClusterAddress
+from workers.engine.engine import ClusterAddress
 from workers.libraries.load import chosen_libraries
 
 if TYPE_CHECKING:

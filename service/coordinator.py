@@ -31,8 +31,13 @@ from service.store.jobs import JobRow
 from tuner.finish.baseline import Rivals
 from tuner.loop.budget import StopReason
 from tuner.loop.tune import TuneResult
-from workers.engine import EngineClosedError, EngineStartError, NoWorkerError, WorkersGoneError
-from workers.runner import ChildStartError, RunnerClosedError
+from workers.child.runner import ChildStartError, RunnerClosedError
+from workers.engine.engine import (
+    EngineClosedError,
+    EngineStartError,
+    NoWorkerError,
+    WorkersGoneError,
+)
 
 _log = structlog.get_logger()
 

@@ -13,10 +13,10 @@ import structlog
 from compiler.runtime.measurement import Measurement
 from service.store import workers
 from service.store.database import Database
-from workers.compare import CompareRequest
-from workers.engine import Engine, EngineStartError
-from workers.request import MeasureRequest
-from workers.self_test import known_kernel
+from workers.engine.engine import Engine, EngineStartError
+from workers.health.self_test import known_kernel
+from workers.measure.compare import CompareRequest
+from workers.wire.request import MeasureRequest
 
 ItemT = TypeVar("ItemT")
 

@@ -20,7 +20,7 @@ from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.trace import Trace
 from compiler.script.parser import parse
 from compiler.target.target import Target
-from workers.parent_death import die_with_parent
+from workers.child.parent_death import die_with_parent
 
 REFUSED = 3
 

@@ -12,9 +12,9 @@ from service import request_ids
 from tuner.candidate import Candidate
 from tuner.task import Task
 from tuner.trial import Trial
-from workers.compare import CompareRequest
 from workers.libraries.load import chosen_libraries
-from workers.request import Limits, MeasureRequest
+from workers.measure.compare import CompareRequest
+from workers.wire.request import Limits, MeasureRequest
 
 
 class Measuring(Protocol):

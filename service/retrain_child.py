@@ -15,7 +15,7 @@ from contextlib import closing
 from service.store.database import open_database
 from service.training import packaged_for, train_on_store
 from tuner.cost_model.cost_model import CostModelError
-from workers.parent_death import die_with_parent
+from workers.child.parent_death import die_with_parent
 
 NOTHING = 3
 """The exit code where there is nothing to train on."""

@@ -15,7 +15,7 @@ from service.background import Background
 from service.errors import ServeError
 from service.serve import STOP_SECS
 from service.store.database import open_database
-from workers.engine import ClusterAddress
+from workers.engine.engine import ClusterAddress
 from workers.logs import configure_logs
 
 _log = structlog.get_logger()

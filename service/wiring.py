@@ -11,8 +11,8 @@ from service.embedded import EmbeddedWorkers
 from service.measurer import WorkerMeasurer
 from service.retrain import Retrainer
 from service.store.database import Database
-from workers.dask_engine import DaskEngine
-from workers.engine import ClusterAddress
+from workers.engine.dask_engine import DaskEngine
+from workers.engine.engine import ClusterAddress
 
 
 def coordinate(

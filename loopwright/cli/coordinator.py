@@ -11,8 +11,8 @@ from loopwright.cli.options import (
     ServedDbOption,
 )
 from service.run_coordinator import run_coordinator
-from workers.certificates import read as read_certificates
-from workers.engine import ClusterAddress
+from workers.engine.certificates import read as read_certificates
+from workers.engine.engine import ClusterAddress
 from workers.log_format import LogFormat
 
 

@@ -21,10 +21,10 @@ from loopwright.errors import (
 )
 from service.errors import InvalidRequestError as InvalidRecordsError
 from service.errors import ServiceError
-from workers.engine import EngineStartError
+from workers.child.runner import ChildStartError
+from workers.engine.engine import EngineStartError
+from workers.health.self_test import SelfTestError
 from workers.libraries.library import LibraryError
-from workers.runner import ChildStartError
-from workers.self_test import SelfTestError
 
 
 class ExitCode(IntEnum):

@@ -8,8 +8,8 @@ import typer
 
 from loopwright.cli.failure import InputError
 from loopwright.cli.options import DEFAULT_CERTIFICATES, CertificatesOption, LogFormatOption
-from workers.cluster import run_scheduler
-from workers.engine import ClusterAddress
+from workers.engine.cluster import run_scheduler
+from workers.engine.engine import ClusterAddress
 from workers.log_format import LogFormat
 
 

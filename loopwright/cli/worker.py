@@ -12,8 +12,8 @@ from loopwright.cli.options import (
     LogFormatOption,
     SchedulerArgument,
 )
-from workers.cluster import run_workers
-from workers.engine import ClusterAddress
+from workers.engine.cluster import run_workers
+from workers.engine.engine import ClusterAddress
 from workers.log_format import LogFormat
 
 

@@ -16,7 +16,7 @@ from loopwright.server_models import Canary, WorkerRead, WorkerState, WorkerTask
 from service.store import targets, worker_samples
 from service.store.base import Base, UtcDateTime, enum_column, utc_now
 from service.store.jobs import JobRow
-from workers.engine import WorkerFacts
+from workers.engine.engine import WorkerFacts
 
 LOST_AFTER_SECS = 60.0
 _TOLD_APART = frozenset({"task", "sample", "utilisation"})

@@ -8,7 +8,7 @@ from pathlib import Path
 from service.store import cost_models, workers
 from service.store.cost_models import NewCostModel
 from service.store.database import open_database
-from workers.engine import WorkerFacts
+from workers.engine.engine import WorkerFacts
 
 LABEL = "cpu/earlier"
 WORKER = "earlier/0"

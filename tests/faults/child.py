@@ -24,8 +24,8 @@ from compiler.ir.core.program import PrimFunc
 from compiler.runtime.artifact import Artifact
 from compiler.target.target import Target
 from tests.faults.requests import DEFAULT_TRACE
-from workers.child import main
-from workers.measure import build_candidate
+from workers.child.child import main
+from workers.measure.measure import build_candidate
 
 # The entry gets one pointer to the addresses of its arrays, here A and B.
 KERNELS = {

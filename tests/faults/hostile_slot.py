@@ -1,6 +1,6 @@
 """A worker that wants its coordinator to unpickle something, by every way that there is to it.
 
-Dask imports it in place of `workers.slot`. Whatever unpickles a `Payload` makes a folder.
+Dask imports it in place of `workers.engine.slot`. Whatever unpickles a `Payload` makes a folder.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from distributed.protocol.serialize import ToPickle
 
-from workers import slot
+from workers.engine import slot
 
 MARKER = "HOSTILE_MARKER"
 _calls = count()

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from workers.child import main
+from workers.child.child import main
 from workers.libraries.kernel_sets import CORE_TYPE, KernelSet
 from workers.libraries.library import Array, Call, Library
 from workers.libraries.load import load_library

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from workers.request import Limits, MeasureRequest
+from workers.wire.request import Limits, MeasureRequest
 
 CHILD = "tests.faults.child"
 

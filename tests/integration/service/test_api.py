@@ -21,7 +21,7 @@ from service.parts import Parts
 from service.store import workers
 from service.store.database import Database, open_database
 from tests.service_fixtures import problem
-from workers.engine import WorkerFacts
+from workers.engine.engine import WorkerFacts
 
 SCRIPT = """
 @T.prim_func

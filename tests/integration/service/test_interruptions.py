@@ -26,7 +26,7 @@ from tests.patience import PATIENCE_SECS
 from tests.service_fixtures import let_time_pass
 from tuner.candidate import Candidate
 from tuner.measurer.memory import MemoryMeasurer
-from workers.engine import EngineStartError, NoWorkerError
+from workers.engine.engine import EngineStartError, NoWorkerError
 
 
 def test_a_coordinator_that_stops_puts_its_job_back(database: Database) -> None:

@@ -28,7 +28,7 @@ from service.parts import Parts
 from service.store import tokens, workers
 from service.store.database import Database
 from tests.integration.service.tuned import SPEC, tuned
-from workers.engine import WorkerFacts
+from workers.engine.engine import WorkerFacts
 
 MIN_CASES = 2_500
 RANDOM_CASES = 20

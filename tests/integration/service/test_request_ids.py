@@ -17,8 +17,8 @@ from service.measurer import WorkerMeasurer
 from service.parts import Parts
 from service.store import jobs
 from service.store.database import Database
-from workers.compare import CompareRequest
-from workers.request import MeasureRequest
+from workers.measure.compare import CompareRequest
+from workers.wire.request import MeasureRequest
 
 JOB = {
     "workload": {"operator": "matmul:32,32,32"},

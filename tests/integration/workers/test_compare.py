@@ -9,9 +9,9 @@ import pytest
 
 from compiler.runtime.measurement import ErrorKind, Measurement
 from tests.faults.requests import CHILD, COPY, DEFAULT_TRACE, LIMITS, TARGET, fault
-from workers.compare import CompareRequest
-from workers.request import Limits
-from workers.runner import ChildRunner, RunnerClosedError
+from workers.child.runner import ChildRunner, RunnerClosedError
+from workers.measure.compare import CompareRequest
+from workers.wire.request import Limits
 
 ROUNDS = 4
 

@@ -14,13 +14,13 @@ from compiler.target.target import Target
 from tests.faults.processes import survivors
 from tests.faults.requests import COPY, DEFAULT_TRACE, LIMITS, TARGET, request
 from tests.patience import PATIENCE_SECS
-from workers.compare import CompareRequest
-from workers.dask_engine import DaskEngine
-from workers.dask_settings import SETTINGS
-from workers.engine import EngineClosedError, NoWorkerError
-from workers.request import MeasureRequest
-from workers.self_test import SelfTestError
-from workers.slot import Slot
+from workers.engine.dask_engine import DaskEngine
+from workers.engine.dask_settings import SETTINGS
+from workers.engine.engine import EngineClosedError, NoWorkerError
+from workers.engine.slot import Slot
+from workers.health.self_test import SelfTestError
+from workers.measure.compare import CompareRequest
+from workers.wire.request import MeasureRequest
 
 NUM_CANDIDATES = 40
 
@@ -158,7 +158,7 @@ def test_who_kills_a_worker_or_its_child_delays_one_batch(
 def test_a_batch_that_is_lost_too_often_is_reported_and_the_rest_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("workers.dask_engine._MAX_RESUBMISSIONS", 0)
+    monkeypatch.setattr("workers.engine.dask_engine._MAX_RESUBMISSIONS", 0)
     monkeypatch.setitem(SETTINGS, "distributed.scheduler.allowed-failures", 0)
     num_candidates = 250
     with closing(DaskEngine.embedded(num_workers=1)) as engine:
@@ -174,7 +174,7 @@ def test_a_batch_that_is_lost_too_often_is_reported_and_the_rest_goes_on(
 
 
 def test_a_worker_that_fails_its_self_test_takes_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("workers.self_test.PROGRAM", "not a program")
+    monkeypatch.setattr("workers.health.self_test.PROGRAM", "not a program")
     slot = Slot()
     slot.open("bench/0")
     assert slot.facts["refuses"].startswith("self-test: build_error: ")

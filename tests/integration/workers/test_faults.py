@@ -8,8 +8,8 @@ import pytest
 
 from compiler.runtime.measurement import ErrorKind, Measurement
 from tests.faults.requests import CHILD, DEFAULT_TRACE, LIMITS, fault, request
-from workers.request import Limits
-from workers.runner import ChildRunner
+from workers.child.runner import ChildRunner
+from workers.wire.request import Limits
 
 
 @pytest.fixture(scope="module")

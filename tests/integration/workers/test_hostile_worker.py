@@ -16,10 +16,10 @@ import pytest
 from compiler.runtime.measurement import ErrorKind
 from tests.faults import hostile_slot
 from tests.faults.requests import DEFAULT_TRACE, request
-from workers import slot
-from workers.answers import AnswerError, read_batch, read_rounds, write
-from workers.dask_engine import DaskEngine
-from workers.unpickling import Refused, loads, restrict_dask
+from workers.engine import slot
+from workers.engine.dask_engine import DaskEngine
+from workers.engine.unpickling import Refused, loads, restrict_dask
+from workers.wire.answers import AnswerError, read_batch, read_rounds, write
 
 
 def test_nothing_that_a_hostile_worker_sends_is_executed(

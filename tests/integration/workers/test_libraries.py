@@ -14,9 +14,9 @@ from compiler.ops.recognize import recognize
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import ErrorKind, Measurement
 from tests.faults.requests import DEFAULT_TRACE, TARGET
-from workers.compare import CompareRequest
-from workers.request import Limits, MeasureRequest
-from workers.runner import ChildRunner
+from workers.child.runner import ChildRunner
+from workers.measure.compare import CompareRequest
+from workers.wire.request import Limits, MeasureRequest
 
 ROUNDS = 3
 SPEC = "matmul:8,8,8,bias=true"

@@ -15,14 +15,14 @@ from tests.patience import PATIENCE_SECS
 
 RUNNER = """
     from tests.faults.requests import CHILD, fault, request
-    from workers.runner import ChildRunner
+    from workers.child.runner import ChildRunner
 
     def measure():
         list(ChildRunner(child_module=CHILD).measure(request(fault("hang"))))
 """
 ENGINE = """
     from tests.faults.requests import DEFAULT_TRACE, request
-    from workers.dask_engine import DaskEngine
+    from workers.engine.dask_engine import DaskEngine
 
     def measure():
         engine = DaskEngine.embedded(1)

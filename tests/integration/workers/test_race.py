@@ -14,11 +14,11 @@ from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import LibraryFacts, Measurement
 from compiler.target.cpus import CPUS
 from tests.faults.requests import DEFAULT_TRACE
-from workers.compare import CompareRequest
+from workers.child.process import ChildGoneError, ChildProcess
+from workers.child.race import Contestant, Race
 from workers.libraries.kernel_sets import CORE_TYPE
-from workers.process import ChildGoneError, ChildProcess
-from workers.race import Contestant, Race
-from workers.request import Limits, SeatRequest
+from workers.measure.compare import CompareRequest
+from workers.wire.request import Limits, SeatRequest
 
 # An operator without BLAS: kernels that this host cannot run would crash in earnest.
 FUNC = from_spec("softmax:8,32")

@@ -18,9 +18,9 @@ from compiler.target.cores import available_cores
 from compiler.target.target import Target
 from tests.faults.requests import CHILD, COPY, DEFAULT_TRACE, LIMITS, TARGET, fault, request
 from tests.patience import PATIENCE_SECS
-from workers.request import MeasureRequest
-from workers.runner import ChildRunner, ChildStartError, RunnerClosedError
-from workers.self_test import self_test
+from workers.child.runner import ChildRunner, ChildStartError, RunnerClosedError
+from workers.health.self_test import self_test
+from workers.wire.request import MeasureRequest
 
 
 def test_a_child_is_kept_between_requests() -> None:

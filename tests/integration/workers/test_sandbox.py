@@ -14,9 +14,9 @@ import pytest
 
 from compiler.runtime.measurement import ErrorKind
 from tests.faults.requests import CHILD, DEFAULT_TRACE, fault, request
-from workers.child_environment import child_environment
-from workers.request import Limits
-from workers.runner import ChildRunner
+from workers.child.child_environment import child_environment
+from workers.child.runner import ChildRunner
+from workers.wire.request import Limits
 
 SECRETS = {
     "LOOPWRIGHT_TOKEN": "lw_secret",

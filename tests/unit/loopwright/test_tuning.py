@@ -10,8 +10,8 @@ import pytest
 import loopwright as lw
 from compiler.runtime.measurement import ErrorKind, Measurement
 from loopwright import tuning
-from workers.compare import CompareRequest
-from workers.request import Limits, MeasureRequest
+from workers.measure.compare import CompareRequest
+from workers.wire.request import Limits, MeasureRequest
 
 OPERATOR = "matmul:16,16,16"
 

@@ -11,9 +11,9 @@ from service.embedded import EmbeddedWorkers
 from service.store import workers
 from service.store.database import Database
 from tests.patience import PATIENCE_SECS
-from workers.compare import CompareRequest
-from workers.engine import WorkerFacts
-from workers.request import MeasureRequest
+from workers.engine.engine import WorkerFacts
+from workers.measure.compare import CompareRequest
+from workers.wire.request import MeasureRequest
 
 REQUEST = MeasureRequest("# a script", "cpu", ("{}", "{}"))
 

@@ -11,7 +11,7 @@ from service.store import jobs, targets, workers
 from service.store.database import Database
 from service.store.targets import TargetRow
 from tests.service_fixtures import add_job
-from workers.engine import WorkerFacts
+from workers.engine.engine import WorkerFacts
 
 NOW = float(int(time.time()))
 

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import ExitStack
+
+from workers.engine.numbers import take_number
+
+URL = "tls://a.test:8786"
+HOLDS = f"""
+from workers.engine.numbers import take_number
+number, held = take_number({URL!r})
+print(number, flush=True)
+input()
+"""
+
+
+def test_workers_of_a_host_have_different_numbers_also_in_other_processes() -> None:
+    with ExitStack() as stack:
+        (zero, first), (one, second) = take_number(URL), take_number(URL)
+        stack.enter_context(first)
+        stack.enter_context(second)
+        elsewhere, other = take_number("tls://b.test:8786")
+        stack.enter_context(other)
+        assert (zero, one, elsewhere) == (0, 1, 0)
+        process = subprocess.Popen(
+            [sys.executable, "-c", HOLDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == "2\n"
+        first.close()
+        again, held = take_number(URL)
+        stack.enter_context(held)
+        process.kill()
+        process.communicate()
+        freed, held = take_number(URL)
+        stack.enter_context(held)
+        assert (again, freed) == (0, 2)

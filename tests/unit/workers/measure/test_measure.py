@@ -1,0 +1,100 @@
+import json
+
+import pytest
+
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.text.printer import script
+from compiler.ops import from_spec
+from compiler.runtime.artifact import Artifact
+from compiler.runtime.measurement import ErrorKind, Measurement
+from compiler.schedule.schedule import Schedule
+from compiler.target.target import Target
+from tests.faults.requests import COPY, DEFAULT_TRACE, TARGET
+from workers.measure.measure import Bench
+from workers.wire.phase import Phase
+from workers.wire.request import MeasureRequest
+
+
+def measure(workload: str, trace: str = DEFAULT_TRACE, target: str = TARGET) -> Measurement:
+    return Bench().measure(MeasureRequest(workload, target, (trace,)))
+
+
+def test_a_right_candidate_has_run_times_and_its_error() -> None:
+    found = measure(script(from_spec("matmul:16,16,16:float32")))
+    assert found.error is None, found.message
+    assert len(found.run_secs) == 5
+    assert all(secs > 0 for secs in found.run_secs)
+    assert found.max_error is not None
+    assert 0 <= found.max_error < 1e-5
+    assert found.build_secs > 0
+    assert found.check_secs > 0
+    assert found.time_secs > 0
+
+
+def test_a_trace_is_replayed() -> None:
+    func = from_spec("matmul:16,16,16:float32")
+    schedule = Schedule(func)
+    (block,) = schedule.get_child_blocks(schedule.get_block("root"))
+    schedule.split(schedule.get_loops(block)[0], [None, 4])
+    found = measure(script(func), json.dumps(schedule.trace.to_json()))
+    assert found.ok, found.message
+
+
+@pytest.mark.parametrize(
+    ("workload", "trace", "target", "message"),
+    [
+        ("def f(): pass", DEFAULT_TRACE, TARGET, "prim_func"),
+        (COPY, "{}", TARGET, "format"),
+        (COPY, "not json", TARGET, "JSONDecodeError"),
+        (COPY, "[" * 100_000, TARGET, "RecursionError"),
+        (COPY, DEFAULT_TRACE, "abacus", "unknown target kind 'abacus'"),
+    ],
+)
+def test_what_does_not_build_is_a_build_error(
+    workload: str, trace: str, target: str, message: str
+) -> None:
+    found = measure(workload, trace, target)
+    assert found.error == ErrorKind.BUILD_ERROR
+    assert message in found.message
+
+
+def test_a_trace_of_another_program_is_a_build_error() -> None:
+    schedule = Schedule(from_spec("matmul:16,16,16:float32"))
+    (block,) = schedule.get_child_blocks(schedule.get_block("root"))
+    schedule.split(schedule.get_loops(block)[2], [None, 4])
+    found = measure(COPY, json.dumps(schedule.trace.to_json()))
+    assert found.error == ErrorKind.BUILD_ERROR
+
+
+def test_a_trace_that_changes_how_the_kernel_is_called_is_a_build_error() -> None:
+    func = from_spec("matmul:16,16,16:float32")
+    schedule = Schedule(func)
+    (block,) = schedule.get_child_blocks(schedule.get_block("root"))
+    # The shape stays the same: only the layout tells.
+    schedule.transform_layout(block, ("read", 0), lambda i, j: (j, i))
+    found = measure(script(func), json.dumps(schedule.trace.to_json()))
+    assert found.error == ErrorKind.BUILD_ERROR
+    assert "has another layout than the workload's" in found.message
+
+
+def test_code_for_another_machine_is_a_device_error() -> None:
+    found = measure(COPY, target="cpu -mcpu=neoverse-n1 -num-cores=1")
+    assert found.error == ErrorKind.DEVICE_ERROR
+
+
+def test_phases_are_announced_and_the_oracle_only_once() -> None:
+    bench = Bench()
+    phases: list[Phase] = []
+    for _ in range(2):
+        assert bench.measure(MeasureRequest(COPY, TARGET, (DEFAULT_TRACE,)), phases.append).ok
+    again = [Phase.BUILD, Phase.CHECK, Phase.TIME]
+    assert phases == [Phase.ORACLE, *again, *again]
+
+
+def test_a_long_message_is_cut() -> None:
+    def fail(func: PrimFunc, trace: str, target: Target) -> Artifact:
+        raise ValueError("x" * 100_000)
+
+    found = Bench(fail).measure(MeasureRequest(COPY, TARGET, (DEFAULT_TRACE,)))
+    assert found.error == ErrorKind.BUILD_ERROR
+    assert len(found.message) == 4000

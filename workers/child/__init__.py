@@ -1,0 +1,1 @@
+"""The disposable child, the runner that has it, and what isolates it."""

@@ -1,0 +1,104 @@
+"""The disposable child: `python -m workers.child.child PARENT REQUESTS RESULTS SLOT...`.
+
+It measures one candidate after the other, or a few side by side, and may die of any of them. It
+reads requests from one pipe and writes phases and measurements to another; see
+`workers.wire.frames`. Slots are memory files for what should outlive it; see
+`workers.measure.shelf`.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import resource
+import sys
+
+from compiler.driver import toolchain
+from compiler.target.target import Target
+from workers.child.parent_death import die_with_parent
+from workers.child.sandbox import confine, is_spent, refuse
+from workers.libraries.load import Load, load_library
+from workers.measure.compare import Build, CompareRequest
+from workers.measure.measure import Bench, build_candidate
+from workers.wire.frames import FrameDecoder, Message, encode
+from workers.wire.phase import Phase
+from workers.wire.request import Limits, MeasureRequest, SeatRequest
+
+_READ_BYTES = 1 << 16
+_GC_THRESHOLD = 50_000  # new objects between two collections: those of a few candidates
+
+
+def main(build: Build = build_candidate, load: Load = load_library) -> None:
+    """Answer requests until the pipe closes.
+
+    Args:
+        build: Makes the artifact of a candidate; tests put kernels with faults in its place.
+        load: Loads a library by its name; tests put those with faults in its place.
+    """
+    parent, requests, results, *slots = (int(text) for text in sys.argv[1:])
+    lacks = confine()
+    die_with_parent(parent)  # a new name space of users would have cleared the signal
+    lacks += refuse()
+    own_bytes, resident_bytes = _memory_bytes()
+    bench = Bench(build, slots, load)
+    # What is loaded by now stays; what a candidate makes has few cycles, and many small objects.
+    gc.freeze()
+    gc.set_threshold(_GC_THRESHOLD)
+
+    def say(message: Message) -> None:
+        content = memoryview(encode(message))
+        while content:
+            content = content[os.write(results, content) :]
+
+    def announce(phase: Phase, place: int | None = None) -> None:
+        say({"phase": phase, "place": place})
+
+    label = Target("cpu").label
+    host = {"label": label, "toolchain": toolchain(), "resident_bytes": resident_bytes}
+    host["lacks"] = lacks
+    say({"host": host, "peak_bytes": _peak_bytes()})
+    decoder = FrameDecoder()
+    while content := os.read(requests, _READ_BYTES):
+        for message in decoder.feed(content):
+            if CompareRequest.is_in(message):
+                rounds = CompareRequest.from_json(message)
+                _limit_memory(own_bytes + (rounds.limits or Limits()).memory_bytes)
+                for told in bench.compare(rounds, announce):
+                    say(told)
+                say({"done": True, "peak_bytes": _peak_bytes(), "is_spent": is_spent()})
+                continue
+            if "seat" in message:
+                seat = SeatRequest.from_json(message["seat"])
+                _limit_memory(own_bytes + (seat.limits or Limits()).memory_bytes)
+                say(bench.sit(seat, announce))
+                continue
+            if "turn" in message:
+                say(bench.turn(message["turn"], message["num_threads"]))
+                continue
+            request = MeasureRequest.from_json(message)
+            _limit_memory(own_bytes + (request.limits or Limits()).memory_bytes)
+            found = bench.measure(request, announce)
+            answer = {"measurement": found.to_json(), "peak_bytes": _peak_bytes()}
+            say({**answer, "is_spent": is_spent()})
+
+
+def _memory_bytes() -> tuple[int, int]:
+    """Return how much address space this process has taken so far, and how much is in memory."""
+    with open("/proc/self/statm", "rb") as file:
+        total, resident, *_ = (int(pages) * resource.getpagesize() for pages in file.read().split())
+    return total, resident
+
+
+def _peak_bytes() -> int:
+    """Return the peak of this process's memory, or of its parent's before it was started."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+def _limit_memory(size_bytes: int) -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = sys.maxsize if hard == resource.RLIM_INFINITY else hard
+    resource.setrlimit(resource.RLIMIT_AS, (min(size_bytes, most), hard))
+
+
+if __name__ == "__main__":
+    main()

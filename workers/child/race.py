@@ -1,0 +1,315 @@
+"""Time a candidate beside libraries that compute the same, each in a process of its own.
+
+A library's threads look for work on the cores after its call has returned, OpenBLAS's for a tenth
+of a second, and slow down the next contestant. So each contestant has a child, which is stopped
+whole (SIGSTOP) while another has its turn. A turn begins with a while to wake threads and cores.
+
+A library is first timed in each of its settings: with one thread, if the kernel is short, and with
+all; and with code for more of the CPU's instruction set, if it chose less (`kernel_sets`). The
+fastest setting takes part, and the report names all of them.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from compiler.runtime.measurement import ErrorKind, LibraryFacts, Measurement, Setting
+from compiler.target.host import host_features
+from compiler.target.target import Target
+from workers.child.process import ChildGoneError, ChildProcess, DeadlineError
+from workers.libraries.kernel_sets import KernelSet, better_settings, is_below
+from workers.measure.compare import CompareRequest
+from workers.wire.attempt import Attempt
+from workers.wire.frames import FrameError, Message
+from workers.wire.phase import Phase
+from workers.wire.request import SeatRequest
+
+RACE_SECS = 6.0
+"""After so long there are rounds enough."""
+_START_SECS = 60.0
+_GRACE_SECS = 1.0
+_SHORT_SECS = 20e-3  # of one thread: with more, a library may wait for them longer than it gains
+_NUM_LOOKS = 2  # at each setting
+_FAULTS = (DeadlineError, ChildGoneError, FrameError, ValueError, TypeError, KeyError)
+
+OpenChild: TypeAlias = Callable[[Mapping[str, str]], ChildProcess]
+"""Starts a child with environment variables of its own."""
+_ALONE = Measurement(
+    error=ErrorKind.BUILD_ERROR, message="there is nothing left to compare it with"
+)
+
+
+class SeatError(Exception):
+    """A contestant went wrong; `measurement` says how."""
+
+    def __init__(self, measurement: Measurement) -> None:
+        super().__init__(measurement.message)
+        self.measurement = measurement
+
+
+class Contestant:
+    """A contestant in a child of its own, which is stopped unless it is asked for something.
+
+    Args:
+        open_child: Starts the child.
+        settings: Environment variables of the child.
+
+    Raises:
+        SeatError: If it can't take part.
+    """
+
+    def __init__(
+        self, request: SeatRequest, open_child: OpenChild, settings: Mapping[str, str]
+    ) -> None:
+        self.settings = settings
+        self.num_threads = Target(request.target).num_cores
+        self.toolchain = ""
+        self._attempt = Attempt(request)
+        self._child = open_child(settings)
+        try:
+            greeting = self._child.receive(time.monotonic() + _START_SECS)
+            self.toolchain = str(greeting["host"]["toolchain"])
+        except _FAULTS as error:
+            raise self._failed(error) from error
+        self.facts = self._checked(self._ask({"seat": request.to_json()}).get("seated"))
+
+    @property
+    def pid(self) -> int:
+        """The process of its child."""
+        return self._child.pid
+
+    def turn(self, number: int) -> float:
+        """Return its seconds a call in a round.
+
+        Raises:
+            SeatError: If it goes wrong.
+        """
+        secs = self._ask({"turn": number, "num_threads": self.num_threads}).get("secs")
+        # What comes from a child is not trusted: a crashing kernel may write anything anywhere.
+        if secs is None or not _is_positive(secs):
+            raise self._failed(ValueError(f"{secs!r:.50} as its seconds"))
+        return float(secs)
+
+    def end(self) -> None:
+        """End its child."""
+        self._child.end()
+
+    def _ask(self, message: Message) -> Message:
+        self._attempt.enter(Phase.BUILD)
+        try:
+            self._child.resume()
+            self._child.send(message, self._attempt.deadline)
+            while "phase" in (answer := self._child.receive(self._attempt.deadline)):
+                self._attempt.enter(Phase(answer["phase"]))
+            self._child.pause()
+        except _FAULTS as error:
+            raise self._failed(error) from error
+        if "fault" in answer:
+            self.end()
+            raise SeatError(Measurement.from_json(answer["fault"]))
+        return answer
+
+    def _checked(self, facts: object) -> Message:
+        """Return facts if they are of the types that they should be."""
+        if not isinstance(facts, dict):
+            raise self._failed(ValueError(f"{facts!r:.50} as its facts"))
+        for name, value in facts.items():
+            is_fine = _is_positive(value) if name == "peak_flops" else isinstance(value, str)
+            if not is_fine:
+                raise self._failed(ValueError(f"{value!r:.50} as its {name!r:.20}"))
+        return facts
+
+    def _failed(self, error: Exception) -> SeatError:
+        """End the child, and say what went wrong."""
+        if isinstance(error, DeadlineError):
+            self._child.end()
+            what = f"took longer than {self._attempt.allowed_secs:g} s"
+            return SeatError(self._attempt.failed(ErrorKind.TIMEOUT, what))
+        death = self._child.end(_GRACE_SECS)
+        words = f": {death.last_words}" if death.last_words else ""
+        what = f"died of {death.cause}" if isinstance(error, ChildGoneError) else f"said {error}"
+        return SeatError(self._attempt.failed(ErrorKind.CRASH, what + words))
+
+
+class Race:
+    """The contest of one candidate and libraries; they are known by their places, as in a request.
+
+    Args:
+        request: One candidate, and libraries.
+        open_child: Starts a child.
+        features: Those of this CPU, as LLVM writes them; tests name others.
+    """
+
+    def __init__(
+        self, request: CompareRequest, open_child: OpenChild, features: str | None = None
+    ) -> None:
+        self._request = request
+        self._open_child = open_child
+        self._features = host_features() if features is None else features
+        self._in: dict[int, Contestant] = {}
+        self._faults: dict[int, Measurement] = {}
+        self._facts: dict[int, LibraryFacts] = {}
+
+    def rounds(self) -> list[list[Measurement]]:
+        """Return rounds, each with a measurement of each contestant.
+
+        One that went wrong is an error in each round from then on. There are fewer rounds than were
+        asked for if they take long, and at least one.
+        """
+        try:
+            self._sit()
+            found = list(self._play())
+        finally:
+            for contestant in self._in.values():
+                contestant.end()
+        left = self._request.num_rounds - self._request.first_round - len(found)
+        if self._is_contest():
+            return found
+        return found + [[self._faults.get(p, _ALONE) for p in self._places()]] * left
+
+    def _places(self) -> range:
+        return range(self._request.num_contestants)
+
+    def _is_contest(self) -> bool:
+        return 0 in self._in and len(self._in) > 1
+
+    def _sit(self) -> None:
+        """Have the candidate take its place, and each library in its best setting."""
+        request = self._request
+        (trace,) = request.traces
+        base = SeatRequest(
+            workload=request.workload,
+            target=request.target,
+            incumbent_secs=request.incumbent_secs,
+            limits=request.limits,
+        )
+        try:
+            self._in[0] = Contestant(replace(base, trace=trace), self._open_child, {})
+        except SeatError as error:
+            self._faults[0] = error.measurement
+            return
+        peak = self._in[0].facts.get("peak_flops")
+        for place, name in enumerate(request.libraries, 1):
+            library = replace(base, library=name, operator=request.operator)
+            try:
+                self._in[place], facts = self._best_setting(library)
+            except SeatError as error:
+                self._faults[place] = error.measurement
+            else:
+                self._facts[place] = replace(facts, peak_flops=peak)
+
+    def _best_setting(self, request: SeatRequest) -> tuple[Contestant, LibraryFacts]:
+        """Return a library in its fastest setting.
+
+        Raises:
+            SeatError: If it fails as it is by itself.
+        """
+        tried: list[Setting] = []
+        best, best_secs, best_threads = self._try(request, {}, tried)
+        found = _kernel_set(best.facts)
+        for settings in better_settings(found, self._features):
+            try:
+                other, secs, num_threads = self._try(request, settings, tried)
+            except SeatError:
+                tried.append(Setting(_words(settings, None), "", None))
+                continue
+            if secs < best_secs:
+                best.end()
+                best, best_secs, best_threads = other, secs, num_threads
+            else:
+                other.end()
+        best.num_threads = best_threads
+        chosen = _words(best.settings, best_threads)
+        return best, LibraryFacts(
+            kernel_set=_kernel_set(best.facts).name,
+            setting=chosen,
+            tried=tuple(tried),
+            is_below_cpu=all(
+                is_below(s.kernel_set, self._features) for s in tried if s.secs is not None
+            ),
+        )
+
+    def _try(
+        self, request: SeatRequest, settings: Mapping[str, str], tried: list[Setting]
+    ) -> tuple[Contestant, float, int]:
+        """Time a library with each number of threads; return it with the best one."""
+        contestant = Contestant(request, self._open_child, settings)
+        secs: dict[int, float] = {}
+        for num_threads in self._thread_counts():
+            contestant.num_threads = num_threads
+            secs[num_threads] = min(contestant.turn(-2 - look) for look in range(_NUM_LOOKS))
+            kernel_set = _kernel_set(contestant.facts).name
+            tried.append(Setting(_words(settings, num_threads), kernel_set, secs[num_threads]))
+        best = min(secs, key=secs.__getitem__)
+        return contestant, secs[best], best
+
+    def _thread_counts(self) -> Sequence[int]:
+        """Return with how many threads libraries are tried: what is short with one as well."""
+        num = Target(self._request.target).num_cores
+        is_short = num * (self._request.incumbent_secs or 0.0) < _SHORT_SECS
+        return (1, num) if num > 1 and is_short else (num,)
+
+    def _play(self) -> Iterator[list[Measurement]]:
+        number, end = self._request.first_round, time.monotonic() + RACE_SECS
+        while number < self._request.num_rounds and self._is_contest():
+            try:
+                yield self._round(number)
+            except _DropOutError as drop:
+                # Its round begins again without it.
+                del self._in[drop.place]
+                self._faults[drop.place] = drop.measurement
+            else:
+                number += 1
+                if time.monotonic() > end:
+                    return
+
+    def _round(self, number: int) -> list[Measurement]:
+        rng = np.random.default_rng((self._request.seed, number))
+        order = rng.permutation(list(self._in)).tolist()
+        samples: dict[int, list[float]] = {place: [] for place in order}
+        for place in (*order, *reversed(order)):
+            try:
+                samples[place].append(self._in[place].turn(number))
+            except SeatError as error:
+                raise _DropOutError(place, error.measurement) from error
+        return [
+            self._faults[place] if place in self._faults else self._measured(place, samples[place])
+            for place in self._places()
+        ]
+
+    def _measured(self, place: int, samples: Sequence[float]) -> Measurement:
+        contestant = self._in[place]
+        made_by = str(contestant.facts.get("version") or contestant.toolchain)[:255]
+        return Measurement(tuple(samples), toolchain=made_by, library=self._facts.get(place))
+
+
+class _DropOutError(Exception):
+    """A contestant went wrong in a round."""
+
+    def __init__(self, place: int, measurement: Measurement) -> None:
+        super().__init__(place)
+        self.place = place
+        self.measurement = measurement
+
+
+def _is_positive(value: Any) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and 0 < value < math.inf
+
+
+def _kernel_set(facts: Mapping[str, Any]) -> KernelSet:
+    return KernelSet(facts.get("kernel_set", "")[:64], facts.get("is_chosen_by", ""))
+
+
+def _words(settings: Mapping[str, str], num_threads: int | None) -> str:
+    """Name a setting, such as `OPENBLAS_CORETYPE=SkylakeX, 2 threads`."""
+    parts = [f"{name}={value}" for name, value in settings.items()]
+    if num_threads is not None:
+        parts.append("1 thread" if num_threads == 1 else f"{num_threads} threads")
+    return ", ".join(parts)

@@ -1,0 +1,97 @@
+"""What a child gives up before it runs anything that a user sent.
+
+A candidate is machine code from a compiler that is ours, and a library is whatever is installed:
+neither needs a network, more processes, large files or privileges. Each measure is taken if the
+kernel allows it, and named in the report of the worker if not.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import resource
+from contextlib import suppress
+
+from compiler.target.cores import available_cores
+from workers.child.seccomp import SeccompError, refuse_system_calls
+
+_CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
+_PR_SET_NO_NEW_PRIVS = 38
+_MAX_FILES = 1024
+_MAX_FILE_BYTES = 320 << 20  # above `workers.measure.shelf.MAX_BYTES`, the most that a child writes
+_MAX_THREADS = 256  # and eight a core: libraries have pools of their own
+CPU_SECS_A_CORE = 1800
+"""What a child may compute; the runner replaces one that has used half of it."""
+
+
+def confine() -> list[str]:
+    """Give up what measuring does not need, for good; return what the kernel did not allow.
+
+    To be called before threads are started: with some, an ordinary user gets no name space.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    lacks = []
+    has_own_users, reason = _leave_network(libc)
+    if reason:
+        lacks.append(f"no network of its own: {reason}")
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_NOFILE, _MAX_FILES)
+    _limit(resource.RLIMIT_FSIZE, _MAX_FILE_BYTES)
+    _limit(resource.RLIMIT_CPU, CPU_SECS_A_CORE * available_cores())
+    if has_own_users:
+        # Elsewhere this would count all threads of the user on the host.
+        _limit(resource.RLIMIT_NPROC, _MAX_THREADS + 8 * available_cores())
+    if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
+        lacks.append(f"no_new_privs: {_error()}")
+    return lacks
+
+
+def refuse() -> list[str]:
+    """Install the filter of system calls; return what the kernel did not allow."""
+    try:
+        refuse_system_calls()
+    except SeccompError as error:
+        return [f"no filter of system calls: {error.strerror}"]
+    return []
+
+
+def is_spent() -> bool:
+    """Return whether this process has used half of the processor time that it may use."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime > CPU_SECS_A_CORE * available_cores() / 2
+
+
+def _leave_network(libc: ctypes.CDLL) -> tuple[bool, str]:
+    """Enter a network name space with nothing in it, not even loopback that is up.
+
+    Returns:
+        Whether it needed a name space of users, as it does without privileges; and why it failed.
+    """
+    if libc.unshare(_CLONE_NEWNET) == 0:
+        return False, ""
+    uid, gid = os.geteuid(), os.getegid()
+    if libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
+        return False, _error()
+    # Otherwise this process would own its files as the user `nobody`.
+    with suppress(OSError):
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"{uid} {uid} 1")
+        _write("/proc/self/gid_map", f"{gid} {gid} 1")
+    return True, ""
+
+
+def _limit(kind: int, value: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    most = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(kind, (most, most))
+
+
+def _error() -> str:
+    number = ctypes.get_errno()
+    return os.strerror(number or errno.EPERM)
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w") as file:
+        file.write(text)

@@ -1,0 +1,1 @@
+"""The engine: how candidates are spread over worker processes and hosts."""

@@ -1,0 +1,52 @@
+"""The certificate of a cluster: whoever holds it may run code on the hosts of its workers.
+
+One key pair, made for the cluster and copied to its hosts, signs for all of them: every connection
+is encrypted, and both sides prove that they have it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from distributed.security import Security
+
+from workers.engine.engine import CertificateError
+
+CERTIFICATE = "cluster.pem"
+KEY = "cluster.key"
+
+
+def make(folder: Path) -> None:
+    """Make a certificate in a folder, unless it has one."""
+    if (folder / KEY).exists():
+        return
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    made = Security.temporary()
+    (folder / CERTIFICATE).write_text(made.tls_ca_file)
+    with open(os.open(folder / KEY, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "w") as key:
+        key.write(made.tls_client_key)
+
+
+def read(folder: Path) -> Security:
+    """Return what Dask needs to know to use the certificate of a folder.
+
+    Raises:
+        CertificateError: If there is none, or others may read its key.
+    """
+    certificate, key = folder / CERTIFICATE, folder / KEY
+    for path in (certificate, key):
+        if not path.is_file():
+            raise CertificateError(
+                f"there is no {path}: `loopwright scheduler --certificates {folder}` makes it;"
+                " copy the folder to every host of the cluster"
+            )
+    if key.stat().st_mode & 0o077:
+        raise CertificateError(f"others may read {key}: chmod 600 it")
+    role = {"tls_{}_cert": str(certificate), "tls_{}_key": str(key)}
+    files = {
+        name.format(who): path
+        for who in ("client", "scheduler", "worker")
+        for name, path in role.items()
+    }
+    return Security(require_encryption=True, tls_ca_file=str(certificate), **files)

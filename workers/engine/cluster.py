@@ -1,0 +1,133 @@
+"""The processes of a cluster: its scheduler, and on each host a process above its workers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+
+import dask
+from distributed import Nanny, Scheduler
+
+from compiler.target.target import Target
+from workers.child.runner import ChildRunner
+from workers.engine import certificates, slot
+from workers.engine.dask_settings import SETTINGS
+from workers.engine.engine import ClusterAddress
+from workers.engine.numbers import take_number
+from workers.engine.unpickling import restrict_dask
+from workers.health.self_test import self_test
+from workers.logs import configure_logs
+
+_BACK_SECS = 2.0
+"""How long a host waits before it offers its workers again to a scheduler that went."""
+
+
+def run_scheduler(cluster: ClusterAddress, announce: Callable[[str], None]) -> None:
+    """Serve as the meeting point of coordinators and workers until SIGINT or SIGTERM.
+
+    Args:
+        cluster: Where to listen; the certificate is made if there is none.
+        announce: Called with the address as soon as connections are taken.
+
+    Raises:
+        OSError: If the port is taken, or the host is none of this one's.
+        CertificateError: If others may read the key.
+    """
+    certificates.make(cluster.certificates)
+    configure_logs()
+    restrict_dask()
+    _quiet()
+    try:
+        with dask.config.set(SETTINGS):
+            asyncio.run(_schedule(cluster, announce))
+    except RuntimeError as error:
+        # Dask says no more than that it failed to start; its cause says why.
+        if isinstance(error.__cause__, OSError):
+            raise error.__cause__ from None
+        raise
+
+
+def run_workers(cluster: ClusterAddress, num_workers: int, announce: Callable[[str], None]) -> None:
+    """Offer workers for this host's kind of target to a cluster until SIGINT or SIGTERM.
+
+    A scheduler that goes away, or is not there yet, is tried again and again.
+
+    Raises:
+        SelfTestError: If this host cannot measure a kernel that is known.
+        CertificateError: If there is no certificate.
+    """
+    certificates.read(cluster.certificates)
+    configure_logs()
+    restrict_dask()
+    with ChildRunner() as runner:
+        self_test(runner)
+    _quiet()
+    with dask.config.set(SETTINGS):
+        asyncio.run(_work(cluster, num_workers, announce))
+
+
+async def _schedule(cluster: ClusterAddress, announce: Callable[[str], None]) -> None:
+    is_over = _signals()
+    host, _, port = cluster.url.removeprefix("tls://").rpartition(":")
+    scheduler = Scheduler(
+        host=host,
+        port=int(port),
+        protocol="tls",
+        security=certificates.read(cluster.certificates),
+        dashboard=False,
+        dashboard_address="127.0.0.1:0",
+    )
+    async with scheduler:
+        announce(scheduler.address)
+        await is_over.wait()
+
+
+async def _work(cluster: ClusterAddress, num_workers: int, announce: Callable[[str], None]) -> None:
+    is_over = _signals()
+    label = Target("cpu").label
+    announce(f"{num_workers} worker(s) for {label} at {cluster.url}")
+    with ExitStack() as held:
+        numbers = []
+        for _ in range(num_workers):
+            number, holder = take_number(cluster.url)
+            held.enter_context(holder)
+            numbers.append(number)
+        offers = [asyncio.create_task(_offer(cluster, label, number)) for number in numbers]
+        await is_over.wait()
+        for offer in offers:
+            offer.cancel()
+        await asyncio.gather(*offers, return_exceptions=True)
+
+
+async def _offer(cluster: ClusterAddress, label: str, number: int) -> None:
+    """Keep one worker offered; when its scheduler goes, it goes too, and another is made."""
+    while True:
+        with suppress(OSError, asyncio.TimeoutError, RuntimeError):
+            async with Nanny(
+                cluster.url,
+                name=f"{socket.gethostname()}-{number}",
+                nthreads=1,
+                memory_limit=0,
+                resources={label: 1},
+                preload=[slot.__name__],
+                security=certificates.read(cluster.certificates),
+                protocol="tls",
+                death_timeout=60.0,
+            ) as nanny:
+                await nanny.finished()
+        await asyncio.sleep(_BACK_SECS)
+
+
+def _signals() -> asyncio.Event:
+    is_over = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, is_over.set)
+    return is_over
+
+
+def _quiet() -> None:
+    logging.getLogger("distributed").setLevel(logging.ERROR)

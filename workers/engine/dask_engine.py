@@ -1,0 +1,396 @@
+"""The engine on dask.distributed; the one module that imports it.
+
+Dask holds no more batches than its slots can take now, is told nothing but text, and runs nothing
+but `measure_batch` and `compare_batch` of `workers.engine.slot`: candidates live and die in that
+process's child.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
+from queue import Empty, SimpleQueue
+from threading import Event
+from time import monotonic
+from typing import Any, Self, TypeVar
+
+import dask
+import structlog
+from distributed import Client, Future, LocalCluster, Nanny
+from distributed.security import Security
+
+from compiler.runtime.measurement import ErrorKind, Measurement
+from compiler.target.target import Target
+from workers.engine import certificates, slot
+from workers.engine.batches import BatchSizer
+from workers.engine.dask_settings import SETTINGS
+from workers.engine.engine import (
+    ClusterAddress,
+    EngineClosedError,
+    EngineStartError,
+    NoWorkerError,
+    WorkerFacts,
+    WorkersGoneError,
+)
+from workers.engine.unpickling import restrict_dask
+from workers.measure.compare import CompareRequest
+from workers.wire.answers import read_batch, read_rounds
+from workers.wire.request import MeasureRequest
+
+ItemT = TypeVar("ItemT")
+
+_log = structlog.get_logger()
+
+_MAX_RESUBMISSIONS = 3
+# Batches in flight for each slot: one that runs, one that waits.
+_PER_SLOT = 2
+_POLL_SECS = 0.5
+# A nanny replaces a worker in a second; without any for so long, none will come.
+_NO_WORKER_SECS = 60.0
+_CLOSE_SECS = 5.0
+_CONNECT_SECS = 15.0
+_LOOPBACK = "127.0.0.1"
+
+
+class LostBatchError(RuntimeError):
+    """The worker vanished with what it was to do."""
+
+
+class DaskEngine:
+    """Measures candidates on the workers of a Dask cluster; see `workers.engine.engine.Engine`.
+
+    Made by `embedded` or `connected`.
+    """
+
+    def __init__(
+        self, client: Client, end_cluster: Callable[[], object], labels: Mapping[str, int]
+    ) -> None:
+        self._client = client
+        self._end_cluster = end_cluster
+        self._is_closed = Event()
+        self._slots = {label: self._new_slots(label, num) for label, num in labels.items()}
+
+    @classmethod
+    def embedded(cls, num_workers: int = 1) -> Self:
+        """Start workers on this host for this host's kind of target.
+
+        Only this process and its workers can use them: they listen on loopback, behind TLS with
+        keys made for the occasion. They die with this process, however it ends.
+
+        Raises:
+            EngineStartError: If they do not start, or their self-test fails.
+        """
+        label = Target("cpu").label
+        restrict_dask()
+        with dask.config.set(SETTINGS):
+            try:
+                cluster = LocalCluster(
+                    n_workers=num_workers,
+                    threads_per_worker=1,
+                    processes=True,
+                    host=_LOOPBACK,
+                    security=Security.temporary(),
+                    dashboard_address=None,
+                    # There is no dashboard, yet Dask opens a port for it: at least any port.
+                    scheduler_kwargs={"dashboard_address": f"{_LOOPBACK}:0"},
+                    silence_logs=logging.ERROR,
+                    worker_class=Nanny,
+                    memory_limit=0,
+                    resources={label: 1},
+                    preload=[slot.__name__],
+                )
+            except (OSError, RuntimeError) as error:
+                raise EngineStartError(f"the workers can't be started: {error}") from error
+        client = Client(cluster, set_as_default=False)
+        engine = cls(client, partial(cluster.close, timeout=_CLOSE_SECS), {label: num_workers})
+        if refusals := {w.facts["refuses"] for w in engine.workers() if "refuses" in w.facts}:
+            engine.close()
+            raise EngineStartError(f"no worker takes work: {'; '.join(sorted(refusals))}")
+        return engine
+
+    @classmethod
+    def connected(cls, cluster: ClusterAddress) -> Self:
+        """Use the workers of a cluster that others started; they stay when this engine is closed.
+
+        Raises:
+            EngineStartError: If its scheduler does not answer.
+        """
+        restrict_dask()
+        with dask.config.set(SETTINGS):
+            try:
+                client = Client(
+                    cluster.url,
+                    security=certificates.read(cluster.certificates),
+                    set_as_default=False,
+                    timeout=_CONNECT_SECS,
+                )
+            except OSError as error:
+                raise EngineStartError(
+                    f"the scheduler at {cluster.url} does not answer: {error}; start one with"
+                    " `loopwright scheduler`, with the certificates that are used here"
+                ) from error
+        return cls(client, lambda: None, {})
+
+    @property
+    def address(self) -> str:
+        """Where the scheduler listens."""
+        scheduler = self._client.scheduler
+        assert scheduler is not None
+        return str(scheduler.address)
+
+    def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
+        """Yield the index of each trace with its measurement, batch by batch.
+
+        Raises:
+            NoWorkerError: If no worker serves the target.
+            EngineClosedError: If the engine is closed, now or meanwhile.
+        """
+        run = _Run(self._slots_for(request.target), request)
+        try:
+            yield from run.results()
+        finally:
+            run.abandon()
+
+    def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
+        """Yield rounds, each measured by one worker: a measurement of each contestant.
+
+        Raises:
+            NoWorkerError: If no worker serves the target, or all that tried were lost.
+            EngineClosedError: If the engine is closed, now or meanwhile.
+        """
+        slots = self._slots_for(request.target)
+        num_losses = 0
+        while request.first_round < request.num_rounds:
+            try:
+                rounds = slots.compare(request)
+            except LostBatchError as error:
+                num_losses += 1
+                if num_losses > _MAX_RESUBMISSIONS:
+                    raise NoWorkerError(f"workers were lost {num_losses} times: {error}") from error
+                continue
+            yield from rounds
+            if request.libraries:
+                return
+            request = replace(request, first_round=request.first_round + len(rounds))
+
+    def workers(self) -> list[WorkerFacts]:
+        """Return the workers that are there now, by name; none once it is closed."""
+        try:
+            return _workers(self._client, self._is_closed)
+        except EngineClosedError:
+            return []
+
+    def _slots_for(self, target: str) -> _Slots:
+        label = Target(target).label
+        there = Counter(w.label for w in self.workers() if "refuses" not in w.facts)
+        if label in self._slots:
+            slots = self._slots[label]
+            slots.num_slots = there[label] or slots.num_slots  # they may be about to come back
+            return slots
+        if label not in there:
+            _raise_if(self._is_closed)
+            known = ", ".join(sorted({*there, *self._slots})) or "none at all"
+            raise NoWorkerError(
+                f"no worker serves {label}, which the target {target!r} needs (there is: {known});"
+                " start `loopwright worker` on such a machine and resume the job, or submit it for"
+                " another target"
+            )
+        self._slots[label] = self._new_slots(label, there[label])
+        return self._slots[label]
+
+    def _new_slots(self, label: str, num_slots: int) -> _Slots:
+        return _Slots(self._client, label, num_slots, self._is_closed)
+
+    def close(self) -> None:
+        """Let go of the workers; a second call does nothing. What is under way is abandoned."""
+        if self._is_closed.is_set():
+            return
+        self._is_closed.set()
+        self._client.close(timeout=_CLOSE_SECS)
+        self._end_cluster()
+
+
+class _Slots:
+    """The device slots of a cluster that serve one label, and the way to them."""
+
+    def __init__(self, client: Client, label: str, num_slots: int, is_closed: Event) -> None:
+        self.client = client
+        self.label = label
+        self.num_slots = num_slots
+        self.sizer = BatchSizer()
+        self.is_closed = is_closed
+        self._order = count()
+
+    def submit(
+        self, act: Callable[[str], str], request: MeasureRequest | CompareRequest
+    ) -> Future[str]:
+        """Have a request answered by whichever slot is free first."""
+        with _open(self.is_closed):
+            return self.client.submit(
+                act,
+                json.dumps(request.to_json()),
+                pure=False,
+                retries=0,
+                priority=-next(self._order),  # equal priorities are not first come, first served
+                resources={self.label: 1},
+            )
+
+    def compare(self, request: CompareRequest) -> list[list[Measurement]]:
+        """Return the first rounds of a request, at least one.
+
+        Raises:
+            LostBatchError: If the worker was lost.
+        """
+        done: SimpleQueue[None] = SimpleQueue()
+        future = self.submit(slot.compare_batch, request)
+        future.add_done_callback(lambda _: done.put(None))
+        try:
+            self.next_of(done)
+            most = request.num_rounds - request.first_round
+            return read_rounds(future.result(), request.num_contestants, most)
+        except (NoWorkerError, EngineClosedError):
+            raise
+        except Exception as error:
+            self.raise_if_closed()
+            raise LostBatchError(repr(error)) from error
+        finally:
+            future.release()
+
+    def next_of(self, done: SimpleQueue[ItemT]) -> ItemT:
+        """Wait for something in a queue, as long as there is a worker that may put it there."""
+        seen_at = monotonic()
+        while True:
+            self.raise_if_closed()
+            try:
+                return done.get(timeout=_POLL_SECS)
+            except Empty:
+                if self.is_served():
+                    seen_at = monotonic()
+                elif monotonic() - seen_at > _NO_WORKER_SECS:
+                    raise WorkersGoneError("all workers are gone, and none came back") from None
+
+    def is_served(self) -> bool:
+        """Tell whether there is a worker."""
+        return any(w.label == self.label for w in _workers(self.client, self.is_closed))
+
+    def raise_if_closed(self) -> None:
+        """End what needs the engine when it is gone."""
+        _raise_if(self.is_closed)
+
+
+@dataclass(eq=False)
+class _Batch:
+    """Candidates that travel together; `num_losses` counts how often they were lost on the way."""
+
+    indices: tuple[int, ...]
+    num_losses: int = 0
+
+
+class _Run:
+    """One request on its way through the cluster."""
+
+    def __init__(self, slots: _Slots, request: MeasureRequest) -> None:
+        self._slots = slots
+        self._request = request
+        self._left = deque(range(len(request.traces)))
+        self._in_flight: dict[_Batch, Future[str]] = {}
+        # Dask tells of finished batches from a thread of its own.
+        self._done: SimpleQueue[_Batch] = SimpleQueue()
+
+    def results(self) -> Iterator[tuple[int, Measurement]]:
+        """Yield each index with its measurement as batches come back."""
+        while self._left or self._in_flight:
+            self._fill()
+            yield from self._read(self._slots.next_of(self._done))
+
+    def abandon(self) -> None:
+        """Let go of what has not begun; what has is measured in vain."""
+        while self._in_flight:
+            _, future = self._in_flight.popitem()
+            future.release()
+
+    def _fill(self) -> None:
+        num_slots = self._slots.num_slots
+        while self._left and len(self._in_flight) < _PER_SLOT * num_slots:
+            size = self._slots.sizer.size(self._request.workload, len(self._left), num_slots)
+            self._submit(_Batch(tuple(self._left.popleft() for _ in range(size))))
+
+    def _submit(self, batch: _Batch) -> None:
+        future = self._slots.submit(slot.measure_batch, self._request.part(batch.indices))
+        self._in_flight[batch] = future
+        future.add_done_callback(lambda _: self._done.put(batch))
+
+    def _read(self, batch: _Batch) -> Iterator[tuple[int, Measurement]]:
+        """Yield what a batch found; submit it again if it was lost."""
+        future = self._in_flight.pop(batch)
+        try:
+            found = read_batch(future.result(), len(batch.indices))
+        except Exception as error:
+            self._slots.raise_if_closed()
+            batch.num_losses += 1
+            if batch.num_losses <= _MAX_RESUBMISSIONS:
+                self._submit(batch)
+                return
+            message = f"its worker was lost {batch.num_losses} times: {error!r}"
+            lost = Measurement(error=ErrorKind.WORKER_LOST, message=message)
+            found = [lost] * len(batch.indices)
+        else:
+            self._slots.sizer.learn(self._request.workload, found)
+        finally:
+            # A result that is kept would be computed again if its worker went.
+            future.release()
+        yield from zip(batch.indices, found, strict=True)
+
+
+def _workers(client: Client, is_closed: Event) -> list[WorkerFacts]:
+    """Return the workers that are there now, by name."""
+    with _open(is_closed):
+        scheduler = client.scheduler
+        assert scheduler is not None
+        identity = client.sync(scheduler.identity, n_workers=-1)
+    found = []
+    for worker in identity["workers"].values():
+        try:
+            found.append(_facts(worker))
+        except (AttributeError, LookupError, TypeError, ValueError):
+            _log.warning("a worker says nothing that makes sense of itself", exc_info=True)
+    return sorted(found, key=lambda worker: worker.name)
+
+
+@contextmanager
+def _open(is_closed: Event) -> Iterator[None]:
+    """Say what it means when Dask fails because the engine was closed meanwhile."""
+    _raise_if(is_closed)
+    try:
+        yield
+    except Exception:
+        _raise_if(is_closed)
+        raise
+
+
+def _raise_if(is_closed: Event) -> None:
+    if is_closed.is_set():
+        raise EngineClosedError("the engine was closed")
+
+
+def _facts(worker: dict[str, Any]) -> WorkerFacts:
+    """Read what a worker says of itself, which is anything at all until it was looked at."""
+    said = {**worker.get(slot.FACTS, {}), **worker["metrics"].get(slot.FACTS, {})}
+    told: dict[str, Any] = json.loads(json.dumps(said, allow_nan=False))
+    host, pid = str(told.pop("host", worker["host"])), int(told.pop("pid", 0))
+    (label,) = worker["resources"]
+    return WorkerFacts(
+        name=f"{host}/{worker['name']}",
+        host=host,
+        label=label,
+        pid=pid,
+        is_busy=told.get("task") is not None,
+        last_seen=worker["last_seen"],
+        facts=told,
+    )

@@ -1,0 +1,1 @@
+"""The health of a worker: its self-test and its canary."""

@@ -1,0 +1,74 @@
+"""What a worker does before it takes work: measure a kernel that is known, and its own noise.
+
+The program and the trace are text, so that the process above the child needs no compiler.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import dataclass
+
+from workers.child.runner import ChildRunner
+from workers.wire.request import MeasureRequest
+
+PROGRAM = """\
+@T.prim_func
+def self_test(A: T.Buffer((32, 32), "float32"), B: T.Buffer((32, 32), "float32"),
+              C: T.Buffer((32, 32), "float32")):
+    for i, j, k in T.grid(32, 32, 32):
+        with T.sblock("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+"""
+TRACE = '{"format": 1, "instructions": []}'
+_REPEATS = 3
+
+
+def known_kernel(num_times: int = 1) -> MeasureRequest:
+    """Return a request for measurements that succeed on every host that can measure."""
+    return MeasureRequest(PROGRAM, "cpu -num-cores=1", (TRACE,) * num_times)
+
+
+class SelfTestError(RuntimeError):
+    """A worker that can't build, run or check a kernel that is known to be right."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelfTest:
+    """What the self-test found.
+
+    `noise` is how far the median sample is above the shortest, as a share of it: differences
+    below it mean nothing on this worker.
+    """
+
+    label: str
+    toolchain: str
+    run_secs: float
+    noise: float
+    test_secs: float
+
+
+def self_test(runner: ChildRunner) -> SelfTest:
+    """Have a runner measure the known kernel a few times.
+
+    Raises:
+        SelfTestError: If one of its measurements is an error.
+        ChildStartError: If no child can be started.
+    """
+    start = time.monotonic()
+    samples: list[float] = []
+    for _, measurement in runner.measure(known_kernel(_REPEATS)):
+        if measurement.error is not None:
+            raise SelfTestError(f"self-test: {measurement.error}: {measurement.message}")
+        samples += measurement.run_secs
+    host = runner.host()
+    return SelfTest(
+        label=host.label,
+        toolchain=host.toolchain,
+        run_secs=min(samples),
+        noise=statistics.median(samples) / min(samples) - 1,
+        test_secs=time.monotonic() - start,
+    )

@@ -1,0 +1,1 @@
+"""Measure candidates in a child: build, check, time, compare."""

@@ -1,0 +1,78 @@
+"""How far a comparison has come: which rounds are measured, and which contestants dropped out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from compiler.runtime.measurement import ErrorKind, Measurement
+from workers.measure.compare import CompareRequest
+
+_ALONE = Measurement(
+    error=ErrorKind.BUILD_ERROR, message="there is nothing left to compare it with"
+)
+
+
+class Comparison:
+    """Takes what children say of a request; what is left of it goes to the next child.
+
+    A child may die of a contestant. If nobody knows of which, the round is repeated with every turn
+    announced.
+    """
+
+    def __init__(self, request: CompareRequest) -> None:
+        self._request = request
+        self._faults: dict[int, Measurement] = {}
+        self._num_done = request.first_round
+        self._is_careful = False
+        self._places: list[int] = []
+        self._running: int | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing left to time."""
+        if self._num_done >= self._request.num_rounds:
+            return True
+        return not self._request.is_contest(self._left())
+
+    def rest(self) -> CompareRequest:
+        """Return what a new child is to do."""
+        self._places = self._left()
+        self._running = None
+        return self._request.rest(self._places, self._num_done, is_careful=self._is_careful)
+
+    def enter(self, place: int | None) -> None:
+        """Take in whose run begins; None if they take turns."""
+        self._running = None if place is None else self._places[place]
+
+    def take_fault(self, told: Mapping[str, Any]) -> None:
+        """Take in that a contestant dropped out."""
+        self._faults[self._places[told["place"]]] = Measurement.from_json(told["fault"])
+
+    def take_round(self, told: Mapping[str, Any]) -> list[Measurement]:
+        """Take in a round; return a measurement of each contestant."""
+        secs = {self._places[int(place)]: samples for place, samples in told["samples"].items()}
+        self._num_done += 1
+        return [
+            self._faults.get(p) or Measurement(tuple(float(s) for s in secs[p]))
+            for p in range(self._request.num_contestants)
+        ]
+
+    def blame(self, failure: Measurement, *, is_of_all: bool = False) -> None:
+        """Have whoever was running drop out; if that is not known, find out."""
+        if is_of_all or (self._running is None and self._is_careful):
+            self._faults |= dict.fromkeys(self._places, failure)
+        elif self._running is None:
+            self._is_careful = True
+        else:
+            self._faults[self._running] = failure
+
+    def given_up(self) -> list[list[Measurement]]:
+        """Return the rounds that were not measured, because too few contestants are left."""
+        if self._request.is_contest(self._left()):
+            return []
+        faults = [self._faults.get(p, _ALONE) for p in range(self._request.num_contestants)]
+        return [faults] * (self._request.num_rounds - self._num_done)
+
+    def _left(self) -> list[int]:
+        return [p for p in range(self._request.num_contestants) if p not in self._faults]

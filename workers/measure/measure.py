@@ -1,0 +1,216 @@
+"""Measure a candidate in this process: build it, compare it with the oracle, time it.
+
+What goes wrong is a measurement with an error, never an exception. What can't be caught, a crash
+or a hang, is the runner's to see; so each phase is announced as it begins.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from compiler.driver import BuildError, compile_artifact
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.interpret.oracle.oracle import OracleError
+from compiler.runtime.artifact import Artifact, ArtifactError
+from compiler.runtime.measurement import ErrorKind, Measurement
+from compiler.runtime.module import Module
+from compiler.runtime.time_calls import time_calls
+from compiler.schedule.error import ScheduleError, TraceError
+from compiler.schedule.trace.beginnings import Beginnings
+from compiler.schedule.trace.trace import Trace
+from compiler.script.error import ScriptError
+from compiler.target.host import TargetError
+from compiler.target.target import Target
+from workers.libraries.library import LibraryError
+from workers.libraries.load import Load, load_library
+from workers.measure.compare import Announce, Build, CompareRequest, FaultError, compare
+from workers.measure.prepared import Prepared, PreparedWorkloads, WrongResultError
+from workers.measure.sample import sample_secs
+from workers.measure.seat import CandidateSeat, LibrarySeat
+from workers.wire.frames import Message
+from workers.wire.phase import Phase
+from workers.wire.request import MeasureRequest, SeatRequest
+
+_BEGINNINGS = Beginnings()
+_MESSAGE_CHARS = 4000
+# What a build may raise by design; anything else is a bug of ours, and says so.
+_REFUSALS = (
+    *(BuildError, LibraryError, OracleError, ScheduleError, ScriptError, TargetError, TraceError),
+)
+
+
+def build_candidate(func: PrimFunc, trace: str, target: Target) -> Artifact:
+    """Replay a trace on a program and compile the result.
+
+    Raises:
+        ValueError: If the text is not JSON.
+        TraceError: If it is no trace.
+        ScheduleError: If the trace does not apply.
+        BuildError: If the program does not compile.
+    """
+    schedule = _BEGINNINGS.apply(Trace.from_json(json.loads(trace)), func)
+    # A kernel of the workload is called with the workload's arrays.
+    schedule.require_own_layouts()
+    return compile_artifact(schedule, target)
+
+
+class Bench:
+    """Measures candidates; keeps what their workloads need from one to the next.
+
+    Args:
+        build: Makes the artifact of a candidate.
+        slots: The memory files of a `workers.measure.shelf.Shelf`, for what should outlive this
+        process.
+        load: Loads a library by its name.
+    """
+
+    def __init__(
+        self,
+        build: Build = build_candidate,
+        slots: Sequence[int] = (),
+        load: Load = load_library,
+    ) -> None:
+        self._build = build
+        self._load = load
+        self._prepared = PreparedWorkloads(slots)
+        self._seat: CandidateSeat | LibrarySeat | None = None
+
+    def measure(
+        self, request: MeasureRequest, announce: Callable[[Phase], None] = lambda _: None
+    ) -> Measurement:
+        """Measure the one candidate of a request.
+
+        Args:
+            announce: Called as each phase begins.
+        """
+        (trace,) = request.traces
+        clock = _PhaseClock(announce)
+        module: Module | None = None
+        try:
+            prepared = self._prepare(request.workload, clock.enter)
+            clock.enter(Phase.BUILD)
+            target = Target(request.target)
+            artifact = self._build(prepared.func, trace, target)
+            module = Module(artifact)
+            return _check_and_time(module, prepared, request.incumbent_secs, clock)
+        except Exception as error:
+            return clock.stamp(_failure(error))
+        finally:
+            if module is not None:
+                module.close()
+
+    def compare(self, request: CompareRequest, announce: Announce) -> Iterator[Message]:
+        """Time the contestants of a request side by side; yield what there is to tell.
+
+        That is `{"samples": ...}`, by place, for a round, and
+        `{"fault": ..., "place": ...}` for a contestant that dropped out.
+
+        Args:
+            announce: Called as each phase begins, with the contestant that is in it.
+        """
+        try:
+            prepared = self._prepare(request.workload, lambda phase: announce(phase, None))
+        except Exception as error:
+            for place in range(request.num_contestants):
+                yield {"fault": _failure(error).to_json(), "place": place}
+            return
+        for found in compare(request, prepared, self._build, announce):
+            if isinstance(found, FaultError):
+                assert isinstance(found.__cause__, Exception), found
+                yield {"fault": _failure(found.__cause__).to_json(), "place": found.place}
+            else:
+                yield {"samples": {str(place): secs for place, secs in found.samples.items()}}
+
+    def sit(self, request: SeatRequest, announce: Announce) -> Message:
+        """Prepare the one contestant of this process; return its facts, or its fault."""
+        try:
+            prepared = self._prepare(request.workload, lambda phase: announce(phase, None))
+            if request.library:
+                self._seat = LibrarySeat(request, prepared, announce, self._load)
+            else:
+                self._seat = CandidateSeat(request, prepared, announce, self._build)
+            return {"seated": self._seat.facts()}
+        except Exception as error:
+            return {"fault": _failure(error).to_json()}
+
+    def turn(self, number: int, num_threads: int) -> Message:
+        """Time the contestant of this process; return its seconds, or its fault."""
+        assert self._seat is not None, "it was seated before"
+        try:
+            return {"secs": self._seat.turn(number, num_threads)}
+        except Exception as error:
+            return {"fault": _failure(error).to_json()}
+
+    def _prepare(self, workload: str, announce: Callable[[Phase], None]) -> Prepared:
+        prepared = self._prepared.find(workload)
+        if prepared is None:
+            announce(Phase.ORACLE)
+            prepared = self._prepared.add(workload)
+        return prepared
+
+
+def _check_and_time(
+    module: Module, prepared: Prepared, incumbent_secs: float | None, clock: _PhaseClock
+) -> Measurement:
+    clock.enter(Phase.CHECK)
+    run = module.bind(*prepared.fresh_arrays())
+    first_secs = time_calls(run, module.num_threads, 1)
+    max_error = prepared.check()
+    clock.enter(Phase.TIME)
+    run_secs = sample_secs(run, module.num_threads, first_secs, incumbent_secs)
+    # A race may spare the first run.
+    prepared.check_again()
+    return clock.stamp(Measurement(run_secs=run_secs, max_error=max_error))
+
+
+def _failure(error: Exception) -> Measurement:
+    kind, message = _explain(error)
+    return Measurement(error=kind, message=message[:_MESSAGE_CHARS])
+
+
+def _explain(error: Exception) -> tuple[ErrorKind, str]:
+    match error:
+        case WrongResultError():
+            return ErrorKind.WRONG_RESULT, str(error)
+        case MemoryError():
+            return ErrorKind.OUT_OF_MEMORY, f"no memory left under the limit: {error}"
+        case ArtifactError():
+            return ErrorKind.DEVICE_ERROR, str(error)
+        case _ if isinstance(error, _REFUSALS):
+            return ErrorKind.BUILD_ERROR, str(error)
+        case _:
+            return ErrorKind.BUILD_ERROR, f"{type(error).__name__}: {error}"
+
+
+class _PhaseClock:
+    """Announces phases, and adds up how long each lasts."""
+
+    def __init__(self, announce: Callable[[Phase], None]) -> None:
+        self._announce = announce
+        self._secs = dict.fromkeys(Phase, 0.0)
+        self._phase = Phase.BUILD
+        self._since = time.perf_counter()
+
+    def enter(self, phase: Phase) -> None:
+        """End a phase, begin another."""
+        self._stop()
+        self._phase = phase
+        self._announce(phase)
+
+    def stamp(self, measurement: Measurement) -> Measurement:
+        """Return the measurement with the seconds of its phases; the oracle is nobody's cost."""
+        self._stop()
+        return replace(
+            measurement,
+            build_secs=self._secs[Phase.BUILD],
+            check_secs=self._secs[Phase.CHECK],
+            time_secs=self._secs[Phase.TIME],
+        )
+
+    def _stop(self) -> None:
+        now = time.perf_counter()
+        self._secs[self._phase] += now - self._since
+        self._since = now

@@ -1,0 +1,90 @@
+"""A contestant alone in its process: a candidate, or a library, that is timed when its turn comes.
+
+Between its turns the whole process is stopped (see `workers.child.race`), so that none of its
+threads is in the way of another contestant, however it waits for work.
+"""
+
+from __future__ import annotations
+
+from compiler.target.target import Target
+from workers.libraries.library import Library
+from workers.libraries.load import Load
+from workers.measure.compare import Announce, Build
+from workers.measure.peak import peak_of_cores
+from workers.measure.prepared import Prepared
+from workers.measure.timed_run import Run, run_of_kernel, run_of_library
+from workers.wire.phase import Phase
+from workers.wire.request import SeatRequest
+
+
+class CandidateSeat:
+    """A candidate of the search."""
+
+    def __init__(
+        self, request: SeatRequest, prepared: Prepared, announce: Announce, build: Build
+    ) -> None:
+        self._announce = announce
+        self._arrays = prepared
+        announce(Phase.BUILD, None)
+        self._target = Target(request.target)
+        self._artifact = build(prepared.func, request.trace, self._target)
+        self._round = -1
+        self._run: Run | None = None
+
+    def facts(self) -> dict[str, object]:
+        """Return what the comparison wants to know: what the cores reach at most."""
+        self._announce(Phase.TIME, None)
+        return {"peak_flops": peak_of_cores(self._target, self._target.num_cores)}
+
+    def turn(self, number: int, num_threads: int) -> float:
+        """Return the seconds a call in a round; a new round has other arrays."""
+        del num_threads  # it has those of its target
+        if number != self._round or self._run is None:
+            self._announce(Phase.CHECK, None)
+            self._arrays = self._arrays.again()
+            run = run_of_kernel(self._artifact, self._arrays)
+            if self._run is None:
+                run.check()
+            self._round, self._run = number, run
+        self._announce(Phase.TIME, None)
+        return self._run.sample_after_rest()
+
+
+class LibrarySeat:
+    """A library that computes the same."""
+
+    def __init__(
+        self, request: SeatRequest, prepared: Prepared, announce: Announce, load: Load
+    ) -> None:
+        self._announce = announce
+        self._arrays = prepared
+        self._operator = request.operator
+        announce(Phase.BUILD, None)
+        self._num_cores = Target(request.target).num_cores
+        self._library: Library = load(request.library)
+        # Its threads are started once they are asked for.
+        self._version = self._library.start(1)
+        self._round = -1
+        self._run: Run | None = None
+
+    def facts(self) -> dict[str, object]:
+        """Return what the comparison wants to know: its version, and the code that it uses."""
+        found = self._library.kernel_set()
+        return {
+            "version": self._version,
+            "kernel_set": found.name,
+            "is_chosen_by": found.is_chosen_by,
+        }
+
+    def turn(self, number: int, num_threads: int) -> float:
+        """Return the seconds a call in a round; a new round has other arrays."""
+        self._library.start(num_threads)
+        if number != self._round or self._run is None:
+            self._announce(Phase.CHECK, None)
+            self._arrays = self._arrays.again()
+            run = run_of_library(self._library, self._operator, self._num_cores, self._arrays)
+            if self._run is None:
+                run.check()
+            self._round, self._run = number, run
+        self._announce(Phase.TIME, None)
+        return self._run.sample_after_rest()

@@ -1,0 +1,83 @@
+"""A contestant of a comparison, ready to run: a kernel or a library's function, on arrays."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from compiler.runtime.artifact import Artifact
+from compiler.runtime.module import Module
+from compiler.runtime.time_calls import calls_per_sample, time_calls
+from workers.libraries.library import Library
+from workers.measure.prepared import Prepared
+
+MIN_SAMPLE_SECS = 200e-6
+_LONG = 100
+_WARM_UP_SECS = 20e-3  # until cores that slept, and who runs on which, are as they stay
+# After that, by what the first run took: long runs are calm.
+_REPEATS = ((20e-3, 1), (1e-3, 3), (0.0, 5))
+
+
+class Run:
+    """A function with all its threads.
+
+    Args:
+        check: Raises if the result is wrong.
+    """
+
+    def __init__(
+        self, run: Callable[[], object], num_threads: int, check: Callable[[], object]
+    ) -> None:
+        self._run = run
+        self._num_threads = num_threads
+        self._check = check
+        self.first_secs = time_calls(run, num_threads, 1)
+        # One call of a long function is a sample, though the first one was cold.
+        self._calls = 1 if self.first_secs > _LONG * MIN_SAMPLE_SECS else 0
+
+    def check(self) -> object:
+        """Raise if the result is wrong."""
+        return self._check()
+
+    def sample(self) -> float:
+        """Return the mean seconds a call in one turn."""
+        if not self._calls:
+            self._calls = calls_per_sample(self._run, self._num_threads, MIN_SAMPLE_SECS)
+        return time_calls(self._run, self._num_threads, self._calls)
+
+    def sample_after_rest(self) -> float:
+        """Return the shortest of a few turns, after a while to wake threads and cores."""
+        end = time.perf_counter() + _WARM_UP_SECS
+        while time.perf_counter() < end:
+            self._run()
+        repeats = next(num for secs, num in _REPEATS if self.first_secs >= secs)
+        return min(self.sample() for _ in range(repeats))
+
+
+def run_of_kernel(artifact: Artifact, arrays: Prepared) -> Run:
+    """Bind a candidate to arrays.
+
+    Raises:
+        ArtifactError: If it can't be loaded.
+    """
+    module = Module(artifact)
+    return Run(module.bind(*arrays.fresh_arrays()), module.num_threads, arrays.check)
+
+
+def run_of_library(library: Library, operator: str, num_threads: int, arrays: Prepared) -> Run:
+    """Bind a library's function to the inputs among arrays; what it returns is the result.
+
+    Args:
+        num_threads: Of the kernel beside it: both are timed by one clock, that of the walls if the
+            kernel has several threads.
+
+    Raises:
+        LibraryError: If it has no such function.
+    """
+    *inputs, _ = arrays.fresh_arrays()
+    call = library.prepare(operator, inputs)
+
+    def check() -> None:
+        arrays.check_result(call.result(call.run()))
+
+    return Run(call.run, num_threads, check)

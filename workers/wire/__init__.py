@@ -1,0 +1,1 @@
+"""What goes between worker, runner and child: requests, answers, frames."""

@@ -1,0 +1,47 @@
+"""The phases of measuring a candidate, and how long each may last."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from workers.wire.request import Limits
+
+# What a candidate may cost beyond the incumbent before it is given up: losing is no news.
+_SLOWDOWN = 50.0
+_LEAST_RUN_SECS = 2.0
+
+
+class Phase(StrEnum):
+    """Where a candidate stands; the child announces each as it begins."""
+
+    ORACLE = "oracle"  # the expected result is computed, once a workload
+    BUILD = "build"
+    CHECK = "check"  # the first run, compared with the expected result
+    TIME = "time"
+
+    @property
+    def doing(self) -> str:
+        """Name the phase in the message of an error."""
+        return {
+            Phase.ORACLE: "the oracle",
+            Phase.BUILD: "the build",
+            Phase.CHECK: "the first run",
+            Phase.TIME: "a timed run",
+        }[self]
+
+
+def deadline_secs(phase: Phase, limits: Limits, incumbent_secs: float | None) -> float:
+    """Return how long a phase may last.
+
+    Without an incumbent the run has the whole limit: the default schedule, from which the search
+    starts, may be slow.
+    """
+    match phase:
+        case Phase.ORACLE:
+            return limits.oracle_timeout_secs
+        case Phase.BUILD:
+            return limits.build_timeout_secs
+        case Phase.CHECK | Phase.TIME:
+            if incumbent_secs is None:
+                return limits.run_timeout_secs
+            return min(limits.run_timeout_secs, max(_LEAST_RUN_SECS, _SLOWDOWN * incumbent_secs))
