@@ -15,7 +15,7 @@ import argparse
 import loopwright as lw
 from benchmarks.report import Metric, report
 from compiler.user_cache import default_directory
-from service.measurer import WorkerMeasurer
+from service.coordinator.measurer import WorkerMeasurer
 from tuner.loop.tune import tune
 from tuner.replay.base_model import base_model
 from tuner.task import Task

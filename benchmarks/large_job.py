@@ -19,13 +19,13 @@ from sqlalchemy import insert
 
 import loopwright as lw
 from compiler.runtime.measurement import ErrorKind
-from loopwright.models import EventKind, JobState, Strategy, Workload
-from service.intake import parse_target, read_workload
+from service.intake.intake import parse_target, read_workload
 from service.store import events, jobs, packed, targets, workloads
 from service.store.base import utc_now
 from service.store.database import Database, open_database
 from service.store.jobs import JobRow, NewJob
 from service.store.trials import TrialRow
+from service.wire.models import EventKind, JobState, Strategy, Workload
 from tuner.loop.budget import StopReason
 from tuner.loop.progress import Point, add_point
 from tuner.space.generate import design_space

@@ -11,13 +11,13 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy import insert
 
-from loopwright.models import JobState, Strategy, Workload
-from service.intake import parse_target, read_workload
+from service.intake.intake import parse_target, read_workload
 from service.store import best_schedules, jobs, targets, trials, workloads
 from service.store.base import utc_now
 from service.store.database import Database
 from service.store.jobs import JobRow, NewJob
 from service.store.trials import TrialRow
+from service.wire.models import JobState, Strategy, Workload
 from tuner.candidate import default_candidate
 
 

@@ -16,8 +16,8 @@ from fastapi.testclient import TestClient
 
 from benchmarks.large_job import add_large_job
 from benchmarks.report import Metric, report
-from service.app import create_app
-from service.parts import Parts
+from service.http.app import create_app
+from service.http.parts import Parts
 from service.store.database import Database, open_database
 from workers.logs import configure_logs
 

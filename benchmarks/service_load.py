@@ -23,9 +23,9 @@ from benchmarks.http_load import Load, run
 from benchmarks.many_trials import add_many_trials
 from benchmarks.report import Metric, report
 from examples.serving import Server, serving
-from loopwright.models import EventKind
 from service.store import events
 from service.store.database import Database, open_database
+from service.wire.models import EventKind
 
 TRIALS = int(os.environ.get("TRIALS", "1_000_000"))
 SECS = float(os.environ.get("SECS", "20"))

@@ -21,7 +21,7 @@ import loopwright as lw
 from benchmarks.report import Metric, report
 from compiler.runtime.measurement import Measurement
 from examples.serving import serving
-from loopwright.models import TrialRead
+from service.wire.models import TrialRead
 
 NUM_TRIALS = 200
 TARGET = "cpu -num-cores=1"

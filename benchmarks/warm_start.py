@@ -31,7 +31,7 @@ from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import Measurement
 from compiler.schedule.trace.trace import Trace
 from compiler.target.target import Target
-from service.measurer import WorkerMeasurer
+from service.coordinator.measurer import WorkerMeasurer
 from tuner.candidate import Candidate
 from tuner.cost_model.training import Measured, MeasuredTask
 from tuner.loop.tune import tune

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from npm import SOURCE, environment
 
-from service.app import create_app
-from service.parts import Parts
+from service.http.app import create_app
+from service.http.parts import Parts
 from service.store.database import open_database
 
 SCHEMA = SOURCE / "src" / "api" / "schema.d.ts"

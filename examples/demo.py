@@ -29,10 +29,10 @@ from rich.table import Table
 import loopwright as lw
 from examples.cases import Array, Case, cases
 from examples.serving import serving
-from loopwright.client import DEFAULT_URL
-from loopwright.interleaved import time_interleaved
+from loopwright.client.client import DEFAULT_URL
+from loopwright.kernels.interleaved import time_interleaved
 from loopwright.tables import FittedTable
-from service.pages import HOW_TO_BUILD, is_built
+from service.http.pages import HOW_TO_BUILD, is_built
 
 DEFAULT_TRIALS = 200
 # Relative to the largest element; sums of 512 or 576 products in float32 stay far below.

@@ -36,9 +36,10 @@ if TYPE_CHECKING:
     from compiler.target.host import TargetError
     from compiler.target.target import Target
     from loopwright import script
-    from loopwright.best import Best
-    from loopwright.client import AsyncClient, Client
-    from loopwright.design_space import DesignSpace, design_space
+    from loopwright.client.best import Best
+    from loopwright.client.client import AsyncClient, Client
+    from loopwright.client.group import AsyncGroupHandle, GroupHandle
+    from loopwright.client.job import AsyncJobHandle, JobHandle
     from loopwright.errors import (
         AccessDeniedError,
         ArtifactRefusedError,
@@ -58,10 +59,9 @@ if TYPE_CHECKING:
         StaleAnswerWarning,
         WaitTimeoutError,
     )
-    from loopwright.group import AsyncGroupHandle, GroupHandle
-    from loopwright.job import AsyncJobHandle, JobHandle
-    from loopwright.kernel import Kernel, KernelSchedule, KernelSource
-    from loopwright.tuning import Trial, TuneResult, tune
+    from loopwright.kernels.kernel import Kernel, KernelSchedule, KernelSource
+    from loopwright.local.design_space import DesignSpace, design_space
+    from loopwright.local.tuning import Trial, TuneResult, tune
     from tuner.loop.tune import NothingMeasuredError
     from tuner.space.analysis.block_facts import BlockFacts
     from tuner.space.rules.draft import Draft
@@ -179,9 +179,9 @@ _HOMES = {
     "compiler.schedule.trace.trace": ("Trace",),
     "compiler.script": ("ScriptError", "parse", "parse_module"),
     "compiler.target.target": ("Target",),
-    "loopwright.best": ("Best",),
-    "loopwright.client": ("AsyncClient", "Client"),
-    "loopwright.design_space": ("DesignSpace", "design_space"),
+    "loopwright.client.best": ("Best",),
+    "loopwright.client.client": ("AsyncClient", "Client"),
+    "loopwright.local.design_space": ("DesignSpace", "design_space"),
     "loopwright.errors": (
         "AccessDeniedError",
         "ArtifactRefusedError",
@@ -201,10 +201,10 @@ _HOMES = {
         "StaleAnswerWarning",
         "WaitTimeoutError",
     ),
-    "loopwright.group": ("AsyncGroupHandle", "GroupHandle"),
-    "loopwright.job": ("AsyncJobHandle", "JobHandle"),
-    "loopwright.kernel": ("Kernel", "KernelSchedule", "KernelSource"),
-    "loopwright.tuning": ("Trial", "TuneResult", "tune"),
+    "loopwright.client.group": ("AsyncGroupHandle", "GroupHandle"),
+    "loopwright.client.job": ("AsyncJobHandle", "JobHandle"),
+    "loopwright.kernels.kernel": ("Kernel", "KernelSchedule", "KernelSource"),
+    "loopwright.local.tuning": ("Trial", "TuneResult", "tune"),
     "tuner.space.analysis.block_facts": ("BlockFacts",),
     "tuner.space.rules.draft": ("Draft",),
     "tuner.space.rules.own_rules": ("remove_schedule_rule", "schedule_rule"),

@@ -25,10 +25,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from loopwright.models import Problem
+from service.wire.models import Problem
 
 if TYPE_CHECKING:
-    from loopwright.tuning import TuneResult
+    from loopwright.local.tuning import TuneResult
 
 
 class LoopwrightError(Exception):

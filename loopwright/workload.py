@@ -14,7 +14,7 @@ from compiler.ir.text.printer import script
 from compiler.ops import from_spec
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse
-from loopwright.models import Workload
+from service.wire.models import Workload
 
 Program: TypeAlias = PrimFunc | IRModule | Schedule
 WorkloadLike: TypeAlias = Program | str

@@ -15,12 +15,12 @@ import httpx2
 import pytest
 import structlog
 
-from loopwright.models import Strategy
-from service.new_workload import NewWorkload
-from service.problems import KINDS, TYPE
+from service.common.new_workload import NewWorkload
+from service.http.problems import KINDS, TYPE
 from service.store import jobs, targets, workloads
 from service.store.database import Database, open_database
 from service.store.jobs import JobRow, NewJob
+from service.wire.models import Strategy
 from tests import postgres as postgresql
 
 WORKLOAD = NewWorkload(key="w" * 64, name="matmul", script="# a script", flops=1024)

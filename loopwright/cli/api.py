@@ -11,8 +11,8 @@ from loopwright.cli.options import (
     ServedTokenOption,
     SigningKeyOption,
 )
-from service.rate_limit import DEFAULT_PER_SEC
-from service.serve import serve
+from service.http.limits.rate_limit import DEFAULT_PER_SEC
+from service.processes.serve import serve
 from workers.log_format import LogFormat
 
 

@@ -25,7 +25,7 @@ from loopwright.cli.output import (
     times_faster,
 )
 from loopwright.cli.where import server
-from loopwright.models import BestRead
+from service.wire.models import BestRead
 
 
 def best(

@@ -10,7 +10,7 @@ from loopwright.cli.options import (
     OptionalSchedulerOption,
     ServedDbOption,
 )
-from service.run_coordinator import run_coordinator
+from service.processes.run_coordinator import run_coordinator
 from workers.engine.certificates import read as read_certificates
 from workers.engine.engine import ClusterAddress
 from workers.log_format import LogFormat

@@ -19,8 +19,8 @@ from loopwright.errors import (
     LoopwrightError,
     ServerUnreachableError,
 )
-from service.errors import InvalidRequestError as InvalidRecordsError
-from service.errors import ServiceError
+from service.common.errors import InvalidRequestError as InvalidRecordsError
+from service.common.errors import ServiceError
 from workers.child.runner import ChildStartError
 from workers.engine.engine import EngineStartError
 from workers.health.self_test import SelfTestError

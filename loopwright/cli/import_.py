@@ -18,10 +18,10 @@ from loopwright.cli.gzipped import plain_file
 from loopwright.cli.options import DbOption, JsonOption, TokenOption, UrlOption
 from loopwright.cli.output import console, err_console, print_json, waiting
 from loopwright.cli.where import server
-from loopwright.server_models import ImportRead
 from service.records.check import lines_of
 from service.records.merge import import_records
 from service.store.database import open_database
+from service.wire.server_models import ImportRead
 
 
 def import_(

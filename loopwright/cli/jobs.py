@@ -25,7 +25,7 @@ from loopwright.cli.output import (
     times_faster,
 )
 from loopwright.cli.where import server
-from loopwright.models import MAX_SECONDS, MAX_TRIALS, JobRead, JobState
+from service.wire.models import MAX_SECONDS, MAX_TRIALS, JobRead, JobState
 
 jobs = typer.Typer(
     name="jobs",

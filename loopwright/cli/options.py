@@ -12,9 +12,9 @@ from uuid import UUID
 import typer
 
 from compiler.script import parse
-from loopwright.asking import read_id
 from loopwright.cli.failure import InputError
-from loopwright.client import DEFAULT_URL, Client
+from loopwright.client.asking import read_id
+from loopwright.client.client import DEFAULT_URL, Client
 from loopwright.errors import LoopwrightError
 from loopwright.workload import to_func
 from workers.log_format import LOGS, LogFormat

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.schedule.trace.trace import Trace
-from loopwright.models import BaselineRead
-from loopwright.times import RunTime, SpeedUp, speed_up
+from service.wire.models import BaselineRead
+from service.wire.times import RunTime, SpeedUp, speed_up
 from tuner.finish.baseline import Baseline
 
 

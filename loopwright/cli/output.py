@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from loopwright.models import BaselineRead
-from loopwright.progress import format_ratio, format_secs
+from loopwright.client.progress import format_ratio, format_secs
 from loopwright.tables import FittedTable
-from loopwright.times import TimeKind
+from service.wire.models import BaselineRead
+from service.wire.times import TimeKind
 
 # Wider than any table.
 _ENOUGH = 1000

@@ -17,8 +17,8 @@ from loopwright.cli.options import (
     ServedTokenOption,
     SigningKeyOption,
 )
-from service.rate_limit import DEFAULT_PER_SEC
-from service.serve import serve as run_service
+from service.http.limits.rate_limit import DEFAULT_PER_SEC
+from service.processes.serve import serve as run_service
 from workers.log_format import LogFormat
 
 _DATABASE = "sqlite:///loopwright.db"

@@ -14,11 +14,11 @@ from rich.table import Table
 from loopwright.cli.failure import InputError
 from loopwright.cli.options import JsonOption, ServedDbOption
 from loopwright.cli.output import console, err_console, moment, print_json, print_table
-from loopwright.models import MAX_PRIORITY
-from loopwright.server_models import MAX_QUOTA, TOKEN_NAME, Scope, TokenCreated, TokenRead
-from service.quota import Quota
+from service.common.quota import Quota
 from service.store import tokens
 from service.store.database import Database, open_database
+from service.wire.models import MAX_PRIORITY
+from service.wire.server_models import MAX_QUOTA, TOKEN_NAME, Scope, TokenCreated, TokenRead
 
 _DATABASE = "sqlite:///loopwright.db"
 

@@ -13,7 +13,7 @@ from compiler.target.target import Target
 from loopwright.cli.options import JsonOption, TargetOption
 from loopwright.cli.output import console, err_console, facts, print_json, print_table
 from loopwright.errors import LoopwrightError
-from service import training
+from service.learning import training
 from service.store import cost_models
 from service.store.database import open_database
 from tuner.cost_model.cost_model import CostModelError

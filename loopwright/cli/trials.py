@@ -10,7 +10,7 @@ from rich.table import Table
 from loopwright.cli.options import JobArgument, JsonOption, TokenOption, UrlOption
 from loopwright.cli.output import console, print_json, print_table, secs
 from loopwright.cli.where import server
-from loopwright.models import TrialRead
+from service.wire.models import TrialRead
 
 
 def trials(

@@ -11,7 +11,6 @@ import typer
 from compiler.driver import compile_artifact
 from compiler.ir.analysis.flops import flops
 from compiler.target.target import Target
-from loopwright import tuning
 from loopwright.cli.failure import ExitCode, InputError
 from loopwright.cli.options import (
     JsonOption,
@@ -34,11 +33,12 @@ from loopwright.cli.output import (
 )
 from loopwright.cli.tune_several import Several, tune_several
 from loopwright.cli.where import find_server, say_in_process
-from loopwright.client import Client
+from loopwright.client.client import Client
 from loopwright.errors import JobFailedError
-from loopwright.models import MAX_SECONDS, MAX_SEED, MAX_TRIALS, Strategy
-from loopwright.times import RunTime
+from loopwright.local import tuning
 from loopwright.workload import to_func
+from service.wire.models import MAX_SECONDS, MAX_SEED, MAX_TRIALS, Strategy
+from service.wire.times import RunTime
 from tuner.loop.budget import StopReason
 from tuner.space.rules.rule import BUILT_IN_RULES
 from tuner.transfer.shape import shape_of

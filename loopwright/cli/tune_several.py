@@ -12,13 +12,13 @@ from typing import Any
 import typer
 from rich.table import Table
 
-from loopwright import tuning
 from loopwright.cli.failure import ExitCode, InputError
 from loopwright.cli.outcome import Outcome, as_told
 from loopwright.cli.output import err_console, labelled, print_json, print_table, times_faster
-from loopwright.client import Client
+from loopwright.client.client import Client
 from loopwright.errors import JobFailedError
-from loopwright.times import RunTime
+from loopwright.local import tuning
+from service.wire.times import RunTime
 from tuner.loop.budget import StopReason
 from tuner.loop.tune import NothingMeasuredError
 from tuner.transfer.shape import shape_of

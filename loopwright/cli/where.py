@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from loopwright.cli.output import err_console
-from loopwright.client import DEFAULT_URL, Client
+from loopwright.client.client import DEFAULT_URL, Client
 from loopwright.errors import ProtocolError, RequestError, ServerUnreachableError
 
 _PROBE_SECS = 2.0

@@ -7,7 +7,7 @@ from rich.table import Table
 from loopwright.cli.options import JsonOption, TokenOption, UrlOption
 from loopwright.cli.output import console, moment, print_json, print_table
 from loopwright.cli.where import server
-from loopwright.server_models import WorkerRead
+from service.wire.server_models import WorkerRead
 
 
 def workers(

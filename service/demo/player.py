@@ -12,9 +12,9 @@ from sqlalchemy import select
 from compiler.runtime.measurement import Measurement, Setting
 from compiler.script.parser import parse
 from compiler.target.target import Target
-from service.drive import Driven, Drives
-from service.heartbeat import Heartbeat
-from service.owner import Owner
+from service.common.owner import Owner
+from service.coordinator.drive import Driven, Drives
+from service.coordinator.heartbeat import Heartbeat
 from service.store import finals, jobs, trials
 from service.store.baselines import BaselineRow
 from service.store.database import Database

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from loopwright.readings import Curve
 from service.reading.thinning import even
 from service.store.trial_columns import Floats, TrialColumns
+from service.wire.readings import Curve
 
 
 def curve(columns: TrialColumns, started_secs: float, points: int) -> Curve:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from loopwright.readings import Decision, Decisions
 from service.reading.decision_names import Axis, axes_of, decisions_in
 from service.reading.thinning import even
 from service.store.trial_columns import Floats, Ints, TrialColumns
+from service.wire.readings import Decision, Decisions
 
 MAX_ROWS = 2000
 FASTEST = 500

@@ -11,10 +11,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, String, cast, false, func, or_, select
 from sqlalchemy.orm import Session, defer
 
-from loopwright.models import CostModelRead, JobRead, Page, Response
-from loopwright.readings import TargetRead, WorkloadRead
-from loopwright.server_models import TokenRead, WorkerRead
-from service.paging import Found, Key, page, page_of_rows
+from service.common.paging import Found, Key, page, page_of_rows
 from service.reading.queries import (
     CostModelsQuery,
     JobsQuery,
@@ -29,6 +26,9 @@ from service.store.jobs import JobRow
 from service.store.targets import TargetRow
 from service.store.tokens import TokenRow
 from service.store.workloads import WorkloadRow
+from service.wire.models import CostModelRead, JobRead, Page, Response
+from service.wire.readings import TargetRead, WorkloadRead
+from service.wire.server_models import TokenRead, WorkerRead
 
 ReadT = TypeVar("ReadT", bound=Response)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from loopwright.readings import ModelValue
 from service.store.trial_columns import Floats, Ints, TrialColumns
+from service.wire.readings import ModelValue
 
 LEAST_RANKED = 4
 """A round with fewer scored trials says nothing of their order."""

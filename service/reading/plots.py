@@ -11,8 +11,7 @@ from compiler.ir.core.nodes import BlockRealize, For, Stmt
 from compiler.ir.core.visit import statements_in
 from compiler.script.error import ScriptError
 from compiler.script.parser import parse
-from loopwright.readings import Columns, Curve, Decisions, Summary
-from service.errors import Flaw, InvalidRequestError
+from service.common.errors import Flaw, InvalidRequestError
 from service.reading import decisions as decided
 from service.reading import summary as summed
 from service.reading.columns import ColumnsCache
@@ -25,6 +24,7 @@ from service.store import narrow
 from service.store.jobs import JobRow
 from service.store.trial_columns import Ints, TrialColumns
 from service.store.workloads import WorkloadRow
+from service.wire.readings import Columns, Curve, Decisions, Summary
 
 
 class Plots:

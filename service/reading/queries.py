@@ -8,10 +8,10 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from compiler.target.target import with_own_kind
-from loopwright.models import JobState
-from loopwright.readings import TrialOutcome
-from loopwright.server_models import WorkerState
-from service.paging import DEFAULT_LIMIT, MAX_LIMIT, Asked
+from service.common.paging import DEFAULT_LIMIT, MAX_LIMIT, Asked
+from service.wire.models import JobState
+from service.wire.readings import TrialOutcome
+from service.wire.server_models import WorkerState
 
 MAX_NUMBER = 2**31 - 1
 MAX_POINTS = 20_000

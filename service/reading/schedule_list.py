@@ -8,9 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, ScalarSelect, case, func, select
 from sqlalchemy.orm import Session
 
-from loopwright.models import Page
-from loopwright.readings import BestSummary
-from service.paging import Key, page
+from service.common.paging import Key, page
 from service.reading.lists import as_page, contains, has_shape
 from service.reading.queries import SchedulesQuery
 from service.store.baselines import BaselineRow
@@ -20,6 +18,8 @@ from service.store.jobs import JobRow
 from service.store.toolchains import is_outdated
 from service.store.trials import TrialRow
 from service.store.workloads import WorkloadRow
+from service.wire.models import Page
+from service.wire.readings import BestSummary
 
 
 def list_schedules(session: Session, query: SchedulesQuery) -> Page[BestSummary]:

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from loopwright.readings import FailureCount, SketchCount, Summary, TimeSpent
 from service.reading.model_value import model_value
 from service.store.jobs import JobRow
 from service.store.trial_columns import OK, TrialColumns
+from service.wire.readings import FailureCount, SketchCount, Summary, TimeSpent
 
 
 def first_failures(columns: TrialColumns) -> dict[str, int]:

@@ -8,13 +8,13 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from compiler.runtime.measurement import ErrorKind
-from loopwright.models import Page, TrialRead
-from loopwright.readings import TrialOutcome
-from service.paging import Found, Key, page
+from service.common.paging import Found, Key, page
 from service.reading.lists import as_page
 from service.reading.queries import TrialsQuery
 from service.store import finals, jobs, trials
 from service.store.trials import TrialRow
+from service.wire.models import Page, TrialRead
+from service.wire.readings import TrialOutcome
 
 
 def list_trials(session: Session, job_id: UUID, query: TrialsQuery) -> Page[TrialRead]:

@@ -11,9 +11,8 @@ from pydantic import ValidationError
 from compiler.schedule.error import TraceError
 from compiler.target.host import TargetError
 from compiler.target.target import Target
-from loopwright.models import Workload
-from service.errors import Flaw, InvalidRequestError
-from service.intake import read_workload
+from service.common.errors import Flaw, InvalidRequestError
+from service.intake.intake import read_workload
 from service.records.lines import (
     VERSION,
     AnyLine,
@@ -29,6 +28,7 @@ from service.records.lines import (
     parse_line,
 )
 from service.records.traces import TraceChecker
+from service.wire.models import Workload
 
 MAX_LINE_BYTES = 16 << 20
 _MAX_FLAWS = 20

@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from compiler.runtime.measurement import ErrorKind
-from loopwright.models import (
+from service.wire.models import (
     MAX_SCRIPT_CHARS,
     MAX_SECONDS,
     MAX_TRIALS,

@@ -16,9 +16,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session, undefer
 
 from compiler.target.target import Target
-from loopwright.models import JobState, Workload
-from loopwright.server_models import ImportRead
-from service.intake import read_workload
+from service.intake.intake import read_workload
 from service.records.check import refusal
 from service.records.lines import (
     BaselineLine,
@@ -42,6 +40,8 @@ from service.store.settle import settle
 from service.store.targets import TargetRow
 from service.store.trials import TrialRow
 from service.store.workloads import WorkloadRow
+from service.wire.models import JobState, Workload
+from service.wire.server_models import ImportRead
 from tuner.finish.finish import Outcome
 from tuner.loop.budget import StopReason
 from tuner.loop.progress import add_point

@@ -31,7 +31,6 @@ from sqlalchemy import (
     select,
 )
 
-from loopwright.models import JobState
 from service.records.check import checked, refusal
 from service.records.lines import (
     TRIAL_COLUMNS,
@@ -46,6 +45,7 @@ from service.records.lines import (
 from service.store.base import UtcDateTime
 from service.store.jobs import JobRow
 from service.store.trials import TrialRow
+from service.wire.models import JobState
 
 ENDED = tuple(state for state in JobState if state.is_final)
 _ROWS = 50

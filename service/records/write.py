@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session, undefer
 
-from service.errors import NotFoundError
+from service.common.errors import NotFoundError
 from service.records.lines import (
     TRIAL_COLUMNS,
     BaselineLine,

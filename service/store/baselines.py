@@ -11,8 +11,8 @@ from uuid import UUID
 from sqlalchemy import JSON, ForeignKey, Integer, String, delete, false, true
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from loopwright.models import BaselineRead
 from service.store.base import Base, UtcDateTime, utc_now
+from service.wire.models import BaselineRead
 from tuner.finish.baseline import Baseline
 
 

@@ -9,13 +9,13 @@ from uuid import UUID
 from sqlalchemy import ForeignKey, ForeignKeyConstraint, Integer, String, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from loopwright.models import BaselineRead
-from loopwright.times import RunTime, holds_against
 from service.store import baselines, toolchains, trials
 from service.store.base import Base, UtcDateTime, utc_now
 from service.store.baselines import BaselineRow
 from service.store.jobs import JobRow
 from service.store.trials import TrialRow
+from service.wire.models import BaselineRead
+from service.wire.times import RunTime, holds_against
 
 
 class BestScheduleRow(Base):

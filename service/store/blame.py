@@ -18,10 +18,10 @@ from datetime import timedelta
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from loopwright.models import JobState
 from service.store import groups
 from service.store.base import utc_now
 from service.store.jobs import JobRow
+from service.wire.models import JobState
 
 MAX_CRASHES = 5
 _MAX_CRASHES_OF_MANY = 15

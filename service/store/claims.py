@@ -19,12 +19,12 @@ from uuid import UUID
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session
 
-from loopwright.models import JobState
-from service.owner import Owner
+from service.common.owner import Owner
 from service.store import blame, groups, jobs, leases
 from service.store.base import utc_now
 from service.store.jobs import JobRow
 from service.store.targets import TargetRow
+from service.wire.models import JobState
 from tuner.loop.budget import StopReason
 
 _RECENT = timedelta(hours=1)

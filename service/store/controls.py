@@ -19,12 +19,12 @@ from uuid import UUID
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from loopwright.models import JobState
-from service.errors import ConflictError
+from service.common.errors import ConflictError
 from service.store import blame, groups, jobs
 from service.store.base import utc_now
 from service.store.groups import GroupRow
 from service.store.jobs import JobRow
+from service.wire.models import JobState
 from tuner.loop.budget import Budget, StopReason
 from tuner.loop.tune import TuneResult
 

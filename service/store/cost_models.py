@@ -21,8 +21,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, Session, defer, mapped_column
 
-from loopwright.models import CostModelRead
 from service.store.base import Base, UtcDateTime, utc_now
+from service.wire.models import CostModelRead
 from tuner.cost_model import stored_format
 from tuner.cost_model.cost_model import CostModelError
 from tuner.space.features.features import SCHEMA_VERSION

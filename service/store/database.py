@@ -10,7 +10,7 @@ from sqlalchemy import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import Session
 
-from service.errors import ServeError
+from service.common.errors import ServeError
 from service.store import postgresql, sqlite
 from service.store.error import DatabaseLostError
 from service.store.file_health import DatabaseFile

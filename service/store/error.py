@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from service.errors import ServiceError
+from service.common.errors import ServiceError
 
 
 class DatabaseLostError(ServiceError, SQLAlchemyError):

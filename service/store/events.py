@@ -10,8 +10,8 @@ from uuid import UUID
 from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, String, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from loopwright.models import Event, EventKind
 from service.store.base import Base, UtcDateTime, utc_now
+from service.wire.models import Event, EventKind
 
 
 class EventRow(Base):

@@ -21,14 +21,14 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, Session, column_property, mapped_column, undefer
 
 from compiler.runtime.measurement import ErrorKind
-from loopwright.models import EventKind, FinalRead
-from loopwright.times import RunTime, holds_against
 from service.store import events, trials
 from service.store.base import Base, UtcDateTime, enum_column, utc_now
 from service.store.best_schedules import BestScheduleRow
 from service.store.jobs import JobRow
 from service.store.toolchains import is_old
 from service.store.trials import TrialRow
+from service.wire.models import EventKind, FinalRead
+from service.wire.times import RunTime, holds_against
 from tuner.finish.finish import Finalist, Finish, Outcome
 
 

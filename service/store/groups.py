@@ -9,10 +9,10 @@ from uuid import UUID, uuid4
 from sqlalchemy import Integer, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from loopwright.models import JobState
-from service.errors import NotFoundError
+from service.common.errors import NotFoundError
 from service.store.base import Base, UtcDateTime, utc_now
 from service.store.jobs import JobRow
+from service.wire.models import JobState
 
 
 class GroupRow(Base):

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from service.errors import InvalidRequestError
+from service.common.errors import InvalidRequestError
 from service.store.base import Base, UtcDateTime, utc_now
 
 MAX_KEY_CHARS = 255

@@ -33,15 +33,15 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, Session, column_property, mapped_column, relationship
 
-from loopwright.models import BaselineRead, EventKind, JobRead, JobState, Strategy
-from loopwright.times import RunTime
-from service import request_ids
-from service.errors import NotFoundError
+from service.common import request_ids
+from service.common.errors import NotFoundError
 from service.store import baselines, events, targets, workloads
 from service.store.base import Base, UtcDateTime, enum_column, utc_now
 from service.store.baselines import BaselineRow
 from service.store.targets import TargetRow
 from service.store.workloads import WorkloadRow
+from service.wire.models import BaselineRead, EventKind, JobRead, JobState, Strategy
+from service.wire.times import RunTime
 from tuner.finish.finish import Outcome
 from tuner.loop.budget import Budget, StopReason
 from tuner.loop.progress import sparkline
@@ -93,7 +93,7 @@ class JobRow(Base):
     cancel_requested: Mapped[bool] = mapped_column(default=False)
     owner: Mapped[str | None] = mapped_column(String(64))  # the name of a token
     request_id: Mapped[str | None] = mapped_column(String(64))  # of the request that submitted it
-    lease_owner: Mapped[str | None] = mapped_column(String(255))  # a `service.owner.Owner`
+    lease_owner: Mapped[str | None] = mapped_column(String(255))  # a `service.common.owner.Owner`
     lease_until: Mapped[datetime | None] = mapped_column(UtcDateTime)
     # See `service.store.blame`: claims and crashes since the last trial, ...
     fruitless_claims: Mapped[int] = mapped_column(Integer, default=0)

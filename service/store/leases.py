@@ -13,12 +13,12 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from loopwright.models import JobState
-from service.errors import LeaseLostError
-from service.owner import Owner
+from service.common.errors import LeaseLostError
+from service.common.owner import Owner
 from service.store import blame, jobs
 from service.store.base import utc_now
 from service.store.jobs import JobRow
+from service.wire.models import JobState
 from tuner.loop.budget import StopReason
 
 LEASE_SECS = 30.0

@@ -16,7 +16,7 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, text
 
-from service.errors import ServeError
+from service.common.errors import ServeError
 
 VERSION_TABLE = "alembic_version"
 

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from service.errors import ServeError
+from service.common.errors import ServeError
 from service.store import migrate
 
 _WRITE_LOCK = 0x6C6F6F7077726974  # "loopwrit"

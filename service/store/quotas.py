@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from loopwright.models import JobState
-from service.caller import Caller
-from service.errors import ForbiddenError, QuotaError
+from service.common.caller import Caller
+from service.common.errors import ForbiddenError, QuotaError
 from service.store.groups import GroupRow
 from service.store.jobs import JobRow
+from service.wire.models import JobState
 
 _OPEN = (JobState.QUEUED, JobState.RUNNING)
 

@@ -9,14 +9,14 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from loopwright.models import JobState
-from loopwright.times import RunTime, holds_against
 from service.store import trials
 from service.store.best_schedules import BestScheduleRow
 from service.store.finals import FinalRow
 from service.store.jobs import JobRow
 from service.store.toolchains import is_old, measured_today
 from service.store.trials import TrialRow
+from service.wire.models import JobState
+from service.wire.times import RunTime, holds_against
 from tuner.finish.finish import Outcome
 
 _ENDED = [state for state in JobState if state.is_final]

@@ -10,15 +10,15 @@ from sqlalchemy.orm import Session
 
 from compiler.runtime.measurement import Measurement
 from compiler.schedule.trace.trace import Trace
-from loopwright.models import EventKind
-from loopwright.times import kind_of
-from service.owner import Owner
+from service.common.owner import Owner
 from service.store import best_schedules, blame, events, jobs, leases, packed, toolchains, trials
 from service.store.base import utc_now
 from service.store.database import Database
 from service.store.jobs import JobRow
 from service.store.settle import settle
 from service.store.trials import TrialRow
+from service.wire.models import EventKind
+from service.wire.times import kind_of
 from tuner.candidate import Candidate
 from tuner.loop.progress import add_point
 from tuner.store.store import DuplicateTrialError

@@ -18,7 +18,7 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
-from service.errors import ServeError
+from service.common.errors import ServeError
 from service.store import migrate
 
 _MAGIC = b"SQLite format 3\0"

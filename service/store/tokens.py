@@ -11,10 +11,10 @@ from uuid import UUID, uuid4
 from sqlalchemy import JSON, Index, Integer, String, select, text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from loopwright.server_models import Scope, TokenRead
-from service.errors import ConflictError, NotFoundError
-from service.quota import NO_LIMITS, Quota
+from service.common.errors import ConflictError, NotFoundError
+from service.common.quota import NO_LIMITS, Quota
 from service.store.base import Base, UtcDateTime, utc_now
+from service.wire.server_models import Scope, TokenRead
 
 BOOTSTRAP = "bootstrap"
 """The name of the token that a service was given when it started; it is in no database."""

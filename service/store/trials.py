@@ -21,9 +21,9 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from compiler.runtime.measurement import ErrorKind
-from loopwright.models import FinalRead, TrialRead
-from service.errors import NotFoundError
+from service.common.errors import NotFoundError
 from service.store.base import Base, UtcDateTime, enum_column
+from service.wire.models import FinalRead, TrialRead
 
 
 class TrialRow(Base):

@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import String, delete, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from loopwright.server_models import Canary
 from service.store.base import Base, UtcDateTime, utc_now
+from service.wire.server_models import Canary
 
 KEPT = timedelta(days=7)
 SHOWN = 500

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import JSON, BigInteger, String, Text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from service.new_workload import NewWorkload
+from service.common.new_workload import NewWorkload
 from service.store.base import Base, UtcDateTime, utc_now
 from tuner.transfer.shape import shape_from_json
 

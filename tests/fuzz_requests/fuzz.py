@@ -123,7 +123,7 @@ def memory(server: Server) -> int:
     total = 0
     for process in (psutil.Process(server.process.pid), *server.tree()):
         with suppress(psutil.Error):
-            if "service.kernel_child" not in process.cmdline():
+            if "service.schedules.kernel_child" not in process.cmdline():
                 total += process.memory_info().rss
     return total
 

@@ -22,9 +22,9 @@ import psutil
 from pydantic import ValidationError
 
 from compiler.target.cores import available_cores
-from loopwright.models import Workload
-from service.errors import InvalidRequestError
-from service.workload_text import look_here, read_here
+from service.common.errors import InvalidRequestError
+from service.intake.workload_text import look_here, read_here
+from service.wire.models import Workload
 from tests.property.mutated_scripts import corpus, mutated
 
 MAX_SECS = 5.0

@@ -11,9 +11,9 @@ from compiler.ir.core.limits import MAX_NEST
 from compiler.ir.text.printer import script
 from compiler.ir.text.spelling import Dialect
 from compiler.script import ScriptError, parse
-from loopwright.models import Workload
-from service.errors import InvalidRequestError
-from service.intake import read_workload
+from service.common.errors import InvalidRequestError
+from service.intake.intake import read_workload
+from service.wire.models import Workload
 from tests.property.random_texts import RandomText
 
 SEEDS = range(14)

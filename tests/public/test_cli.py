@@ -20,9 +20,9 @@ from typer.testing import CliRunner
 import loopwright as lw
 from compiler.runtime.measurement import Measurement
 from examples.serving import Server, free_port
-from loopwright import tuning
 from loopwright.cli.main import app
-from loopwright.models import JobState
+from loopwright.local import tuning
+from service.wire.models import JobState
 from tuner.loop.tune import NothingMeasuredError
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "mm_relu.script"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import loopwright as lw
-from loopwright.models import EventKind, JobState
+from service.wire.models import EventKind, JobState
 from tests.patience import PATIENCE_SECS
 
 MATMUL = "matmul:32,48,64:float32"

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 import loopwright as lw
-from loopwright.models import JobState
+from service.wire.models import JobState
 from tests.patience import PATIENCE_SECS
 
 MATMUL = "matmul:32,40,64:float32"

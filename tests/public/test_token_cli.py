@@ -12,10 +12,10 @@ from typer.testing import CliRunner, Result
 from loopwright.cli.failure import explain
 from loopwright.cli.main import app
 from loopwright.errors import AccessDeniedError
-from loopwright.models import Problem
-from service.app import create_app
-from service.parts import Parts
+from service.http.app import create_app
+from service.http.parts import Parts
 from service.store.database import open_database
+from service.wire.models import Problem
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 import loopwright as lw
 from loopwright.errors import InvalidRequestError
-from loopwright.models import JobState
+from service.wire.models import JobState
 from tests.acceptance.service.server import coordinating, running, serving
 from tests.patience import PATIENCE_SECS
 

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from uuid import UUID
 
-from loopwright.client import Client
+from loopwright.client.client import Client
 from tests.acceptance.service.server import serving
 from tests.integration.service.recorded import NUM_TRIALS, SPECS, TARGETS, History, file_of
 

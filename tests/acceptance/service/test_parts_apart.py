@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 import loopwright as lw
-from loopwright.models import Event, EventKind, JobState
+from service.wire.models import Event, EventKind, JobState
 from tests.acceptance.service.server import coordinating, running, serving
 from tests.patience import PATIENCE_SECS
 

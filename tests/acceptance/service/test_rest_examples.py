@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 import uvicorn
 
-from service.app import create_app
-from service.parts import Parts
-from service.problems import KINDS
+from service.http.app import create_app
+from service.http.parts import Parts
+from service.http.problems import KINDS
 from service.store.database import Database
 from tests.integration.service.tuned import tuned
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 from compiler.runtime.measurement import Measurement
-from service.coordinator import Coordinator
+from service.coordinator.coordinator import Coordinator
 from service.store.database import open_database
 from tuner.candidate import Candidate
 from tuner.measurer.memory import MemoryMeasurer

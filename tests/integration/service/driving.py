@@ -9,12 +9,12 @@ from typing import Any
 from uuid import UUID
 
 from compiler.runtime.measurement import Measurement
-from loopwright.models import JobCreate, JobRead, JobState, Strategy, Workload
-from service.coordinator import Coordinator
-from service.jobs import submit_job
+from service.coordinator.coordinator import Coordinator
+from service.jobs.jobs import submit_job
 from service.store import controls, jobs, trials
 from service.store.database import Database
 from service.store.trials import TrialRow
+from service.wire.models import JobCreate, JobRead, JobState, Strategy, Workload
 from tests.patience import PATIENCE_SECS
 from tuner.candidate import DEFAULT_SKETCH, Candidate
 from tuner.measurer.memory import MemoryMeasurer

@@ -14,8 +14,6 @@ from uuid import UUID
 from compiler.ir.text.printer import script
 from compiler.runtime.measurement import ErrorKind
 from compiler.target.target import Target
-from loopwright.models import JobState, Strategy
-from loopwright.server_models import ImportRead
 from service.records.check import lines_of
 from service.records.lines import (
     BaselineLine,
@@ -33,6 +31,8 @@ from service.records.lines import (
 from service.records.merge import import_records
 from service.records.write import Selection, export
 from service.store.database import Database
+from service.wire.models import JobState, Strategy
+from service.wire.server_models import ImportRead
 from tests.integration.service.tuned import some_candidates, task_of
 from tuner.candidate import Candidate, default_candidate
 from tuner.finish.finish import Outcome

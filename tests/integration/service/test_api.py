@@ -16,8 +16,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from compiler.target.target import Target
-from service.app import create_app
-from service.parts import Parts
+from service.http.app import create_app
+from service.http.parts import Parts
 from service.store import workers
 from service.store.database import Database, open_database
 from tests.service_fixtures import problem

@@ -10,9 +10,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from compiler.runtime.measurement import ErrorKind, Measurement, Setting
-from service.app import create_app
-from service.coordinator import Coordinator
-from service.parts import Parts
+from service.coordinator.coordinator import Coordinator
+from service.http.app import create_app
+from service.http.parts import Parts
 from service.store import baselines, jobs
 from service.store.database import Database
 from tests.integration.service.driving import act, cost, read, submit

@@ -13,10 +13,10 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Message
 
-from service import problems
-from service.app import create_app
-from service.guard import BodyLimit
-from service.parts import Parts
+from service.http import problems
+from service.http.app import create_app
+from service.http.limits.guard import BodyLimit
+from service.http.parts import Parts
 from service.store.database import Database
 
 Receive = Callable[[], Awaitable[Message]]

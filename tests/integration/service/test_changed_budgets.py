@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from loopwright.models import JobState, Strategy
-from service.coordinator import Coordinator
+from service.coordinator.coordinator import Coordinator
 from service.store import cost_models, finals
 from service.store.database import Database
+from service.wire.models import JobState, Strategy
 from tests.integration.service.driving import (
     TRIALS,
     Interrupting,

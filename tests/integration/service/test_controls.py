@@ -11,13 +11,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 from compiler.runtime.measurement import ErrorKind, Measurement
-from loopwright.models import JobState
-from service.app import create_app
-from service.coordinator import Coordinator
-from service.errors import ConflictError
-from service.parts import Parts
+from service.common.errors import ConflictError
+from service.coordinator.coordinator import Coordinator
+from service.http.app import create_app
+from service.http.parts import Parts
 from service.store import events, finals, jobs
 from service.store.database import Database
+from service.wire.models import JobState
 from tests.integration.service.driving import (
     TRIALS,
     Interrupting,

@@ -9,12 +9,12 @@ import pytest
 from sqlalchemy import select
 
 from compiler.runtime.measurement import ErrorKind, Measurement
-from loopwright.models import JobState, Strategy
-from service.coordinator import Coordinator
-from service.schedules import find_best
+from service.coordinator.coordinator import Coordinator
+from service.schedules.schedules import find_best
 from service.store import cost_models, jobs
 from service.store.cost_models import CostModelRow
 from service.store.database import Database
+from service.wire.models import JobState, Strategy
 from tests.integration.service.driving import (
     TRIALS,
     Interrupting,

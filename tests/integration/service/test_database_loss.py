@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from service.app import create_app
-from service.parts import Parts
+from service.http.app import create_app
+from service.http.parts import Parts
 from service.store.database import Database, open_database
 from service.store.error import DatabaseLostError
 from tests.service_fixtures import WORKLOAD, add_job, problem

@@ -13,13 +13,13 @@ import pytest
 from sqlalchemy import select
 
 import loopwright as lw
-from loopwright.models import JobRead, JobState
-from service.coordinator import Coordinator
+from service.coordinator.coordinator import Coordinator
 from service.demo import player
 from service.demo.recorded import import_recorded
 from service.store import jobs
 from service.store.database import Database
 from service.store.jobs import JobRow
+from service.wire.models import JobRead, JobState
 from tests.integration.service.coordinating import cost
 from tuner.measurer.memory import MemoryMeasurer
 

@@ -10,14 +10,14 @@ from uuid import UUID
 import pytest
 from fastapi.testclient import TestClient
 
-from loopwright.models import JobState
-from loopwright.server_models import Scope
-from service.app import create_app
-from service.enqueue import PRIORITY
-from service.parts import Parts
+from service.http.app import create_app
+from service.http.parts import Parts
+from service.jobs.enqueue import PRIORITY
 from service.store import controls, jobs, tokens
 from service.store.database import Database
 from service.store.jobs import JobRow
+from service.wire.models import JobState
+from service.wire.server_models import Scope
 from tests.integration.service.tuned import task_of, tuned
 from tests.service_fixtures import problem
 

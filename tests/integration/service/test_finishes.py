@@ -12,18 +12,18 @@ from compiler.runtime.measurement import Measurement
 from compiler.schedule.trace.trace import Trace
 from compiler.script.parser import parse
 from compiler.target.target import Target
-from loopwright.models import JobState
-from service.coordinator import Coordinator
+from service.coordinator.coordinator import Coordinator
 from service.reading.plots import Plots
 from service.reading.queries import SchedulesQuery, TrialsQuery
 from service.reading.schedule_list import list_schedules
 from service.reading.trial_list import list_trials
-from service.schedules import find_best
+from service.schedules.schedules import find_best
 from service.store import events, finals, jobs, trials
 from service.store.database import Database
 from service.store.sql_store import SqlStore
 from service.store.trials import TrialRow
 from service.store.workloads import WorkloadRow
+from service.wire.models import JobState
 from tests.integration.service.driving import (
     TRIALS,
     Interrupting,

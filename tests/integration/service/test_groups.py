@@ -12,14 +12,14 @@ from fastapi.testclient import TestClient
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import Measurement
 from compiler.target.target import Target
-from loopwright.models import GroupCreate, GroupRead, GroupTask, JobState, Strategy, Workload
-from service.app import create_app
-from service.coordinator import Coordinator
-from service.errors import ConflictError
-from service.groups import read, submit_group
-from service.parts import Parts
+from service.common.errors import ConflictError
+from service.coordinator.coordinator import Coordinator
+from service.http.app import create_app
+from service.http.parts import Parts
+from service.jobs.groups import read, submit_group
 from service.store import controls, finals
 from service.store.database import Database
+from service.wire.models import GroupCreate, GroupRead, GroupTask, JobState, Strategy, Workload
 from tests.integration.service.driving import Interrupting, act, cost, rows
 from tuner.candidate import DEFAULT_SKETCH, Candidate
 from tuner.loop.rounds import ROUND_SIZE
@@ -222,7 +222,7 @@ def test_a_group_that_gets_somewhere_is_not_given_up(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Jobs that wait for their turn are claimed with the others, and measure nothing."""
-    monkeypatch.setattr("service.coordinator._MAX_BACKOFF_SECS", 0.0)
+    monkeypatch.setattr("service.coordinator.coordinator._MAX_BACKOFF_SECS", 0.0)
     group = submit(database)
     coordinator = Coordinator(database, Dying())
     for _ in range(7):

@@ -18,8 +18,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from service.connections import Connections, Limits, address_of
-from service.http_protocol import limited
+from service.http.limits.connections import Connections, Limits, address_of
+from service.http.limits.http_protocol import limited
 from tests.patience import PATIENCE_SECS
 
 LIMITS = Limits(

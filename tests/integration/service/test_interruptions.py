@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from loopwright.models import JobState, Strategy
-from service.coordinator import Coordinator
-from service.owner import Owner
+from service.common.owner import Owner
+from service.coordinator.coordinator import Coordinator
 from service.store import blame, claims, controls, jobs
 from service.store.database import Database
+from service.wire.models import JobState, Strategy
 from tests.integration.service.driving import (
     TRIALS,
     Interrupting,
@@ -78,7 +78,7 @@ def test_a_measurer_that_breaks_costs_no_trial(database: Database) -> None:
 def test_a_measurer_that_is_broken_fails_the_job(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.coordinator._MAX_BACKOFF_SECS", 0.0)
+    monkeypatch.setattr("service.coordinator.coordinator._MAX_BACKOFF_SECS", 0.0)
     job_id = submit(database)
 
     def break_it(_: Candidate) -> float:
@@ -98,7 +98,7 @@ def test_a_measurer_that_is_broken_fails_the_job(
 def test_a_service_that_is_broken_fails_no_job(
     database: Database, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    monkeypatch.setattr("service.coordinator._MAX_BACKOFF_SECS", 0.0)
+    monkeypatch.setattr("service.coordinator.coordinator._MAX_BACKOFF_SECS", 0.0)
     job_id = submit(database)
     is_broken = [True]
 
@@ -120,7 +120,7 @@ def test_a_service_that_is_broken_fails_no_job(
 def test_a_job_that_came_to_nothing_waits_for_proof_that_the_host_is_well(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.coordinator._MAX_BACKOFF_SECS", 0.0)
+    monkeypatch.setattr("service.coordinator.coordinator._MAX_BACKOFF_SECS", 0.0)
     job_id = submit(database)
     proofs = iter([OSError("no memory"), ValueError("no compiler"), None])
     measured: list[Candidate] = []
@@ -265,7 +265,7 @@ def test_a_job_for_a_machine_that_no_worker_has_says_what_to_do(
     job_id = submit(database)
     with database.write() as session:
         jobs.get(session, job_id).crashes = blame.MAX_CRASHES - 1
-    monkeypatch.setattr("service.coordinator._MAX_BACKOFF_SECS", 0.0)
+    monkeypatch.setattr("service.coordinator.coordinator._MAX_BACKOFF_SECS", 0.0)
     Coordinator(database, Interrupting(1, refuse)).run_one()
     job = read(database, job_id)
     assert job.state is JobState.FAILED

@@ -21,14 +21,14 @@ from compiler.runtime.measurement import Measurement
 from compiler.runtime.module import Module
 from compiler.schedule.schedule import Schedule
 from compiler.target.target import Target
-from loopwright.models import JobCreate, Workload
-from service.app import create_app
-from service.errors import BuildFailedError, InvalidRequestError
-from service.jobs import submit_job
-from service.kernel_builder import KernelBuilder, KernelRequest
-from service.parts import Parts
+from service.common.errors import BuildFailedError, InvalidRequestError
+from service.http.app import create_app
+from service.http.parts import Parts
+from service.jobs.jobs import submit_job
+from service.schedules.kernel_builder import KernelBuilder, KernelRequest
 from service.store.database import Database
 from service.store.sql_store import SqlStore
+from service.wire.models import JobCreate, Workload
 from tests.patience import PATIENCE_SECS
 from tuner.candidate import Candidate, default_candidate
 from tuner.task import Task
@@ -163,7 +163,9 @@ def test_a_build_that_takes_too_much_memory_is_an_error() -> None:
 def test_a_compiler_that_dies_costs_one_request(
     database: Database, client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.kernel_child.__name__", "tests.integration.service.crash_child")
+    monkeypatch.setattr(
+        "service.schedules.kernel_child.__name__", "tests.integration.service.crash_child"
+    )
     refused = client.post("/artifacts", params={"fallback": "true"}, json=QUERY)
     assert refused.status_code == 500
     assert "the compiler died of SIGSEGV" in refused.json()["detail"]

@@ -16,11 +16,8 @@ from hypothesis import strategies as st
 from sqlalchemy import insert
 
 from compiler.runtime.measurement import ErrorKind
-from loopwright.models import JobState
-from loopwright.readings import TrialOutcome
-from loopwright.server_models import Scope
-from service.app import create_app
-from service.parts import Parts
+from service.http.app import create_app
+from service.http.parts import Parts
 from service.reading import queries
 from service.store import tokens
 from service.store.base import utc_now
@@ -32,6 +29,9 @@ from service.store.targets import TargetRow
 from service.store.trials import TrialRow
 from service.store.workers import WorkerRow
 from service.store.workloads import WorkloadRow
+from service.wire.models import JobState
+from service.wire.readings import TrialOutcome
+from service.wire.server_models import Scope
 from tests.service_fixtures import TARGET, WORKLOAD, add_job
 
 NOW = utc_now()

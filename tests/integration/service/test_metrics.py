@@ -8,8 +8,8 @@ import pytest
 from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from service.app import create_app
-from service.parts import Parts
+from service.http.app import create_app
+from service.http.parts import Parts
 from service.store.database import Database
 
 

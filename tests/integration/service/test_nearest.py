@@ -15,16 +15,16 @@ from compiler.runtime.artifact import Artifact
 from compiler.runtime.measurement import Measurement
 from compiler.runtime.module import Module
 from compiler.target.target import Target
-from loopwright.best import Best
-from loopwright.models import BestRead, Workload
-from service.app import create_app
-from service.expected_loss import MIN_OUTCOMES, expected_loss
-from service.intake import read_workload
-from service.parts import Parts
+from loopwright.client.best import Best
+from service.http.app import create_app
+from service.http.parts import Parts
+from service.intake.intake import read_workload
+from service.learning.warm_start import begin
+from service.schedules.expected_loss import MIN_OUTCOMES, expected_loss
 from service.store import trials, warm_starts
 from service.store.database import Database
 from service.store.sql_store import SqlStore
-from service.warm_start import begin
+from service.wire.models import BestRead, Workload
 from tests.integration.service.tuned import OWNER, claimed, task_of, tuned
 from tuner.trial import Trial
 

@@ -22,11 +22,11 @@ from schemathesis.checks import CHECKS, load_all_checks
 from schemathesis.core.failures import FailureGroup
 from schemathesis.core.result import Ok
 
-from loopwright.server_models import Scope
-from service.app import create_app
-from service.parts import Parts
+from service.http.app import create_app
+from service.http.parts import Parts
 from service.store import tokens, workers
 from service.store.database import Database
+from service.wire.server_models import Scope
 from tests.integration.service.tuned import SPEC, tuned
 from workers.engine.engine import WorkerFacts
 

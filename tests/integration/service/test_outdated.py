@@ -12,15 +12,15 @@ from fastapi.testclient import TestClient
 
 from compiler.driver import toolchain
 from compiler.runtime.measurement import ErrorKind, Measurement
-from loopwright.models import JobState
-from service import warm_start
-from service.app import create_app
-from service.parts import Parts
+from service.http.app import create_app
+from service.http.parts import Parts
+from service.learning import warm_start
 from service.store import best_schedules, jobs
 from service.store.database import Database
 from service.store.settle import settle
 from service.store.sql_store import SqlStore
 from service.store.trials import TrialRow
+from service.wire.models import JobState
 from tests.integration.service.tuned import OWNER, SPEC, claimed, task_of, tuned
 from tuner.trial import Trial
 

@@ -10,15 +10,15 @@ import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
-from loopwright.models import JobState
-from loopwright.server_models import Scope
-from service.app import create_app
-from service.errors import ConflictError
-from service.parts import Parts
-from service.quota import NO_LIMITS, Quota
+from service.common.errors import ConflictError
+from service.common.quota import NO_LIMITS, Quota
+from service.http.app import create_app
+from service.http.parts import Parts
 from service.store import jobs, tokens
 from service.store.database import Database
 from service.store.jobs import JobRow
+from service.wire.models import JobState
+from service.wire.server_models import Scope
 from tests.service_fixtures import problem
 
 pytestmark = pytest.mark.on_both_databases

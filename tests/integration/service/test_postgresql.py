@@ -13,11 +13,11 @@ import pytest
 from sqlalchemy import make_url, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from loopwright.models import EventKind, JobCreate, JobState, Strategy, Workload
-from service.errors import ServeError
-from service.jobs import submit_job
+from service.common.errors import ServeError
+from service.jobs.jobs import submit_job
 from service.store import events, jobs, migrate, trials
 from service.store.database import Database, open_database
+from service.wire.models import EventKind, JobCreate, JobState, Strategy, Workload
 from tests.integration.service import coordinating
 from tests.postgres import Server
 from tests.service_fixtures import add_job

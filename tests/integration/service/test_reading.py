@@ -14,16 +14,16 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Connection, event, text
 
 from compiler.runtime.measurement import Measurement
-from loopwright.models import Event, EventKind, JobState
-from loopwright.server_models import Scope
-from service import event_feed
-from service.app import create_app
-from service.best_answers import BestAnswers
-from service.event_feed import MAX_WAITING, EventFeed
-from service.parts import Parts
+from service.http import event_feed
+from service.http.app import create_app
+from service.http.cache.best_answers import BestAnswers
+from service.http.event_feed import MAX_WAITING, EventFeed
+from service.http.parts import Parts
 from service.store import events, jobs, tokens
 from service.store.database import Database
 from service.store.sql_store import SqlStore
+from service.wire.models import Event, EventKind, JobState
+from service.wire.server_models import Scope
 from tests.integration.service.tuned import SPEC, task_of, tuned
 from tests.service_fixtures import add_job
 from tuner.trial import Trial

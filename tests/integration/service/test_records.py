@@ -19,19 +19,19 @@ from hypothesis import strategies as st
 from sqlalchemy import select, text
 from sqlalchemy.orm import class_mapper
 
-from loopwright.models import JobState
-from loopwright.server_models import ImportRead
-from service.app import create_app
-from service.errors import InvalidRequestError
-from service.owner import Owner
-from service.parts import Parts
+from service.common.errors import InvalidRequestError
+from service.common.owner import Owner
+from service.http.app import create_app
+from service.http.parts import Parts
+from service.http.routes.records import MEDIA_TYPE
 from service.records.write import Selection
-from service.routes.records import MEDIA_TYPE
 from service.store import claims
 from service.store.best_schedules import BestScheduleRow
 from service.store.database import Database, open_database
 from service.store.jobs import JobRow
 from service.store.schema import ROWS
+from service.wire.models import JobState
+from service.wire.server_models import ImportRead
 from tests.integration.service.recorded import (
     NUM_TRIALS,
     SPECS,

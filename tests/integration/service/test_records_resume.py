@@ -8,10 +8,10 @@ from uuid import UUID
 
 import pytest
 
-from loopwright.models import JobState, Strategy
-from service.coordinator import Coordinator
+from service.coordinator.coordinator import Coordinator
 from service.store import groups
 from service.store.database import Database, open_database
+from service.wire.models import JobState, Strategy
 from tests.integration.service import test_groups
 from tests.integration.service.driving import (
     TRIALS,

@@ -11,10 +11,10 @@ from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
 from compiler.runtime.measurement import Measurement
-from service.app import create_app
-from service.coordinator import Coordinator
-from service.measurer import WorkerMeasurer
-from service.parts import Parts
+from service.coordinator.coordinator import Coordinator
+from service.coordinator.measurer import WorkerMeasurer
+from service.http.app import create_app
+from service.http.parts import Parts
 from service.store import jobs
 from service.store.database import Database
 from workers.measure.compare import CompareRequest

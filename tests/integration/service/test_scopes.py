@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from loopwright.server_models import Scope
-from service.app import create_app
-from service.parts import Parts
+from service.http.app import create_app
+from service.http.parts import Parts
 from service.store import tokens
 from service.store.database import Database
+from service.wire.server_models import Scope
 from tests.service_fixtures import problem
 
 OPEN = {"/livez", "/readyz"}

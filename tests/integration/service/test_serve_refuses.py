@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from service.errors import ServeError
-from service.serve import serve
+from service.common.errors import ServeError
+from service.processes.serve import serve
 
 
 @pytest.fixture

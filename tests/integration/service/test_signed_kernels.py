@@ -14,12 +14,12 @@ import loopwright as lw
 from compiler.ir.analysis.structural import structural_hash
 from compiler.runtime.signature import KeyFileError, PublicKey, SigningKey
 from loopwright.cli.main import app
-from service.app import create_app
-from service.parts import Parts
+from service.http.app import create_app
+from service.http.parts import Parts
 from service.store.database import Database
 from tests.service_fixtures import database as database
-from tests.unit.loopwright.conftest import fake as fake
-from tests.unit.loopwright.fake_server import Answer, FakeServer
+from tests.unit.loopwright.client.conftest import fake as fake
+from tests.unit.loopwright.client.fake_server import Answer, FakeServer
 
 OPERATOR, OTHER = "relu:16:float32", "relu:32:float32"
 

@@ -10,16 +10,16 @@ from sqlalchemy import select
 
 from compiler.ir.text.printer import script
 from compiler.runtime.measurement import ErrorKind
-from loopwright.models import EventKind, Strategy
-from service.errors import LeaseLostError
-from service.new_workload import NewWorkload
-from service.owner import Owner
+from service.common.errors import LeaseLostError
+from service.common.new_workload import NewWorkload
+from service.common.owner import Owner
 from service.store import claims, events, jobs, packed, targets, trials, workloads
 from service.store.database import Database
 from service.store.jobs import NewJob
 from service.store.packed import PackedTrialsRow
 from service.store.sql_store import SqlStore
 from service.store.trial_columns import joined
+from service.wire.models import EventKind, Strategy
 from tests.contracts.measurement_store import MeasurementStoreContract, make_trial
 from tuner.store.store import DuplicateTrialError, MeasurementStore
 from tuner.task import Task

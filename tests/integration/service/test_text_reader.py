@@ -13,15 +13,15 @@ import psutil
 import pytest
 from fastapi.testclient import TestClient
 
-from loopwright.models import Workload
-from service import check, intake, workload_text
-from service.app import create_app
-from service.errors import InvalidRequestError
-from service.intake import read_workload
-from service.parts import Parts
+from service.common.errors import InvalidRequestError
+from service.http.app import create_app
+from service.http.parts import Parts
+from service.intake import check, intake, workload_text
+from service.intake.intake import read_workload
+from service.intake.text_reader import TextReader, read_apart
+from service.intake.workload_text import read_here
 from service.store.database import Database
-from service.text_reader import TextReader, read_apart
-from service.workload_text import read_here
+from service.wire.models import Workload
 from tests.patience import PATIENCE_SECS
 from tests.service_fixtures import problem
 
@@ -78,9 +78,9 @@ def test_a_child_that_was_killed_is_replaced(reader: TextReader) -> None:
 
 ASKS = """
 import sys
-from loopwright.models import Workload
-from service.intake import read_workload
-from service.text_reader import TextReader, read_apart
+from service.wire.models import Workload
+from service.intake.intake import read_workload
+from service.intake.text_reader import TextReader, read_apart
 
 reader = TextReader(at_once=1)
 with read_apart(reader, "one"):

@@ -11,17 +11,17 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import text
 
-from loopwright.server_models import Scope
-from service.app import create_app
-from service.auth import REMEMBERED_SECS, Tokens
-from service.errors import ConflictError
-from service.event_feed import EventFeed
-from service.parts import Parts
-from service.rate_limit import RateLimit
+from service.common.errors import ConflictError
+from service.http.app import create_app
+from service.http.auth import REMEMBERED_SECS, Tokens
+from service.http.event_feed import EventFeed
+from service.http.limits.rate_limit import RateLimit
+from service.http.parts import Parts
 from service.store import tokens
 from service.store.base import utc_now
 from service.store.database import Database
 from service.store.tokens import TokenRow
+from service.wire.server_models import Scope
 from tests.service_fixtures import add_job, problem
 
 pytestmark = pytest.mark.on_both_databases

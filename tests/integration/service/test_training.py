@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from compiler.target.target import Target
 from loopwright.cli.main import app
-from service import retrain, training
-from service.retrain import Retrainer
+from service.learning import retrain, training
+from service.learning.retrain import Retrainer
 from service.store import cost_models
 from service.store.cost_models import CostModelRow, NewCostModel
 from service.store.database import Database

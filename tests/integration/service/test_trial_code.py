@@ -14,12 +14,12 @@ from compiler.runtime.measurement import Measurement
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
 from compiler.target.target import Target
-from loopwright.models import JobCreate, Workload
-from service.app import create_app
-from service.jobs import submit_job
-from service.parts import Parts
+from service.http.app import create_app
+from service.http.parts import Parts
+from service.jobs.jobs import submit_job
 from service.store.database import Database
 from service.store.sql_store import SqlStore
+from service.wire.models import JobCreate, Workload
 from tuner.candidate import Candidate, default_candidate
 from tuner.task import Task
 from tuner.trial import Trial
@@ -84,7 +84,9 @@ def test_what_is_not_there_is_not_found(client: TestClient, job_id: UUID) -> Non
 def test_a_compiler_that_dies_costs_one_request(
     client: TestClient, job_id: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.kernel_child.__name__", "tests.integration.service.crash_child")
+    monkeypatch.setattr(
+        "service.schedules.kernel_child.__name__", "tests.integration.service.crash_child"
+    )
     answer = client.get(f"/jobs/{job_id}/trials/1/code")
     assert answer.status_code == 500
     assert "died of SIGSEGV" in answer.json()["detail"]

@@ -12,11 +12,11 @@ from sqlalchemy import select
 
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.user_cache import default_directory
-from loopwright.models import JobCreate, JobState, Strategy, Workload
-from service.coordinator import Coordinator
-from service.errors import LeaseLostError
-from service.jobs import submit_job
-from service.owner import Owner
+from service.common.errors import LeaseLostError
+from service.common.owner import Owner
+from service.coordinator.coordinator import Coordinator
+from service.jobs.jobs import submit_job
+from service.learning.warm_start import begin
 from service.store import cost_models, jobs, trials, warm_starts
 from service.store.best_schedules import BestScheduleRow
 from service.store.cost_models import CostModelRow, NewCostModel
@@ -24,7 +24,7 @@ from service.store.database import Database, open_database
 from service.store.jobs import JobRow
 from service.store.relatives import best_trials
 from service.store.sql_store import SqlStore
-from service.warm_start import begin
+from service.wire.models import JobCreate, JobState, Strategy, Workload
 from tests.integration.service.driving import Interrupting, cost
 from tests.integration.service.tuned import OWNER, SPEC, claimed, some_candidates, task_of, tuned
 from tuner.candidate import default_candidate

@@ -9,13 +9,13 @@ import numpy as np
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import Measurement
 from compiler.target.target import Target
-from loopwright.models import JobCreate, Strategy, Workload
-from service.jobs import submit_job
-from service.owner import Owner
+from service.common.owner import Owner
+from service.jobs.jobs import submit_job
 from service.store import claims
 from service.store.database import Database
 from service.store.jobs import JobRow
 from service.store.sql_store import SqlStore
+from service.wire.models import JobCreate, Strategy, Workload
 from tuner.candidate import Candidate, default_candidate
 from tuner.space.design_space import DesignSpace, Point
 from tuner.space.generate import design_space

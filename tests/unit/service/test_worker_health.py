@@ -5,11 +5,11 @@ from datetime import timedelta
 
 from sqlalchemy import select
 
-from loopwright.models import JobState
-from loopwright.server_models import WorkerRead, WorkerState
 from service.store import jobs, targets, workers
 from service.store.database import Database
 from service.store.targets import TargetRow
+from service.wire.models import JobState
+from service.wire.server_models import WorkerRead, WorkerState
 from tests.service_fixtures import add_job
 from workers.engine.engine import WorkerFacts
 

@@ -7,7 +7,7 @@ import pytest
 
 from compiler import ops
 from compiler.runtime.measurement import ErrorKind, Measurement
-from loopwright.models import Strategy
+from service.wire.models import Strategy
 from tests.contracts.search_strategy import (
     MATMUL,
     TARGET,

@@ -1,0 +1,42 @@
+"""Read what a server answered."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import httpx2
+from pydantic import BaseModel, ValidationError
+
+from loopwright.errors import ProtocolError
+from service.wire.models import Event
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+def read(model: type[ModelT], response: httpx2.Response) -> ModelT:
+    """Read a response body as a model.
+
+    Raises:
+        ProtocolError: If it is not one.
+    """
+    try:
+        return model.model_validate_json(response.content)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ".".join(str(part) for part in problem["loc"]) or "the body"
+        raise ProtocolError(
+            f"{response.request.url} did not answer with a {model.__name__}:"
+            f" {place}: {problem['msg']}"
+        ) from error
+
+
+def read_event(sent: httpx2.ServerSentEvent) -> Event:
+    """Read an event of a stream.
+
+    Raises:
+        ProtocolError: If it is not one.
+    """
+    try:
+        return Event.model_validate_json(sent.data)
+    except ValidationError as error:
+        raise ProtocolError(f"the stream holds what is no event: {sent.data[:200]}") from error

@@ -1,0 +1,98 @@
+"""What is asked of a server, made of what a user gave."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+from uuid import UUID
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from compiler.keywords import meant
+from compiler.target.host import TargetError
+from compiler.target.target import Target
+from loopwright.errors import InvalidRequestError
+from loopwright.workload import WorkloadLike, to_wire
+from service.wire.models import JobState, Problem, ScheduleQuery
+
+RequestT = TypeVar("RequestT", bound=BaseModel)
+
+
+def checked(model: type[RequestT], **fields: Any) -> RequestT:
+    """Make a request body, or the error that the server would have answered."""
+    try:
+        return model(**fields)
+    except ValidationError as error:
+        flaws = "; ".join(map(_flaw, error.errors(include_url=False)))
+        raise InvalidRequestError(
+            Problem(status=422, title="invalid request", detail=flaws)
+        ) from None
+
+
+def _flaw(details: ErrorDetails) -> str:
+    """Say what is wrong with a field, or with several that do not go together."""
+    place = ".".join(map(str, details["loc"]))
+    reason = details["msg"].removeprefix("Value error, ")
+    if not place:
+        return reason
+    given = details["input"]
+    shown = f" is {given!r}" if isinstance(given, str | int | float | None) else ""
+    return f"{place}{shown}: {reason}"
+
+
+def schedule_query(
+    workload: WorkloadLike, target: Target | str, *, nearest: bool, enqueue: bool
+) -> ScheduleQuery:
+    """Ask for what is best known of a workload on a target."""
+    return checked(
+        ScheduleQuery,
+        workload=to_wire(workload),
+        target=target_text(target),
+        nearest=nearest,
+        enqueue=enqueue,
+    )
+
+
+def target_text(target: object) -> str:
+    """Return a target as it is sent.
+
+    Raises:
+        TargetError: If it is neither a target nor a text.
+    """
+    if isinstance(target, str):
+        return target  # the server reads it: "cpu" is its own CPU
+    if isinstance(target, Target):
+        return target.name
+    raise TargetError(f"a target is a Target or its text, such as 'cpu', not {target!r}")
+
+
+def read_id(given: UUID | str, what: str) -> UUID:
+    """Return the id of a job or a group.
+
+    Raises:
+        ValueError: If the text is not an id.
+    """
+    if isinstance(given, UUID):
+        return given
+    try:
+        return UUID(str(given))
+    except ValueError:
+        raise ValueError(
+            f"{given!r} is not the id of a {what}: expected one such as "
+            "'123e4567-e89b-12d3-a456-426614174000'"
+        ) from None
+
+
+def read_states(given: JobState | str | Sequence[JobState | str]) -> list[str]:
+    """Return states as they are sent.
+
+    Raises:
+        ValueError: If there is no such state.
+    """
+    states = [given] if isinstance(given, str) else given
+    known = [state.value for state in JobState]
+    for state in states:
+        if state not in known:
+            raise ValueError(f"there is no state {state!r}: {meant(str(state), known)}")
+    return [JobState(state).value for state in states]

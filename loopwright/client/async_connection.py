@@ -1,0 +1,152 @@
+"""HTTP to one server for programs that await; see `loopwright.client.connection`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+import httpx2
+
+from loopwright.client.connection import (
+    BusyError,
+    Terms,
+    arguments,
+    checked,
+    given,
+    not_busy,
+    stream_options,
+    upload_options,
+)
+from loopwright.client.steps import (
+    Call,
+    Course,
+    Download,
+    Item,
+    Listen,
+    NextEvent,
+    Pause,
+    Plan,
+    Step,
+    Stream,
+    Upload,
+    Work,
+)
+from loopwright.whole_file import whole_file
+
+T = TypeVar("T")
+
+_CHUNK_BYTES = 1 << 16
+
+
+@dataclass
+class _Opened:
+    """What a plan that is carried out has open."""
+
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    events: AsyncIterator[httpx2.ServerSentEvent] | None = None
+
+
+class AsyncConnection(Terms):
+    """The same for a program that awaits: `run` is awaited, `items` iterated with `async for`."""
+
+    def __init__(self, url: str, token: str | None, **options: Any) -> None:
+        super().__init__(url, token, **options)
+        self._http = httpx2.AsyncClient(**self._options)
+
+    def _is_closed(self) -> bool:
+        return self._http.is_closed
+
+    async def close(self) -> None:
+        """Close the pool; a second call does nothing."""
+        await self._http.aclose()
+
+    async def run(self, plan: Plan[T]) -> T:
+        """Carry out a plan, and return its result."""
+        opened = _Opened()
+        async with opened.stack:
+            with Course(plan) as course:
+                while not course.is_over:
+                    await self._take(course, opened)
+                return course.result
+
+    async def items(self, stream: Stream[T]) -> AsyncGenerator[T]:
+        """Carry out a stream, and yield its items; who leaves it early closes it (`aclosing`)."""
+        opened = _Opened()
+        async with opened.stack:
+            with Course(stream) as course:
+                while not course.is_over:
+                    if isinstance(course.step, Item):
+                        yield course.step.value
+                        course.came(None)
+                    else:
+                        await self._take(course, opened)
+
+    async def _take(self, course: Course[Any], opened: _Opened) -> None:
+        try:
+            with self.asking(course.step):
+                came_of_it = await self._do(course.step, opened)
+        except Exception as error:
+            course.failed(error)
+        else:
+            course.came(came_of_it)
+
+    async def _do(self, step: Step | Item[Any], opened: _Opened) -> Any:
+        match step:
+            case Call():
+                return await self._send(step)
+            case Pause(secs):
+                return await anyio.sleep(secs)
+            case Work(act):
+                return await anyio.to_thread.run_sync(act)
+            case Listen():
+                await opened.stack.aclose()
+                opened.events = await opened.stack.enter_async_context(self._listening(step))
+                return None
+            case NextEvent():
+                assert opened.events is not None, "a stream is opened before it is read"
+                return await anext(opened.events, None)
+            case Download():
+                return await self._download(step)
+            case Upload(path, file):
+                async with aclosing(_chunks(file)) as content:
+                    options = upload_options()
+                    return checked(await self._http.post(path, content=content, **options))
+            case Item():
+                raise AssertionError("an item is for the user of a stream")
+
+    async def _send(self, call: Call) -> httpx2.Response:
+        try:
+            async for attempt in self.retries(call):
+                with attempt:
+                    response = not_busy(await self._http.request(**arguments(call)))
+        except BusyError as error:
+            response = error.response
+        return checked(response)
+
+    @asynccontextmanager
+    async def _listening(
+        self, step: Listen
+    ) -> AsyncIterator[AsyncIterator[httpx2.ServerSentEvent]]:
+        async with self._http.stream("GET", step.path, **stream_options(step)) as response:
+            if response.is_error:
+                await response.aread()
+            yield aiter(httpx2.EventSource(checked(response)))
+
+    async def _download(self, step: Download) -> None:
+        async with self._http.stream("GET", step.path, params=given(step.params)) as response:
+            if response.is_error:
+                await response.aread()
+            with whole_file(step.file) as file:
+                async for chunk in checked(response).aiter_bytes():
+                    file.write(chunk)
+
+
+async def _chunks(file: Path) -> AsyncGenerator[bytes]:
+    with file.open("rb") as content:
+        while chunk := content.read(_CHUNK_BYTES):
+            yield chunk

@@ -1,0 +1,130 @@
+"""What servers answered, kept on disk between runs within a bound.
+
+One file an answer, written whole or not at all, with a checksum: several processes may share the
+directory, and a damaged file is as good as none. When the files outgrow the bound, those go first
+that were not asked for longest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from compiler.user_cache import default_directory
+from loopwright.whole_file import PARTIAL, whole_file
+from service.wire.models import ScheduleQuery
+
+MAX_BYTES = 256 << 20
+_KEPT_SHARE = 0.9  # making room for one file at a time would look at all of them each time
+_ABANDONED_SECS = 3600.0
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An answer: its bytes, the tag by which the server knows them, and when it gave them.
+
+    `schedule` is what the server said of a kernel's schedule, `signature` its word for the kernel.
+    """
+
+    etag: str
+    content: bytes
+    fetched_at: datetime
+    schedule: str = ""
+    signature: str = ""
+
+    @property
+    def age_secs(self) -> float:
+        """How long ago the server said so."""
+        return max(0.0, (datetime.now(UTC) - self.fetched_at).total_seconds())
+
+
+class AnswerCache:
+    """Answers by kind, server and query, under one directory.
+
+    A directory that cannot be written, or a file that another process takes away meanwhile, costs
+    the next download and nothing else.
+    """
+
+    def __init__(self, directory: Path | None = None, max_bytes: int = MAX_BYTES) -> None:
+        self.directory = directory or default_directory()
+        self._max_bytes = max_bytes
+
+    def get(self, kind: str, url: str, query: ScheduleQuery) -> Kept | None:
+        """Return what was kept, or None; what is damaged is dropped."""
+        path = self._path(kind, url, query)
+        try:
+            found = path.read_bytes()
+            os.utime(path)
+        except OSError:
+            return None
+        kept = _read(found)
+        if kept is None:
+            with contextlib.suppress(OSError):
+                path.unlink()
+        return kept
+
+    def put(self, kind: str, url: str, query: ScheduleQuery, kept: Kept) -> None:
+        """Keep an answer, and let go of the oldest if there are too many."""
+        path = self._path(kind, url, query)
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(path) as file:
+                file.write(_written(kept))
+            self._make_room()
+
+    def _path(self, kind: str, url: str, query: ScheduleQuery) -> Path:
+        asked = query.model_dump_json(exclude={"enqueue"})  # the answer is the same
+        key = hashlib.sha256(f"{url}\n{asked}".encode()).hexdigest()
+        return self.directory / kind / key
+
+    def _make_room(self) -> None:
+        files: list[tuple[float, int, Path]] = []
+        for path in self.directory.glob("*/*"):
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                files.append((status.st_mtime, status.st_size, path))
+        total = sum(size for _, size, _ in files)
+        wanted = self._max_bytes if total <= self._max_bytes else self._max_bytes * _KEPT_SHARE
+        for used_at, size, path in sorted(files):
+            is_partial = path.name.startswith(PARTIAL)
+            is_abandoned = is_partial and time.time() - used_at > _ABANDONED_SECS
+            if is_abandoned or (total > wanted and not is_partial):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+                total -= size
+
+
+def _written(kept: Kept) -> bytes:
+    head = {
+        "etag": kept.etag,
+        "fetched_at": kept.fetched_at.isoformat(),
+        "schedule": kept.schedule,
+        "signature": kept.signature,
+        "sha256": hashlib.sha256(kept.content).hexdigest(),
+    }
+    return json.dumps(head).encode() + b"\n" + kept.content
+
+
+def _read(found: bytes) -> Kept | None:
+    """Return what a file holds, None if it is damaged."""
+    line, _, content = found.partition(b"\n")
+    try:
+        head = json.loads(line)
+        if head["sha256"] != hashlib.sha256(content).hexdigest():
+            return None
+        fetched_at = datetime.fromisoformat(head["fetched_at"])
+        return Kept(
+            str(head["etag"]),
+            content,
+            fetched_at.astimezone(UTC),
+            str(head["schedule"]),
+            str(head.get("signature", "")),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None

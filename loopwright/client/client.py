@@ -1,0 +1,342 @@
+"""The client: submit workloads to a server, follow their jobs, take kernels home.
+
+This module knows no web framework, no database and no cost model: what it needs is a network and,
+to load kernels, the compiler's runtime. Each method is described once, in `ClientMethods`, for the
+client that blocks and for the one that is awaited.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from uuid import UUID
+
+from compiler.keywords import suggests_keywords
+from compiler.runtime.signature import KeyFileError, PublicKey
+from compiler.target.target import Target
+from loopwright.client.answers import read
+from loopwright.client.asking import read_id, read_states, schedule_query
+from loopwright.client.async_connection import AsyncConnection
+from loopwright.client.best import Best
+from loopwright.client.cache import MAX_BYTES, AnswerCache
+from loopwright.client.connection import Connection
+from loopwright.client.frames import trials_frame
+from loopwright.client.group import AsyncGroupHandle, GroupHandle
+from loopwright.client.job import AsyncJobHandle, JobHandle
+from loopwright.client.known import NO_TUNED_KERNEL, KnownBest, default_kernel
+from loopwright.client.methods import Awaiting, Blocking, request, stream
+from loopwright.client.pages import pages
+from loopwright.client.steps import Call, Download, Plan, Stream, Upload, collect, send
+from loopwright.client.submit import OneT, SeveralT, Submitting
+from loopwright.errors import SignatureError
+from loopwright.kernels.kernel import Kernel
+from loopwright.workload import WorkloadLike
+from service.wire.models import JobRead, JobState, Page, TrialRead
+from service.wire.server_models import Health, ImportRead, WorkerRead
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DEFAULT_URL = "http://127.0.0.1:8080"
+
+HandleT = TypeVar("HandleT", JobHandle, AsyncJobHandle)
+
+
+def _public_key(given: str | None) -> PublicKey | None:
+    text = given or os.environ.get("LOOPWRIGHT_PUBLIC_KEY")
+    try:
+        return PublicKey.read(text) if text else None
+    except KeyFileError as error:
+        raise SignatureError(str(error)) from error
+
+
+class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]):
+    """What a client can do.
+
+    Wherever a workload is asked for, it may be a program (`PrimFunc`), the text of a script, or an
+    operator such as `"matmul:512,512,512:float32"`. A target is a `Target` or its text; plain
+    `"cpu"` is the server's own CPU.
+    """
+
+    _transport: ClassVar[Callable[..., Any]]
+    _handle: ClassVar[Callable[..., Any]]
+
+    @suggests_keywords
+    def __init__(
+        self,
+        url: str | None = None,
+        token: str | None = None,
+        *,
+        timeout_secs: float = 60.0,
+        attempts: int = 4,
+        cache: Path | None = None,
+        cache_bytes: int = MAX_BYTES,
+        offline: bool = False,
+        public_key: str | None = None,
+    ) -> None:
+        self._connection = self._transport(
+            url or os.environ.get("LOOPWRIGHT_URL") or DEFAULT_URL,
+            token or os.environ.get("LOOPWRIGHT_TOKEN"),
+            timeout_secs=timeout_secs,
+            attempts=attempts,
+            is_offline=offline,
+        )
+        self._known = KnownBest(
+            self._connection.url, AnswerCache(cache, cache_bytes), offline, _public_key(public_key)
+        )
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.url!r})"
+
+    @property
+    def url(self) -> str:
+        """The server's address."""
+        return self._known.url
+
+    def job(self, job_id: UUID | str) -> HandleT:
+        """Return a handle on a job by its id; nothing is asked of the server yet.
+
+        Raises:
+            ValueError: If the text is not an id.
+        """
+        handle: HandleT = self._handle(self._connection, read_id(job_id, "job"))
+        return handle
+
+    @stream
+    def jobs(
+        self,
+        *,
+        state: JobState | str | Sequence[JobState | str] | None = None,
+        operator: str | None = None,
+        target: str | None = None,
+        owner: str | None = None,
+        text: str | None = None,
+        sort: str | None = None,
+        limit: int = 100,
+    ) -> Stream[JobRead]:
+        """Yield the jobs of the server, the newest first, `limit` at most.
+
+        Args:
+            state: Only jobs in this state, such as `"running"`, or in one of these.
+            operator: Only jobs of this operator, such as `matmul`.
+            target: Only jobs for targets with this in their text.
+            owner: Only jobs submitted by the token of this name.
+            text: Only jobs with this in their workload's name or their id.
+            sort: By which column, such as `-created_at` or `best_secs`.
+
+        Raises:
+            ValueError: If there is no such state.
+        """
+        params = {
+            "state": None if state is None else read_states(state),
+            "operator": operator,
+            "target": target,
+            "owner": owner,
+            "text": text,
+            "sort": sort,
+        }
+        yield from pages(JobRead, "/jobs", params, limit=limit)
+
+    @request
+    def trials(self, jobs: Iterable[UUID | str]) -> Plan[pd.DataFrame]:
+        """Return the trials of jobs as one table, one row a trial; see `docs/client.md`.
+
+        Raises:
+            ModuleNotFoundError: If pandas is not installed: `pip install 'loopwright[pandas]'`.
+        """
+        found: list[tuple[UUID, TrialRead]] = []
+        for job_id in [read_id(job, "job") for job in jobs]:
+            trials = yield from collect(pages(TrialRead, f"/jobs/{job_id}/trials"))
+            found += [(job_id, trial) for trial in trials]
+        return trials_frame(found)
+
+    @request
+    def best(
+        self,
+        workload: WorkloadLike,
+        *,
+        target: Target | str = "cpu",
+        nearest: bool = False,
+        enqueue: bool = False,
+    ) -> Plan[Best]:
+        """Return the fastest schedule that the server knows.
+
+        If the server does not answer, what it answered last serves, and a `StaleAnswerWarning` says
+        how old that is.
+
+        Args:
+            nearest: Whether, if this workload was not tuned, that of the nearest shape of its
+                operator will do. It is adapted, replays on the workload, and was not measured
+                there; `Best.nearest` says from which shape it is and what is expected of it.
+            enqueue: Whether the server is to queue a job of low priority if this workload was not
+                tuned: one only, however often it is asked for. A later call finds what it found.
+
+        Raises:
+            NotFoundError: If this workload was not tuned for this target, nor with `nearest`
+                another shape whose schedule fits; with `enqueue`, `problem.job_id` is the job.
+            AccessDeniedError: If the token may not submit jobs, with `enqueue`.
+            ServerUnreachableError: If no server answers, and none ever did.
+        """
+        query = schedule_query(workload, target, nearest=nearest, enqueue=enqueue)
+        return (yield from self._known.schedule(query))
+
+    @request
+    def kernel(
+        self,
+        workload: WorkloadLike,
+        *,
+        target: Target | str = "cpu",
+        nearest: bool = False,
+        enqueue: bool = False,
+        fallback: bool = True,
+    ) -> Plan[Kernel]:
+        """Return the fastest kernel that the server knows, compiled and loaded.
+
+        A kernel is kept in a local cache, and asked for again only if the server has a better one;
+        the cache also answers when the server does not, and a `StaleAnswerWarning` says how old it
+        is. Without any tuned kernel, or with one that this host cannot run, the default schedule is
+        built here, and a `FallbackWarning` says so.
+
+        Args:
+            nearest: Whether, if this workload was not tuned, the schedule of the nearest shape will
+                do, adapted; see `best`. `Kernel.schedule` says which it was.
+            enqueue: Whether the server queues a job if this workload was not tuned: see `best`.
+            fallback: Whether a kernel of the default schedule will do; if not, errors are raised.
+
+        Raises:
+            ServerUnreachableError: Without fallback, if no server answers.
+            NotFoundError: Without fallback, if this workload was not tuned for this target.
+            ArtifactRefusedError: Without fallback, if this host cannot run the kernel.
+        """
+        try:
+            query = schedule_query(workload, target, nearest=nearest, enqueue=enqueue)
+            return (yield from self._known.kernel(query))
+        except NO_TUNED_KERNEL as error:
+            if not fallback:
+                raise
+            return (yield from default_kernel(workload, target, error))
+
+    @request
+    def workers(self) -> Plan[tuple[WorkerRead, ...]]:
+        """Return the workers that the server knows."""
+        return read(Page[WorkerRead], (yield from send(Call("GET", "/workers")))).items
+
+    @request
+    def health(self) -> Plan[Health]:
+        """Return whether the server can do its work."""
+        return read(Health, (yield from send(Call("GET", "/health"))))
+
+    @request
+    def export_records(
+        self,
+        file: Path,
+        *,
+        jobs: Iterable[UUID | str] = (),
+        workload_key: str | None = None,
+        target: str | None = None,
+    ) -> Plan[None]:
+        """Write jobs with all their measurements to a file; see `docs/records.md`.
+
+        Args:
+            jobs: Only these.
+            workload_key: Only jobs of this workload.
+            target: Only jobs for this target.
+        """
+        params = {"job": [str(job) for job in jobs], "workload_key": workload_key, "target": target}
+        yield Download("/export", Path(file), params)
+
+    @request
+    def import_records(self, file: Path) -> Plan[ImportRead]:
+        """Add the records of a file to the server's own: all of them, or none if one is wrong.
+
+        What the server has already stays as it is, so that importing twice is as importing once.
+
+        Raises:
+            InvalidRequestError: If a line of the file is wrong; says which.
+        """
+        return read(ImportRead, (yield Upload("/import", Path(file))))
+
+
+class Client(ClientMethods[JobHandle, JobHandle, GroupHandle], Blocking):
+    """A connection to a Loopwright server; close it, or use it in a `with` statement.
+
+    Args:
+        url: The server's address; by default `$LOOPWRIGHT_URL`, else port 8080 of this host.
+        token: What the server knows you by; by default `$LOOPWRIGHT_TOKEN`.
+        timeout_secs: How long one answer may take; that to a file that is imported, up to an hour.
+        attempts: How often to ask a server that does not answer or is busy.
+        cache: Where to keep schedules and kernels; by default `$LOOPWRIGHT_CACHE`, else the user's
+            cache.
+        cache_bytes: How much to keep there.
+        offline: Whether to ask no server, and answer from the cache.
+
+    Raises:
+        InvalidAddressError: If `url` is not an address.
+    """
+
+    _transport = Connection
+    _handle = JobHandle
+    _group_handle = GroupHandle
+
+    def group(self, group_id: UUID | str) -> GroupHandle:
+        """Return a handle on a group by its id; nothing is asked of the server yet.
+
+        Raises:
+            ValueError: If the text is not an id.
+        """
+        return GroupHandle(self._connection, read_id(group_id, "group"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; a second call does nothing."""
+        self._connection.close()
+
+
+class AsyncClient(
+    ClientMethods[AsyncJobHandle, Awaitable[AsyncJobHandle], Awaitable[AsyncGroupHandle]],
+    Awaiting,
+):
+    """The same for programs that await: `await client.best(...)`, `async for job in client.jobs()`.
+
+    Takes the same arguments as `Client`, and is used in an `async with` statement.
+    """
+
+    _transport = AsyncConnection
+    _handle = AsyncJobHandle
+    _group_handle = AsyncGroupHandle
+
+    def group(self, group_id: UUID | str) -> AsyncGroupHandle:
+        """Return a handle on a group by its id; nothing is asked of the server yet.
+
+        Raises:
+            ValueError: If the text is not an id.
+        """
+        return AsyncGroupHandle(self._connection, read_id(group_id, "group"))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connection; a second call does nothing."""
+        await self._connection.close()

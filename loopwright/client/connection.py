@@ -1,0 +1,351 @@
+"""HTTP to one server: retries, and problem documents as errors.
+
+A request is sent again when the server is busy or does not answer, if that can do no harm: when it
+changes nothing, carries an idempotency key, or cannot have been acted upon.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import random
+import re
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import httpx2
+import stamina
+import stamina.instrumentation
+
+from loopwright.client.steps import (
+    Call,
+    Course,
+    Download,
+    Item,
+    Listen,
+    NextEvent,
+    Params,
+    Pause,
+    Plan,
+    Step,
+    Stream,
+    Upload,
+    Work,
+)
+from loopwright.errors import (
+    ClientClosedError,
+    InvalidAddressError,
+    ServerUnreachableError,
+    error_for,
+)
+from loopwright.whole_file import whole_file
+from service.wire.models import problem_from
+
+API = "/api/v1"
+LONGEST_WAIT_SECS = 60.0
+"""A server that asks to come back later than that is not waited for."""
+
+_BUSY = frozenset({429, 502, 503, 504})
+_REFUSED = frozenset({429, 503})  # nothing was done, so that any request may be sent again
+_NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+LONGEST_UPLOAD_SECS = 3600.0
+"""What is sent as a file is answered when all of it was read, and others have let it in."""
+_SILENT_SECS = 60.0  # how long a stream may be silent: its keep-alive comes more often
+
+# Each retry would be a line on the standard output of whoever imports this; the error or warning
+# that ends the retries says enough.
+stamina.instrumentation.set_on_retry_hooks([])
+
+T = TypeVar("T")
+
+
+class BusyError(Exception):
+    """The server asked for another try; the last response is kept to be shown if all fail."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        super().__init__(f"status {response.status_code}")
+        self.response = response
+
+
+class Terms:
+    """What both transports have in common: the address, how to ask, when to ask again.
+
+    Raises:
+        InvalidAddressError: If `url` is not an address.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None,
+        *,
+        timeout_secs: float,
+        attempts: int,
+        is_offline: bool = False,
+    ) -> None:
+        host = _host(url)
+        self.url = url.rstrip("/").removesuffix(API)
+        self._is_offline = is_offline
+        self._attempts = attempts
+        self._options: dict[str, Any] = {
+            "base_url": self.url + API,
+            "headers": {"Authorization": f"Bearer {token}"} if token else {},
+            "timeout": httpx2.Timeout(timeout_secs, connect=min(5.0, timeout_secs)),
+            # A proxy from the environment knows nothing of this host's own loopback.
+            "trust_env": host not in _LOOPBACK,
+        }
+
+    def retries(self, call: Call) -> Any:
+        """Return the attempts of a request."""
+        return stamina.retry_context(
+            on=partial(_wait, may_repeat=call.may_repeat),
+            attempts=self._attempts,
+            timeout=LONGEST_WAIT_SECS,
+            wait_max=2.0,
+            wait_jitter=0.2,
+        )
+
+    @contextmanager
+    def asking(self, step: Step | Item[Any]) -> Iterator[None]:
+        """Take a step; what goes wrong on the way to the server becomes an error of ours."""
+        if isinstance(step, Call | Download | Upload | Listen):
+            if self._is_closed():
+                raise ClientClosedError(
+                    f"this client of {self.url} was closed: make another one, or do all its work "
+                    "before its `with` statement ends"
+                )
+            if self._is_offline:
+                raise ServerUnreachableError(f"{self.url} was not asked: this client is offline")
+        try:
+            yield
+        except httpx2.TransportError as error:
+            reason = str(error) or type(error).__name__
+            message = f"no answer from {self.url}: {reason}"
+            raise ServerUnreachableError(message, _advice(self.url, error)) from error
+
+    def _is_closed(self) -> bool:
+        raise NotImplementedError
+
+
+@dataclass
+class _Opened:
+    """What a plan that is carried out has open."""
+
+    stack: ExitStack = field(default_factory=ExitStack)
+    events: Iterator[httpx2.ServerSentEvent] = field(default_factory=lambda: iter(()))
+
+
+class Connection(Terms):
+    """A pool of connections to one server; safe to use from several threads."""
+
+    def __init__(self, url: str, token: str | None, **options: Any) -> None:
+        super().__init__(url, token, **options)
+        self._http = httpx2.Client(**self._options)
+
+    def _is_closed(self) -> bool:
+        return self._http.is_closed
+
+    def close(self) -> None:
+        """Close the pool; a second call does nothing."""
+        self._http.close()
+
+    def run(self, plan: Plan[T]) -> T:
+        """Carry out a plan, and return its result."""
+        opened = _Opened()
+        with opened.stack, Course(plan) as course:
+            while not course.is_over:
+                self._take(course, opened)
+            return course.result
+
+    def items(self, stream: Stream[T]) -> Iterator[T]:
+        """Carry out a stream, and yield its items."""
+        opened = _Opened()
+        with opened.stack, Course(stream) as course:
+            while not course.is_over:
+                if isinstance(course.step, Item):
+                    yield course.step.value
+                    course.came(None)
+                else:
+                    self._take(course, opened)
+
+    def _take(self, course: Course[Any], opened: _Opened) -> None:
+        try:
+            with self.asking(course.step):
+                came_of_it = self._do(course.step, opened)
+        except Exception as error:
+            course.failed(error)
+        else:
+            course.came(came_of_it)
+
+    def _do(self, step: Step | Item[Any], opened: _Opened) -> Any:
+        match step:
+            case Call():
+                return self._send(step)
+            case Pause(secs):
+                return time.sleep(secs)
+            case Work(act):
+                return act()
+            case Listen():
+                opened.stack.close()
+                opened.events = opened.stack.enter_context(self._listening(step))
+                return None
+            case NextEvent():
+                return next(opened.events, None)
+            case Download():
+                return self._download(step)
+            case Upload(path, file):
+                with file.open("rb") as content:
+                    return checked(self._http.post(path, content=content, **upload_options()))
+            case Item():
+                raise AssertionError("an item is for the user of a stream")
+
+    def _send(self, call: Call) -> httpx2.Response:
+        try:
+            for attempt in self.retries(call):
+                with attempt:
+                    response = not_busy(self._http.request(**arguments(call)))
+        except BusyError as error:
+            response = error.response
+        return checked(response)
+
+    @contextmanager
+    def _listening(self, step: Listen) -> Iterator[Iterator[httpx2.ServerSentEvent]]:
+        with self._http.stream("GET", step.path, **stream_options(step)) as response:
+            if response.is_error:
+                response.read()
+            yield iter(httpx2.EventSource(checked(response)))
+
+    def _download(self, step: Download) -> None:
+        with self._http.stream("GET", step.path, params=given(step.params)) as response:
+            if response.is_error:
+                response.read()
+            with whole_file(step.file) as file:
+                for chunk in checked(response).iter_bytes():
+                    file.write(chunk)
+
+
+def upload_options() -> dict[str, Any]:
+    """Return what the transport is told of a file that it sends."""
+    timeout = httpx2.Timeout(_SILENT_SECS, connect=5.0, read=LONGEST_UPLOAD_SECS)
+    return {"headers": {"Content-Type": "application/x-ndjson"}, "timeout": timeout}
+
+
+def arguments(call: Call) -> dict[str, Any]:
+    """Return what the transport is told of a request."""
+    headers = dict(call.headers)
+    content = None
+    if call.body is not None:
+        content = call.body.model_dump_json(exclude_none=True).encode()
+        headers["Content-Type"] = "application/json"
+    return {
+        "method": call.method,
+        "url": call.path,
+        "params": given(call.params),
+        "headers": headers,
+        "content": content,
+    }
+
+
+def given(params: Params) -> dict[str, Any]:
+    """Return the parameters of a query that have a value."""
+    return {name: value for name, value in params.items() if value is not None}
+
+
+def stream_options(step: Listen) -> dict[str, Any]:
+    """Return how a stream of events is opened."""
+    headers = {"Accept": "text/event-stream", "Last-Event-ID": str(step.after)}
+    return {"headers": headers, "timeout": _SILENT_SECS}
+
+
+def not_busy(response: httpx2.Response) -> httpx2.Response:
+    """Return an answer that is one.
+
+    Raises:
+        BusyError: If it asks for another try.
+    """
+    if response.status_code in _BUSY:
+        raise BusyError(response)
+    return response
+
+
+def checked(response: httpx2.Response) -> httpx2.Response:
+    """Return a response that is no error.
+
+    Raises:
+        RequestError: If it is one.
+    """
+    if response.is_error:
+        problem = problem_from(
+            _body(response), status=response.status_code, title=response.reason_phrase
+        )
+        raise error_for(problem)
+    return response
+
+
+def _host(url: object) -> str:
+    if not isinstance(url, str):
+        raise InvalidAddressError(f"a server's address is a text, not {url!r}")
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # read to have it checked
+        if parts.scheme in {"http", "https"} and parts.hostname:
+            return parts.hostname
+    except ValueError:
+        pass
+    hint = f": did you mean 'http://{url}'?" if re.fullmatch(r"[\w.-]+(:\d+)?/?", url) else ""
+    raise InvalidAddressError(
+        f"a server's address looks like http://127.0.0.1:8080, not {url!r}{hint}"
+    )
+
+
+def _advice(url: str, error: httpx2.TransportError) -> str:
+    """Return what to try where client and server do not speak the same protocol."""
+    rest = url.partition("://")[2]
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return "to trust a certificate of your own, name it in $SSL_CERT_FILE"
+    if url.startswith("https:") and "[SSL" in str(error):
+        return f"the server there may speak plain HTTP: try http://{rest}"
+    if url.startswith("http:") and isinstance(error, httpx2.RemoteProtocolError):
+        return f"the server there may want TLS: try https://{rest}"
+    return ""
+
+
+def _body(response: httpx2.Response) -> object:
+    try:
+        return response.json()
+    except ValueError:
+        return response.text[:1000]
+
+
+def _wait(error: Exception, *, may_repeat: bool) -> bool | float:
+    """Say whether to try again, or after how many seconds if the server told."""
+    if isinstance(error, BusyError):
+        if not may_repeat and error.response.status_code not in _REFUSED:
+            return False
+        told = retry_after(error.response.headers.get("Retry-After", ""))
+        if told is None:
+            return True
+        # Clients that were told the same should not all come at once.
+        return told <= LONGEST_WAIT_SECS and told + random.uniform(0.0, 0.2)
+    if isinstance(error, httpx2.UnsupportedProtocol):
+        return False
+    return isinstance(error, httpx2.TransportError) and (
+        may_repeat or isinstance(error, _NEVER_SENT)
+    )
+
+
+def retry_after(text: str) -> float | None:
+    """Return the seconds that a `Retry-After` header asks for: a number, or a date."""
+    if text.isdecimal():
+        return float(text)
+    try:
+        at = email.utils.parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max(0.0, (at.astimezone(UTC) - datetime.now(UTC)).total_seconds())

@@ -1,0 +1,123 @@
+"""A handle on several jobs of a server that share a budget of trials."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+from uuid import UUID
+
+from loopwright.client.answers import read
+from loopwright.client.asking import checked
+from loopwright.client.async_connection import AsyncConnection
+from loopwright.client.connection import Connection
+from loopwright.client.job import POLL_SECS, read_patiently
+from loopwright.client.methods import Awaiting, Blocking, request
+from loopwright.client.progress import TrialProgress
+from loopwright.client.steps import Call, Pause, Plan, send
+from loopwright.errors import ConflictError, JobFailedError, WaitTimeoutError
+from service.wire.models import GroupChange, GroupRead, JobState
+
+
+class GroupMethods:
+    """What a handle can do; handles hold no state: make as many as you like."""
+
+    id: UUID
+    _connection: Any
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id} of {self._connection.url}>"
+
+    @property
+    def _path(self) -> str:
+        return f"/groups/{self.id}"
+
+    @request
+    def read(self) -> Plan[GroupRead]:
+        """Return where the group stands now, with its jobs in the order of the workloads."""
+        return (yield from self._read())
+
+    @request
+    def cancel(self) -> Plan[GroupRead]:
+        """Give up the jobs that have not ended, and keep what was measured."""
+        return (yield from self._act("cancel"))
+
+    @request
+    def stop(self) -> Plan[GroupRead]:
+        """End the search now: of each job, the best so far are compared, and the best is kept."""
+        return (yield from self._act("stop"))
+
+    @request
+    def extend(self, *, trials: int) -> Plan[GroupRead]:
+        """Give the jobs another budget of trials, those that are measured included.
+
+        Jobs that ended because the trials were spent go on.
+
+        Raises:
+            InvalidRequestError: If there cannot be so many.
+            ConflictError: If all jobs have ended and none can go on.
+        """
+        change = checked(GroupChange, trials=trials)
+        return read(GroupRead, (yield from send(Call("PATCH", self._path, change, is_query=True))))
+
+    @request
+    def wait(
+        self, *, timeout_secs: float | None = None, progress: bool | None = None
+    ) -> Plan[GroupRead]:
+        """Wait until all jobs end; a cancelled job is an end like any other.
+
+        Args:
+            timeout_secs: How long to wait at most.
+            progress: Whether to draw a progress bar; by default only on a terminal or notebook.
+
+        Raises:
+            JobFailedError: If a job ended without a kernel.
+            WaitTimeoutError: If they did not end in time.
+            ServerUnreachableError: If the server stays away for a minute.
+        """
+        deadline = None if timeout_secs is None else time.monotonic() + timeout_secs
+        group = yield from self._read()
+        with TrialProgress(f"{len(group.jobs)} tasks", group.trials, show=progress) as bar:
+            while True:
+                bar.update(group.num_measured, group.best_secs, group.kind, group.speedup)
+                if all(job.state.is_final for job in group.jobs):
+                    break
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise WaitTimeoutError(
+                        f"group {self.id} goes on after {timeout_secs:g} s,"
+                        f" with {group.num_measured} of {group.trials} trials measured"
+                    )
+                yield Pause(POLL_SECS)
+                group = yield from read_patiently(self._read)
+        failed = [job for job in group.jobs if job.state is JobState.FAILED]
+        if failed:
+            raise JobFailedError("; ".join(f"job {job.id} failed: {job.error}" for job in failed))
+        return group
+
+    def _act(self, name: str) -> Plan[GroupRead]:
+        for job in (yield from self._read()).jobs:
+            if job.state.is_final:
+                continue
+            try:
+                yield from send(Call("POST", f"/jobs/{job.id}/{name}", is_query=True))
+            except ConflictError:
+                continue  # it has ended meanwhile, or is about to
+        return (yield from self._read())
+
+    def _read(self) -> Plan[GroupRead]:
+        return read(GroupRead, (yield from send(Call("GET", self._path))))
+
+
+class GroupHandle(GroupMethods, Blocking):
+    """Several jobs of a server, by the `id` of their group."""
+
+    def __init__(self, connection: Connection, group_id: UUID) -> None:
+        self.id = group_id
+        self._connection = connection
+
+
+class AsyncGroupHandle(GroupMethods, Awaiting):
+    """Several jobs of a server, by the `id` of their group; its methods are awaited."""
+
+    def __init__(self, connection: AsyncConnection, group_id: UUID) -> None:
+        self.id = group_id
+        self._connection = connection

@@ -1,0 +1,260 @@
+"""A handle on a tuning job of a server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID
+
+from loopwright.client.answers import read, read_event
+from loopwright.client.asking import checked
+from loopwright.client.async_connection import AsyncConnection
+from loopwright.client.connection import Connection
+from loopwright.client.frames import trials_frame
+from loopwright.client.methods import Awaiting, Blocking, request, stream
+from loopwright.client.pages import pages
+from loopwright.client.progress import TrialProgress
+from loopwright.client.steps import (
+    Call,
+    Item,
+    Listen,
+    NextEvent,
+    Pause,
+    Plan,
+    Stream,
+    collect,
+    send,
+)
+from loopwright.errors import (
+    JobFailedError,
+    ServerFailedError,
+    ServerUnreachableError,
+    WaitTimeoutError,
+)
+from service.wire.models import Event, EventKind, JobChange, JobRead, JobState, TrialRead
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# How long a handle keeps calling a server that stopped answering: one that is started again after
+# a crash resumes its jobs, and whoever waits for one should not notice.
+RECONNECT_SECS = 60.0
+POLL_SECS = 0.5
+
+T = TypeVar("T")
+
+
+class JobMethods:
+    """What a handle can do; handles hold no state: make as many as you like."""
+
+    id: UUID
+    _connection: Any
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id} of {self._connection.url}>"
+
+    @property
+    def _path(self) -> str:
+        return f"/jobs/{self.id}"
+
+    @request
+    def read(self) -> Plan[JobRead]:
+        """Return where the job stands now."""
+        return (yield from self._read())
+
+    @request
+    def cancel(self) -> Plan[JobRead]:
+        """Give the job up and keep what was measured; a job that has ended stays as it is."""
+        return (yield from self._act("cancel"))
+
+    @request
+    def stop(self) -> Plan[JobRead]:
+        """End the search now: the best so far are compared, and the job ends with the best of them.
+
+        Raises:
+            ConflictError: If the job is being cancelled, or has ended without a result.
+        """
+        return (yield from self._act("stop"))
+
+    @request
+    def resume(self) -> Plan[JobRead]:
+        """Have a job that was cancelled or stopped, or failed, go on where it was.
+
+        Raises:
+            ConflictError: If it came to its end, which `extend` moves, or is about to end.
+        """
+        return (yield from self._act("resume"))
+
+    @request
+    def extend(
+        self,
+        *,
+        trials: int | None = None,
+        seconds: float | None = None,
+        plateau: int | None = None,
+    ) -> Plan[JobRead]:
+        """Give the job other budgets, in all; a job that has ended goes on.
+
+        A running job heeds smaller ones with its next trial, others from its next round on.
+
+        Args:
+            trials: How many trials, those that are measured included.
+            seconds: How long it may run, from its start.
+            plateau: After how many trials without progress it ends.
+
+        Raises:
+            InvalidRequestError: If no budget is given, or one that cannot be.
+            ConflictError: If the job has ended and that leaves it nothing to do.
+        """
+        budgets = {"trials": trials, "seconds": seconds, "plateau": plateau}
+        given = {name: value for name, value in budgets.items() if value is not None}
+        return (yield from self._change(checked(JobChange, **given)))
+
+    @request
+    def prioritize(self, priority: int) -> Plan[JobRead]:
+        """Have the job wait before those of a lower priority, and behind those of a higher one."""
+        return (yield from self._change(checked(JobChange, priority=priority)))
+
+    @stream
+    def trials(
+        self,
+        *,
+        outcome: Sequence[str] = (),
+        sketch: str | None = None,
+        sort: str | None = None,
+        limit: int | None = None,
+    ) -> Stream[TrialRead]:
+        """Yield the trials measured so far, in order.
+
+        Args:
+            outcome: Only those that ended so: `ok`, or kinds of errors.
+            sketch: Only those of this sketch.
+            sort: `number`, `-number`, `best_secs` or `-best_secs`.
+            limit: How many at most.
+        """
+        params = {"outcome": list(outcome) or None, "sketch": sketch, "sort": sort}
+        yield from pages(TrialRead, f"{self._path}/trials", params, limit=limit)
+
+    @request
+    def to_pandas(self) -> Plan[pd.DataFrame]:
+        """Return the trials measured so far as a table, one row a trial; see `docs/client.md`.
+
+        Raises:
+            ModuleNotFoundError: If pandas is not installed: `pip install 'loopwright[pandas]'`.
+        """
+        trials = yield from collect(pages(TrialRead, f"{self._path}/trials"))
+        return trials_frame((self.id, trial) for trial in trials)
+
+    @stream
+    def events(self, *, after: int = 0) -> Stream[Event]:
+        """Yield the job's events as they happen, until it ends.
+
+        A stream that breaks is taken up after the last event seen, so that each event comes once,
+        also if the server is started again meanwhile.
+
+        Args:
+            after: The `id` of the last event already known; 0 for all of them.
+
+        Raises:
+            ServerUnreachableError: If the server stays away for a minute.
+        """
+        alive_at = time.monotonic()
+        has_ended = False
+        while True:
+            try:
+                yield Listen(f"{self._path}/events", after)
+                while (sent := (yield NextEvent())) is not None:
+                    alive_at = time.monotonic()
+                    event = read_event(sent)
+                    after = event.id
+                    # A job that went on after an end has another one.
+                    has_ended = _is_end(event)
+                    yield Item(event)
+                if has_ended:
+                    return
+                # A job that ended while no stream was open has events still to be read.
+                has_ended = (yield from self._read()).state.is_final
+            except (ServerUnreachableError, ServerFailedError):
+                if time.monotonic() - alive_at > RECONNECT_SECS:
+                    raise
+            yield Pause(POLL_SECS)
+
+    @request
+    def wait(
+        self, *, timeout_secs: float | None = None, progress: bool | None = None
+    ) -> Plan[JobRead]:
+        """Wait until the job ends; a cancelled job is an end like any other.
+
+        Args:
+            timeout_secs: How long to wait at most.
+            progress: Whether to draw a progress bar; by default only on a terminal or notebook.
+
+        Raises:
+            JobFailedError: If the job ended without a kernel.
+            WaitTimeoutError: If it did not end in time.
+            ServerUnreachableError: If the server stays away for a minute.
+        """
+        deadline = None if timeout_secs is None else time.monotonic() + timeout_secs
+        job = yield from self._read()
+        with TrialProgress(job.workload_name, job.trials, show=progress) as bar:
+            # Asking now and then keeps to the deadline, which reading a silent stream would not.
+            while True:
+                bar.update(job.num_measured, job.best_secs, job.best_kind, job.speedup)
+                if job.state.is_final:
+                    break
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise WaitTimeoutError(
+                        f"job {self.id} is {job.state} after {timeout_secs:g} s,"
+                        f" with {job.num_measured} of {job.trials} trials measured"
+                    )
+                yield Pause(POLL_SECS)
+                job = yield from read_patiently(self._read)
+        if job.state is JobState.FAILED:
+            raise JobFailedError(f"job {self.id} failed: {job.error or 'no reason was given'}")
+        return job
+
+    def _act(self, name: str) -> Plan[JobRead]:
+        response = yield from send(Call("POST", f"{self._path}/{name}", is_query=True))
+        return read(JobRead, response)
+
+    def _change(self, change: JobChange) -> Plan[JobRead]:
+        response = yield from send(Call("PATCH", self._path, change, is_query=True))
+        return read(JobRead, response)
+
+    def _read(self) -> Plan[JobRead]:
+        return read(JobRead, (yield from send(Call("GET", self._path))))
+
+
+class JobHandle(JobMethods, Blocking):
+    """One job of a server, by its `id`."""
+
+    def __init__(self, connection: Connection, job_id: UUID) -> None:
+        self.id = job_id
+        self._connection = connection
+
+
+class AsyncJobHandle(JobMethods, Awaiting):
+    """One job of a server, by its `id`; its methods are awaited, its iterators asynchronous."""
+
+    def __init__(self, connection: AsyncConnection, job_id: UUID) -> None:
+        self.id = job_id
+        self._connection = connection
+
+
+def read_patiently(ask: Callable[[], Plan[T]]) -> Plan[T]:
+    """Ask a server that may be away for a while."""
+    lost_at = time.monotonic()
+    while True:
+        try:
+            return (yield from ask())
+        except ServerUnreachableError:
+            if time.monotonic() - lost_at > RECONNECT_SECS:
+                raise
+
+
+def _is_end(event: Event) -> bool:
+    if event.kind != EventKind.STATE:
+        return False
+    state = event.payload.get("state")
+    return state in list(JobState) and JobState(str(state)).is_final

@@ -1,0 +1,32 @@
+"""Lists that a server gives out page by page, as one stream."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from loopwright.client.answers import read
+from loopwright.client.steps import Call, Item, Params, Stream, send
+from service.wire.models import Page
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+PAGE_LIMIT = 200
+
+
+def pages(
+    model: type[ModelT], path: str, params: Params | None = None, *, limit: int | None = None
+) -> Stream[ModelT]:
+    """Yield the items of a list, `limit` at most."""
+    asked = dict(params or {})
+    while limit is None or limit > 0:
+        asked["limit"] = PAGE_LIMIT if limit is None else min(limit, PAGE_LIMIT)
+        page = read(Page[model], (yield from send(Call("GET", path, params=asked))))  # type: ignore[valid-type] # pydantic's generics are made at run time
+        for item in page.items[:limit]:
+            yield Item(item)
+        if limit is not None:
+            limit -= len(page.items)
+        if page.next_cursor is None:
+            return
+        asked["cursor"] = page.next_cursor

@@ -1,0 +1,129 @@
+"""Submit workloads to a server: one, or several that share a budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Generic, TypeVar, overload
+from uuid import uuid4
+
+from compiler.keywords import check_keywords
+from compiler.target.target import Target
+from loopwright.client.answers import read
+from loopwright.client.asking import checked, target_text
+from loopwright.client.methods import request
+from loopwright.client.steps import KEY, Call, Plan, send
+from loopwright.workload import WorkloadLike, Workloads, check_rules, to_wire, weights_of
+from service.wire.models import GroupCreate, GroupRead, GroupTask, JobCreate, JobRead
+
+OneT = TypeVar("OneT")
+SeveralT = TypeVar("SeveralT")
+
+
+_OPTIONS = {"weights", *JobCreate.model_fields} - {"workload"}
+
+
+class Submitting(Generic[OneT, SeveralT]):
+    """What a client submits; `OneT` and `SeveralT` are what comes back, awaited or not."""
+
+    _connection: Any
+    _handle: ClassVar[Callable[..., Any]]
+    _group_handle: ClassVar[Callable[..., Any]]
+
+    @overload
+    def tune(
+        self,
+        workload: WorkloadLike,
+        *,
+        target: Target | str = "cpu",
+        trials: int = 200,
+        seconds: float | None = None,
+        plateau: int | None = None,
+        seed: int = 0,
+        strategy: str = "evolutionary",
+        rules: Sequence[str] | None = None,
+        warm_start: bool = True,
+        priority: int = 0,
+    ) -> OneT: ...
+    @overload
+    def tune(
+        self,
+        workload: Workloads,
+        *,
+        weights: Sequence[float] | None = None,
+        target: Target | str = "cpu",
+        trials: int = 200,
+        seconds: float | None = None,
+        plateau: int | None = None,
+        seed: int = 0,
+        strategy: str = "evolutionary",
+        rules: Sequence[str] | None = None,
+        warm_start: bool = True,
+        priority: int = 0,
+    ) -> SeveralT: ...
+    def tune(self, workload: Any, **options: Any) -> Any:
+        """Submit a tuning job and return at once; it is submitted once, however often we retry.
+
+        The job ends when one of its budgets is spent, and says which (`stop_reason`); `stop` ends
+        it at once with the best so far, and `cancel` gives it up.
+
+        A list of workloads becomes a group of jobs, one each, that share the trials: each round
+        goes to the job that is expected to gain most of the weighted time.
+
+        Args:
+            weights: How much the time of each workload matters, such as how often a model runs it;
+                by default all the same.
+            trials: The budget of trials; trial 0 of a job is the default schedule. Of several
+                workloads each takes 16 at least.
+            seconds: The budget of time, while the job runs.
+            plateau: End after so many trials in a row that brought less than 1% together.
+            rules: The names of the schedule rules that make the design space; by default all.
+            warm_start: Whether to begin with what the server knows of other shapes of the operator,
+                and with its cost model. Without, the search depends on the seed alone.
+            priority: Of the jobs that wait, those of a higher one come first.
+
+        Raises:
+            TypeError: If there is no such option, or the workload has none of its forms.
+            InvalidRequestError: If the server does not understand the workload, the target, a
+                rule or a number; for a script the message shows the place.
+            ServerUnreachableError: If no server answers.
+        """
+        # Whether it is awaited is known to the class that inherits this.
+        this: Any = self
+        check_keywords("tune", options, _OPTIONS)
+        check_rules(options.get("rules"))
+        if isinstance(workload, list | tuple):
+            return this._tune_several(workload, options.pop("weights", None), options)
+        if "weights" in options:
+            raise TypeError("weights is for several workloads: pass the workloads as a list")
+        return this._tune_one(workload, options)
+
+    @request
+    def _tune_one(self, workload: WorkloadLike, options: dict[str, Any]) -> Plan[Any]:
+        body = checked(JobCreate, workload=to_wire(workload), **_on_the_wire(options))
+        response = yield from send(Call("POST", "/jobs", body, headers={KEY: uuid4().hex}))
+        return self._handle(self._connection, read(JobRead, response).id)
+
+    @request
+    def _tune_several(
+        self,
+        workloads: Sequence[WorkloadLike],
+        weights: Sequence[float] | None,
+        options: dict[str, Any],
+    ) -> Plan[Any]:
+        tasks = [
+            checked(GroupTask, workload=to_wire(workload), weight=weight)
+            for workload, weight in zip(workloads, weights_of(workloads, weights), strict=True)
+        ]
+        body = checked(GroupCreate, tasks=tuple(tasks), **_on_the_wire(options))
+        response = yield from send(Call("POST", "/groups", body, headers={KEY: uuid4().hex}))
+        return self._group_handle(self._connection, read(GroupRead, response).id)
+
+
+def _on_the_wire(options: dict[str, Any]) -> dict[str, Any]:
+    rules = options.get("rules")
+    return {
+        "trials": 200,
+        **options,
+        "target": target_text(options.get("target", "cpu")),
+        "rules": None if rules is None else tuple(rules),
+    }

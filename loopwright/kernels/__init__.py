@@ -1,0 +1,1 @@
+"""Compiled kernels in the hands of users."""

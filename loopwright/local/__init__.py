@@ -1,0 +1,1 @@
+"""Tuning and checking without a server."""

@@ -1,0 +1,412 @@
+"""Tuning without a server: the search in this process, candidates in killable children."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+from compiler.driver import build
+from compiler.ir.analysis.specialize import symbolic_problem
+from compiler.ir.core.program import PrimFunc
+from compiler.keywords import suggests_keywords
+from compiler.runtime.measurement import Measurement
+from compiler.runtime.module import Module
+from compiler.schedule.schedule import Schedule
+from compiler.schedule.trace.trace import Trace
+from compiler.target.target import Target
+from compiler.user_cache import default_directory
+from loopwright.client.progress import TrialProgress, format_ratio, format_secs
+from loopwright.errors import JobFailedError
+from loopwright.workload import WorkloadLike, Workloads, check_rules, to_func, weights_of
+from service.coordinator.measurer import WorkerMeasurer
+from service.wire.models import MAX_TRIALS
+from service.wire.times import RunTime, TimeKind, speed_up
+from tuner import trial as tuner_trial
+from tuner.candidate import Candidate
+from tuner.cost_model.training import Measured, MeasuredTask
+from tuner.finish.baseline import Baseline, against_libraries
+from tuner.finish.finish import Finalist, Finish, Outcome, finish
+from tuner.loop import tune as tuner_tune
+from tuner.loop.budget import StopReason
+from tuner.loop.tune_tasks import tune_tasks
+from tuner.replay.base_model import base_model
+from tuner.search.make import STRATEGIES, uses_model
+from tuner.task import Task
+from tuner.transfer.earlier import warm_start_of
+from tuner.transfer.warm_start import COLD, WarmStart
+from workers.child.runner import ChildRunner
+from workers.libraries.load import chosen_libraries
+from workers.wire.request import Limits
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Trial:
+    """One measured candidate, as a user sees it.
+
+    Its time is provisional, the shortest sample of the search, unless it was measured again in the
+    finish, side by side with the other finalists: then `final` has the rounds, and the time is
+    confirmed, their median. `kind` says which it is.
+    """
+
+    number: int
+    sketch: str
+    trace: Trace
+    measurement: Measurement
+    final: Finalist | None = None
+
+    def __repr__(self) -> str:
+        outcome = str(self.measurement.error)
+        if self.measurement.ok:
+            outcome = f"{format_secs(self.run_secs)} {self.kind}"
+        return f"<Trial {self.number} of sketch {self.sketch}: {outcome}>"
+
+    @property
+    def run_secs(self) -> float:
+        """Seconds of one run: the confirmed time if there is one, else the provisional time.
+
+        Infinity if the candidate failed.
+        """
+        return self.measurement.best_secs if self.final is None else self.final.run_secs
+
+    @property
+    def provisional_secs(self) -> float:
+        """The shortest sample of the search, in seconds a run; infinity if the candidate failed."""
+        return self.measurement.best_secs
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Where `run_secs` is with a confidence of 95%; None while it is provisional."""
+        return None if self.final is None else self.final.interval
+
+    @property
+    def kind(self) -> TimeKind:
+        """Which statistic `run_secs` is."""
+        return TimeKind.PROVISIONAL if self.final is None else TimeKind.CONFIRMED
+
+    @property
+    def time(self) -> RunTime:
+        """What is known of its time."""
+        return RunTime(self.run_secs, self.interval, self.provisional_secs)
+
+
+@dataclass(frozen=True, repr=False)
+class TuneResult:
+    """What tuning found; `trials` are in order, and trial 0 is the default schedule.
+
+    `stop_reason` says why it ended: `"budget"`, `"time_budget"`, `"plateau"`, `"exhausted"` (there
+    are no more candidates) or `"cancelled"`. `baseline` is NumPy on the same inputs, timed in turns
+    with the best; None where NumPy has no such operator, or was not timed.
+    """
+
+    func: PrimFunc
+    target: Target
+    trials: tuple[Trial, ...]
+    stop_reason: StopReason
+    baseline: Baseline | None = None
+
+    def __repr__(self) -> str:
+        best, ratio = self.best, self.speedup
+        faster = "" if ratio is None else f", {format_ratio(ratio)} the default"
+        return (
+            f"<TuneResult of {self.func.name} on {self.target.name}: {len(self.trials)} trials,"
+            f" best {format_secs(best.run_secs)} {best.kind}{faster}>"
+        )
+
+    @property
+    def best(self) -> Trial:
+        """The trial to use; never slower than the default.
+
+        It won when the best were measured side by side; of several that are tied, it is the first,
+        unless another is faster by more than a percent. Its time is confirmed. If nothing was
+        measured again, it is the trial with the shortest sample, and its time is provisional.
+        """
+        kept = (t for t in self.trials if t.final and t.final.outcome is Outcome.KEPT)
+        fastest = min(self.trials, key=lambda trial: (trial.provisional_secs, trial.number))
+        return next(kept, fastest)
+
+    @property
+    def speedup(self) -> float | None:
+        """How many times faster the best is than the default schedule.
+
+        Both times are confirmed, or both provisional. None if the default schedule failed.
+        """
+        if not self.default.measurement.ok:
+            return None
+        ratio = speed_up(self.default.time, self.best.time)
+        return None if ratio is None else ratio.ratio
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether other trials may be as fast as the best."""
+        return any(t.final and t.final.outcome is Outcome.TIED for t in self.trials)
+
+    @property
+    def default(self) -> Trial:
+        """The trial of the default schedule."""
+        return self.trials[0]
+
+    def schedule(self) -> Schedule:
+        """Return the program under the best schedule."""
+        return self.best.trace.apply_to(self.func)
+
+    def build(self, const_params: Mapping[str, Any] | None = None) -> Module:
+        """Compile the program under the best schedule; see `loopwright.build`."""
+        return build(self.schedule(), self.target, const_params)
+
+
+def _never() -> bool:
+    return False
+
+
+@overload
+def tune(
+    workload: WorkloadLike,
+    *,
+    target: Target | str = "cpu",
+    trials: int = 200,
+    seconds: float | None = None,
+    plateau: int | None = None,
+    seed: int = 0,
+    strategy: str = "evolutionary",
+    rules: Collection[str] | None = None,
+    warm_start: Sequence[TuneResult] | None = (),
+    progress: bool | None = None,
+    on_trial: Callable[[Trial], None] | None = None,
+    should_stop: Callable[[], bool] = _never,
+    limits: Limits | None = None,
+) -> TuneResult: ...
+@overload
+def tune(
+    workload: Workloads,
+    *,
+    weights: Sequence[float] | None = None,
+    target: Target | str = "cpu",
+    trials: int = 200,
+    seconds: float | None = None,
+    plateau: int | None = None,
+    seed: int = 0,
+    strategy: str = "evolutionary",
+    rules: Collection[str] | None = None,
+    warm_start: Sequence[TuneResult] | None = (),
+    progress: bool | None = None,
+    on_trial: Callable[[Trial], None] | None = None,
+    should_stop: Callable[[], bool] = _never,
+    limits: Limits | None = None,
+) -> list[TuneResult]: ...
+@suggests_keywords
+def tune(
+    workload: WorkloadLike | Workloads,
+    *,
+    weights: Sequence[float] | None = None,
+    target: Target | str = "cpu",
+    trials: int = 200,
+    seconds: float | None = None,
+    plateau: int | None = None,
+    seed: int = 0,
+    strategy: str = "evolutionary",
+    rules: Collection[str] | None = None,
+    warm_start: Sequence[TuneResult] | None = (),
+    progress: bool | None = None,
+    on_trial: Callable[[Trial], None] | None = None,
+    should_stop: Callable[[], bool] = _never,
+    limits: Limits | None = None,
+) -> TuneResult | list[TuneResult]:
+    """Search for a fast schedule of a workload on this host, or of each of several.
+
+    Every candidate is built, compared with the oracle and timed in a child process that may crash
+    or hang without harm. In the end the best are measured again, side by side, until one of them
+    wins or they are tied; that takes seconds more, and then NumPy takes turns with the winner if it
+    has such an operator. A progress bar is drawn on a terminal. Ctrl-C ends the search; so does a
+    program that raises in `on_trial`.
+
+    A list of workloads shares the trials: each round goes to the workload that is expected to gain
+    most of the weighted time. The results come in the same order.
+
+    Args:
+        workload: A program, a module of one program, the text of a script, or an operator with its
+            shape; or a list of them. A schedule stands for its program as it is now, `sch.mod`: the
+            search works on the loops and blocks that it finds there.
+        weights: How much the time of each of several workloads matters, such as how often a model
+            runs it; by default all the same.
+        trials: The budget; trial 0 is the default schedule. Of several workloads each takes 16 at
+            least.
+        seconds: The time after which the search ends; the default schedule is always measured.
+        plateau: End after so many trials in a row that brought less than 1% together.
+        seed: The same seed and the same measurements give the same search.
+        strategy: `"evolutionary"`, guided by a cost model, `"annealing"`, `"local"`,
+            `"exhaustive"` or `"random"`; see docs/search.md.
+        rules: The names of the schedule rules that make the design space; by default all.
+        warm_start: Earlier results: the search begins with the best schedules of those that are for
+            other shapes of the operator (or this one), refitted, and with a cost model that is
+            trained on all that are for the same kind of CPU. In any case it begins with what the
+            measurements that come with Loopwright taught a model, which takes seconds the first
+            time; None is to begin with nothing.
+        progress: Whether to draw the bar; by default only where somebody looks.
+        on_trial: Called with each trial as it is measured.
+        should_stop: Asked between results; once true, the search ends, and the best so far counts.
+        limits: Deadlines and memory of a candidate.
+
+    Raises:
+        ScriptError: If the text of a script is wrong.
+        OperatorError: If the operator is unknown.
+        TargetError: If the target is unknown.
+        ValueError: If `strategy` or a rule is, a budget is not positive, the weights or trials do
+            not fit the workloads, a shape is symbolic, or a module holds several functions.
+        NothingMeasuredError: If `should_stop` said so before anything was measured.
+        JobFailedError: If not one trial of a workload, the default schedule included, ran and was
+            right; what was found of all workloads is in its `results`.
+    """
+    if trials not in range(1, MAX_TRIALS + 1):
+        raise ValueError(f"trials is {trials!r}: expected a number from 1 to {MAX_TRIALS}")
+    check_rules(rules)
+    if isinstance(warm_start, bool):
+        raise TypeError(
+            f"warm_start is {warm_start}: expected earlier results of lw.tune, () if there are "
+            "none, or None to begin with nothing"
+        )
+    several = list(workload) if isinstance(workload, list | tuple) else [workload]
+    where = target if isinstance(target, Target) else Target(target)
+    tasks = [
+        Task(_static(to_func(one)), where, weight)
+        for one, weight in zip(several, weights_of(several, weights), strict=True)
+    ]
+    name = tasks[0].func.name if len(tasks) == 1 else f"{len(tasks)} tasks"
+    with (
+        TrialProgress(name, trials, show=progress) as bar,
+        ChildRunner(limits or Limits()) as runner,
+    ):
+        seen = _Seen(tasks, bar, on_trial)
+        # PyTorch would have to be loaded first, which takes as long as a short search.
+        libraries = tuple(name for name in chosen_libraries() if name == "numpy")
+        measurer = WorkerMeasurer(runner, libraries=libraries)
+        found = tune_tasks(
+            tasks,
+            measurer=measurer,
+            trials=trials,
+            seconds=seconds,
+            plateau=plateau,
+            seed=seed,
+            strategy=strategy,
+            rules=rules,
+            warm_starts={t.key: _begun(t, warm_start, seed, strategy, rules) for t in tasks},
+            on_trials=seen.see,
+            should_stop=should_stop,
+        )
+        results = [
+            _finished(task, one, measurer, seed, should_stop)
+            for task, one in zip(tasks, found, strict=True)
+        ]
+    for result in results:
+        if not result.best.measurement.ok:
+            raise JobFailedError(_failure(result), results)
+    return results if isinstance(workload, list | tuple) else results[0]
+
+
+def _static(func: PrimFunc) -> PrimFunc:
+    problem = symbolic_problem(func)
+    if problem is not None:
+        raise ValueError(f"{func.name}: {problem}")
+    return func
+
+
+class _Seen:
+    """Shows trials as they are measured: the weighted times of all tasks together."""
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        bar: TrialProgress,
+        on_trial: Callable[[Trial], None] | None,
+    ) -> None:
+        self._tasks = tasks
+        self._bar = bar
+        self._on_trial = on_trial
+        self._num_measured = 0
+        self._best: dict[str, float] = {}
+        self._default: dict[str, float] = {}
+
+    def see(self, task: Task, measured: Sequence[tuner_trial.Trial]) -> None:
+        """Take new trials of a task."""
+        for trial in measured:
+            self._num_measured += 1
+            if trial.measurement.ok:
+                best_secs = self._best.get(task.key, trial.best_secs)
+                self._best[task.key] = min(trial.best_secs, best_secs)
+                if trial.number == 0:
+                    self._default[task.key] = trial.best_secs
+            if self._on_trial is not None:
+                self._on_trial(_seen(trial))
+        best, default = self._sum(self._best), self._sum(self._default)
+        ratio = default / best if default and best else None
+        self._bar.update(self._num_measured, best, TimeKind.PROVISIONAL, ratio)
+
+    def _sum(self, secs: Mapping[str, float]) -> float | None:
+        if len(secs) < len(self._tasks):
+            return None
+        return sum(task.weight * secs[task.key] for task in self._tasks)
+
+
+def _failure(result: TuneResult) -> str:
+    default = result.default.measurement
+    return (
+        f"none of {len(result.trials)} trials of {result.func.name} ran and was right;"
+        f" the default schedule: {default.error}: {default.message}"
+    )
+
+
+def _begun(
+    task: Task,
+    earlier: Sequence[TuneResult] | None,
+    seed: int,
+    strategy: str,
+    rules: Collection[str] | None,
+) -> WarmStart:
+    if earlier is None or strategy not in STRATEGIES:
+        return COLD
+    base = base_model(default_directory()).model if uses_model(strategy) else None
+    known = [
+        MeasuredTask(
+            Task(result.func, result.target),
+            [Measured(Candidate(t.sketch, t.trace), t.provisional_secs) for t in result.trials],
+        )
+        for result in earlier
+    ]
+    return warm_start_of(task, known, seed=seed, rules=rules, base=base)
+
+
+def _finished(
+    task: Task,
+    found: tuner_tune.TuneResult,
+    measurer: WorkerMeasurer,
+    seed: int,
+    should_stop: Callable[[], bool],
+) -> TuneResult:
+    """Measure the best of a search again, and NumPy beside it."""
+    final = finish(task, found.trials, measurer, seed=seed, should_stop=should_stop)
+    baselines: list[Baseline] = []
+    if final is not None and final.kept is not None:
+        baselines = against_libraries(
+            task, final.kept.trial, measurer, seed=seed, should_stop=should_stop
+        )
+    return _result(task, found, final, next(iter(baselines), None))
+
+
+def _result(
+    task: Task,
+    found: tuner_tune.TuneResult,
+    final: Finish | None,
+    baseline: Baseline | None,
+) -> TuneResult:
+    finalists = {} if final is None else {f.trial.number: f for f in final.finalists}
+    trials = tuple(_seen(trial, finalists.get(trial.number)) for trial in found.trials)
+    if not trials:
+        raise tuner_tune.NothingMeasuredError(
+            f"tuning {task.func.name} was stopped before anything was measured"
+        )
+    return TuneResult(task.func, task.target, trials, found.stop_reason, baseline)
+
+
+def _seen(trial: tuner_trial.Trial, final: Finalist | None = None) -> Trial:
+    candidate = trial.candidate
+    return Trial(trial.number, candidate.sketch, candidate.trace, trial.measurement, final)

@@ -1,0 +1,51 @@
+"""Who asks: the name of a token, its scope and its quota. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from service.common.errors import ForbiddenError
+from service.common.quota import NO_LIMITS, Quota
+from service.wire.server_models import Scope
+
+_LEVELS = list(Scope)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The holder of a token; `name` is that of the token, none on a service that needs no token."""
+
+    name: str | None
+    scope: Scope
+    quota: Quota = NO_LIMITS
+
+    def may(self, scope: Scope) -> bool:
+        """Return whether a scope is within the caller's."""
+        return _LEVELS.index(scope) <= _LEVELS.index(self.scope)
+
+    def refuse_stranger(self, owners: Iterable[str | None], what: str) -> None:
+        """Refuse a caller who changes what belongs to another token.
+
+        A token that replaces a revoked one of the same name owns what that one submitted.
+
+        Args:
+            owners: The names of the tokens that submitted it; none from a time without tokens.
+            what: What is changed, for the message.
+
+        Raises:
+            ForbiddenError: If the caller is neither the owner nor an admin.
+        """
+        if self.may(Scope.ADMIN):
+            return
+        for owner in owners:
+            if owner is None or owner != self.name:
+                whose = "no token" if owner is None else f"token {owner!r}"
+                raise ForbiddenError(
+                    f"{what} belongs to {whose}, and you are {self.name!r}: ask its owner, or use "
+                    "a token with scope 'admin'"
+                )
+
+
+ANYBODY = Caller(None, Scope.ADMIN)
+"""Every caller of a service that needs no token."""

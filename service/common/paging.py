@@ -1,0 +1,202 @@
+"""Pages of lists: sorted, filtered, and continued by a cursor that is opaque to clients.
+
+A cursor holds the keys of the last row of a page, the order, and a digest of the filters. The next
+page begins after those keys, so rows that come and go meanwhile neither repeat nor hide others.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Row, Select, and_, literal, or_, tuple_
+from sqlalchemy.orm import Session
+
+from service.common.errors import Flaw, InvalidRequestError
+
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 500
+MAX_INT = 2**63 - 1
+"""The largest number that a column holds; a cursor may claim any."""
+
+Value: TypeAlias = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Key:
+    """A column that a list is sorted by, and the type of its values; nulls come last."""
+
+    column: Any
+    kind: type[int | float | str | datetime | UUID]
+    is_nullable: bool = False
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which page of which list: `sort` is the name of an order, after `-` for the other way."""
+
+    sort: str
+    filters: Mapping[str, Any]
+    limit: int
+    cursor: str | None
+
+    @property
+    def digest(self) -> str:
+        """What the filters are known by."""
+        text = json.dumps(self.filters, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def is_descending(self) -> bool:
+        """Whether the greatest comes first."""
+        return self.sort.startswith("-")
+
+
+@dataclass(frozen=True)
+class Found:
+    """The rows of a page, without their keys, and where it goes on."""
+
+    rows: Sequence[Sequence[Any]]
+    next_cursor: str | None
+
+
+def page(
+    session: Session, query: Select[*tuple[Any, ...]], keys: Sequence[Key], asked: Asked
+) -> Found:
+    """Return a page of what a query finds.
+
+    Args:
+        keys: What the list is sorted by: the first as asked for, the others tell equal rows apart.
+            Only the first may be null.
+
+    Raises:
+        InvalidRequestError: If the cursor is not of this list, in this order, with these filters.
+    """
+    if asked.cursor is not None:
+        query = query.where(_after(keys, _decode(asked, keys), asked))
+    query = query.add_columns(*(key.column for key in keys))
+    rows = session.execute(query.order_by(*_order(keys, asked)).limit(asked.limit + 1)).all()
+    shown = rows[: asked.limit]
+    next_cursor = _encode(asked, shown[-1], len(keys)) if len(rows) > asked.limit else None
+    return Found([row[: -len(keys)] for row in shown], next_cursor)
+
+
+def page_of_rows(rows: Sequence[Any], names: Sequence[str], asked: Asked) -> Found:
+    """Do the same with a short list in memory, sorted by unique names in their ascending order."""
+    begin = 0
+    if asked.cursor is not None:
+        (last,) = _decode(asked, [Key(None, str)])
+        begin = sum(name <= last for name in names)
+    end = begin + asked.limit
+    is_more = end < len(rows)
+    return Found(rows[begin:end], _written(asked, [names[end - 1]]) if is_more else None)
+
+
+def _order(keys: Sequence[Key], asked: Asked) -> list[ColumnElement[Any]]:
+    first = keys[0]
+    order = [key.column.desc() if asked.is_descending else key.column.asc() for key in keys]
+    return [first.column.is_(None), *order] if first.is_nullable else order
+
+
+def _after(keys: Sequence[Key], values: Sequence[Any], asked: Asked) -> ColumnElement[bool]:
+    """Say which rows come after those values."""
+    first, *ties = keys
+    if not first.is_nullable:
+        return _beyond(keys, values, asked)
+    tied = _beyond(ties, values[1:], asked)
+    if values[0] is None:
+        return and_(first.column.is_(None), tied)
+    beyond = _beyond([first], values[:1], asked)
+    return or_(beyond, and_(first.column == values[0], tied), first.column.is_(None))
+
+
+def _beyond(keys: Sequence[Key], values: Sequence[Any], asked: Asked) -> ColumnElement[bool]:
+    here = tuple_(*(key.column for key in keys))
+    pairs = zip(keys, values, strict=True)
+    there = tuple_(*(literal(value, key.column.type) for key, value in pairs))
+    beyond: ColumnElement[bool] = here < there if asked.is_descending else here > there
+    return beyond
+
+
+def _encode(asked: Asked, row: Row[*tuple[Any, ...]], num_keys: int) -> str:
+    return _written(asked, [_plain(value) for value in row[-num_keys:]])
+
+
+def _written(asked: Asked, values: Sequence[Value]) -> str:
+    text = json.dumps([asked.sort, asked.digest, *values], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _plain(value: Any) -> Value:
+    match value:
+        case datetime():
+            return value.isoformat()
+        case UUID():
+            return str(value)
+        case None | int() | float() | str():
+            return value
+        case _:
+            raise AssertionError(value)
+
+
+def _decode(asked: Asked, keys: Sequence[Key]) -> list[Any]:
+    """Return the values of the keys that a cursor holds."""
+    cursor = asked.cursor or ""
+    try:
+        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+        sort, digest, *values = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        raise _bad(f"cursor {cursor[:100]!r} is not one that this list gave out") from None
+    if not isinstance(sort, str) or not isinstance(digest, str):
+        raise _bad(f"cursor {cursor[:100]!r} is not one that this list gave out")
+    if sort != asked.sort:
+        raise _bad(
+            f"the cursor is of a list sorted by {sort[:40]!r}, not by {asked.sort!r}: keep the "
+            "order of the first page, or leave the cursor out"
+        )
+    if digest != asked.digest:
+        raise _bad(
+            "the cursor is of another list, or of this one with other filters: keep the filters "
+            "of the first page, or leave the cursor out"
+        )
+    try:
+        return [_value(key, value) for key, value in zip(keys, values, strict=True)]
+    except (ValueError, OverflowError):
+        raise _bad(f"cursor {cursor[:100]!r} is not one that this list gave out") from None
+
+
+def _value(key: Key, value: Any) -> Any:
+    """Return a key's value from JSON.
+
+    Raises:
+        ValueError: If it is of another type.
+    """
+    if value is None and key.is_nullable:
+        return None
+    if key.kind in (datetime, UUID):
+        if not isinstance(value, str):
+            raise ValueError(value)
+        return UUID(value) if key.kind is UUID else _moment(value)
+    if type(value) is not key.kind:
+        raise ValueError(value)
+    if isinstance(value, int | float) and not (math.isfinite(value) and abs(value) <= MAX_INT):
+        raise ValueError(value)
+    return value
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(text)
+    return moment.astimezone(UTC)
+
+
+def _bad(detail: str) -> InvalidRequestError:
+    return InvalidRequestError(detail, Flaw(detail, "query/cursor"))

@@ -1,0 +1,1 @@
+"""The coordinator: claims jobs, drives them, keeps their leases."""

@@ -1,0 +1,262 @@
+"""The coordinator: claims jobs, has them driven, and keeps what comes of them.
+
+It keeps nothing of its own that matters: whatever kills it, another one resumes the job from the
+trials in the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Event, Thread
+from uuid import UUID
+
+import structlog
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.orm import Session
+
+from compiler.target.target import Target
+from service.common import request_ids
+from service.common.errors import LeaseLostError
+from service.common.owner import Owner
+from service.coordinator.drive import Driven, Driver, Drives, Measuring
+from service.coordinator.heartbeat import PATIENCE_SECS, Heartbeat
+from service.learning import training
+from service.learning.retrain import Retrainer
+from service.store import baselines, blame, claims, controls, finals, leases, trials, workers
+from service.store.database import Database
+from service.store.jobs import JobRow
+from service.wire.models import JobState
+from tuner.finish.baseline import Rivals
+from tuner.loop.budget import StopReason
+from tuner.loop.tune import TuneResult
+from workers.child.runner import ChildStartError, RunnerClosedError
+from workers.engine.engine import (
+    EngineClosedError,
+    EngineStartError,
+    NoWorkerError,
+    WorkersGoneError,
+)
+
+_log = structlog.get_logger()
+
+_IDLE_SECS = 1.0
+_MAX_BACKOFF_SECS = 60.0
+_NO_CLAIM_SECS = 10.0
+_OF_THE_SERVICE = (
+    ChildStartError,
+    EngineClosedError,
+    EngineStartError,
+    InterfaceError,
+    OperationalError,
+    OSError,
+    PoolTimeoutError,
+    RunnerClosedError,
+    WorkersGoneError,
+)
+"""Errors that say nothing of the job that was driven."""
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass
+class _Work:
+    """Claimed jobs in hand; `has_begun` says that the service was found well before."""
+
+    open_ids: list[UUID]
+    has_begun: bool = False
+
+
+class Coordinator:
+    """Drives one job, or one group of jobs, after another.
+
+    Args:
+        measuring: What measures candidates, and compares the best.
+        rivals: Times libraries beside the best; without it, none are.
+        interrupt: Makes it give up what is under way, by an error of its own.
+        lease_secs: How long a job stays ours without a heartbeat.
+        retrainer: Told of the kind of target of each job that was driven.
+        prove: Measures something known, and raises if that fails: called before a job is driven
+            whose last claim came to nothing.
+        serves: Says for which kinds of target there are workers here, None while those cannot be
+            reached: no job is claimed then. Jobs for others are left to the coordinators that have
+            such workers, if there are any.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        measuring: Measuring,
+        *,
+        rivals: Rivals | None = None,
+        interrupt: Callable[[], None] = _nothing,
+        lease_secs: float = leases.LEASE_SECS,
+        patience_secs: float = PATIENCE_SECS,
+        retrainer: Retrainer | None = None,
+        prove: Callable[[], None] = _nothing,
+        serves: Callable[[], Collection[str] | None] | None = None,
+    ) -> None:
+        self.owner = Owner.here()
+        self._database = database
+        self._interrupt = interrupt
+        self._lease_secs = lease_secs
+        self._patience_secs = patience_secs
+        self._retrainer = retrainer
+        self._prove = prove
+        self._serves = serves
+        self._num_errors = 0  # in a row
+        self.driver: Drives = Driver(database, measuring, self.owner, rivals)
+        self._stopping = Event()
+        self._work = Event()
+        self._thread = Thread(target=self._run, name="coordinator", daemon=True)
+
+    def start(self) -> None:
+        """Begin to claim jobs, in a thread."""
+        self._thread.start()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether jobs are being claimed."""
+        return self._thread.is_alive()
+
+    def wake(self) -> None:
+        """Look for a job now."""
+        self._work.set()
+
+    def stop(self, timeout_secs: float) -> bool:
+        """End in good order: the job in hand goes back to the queue with all its trials.
+
+        Returns:
+            Whether the thread ended in time; if not, the job's lease shows that we are gone.
+        """
+        self._stopping.set()
+        self._work.set()
+        if self._retrainer is not None:
+            self._retrainer.stop()
+        if self._thread.is_alive():
+            self._thread.join(timeout_secs)
+        return not self._thread.is_alive()
+
+    def run_one(self) -> bool:
+        """Claim a job, or a group, and drive it as far as it goes; tell whether there was one."""
+        served = () if self._serves is None else self._serves()
+        if served is None:
+            return False
+        with self._database.write() as session:
+            others = () if self._serves is None else _there(session) - set(served)
+            jobs = claims.claim(session, self.owner, lease_secs=self._lease_secs, leave=others)
+        if not jobs:
+            return False
+        with request_ids.bound(jobs[0].request_id):  # those of a group came with one request
+            self._drive_claimed(jobs)
+        return True
+
+    def _drive_claimed(self, jobs: Sequence[JobRow]) -> None:
+        for job in jobs:
+            log = _log.bind(job=str(job.id), workload=job.workload_name, target=job.target)
+            log.info("job claimed", num_measured=job.num_measured, trials=job.trials)
+        work = _Work([job.id for job in jobs])
+        try:
+            self._drive(jobs, work)
+            self._num_errors = 0
+            for label in sorted({Target(job.target).label for job in jobs}):
+                if self._retrainer is not None:
+                    self._retrainer.offer(label)
+        except LeaseLostError as error:
+            _log.warning("jobs lost", jobs=list(map(str, work.open_ids)), reason=str(error))
+        except Exception as error:
+            _log.exception("jobs interrupted by an error", jobs=list(map(str, work.open_ids)))
+            self._give_up(work, error)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._work.clear()
+            try:
+                pause_secs = 0.0 if self.run_one() else _IDLE_SECS
+            except Exception:
+                # Whatever it is, jobs would wait for ever without this thread.
+                _log.exception("cannot claim a job, or put one back")
+                pause_secs = _NO_CLAIM_SECS
+            self._work.wait(pause_secs)
+
+    def _drive(self, jobs: Sequence[JobRow], work: _Work) -> None:
+        """Drive jobs; each leaves `work.open_ids` when it ends, or is put back."""
+        with Heartbeat(
+            self._database,
+            work.open_ids,
+            self.owner,
+            group_id=jobs[0].group_id,
+            interrupt=self._interrupt,
+            lease_secs=self._lease_secs,
+            patience_secs=self._patience_secs,
+        ) as heartbeat:
+            if any(map(blame.is_suspect, jobs)):
+                self._prove()
+                with self._database.write() as session:
+                    owner = str(self.owner)
+                    blame.begin_work(leases.owned(session, job.id, owner) for job in jobs)
+            work.has_begun = True
+            for driven in self.driver.drive(jobs, heartbeat, self._stopping.is_set):
+                heartbeat.leave(driven.job_id)
+                self._end(driven)
+                work.open_ids.remove(driven.job_id)
+
+    def _end(self, driven: Driven) -> None:
+        with self._database.write() as session:
+            job = leases.owned(session, driven.job_id, str(self.owner))
+            if driven.finish is not None:
+                finals.keep(session, job, driven.finish)
+                if (kept := driven.finish.kept) is not None:
+                    baselines.keep(session, job.id, kept.trial.number, driven.baselines)
+            if job.cancel_requested:
+                self._finish(session, job, JobState.CANCELLED, StopReason.CANCELLED)
+            elif driven.result is None:
+                leases.release(session, job.id, self.owner)
+            else:
+                self._conclude(session, job, driven.result)
+            _log.info("job left", job=str(job.id), state=job.state.value, best_secs=job.best_secs)
+
+    def _conclude(self, session: Session, job: JobRow, result: TuneResult) -> None:
+        reason = result.stop_reason
+        if controls.wants_more(session, job, result):
+            leases.release(session, job.id, self.owner)
+        elif not result.trials:
+            self._finish(session, job, JobState.CANCELLED, reason)
+        elif job.best_secs is None:
+            failures = trials.explain_failures(session, job.id)
+            self._finish(session, job, JobState.FAILED, reason, failures)
+        else:
+            self._finish(session, job, JobState.SUCCEEDED, reason)
+            training.keep_of_job(session, job, result)
+
+    def _finish(
+        self,
+        session: Session,
+        job: JobRow,
+        state: JobState,
+        reason: StopReason,
+        error: str | None = None,
+    ) -> None:
+        leases.finish(session, job.id, self.owner, state, stop_reason=reason, error=error)
+
+    def _give_up(self, work: _Work, error: Exception) -> None:
+        """Put jobs back after an error, and wait: longer with each error in a row."""
+        # Without a worker for the target nothing is wrong here; its error says what to do.
+        is_plain = isinstance(error, NoWorkerError)
+        reason = str(error) if is_plain else f"internal error: {type(error).__name__}: {error}"
+        is_own = work.has_begun and not isinstance(error, _OF_THE_SERVICE)
+        for job_id in work.open_ids:
+            with suppress(LeaseLostError), self._database.write() as session:
+                leases.give_up(
+                    session, job_id, self.owner, reason, is_own=is_own, has_begun=work.has_begun
+                )
+        self._num_errors += 1
+        self._stopping.wait(min(0.25 * 2 ** min(self._num_errors, 30), _MAX_BACKOFF_SECS))
+
+
+def _there(session: Session) -> set[str]:
+    return set(workers.served(session, now=True))

@@ -1,0 +1,104 @@
+"""The tuner's measurer over workers: candidates become requests that any process can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+from compiler.ir.text.printer import script
+from compiler.ops.recognize import recognize
+from compiler.runtime.measurement import Measurement
+from service.common import request_ids
+from tuner.candidate import Candidate
+from tuner.task import Task
+from tuner.trial import Trial
+from workers.libraries.load import chosen_libraries
+from workers.measure.compare import CompareRequest
+from workers.wire.request import Limits, MeasureRequest
+
+
+class Measuring(Protocol):
+    """What measures requests: a child runner, or an engine of many workers."""
+
+    def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
+        """Yield the index of each of the request's traces with its measurement."""
+        ...
+
+    def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
+        """Yield rounds, each with a measurement of each of the request's contestants."""
+        ...
+
+
+class WorkerMeasurer:
+    """Has candidates measured by workers: the tuner's `Measurer`, its `Comparer` and its `Rivals`.
+
+    Args:
+        limits: What a candidate may take; by default what `workers` thinks right.
+        libraries: The names of those to time beside the best; by default `chosen_libraries`.
+    """
+
+    def __init__(
+        self,
+        workers: Measuring,
+        limits: Limits | None = None,
+        *,
+        libraries: Sequence[str] | None = None,
+    ) -> None:
+        self._workers = workers
+        self._limits = limits
+        self._libraries = tuple(chosen_libraries() if libraries is None else libraries)
+
+    def measure(
+        self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
+    ) -> Iterator[tuple[int, Measurement]]:
+        """Yield each candidate's measurement in the order of completion."""
+        if not candidates:
+            return
+        request = MeasureRequest(
+            workload=script(task.func),
+            target=task.target.name,
+            traces=tuple(c.trace.to_text() for c in candidates),
+            incumbent_secs=incumbent_secs,
+            limits=self._limits,
+            request_id=request_ids.current(),
+        )
+        yield from self._workers.measure(request)
+
+    def compare(
+        self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int
+    ) -> Iterator[Sequence[Measurement]]:
+        """Yield rounds: a measurement of each candidate."""
+        if not candidates:
+            return
+        request = CompareRequest(
+            workload=script(task.func),
+            target=task.target.name,
+            traces=tuple(c.trace.to_text() for c in candidates),
+            num_rounds=num_rounds,
+            seed=seed,
+            limits=self._limits,
+            request_id=request_ids.current(),
+        )
+        yield from self._workers.compare(request)
+
+    def against_libraries(
+        self, task: Task, trial: Trial, num_rounds: int, seed: int
+    ) -> Iterator[tuple[Measurement, Mapping[str, Measurement]]]:
+        """Yield rounds: a measurement of the trial's candidate, and one of each library."""
+        operator = recognize(task.func) if self._libraries else None
+        if operator is None:
+            return
+        request = CompareRequest(
+            workload=script(task.func),
+            target=task.target.name,
+            traces=(trial.candidate.trace.to_text(),),
+            num_rounds=num_rounds,
+            seed=seed,
+            limits=self._limits,
+            request_id=request_ids.current(),
+            libraries=self._libraries,
+            operator=str(operator),
+            incumbent_secs=trial.best_secs,
+        )
+        for own, *others in self._workers.compare(request):
+            yield own, dict(zip(self._libraries, others, strict=True))

@@ -1,0 +1,117 @@
+"""Assemble the HTTP application."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from fastapi import APIRouter, FastAPI
+
+from service.common.request_ids import RequestIds
+from service.http import openapi, problems
+from service.http.auth import READ, Tokens
+from service.http.cache.best_answers import BestAnswers
+from service.http.cache.kept_answers import KeptAnswers
+from service.http.cache.short_cut import ShortCut
+from service.http.event_feed import EventFeed
+from service.http.limits.content_types import ContentTypes
+from service.http.limits.guard import BodyLimit, KnownCallers, KnownHosts
+from service.http.limits.rate_limit import DEFAULT_PER_SEC, RateLimit
+from service.http.limits.same_origin import SameOrigin
+from service.http.limits.security_headers import SecurityHeaders
+from service.http.metrics import Metrics, Timed
+from service.http.pages import Pages
+from service.http.parts import Parts
+from service.http.routes import (
+    artifacts,
+    caller,
+    controls,
+    cost_models,
+    groups,
+    health,
+    jobs,
+    metrics,
+    plots,
+    records,
+    schedules,
+    targets,
+    tokens,
+    trials,
+    workers,
+    workloads,
+)
+from service.intake.text_reader import ReadApart
+from service.store.data_version import DataVersion
+
+PREFIX = "/api/v1"
+
+
+def create_app(
+    parts: Parts,
+    *,
+    token: str | None = None,
+    hosts: Collection[str] | None = None,
+    requests_per_sec: float = DEFAULT_PER_SEC,
+) -> FastAPI:
+    """Return the application over its parts; tests hand it their own.
+
+    Args:
+        token: One that may do everything. Without it those of the database count, and whoever
+            reaches the port is let in until there is one.
+        hosts: The names under which requests may come; none takes any.
+        requests_per_sec: How many a token may send, or an address without one; 0 for no limit.
+    """
+    app = FastAPI(
+        title="Loopwright",
+        summary="Submit tensor programs, watch them being tuned, fetch fast kernels.",
+        openapi_url=f"{PREFIX}/openapi.json",
+        # The pages of FastAPI load their scripts from a CDN.
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.state.parts = parts
+    app.state.best_answers = BestAnswers(parts.database)
+    app.state.feed = EventFeed(parts.database, parts.is_stopping)
+    app.state.metrics = Metrics(parts.database)
+    app.state.tokens = Tokens(parts.database, token)
+    app.state.rate_limit = RateLimit(requests_per_sec)
+    refusals = problems.responses(401, 403, 421, 429, 503)
+    api = APIRouter(prefix=PREFIX, dependencies=[READ], responses=refusals)
+    modules = (
+        tokens,
+        caller,
+        jobs,
+        controls,
+        groups,
+        trials,
+        schedules,
+        artifacts,
+        cost_models,
+        workers,
+        plots,
+        workloads,
+        targets,
+        records,
+        health,
+    )
+    for module in modules:
+        api.include_router(module.router)
+    app.include_router(api)
+    app.include_router(health.probes)
+    app.include_router(metrics.router, dependencies=[READ], responses=refusals)
+    app.router.default = Pages()
+    problems.install(app)
+    openapi.install(app)
+    asked = {"prefix": PREFIX, "tokens": app.state.tokens, "limit": app.state.rate_limit}
+    app.add_middleware(KeptAnswers, version=DataVersion(parts.database), **asked)
+    app.add_middleware(ShortCut, answers=app.state.best_answers, **asked)
+    app.add_middleware(ReadApart, reader=parts.reader)
+    app.add_middleware(KnownCallers, tokens=app.state.tokens)
+    app.add_middleware(BodyLimit)
+    app.add_middleware(ContentTypes)
+    app.add_middleware(SameOrigin)
+    if hosts is not None:
+        app.add_middleware(KnownHosts, names=hosts)
+    app.add_middleware(Timed, metrics=app.state.metrics)
+    app.add_middleware(SecurityHeaders)
+    app.add_middleware(RequestIds)
+    return app

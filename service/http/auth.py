@@ -1,0 +1,225 @@
+"""Who may ask for what: tokens and their scopes.
+
+A service is open, to whoever reaches it, as long as it was given no token and none was ever made in
+its database; it listens on loopback only then. Every route of the API wants the scope `read`;
+routes that want more say so with `SUBMIT` or `ADMIN`, which the OpenAPI document shows.
+"""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import Annotated, Any
+
+import structlog
+from fastapi import Depends, Request, Security
+from fastapi.concurrency import run_in_threadpool
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityScopes
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.exceptions import HTTPException
+
+from service.common.caller import ANYBODY, Caller
+from service.http.limits.rate_limit import RateLimit
+from service.store import tokens
+from service.store.database import Database
+from service.wire.server_models import Scope
+
+_log = structlog.get_logger()
+
+REMEMBERED_SECS = 1.0
+"""How long a process goes by what it knows of a token: so long a revoked one still works."""
+_MAX_REMEMBERED = 10_000
+_LEVELS = list(Scope)
+_MORE_COST = 9
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What a look into the database said of a token, and until when that is believed."""
+
+    until: float
+    caller: Caller | None
+
+
+class Tokens:
+    """Knows the callers of one service; safe to use from several threads.
+
+    Args:
+        bootstrap: A token that may do everything, and is not in the database.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        bootstrap: str | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._database = database
+        self._bootstrap = None if bootstrap is None else tokens.digest(bootstrap)
+        self._clock = clock
+        self._lock = Lock()
+        self._known: dict[str, _Known] = {}
+        self._open_until = 0.0
+        self._is_closed = bootstrap is not None
+
+    def identify(self, token: str | None) -> Caller | None:
+        """Return who asks with a token, none if it is not one of ours, or not any more."""
+        if self._is_open():
+            return ANYBODY
+        return None if token is None else self._caller(token)
+
+    def is_at_hand(self, token: str | None) -> bool:
+        """Tell whether `identify` needs no look into the database."""
+        now = self._clock()
+        if not self._is_closed:
+            return now < self._open_until
+        return token is None or self._recall(tokens.digest(token), now) is not None
+
+    def forget(self) -> None:
+        """Look every token up anew: one was revoked."""
+        with self._lock:
+            self._known.clear()
+
+    def _is_open(self) -> bool:
+        """Tell whether no token is needed; once one is, that stays so."""
+        if not self._is_closed and self._clock() >= self._open_until:
+            with self._database.read() as session:
+                self._is_closed = tokens.any_was_made(session)
+            self._open_until = self._clock() + REMEMBERED_SECS
+        return not self._is_closed
+
+    def _recall(self, digest: str, now: float) -> _Known | None:
+        if self._bootstrap is not None and hmac.compare_digest(digest, self._bootstrap):
+            return _Known(now, Caller(tokens.BOOTSTRAP, Scope.ADMIN))
+        with self._lock:
+            known = self._known.get(digest)
+        return known if known is not None and now < known.until else None
+
+    def _caller(self, token: str) -> Caller | None:
+        digest, now = tokens.digest(token), self._clock()
+        known = self._recall(digest, now)
+        if known is None:
+            known = _Known(now + REMEMBERED_SECS, self._look_up(token))
+            with self._lock:
+                if len(self._known) >= _MAX_REMEMBERED:
+                    self._known.clear()
+                self._known[digest] = known
+        return known.caller
+
+    def _look_up(self, token: str) -> Caller | None:
+        with self._database.read() as session:
+            row = tokens.recognize(session, token)
+        if row is None:
+            return None
+        if tokens.is_use_to_be_noted(row):
+            try:
+                with self._database.write() as session:
+                    tokens.note_use(session, row.id)
+            except SQLAlchemyError:
+                # It is noted by the next use; this request does not fail because of it.
+                _log.warning("the use of a token cannot be noted", token=row.name, exc_info=True)
+        scope = max((Scope(s) for s in row.scopes), key=_LEVELS.index)
+        return Caller(row.name, scope, row.quota)
+
+
+def token_in(headers: Mapping[bytes, bytes]) -> str | None:
+    """Return the token of a request, by its headers as they came."""
+    kind, _, text = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
+    return text if kind.lower() == "bearer" else None
+
+
+_bearer = HTTPBearer(
+    auto_error=False,
+    scheme_name="token",
+    description="A token, with the scopes that a route states: `read` < `submit` < `admin`, each "
+    "with those before it. A service that never had a token, and listens on loopback, wants none.",
+)
+
+
+async def _authenticate(
+    request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
+) -> Caller:
+    """Return who asks, and count the request against the caller's rate.
+
+    Raises:
+        HTTPException: 401 without a token that is known, 429 for too many requests.
+    """
+    # It is asked for by each of the scopes that a route wants.
+    done: Caller | None = getattr(request.state, "caller", None)
+    if done is not None:
+        return done
+    known: Tokens = request.app.state.tokens
+    token = None if given is None else given.credentials
+    # What is at hand is not worth a thread, and a look into the database may not hold up others.
+    at_hand = known.is_at_hand(token)
+    caller = known.identify(token) if at_hand else await run_in_threadpool(known.identify, token)
+    if caller is not ANYBODY:
+        _count(request, caller, 1)
+    if caller is not None:
+        request.state.caller = caller
+        return caller
+    if given is None:
+        detail, error = "this service wants a token: send it as `Authorization: Bearer TOKEN`", ""
+    else:
+        detail = "this service does not know this token, or it was revoked"
+        error = ' error="invalid_token"'
+    raise HTTPException(401, detail, headers={"WWW-Authenticate": f"Bearer{error}"})
+
+
+def is_still_known(request: Request) -> Callable[[], bool]:
+    """Return what says whether the token of a request, or none, would be accepted now.
+
+    It looks into the database once a second for each token.
+    """
+    known: Tokens = request.app.state.tokens
+    kind, _, text = request.headers.get("authorization", "").partition(" ")
+    token = text.strip() if kind.lower() == "bearer" else None
+    return lambda: known.identify(token) is not None
+
+
+def _count(request: Request, caller: Caller | None, cost: int) -> None:
+    limit: RateLimit = request.app.state.rate_limit
+    address = request.client.host if request.client else "?"
+    wait_secs = limit.take(f"address {address}" if caller is None else f"token {caller.name}", cost)
+    if wait_secs > 0:
+        detail = f"too many requests: this service takes {limit.per_sec:g} a second of a caller"
+        raise HTTPException(429, detail, headers={"Retry-After": str(int(wait_secs) + 1)})
+
+
+CallerOf = Annotated[Caller, Depends(_authenticate)]
+
+
+def refuse_unless(caller: Caller, scope: Scope) -> None:
+    """Refuse a caller whose scope is too small.
+
+    Raises:
+        HTTPException: 403.
+    """
+    if not caller.may(scope):
+        raise HTTPException(
+            403,
+            f"this needs a token with scope {scope.value!r}; {caller.name!r} has "
+            f"{caller.scope.value!r}",
+            headers={
+                "WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scope.value}"'
+            },
+        )
+
+
+async def _check(request: Request, wanted: SecurityScopes, caller: CallerOf) -> None:
+    """Refuse a caller whose scope is too small, with 403; to do more than read counts more."""
+    for scope in map(Scope, wanted.scopes):
+        refuse_unless(caller, scope)
+        if scope is not Scope.READ and caller is not ANYBODY:
+            _count(request, caller, _MORE_COST)
+
+
+def _wants(scope: Scope) -> Any:
+    return Security(_check, scopes=[scope.value])
+
+
+READ, SUBMIT, ADMIN = map(_wants, _LEVELS)

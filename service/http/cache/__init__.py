@@ -1,0 +1,1 @@
+"""Answers that are kept as they went over the wire."""

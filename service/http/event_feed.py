@@ -1,0 +1,263 @@
+"""New events for all streams of a process: looked for once, and written once, for every listener.
+
+An event goes over the wire as the same bytes to whoever listens, and what was found in one look
+goes as one piece: two hundred streams cost as many writes a look, and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from uuid import UUID
+
+import structlog
+from fastapi.concurrency import run_in_threadpool
+from sqlalchemy.exc import SQLAlchemyError
+
+from service.store import events, jobs
+from service.store.data_version import DataVersion
+from service.store.database import Database
+from service.wire.models import Event, EventKind, JobState
+
+_log = structlog.get_logger()
+
+POLL_SECS = 0.25
+PING_SECS = 15.0
+PING = b": ping\n\n"
+"""A comment, after so long a silence: proxies end what seems dead."""
+MAX_WAITING = 256
+"""A listener with more events before it is behind: it reads them from the database."""
+
+_LIMIT = 500
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Events of one job, by their ids, and as they go over the wire."""
+
+    ids: tuple[int, ...]
+    written: tuple[bytes, ...]
+    is_end: bool  # the job is in a final state after one of them
+
+    @classmethod
+    def of(cls, found: Sequence[Event]) -> Batch:
+        """Write events, which come in order."""
+        written = tuple(map(_written, found))
+        return cls(tuple(event.id for event in found), written, any(map(_is_end, found)))
+
+    @cached_property
+    def _whole(self) -> bytes:
+        return b"".join(self.written)
+
+    def after(self, last_id: int) -> bytes:
+        """Return those whose id is greater than `last_id`."""
+        if self.ids[0] > last_id:
+            return self._whole
+        pairs = zip(self.ids, self.written, strict=True)
+        return b"".join(text for number, text in pairs if number > last_id)
+
+
+class Listener:
+    """What was found for one stream and not yet taken; belongs to one event loop.
+
+    Args:
+        is_welcome: Return whether the listener is still allowed to read; may query the database.
+    """
+
+    def __init__(self, is_welcome: Callable[[], bool] | None = None) -> None:
+        self.is_welcome = is_welcome
+        self.is_behind = False
+        self.is_closed = False
+        self._waiting: list[Batch] = []
+        self._num_waiting = 0
+        self._has_news = asyncio.Event()
+
+    def put(self, batch: Batch) -> None:
+        """Hand it events, unless there are too many before it already."""
+        if self._num_waiting + len(batch.ids) > MAX_WAITING:
+            self.is_behind = True
+            self._waiting, self._num_waiting = [], 0
+        if not self.is_behind:
+            self._waiting.append(batch)
+            self._num_waiting += len(batch.ids)
+        self._has_news.set()
+
+    def close(self) -> None:
+        """Say that nothing will come any more."""
+        self.is_closed = True
+        self._has_news.set()
+
+    async def take(self) -> list[Batch]:
+        """Wait for something to happen, and return the events that came.
+
+        Raises:
+            TimeoutError: If nothing does for `PING_SECS`.
+        """
+        async with asyncio.timeout(PING_SECS):
+            await self._has_news.wait()
+        self._has_news.clear()
+        taken, self._waiting, self._num_waiting = self._waiting, [], 0
+        return taken
+
+
+class EventFeed:
+    """Hands the events of jobs to those who listen; belongs to one event loop.
+
+    While somebody listens, a task looks for events newer than the last it saw: only when the
+    database has changed, and once for all listeners.
+    """
+
+    def __init__(self, database: Database, is_stopping: Callable[[], bool]) -> None:
+        self._database = database
+        self._is_stopping = is_stopping
+        self._version = DataVersion(database)
+        self._listeners: defaultdict[UUID, set[Listener]] = defaultdict(set)
+        self._task: asyncio.Task[None] | None = None
+        self._started = asyncio.Event()
+
+    async def stream(
+        self, job_id: UUID, last_id: int, is_welcome: Callable[[], bool] | None = None
+    ) -> AsyncIterator[bytes]:
+        """Yield a job's events after `last_id`, until it ends for good or the service stops.
+
+        Args:
+            is_welcome: Asked four times a second; the stream ends once it says no.
+        """
+        async with self._listening(job_id, Listener(is_welcome)) as listener:
+            while not listener.is_closed:
+                # What comes from here on is handed over, or read in the next loop.
+                listener.is_behind = False
+                # Those that are there already; the listener may be handed some of them, too.
+                # One look does: whoever looks until there is nothing new never catches up with a
+                # job that tells more before each look is done.
+                is_all = has_ended = False
+                while not is_all:
+                    found, is_all, has_ended = await run_in_threadpool(self._look, job_id, last_id)
+                    if found is not None:
+                        yield found.after(last_id)
+                        last_id = found.ids[-1]
+                # Asked again after its last event, a stream ends; a job that went on after an end
+                # has more than one.
+                if has_ended:
+                    return
+                async for batch in self._fresh(listener):
+                    if batch is None:
+                        yield PING
+                    elif batch.ids[-1] > last_id:
+                        yield batch.after(last_id)
+                        last_id = batch.ids[-1]
+
+    async def _fresh(self, listener: Listener) -> AsyncIterator[Batch | None]:
+        """Yield what comes, none in a long silence, until it is worth a look into the database."""
+        while not listener.is_behind and not listener.is_closed:
+            try:
+                taken = await listener.take()
+            except TimeoutError:
+                yield None
+                continue
+            for batch in taken:
+                yield batch
+            if any(batch.is_end for batch in taken):
+                return
+
+    @asynccontextmanager
+    async def _listening(self, job_id: UUID, listener: Listener) -> AsyncIterator[Listener]:
+        self._listeners[job_id].add(listener)
+        try:
+            if self._task is None or self._task.done():
+                self._started = asyncio.Event()
+                self._task = asyncio.create_task(self._poll(self._started))
+            # What is committed from now on is handed over.
+            await self._started.wait()
+            yield listener
+        finally:
+            self._listeners[job_id].discard(listener)
+            if not self._listeners[job_id]:
+                del self._listeners[job_id]
+
+    async def _poll(self, started: asyncio.Event) -> None:
+        """Look for new events while somebody listens."""
+        last_id: int | None = None
+        version: int | None = None
+        try:
+            while self._listeners and not self._is_stopping():
+                now = self._version.read()
+                if last_id is None or now is None or now != version:
+                    try:
+                        if last_id is None:
+                            last_id = await run_in_threadpool(self._newest)
+                            started.set()
+                        last_id = await self._deliver(last_id)
+                        version = now
+                    except SQLAlchemyError:
+                        _log.warning("events cannot be read now", exc_info=True)
+                await self._dismiss()
+                await asyncio.sleep(POLL_SECS)
+        finally:
+            for listeners in self._listeners.values():
+                for listener in listeners:
+                    listener.close()
+            started.set()
+
+    async def _dismiss(self) -> None:
+        """End the streams of those who may not listen any more."""
+        guarded = [
+            listener
+            for listeners in self._listeners.values()
+            for listener in listeners
+            if listener.is_welcome is not None
+        ]
+        if not guarded:
+            return
+
+        def unwelcome() -> list[Listener]:
+            return [each for each in guarded if each.is_welcome and not each.is_welcome()]
+
+        try:
+            for listener in await run_in_threadpool(unwelcome):
+                listener.close()
+        except SQLAlchemyError:
+            _log.warning("tokens cannot be looked up now", exc_info=True)
+
+    async def _deliver(self, last_id: int) -> int:
+        """Hand the events after `last_id` to those who listen; return the last."""
+        while found := await run_in_threadpool(self._of_all_after, last_id):
+            last_id, batches = found
+            for job_id, batch in batches.items():
+                for listener in self._listeners.get(job_id, ()):
+                    listener.put(batch)
+        return last_id
+
+    def _newest(self) -> int:
+        with self._database.read() as session:
+            return events.newest_id(session)
+
+    def _of_all_after(self, last_id: int) -> tuple[int, dict[UUID, Batch]] | None:
+        """Return the last of the events after that one, and what there is for each job."""
+        with self._database.read() as session:
+            found = events.of_all_after(session, last_id)
+        of_jobs: defaultdict[UUID, list[Event]] = defaultdict(list)
+        for job_id, event in found:
+            of_jobs[job_id].append(event)
+        batches = {job_id: Batch.of(some) for job_id, some in of_jobs.items()}
+        return (found[-1][1].id, batches) if found else None
+
+    def _look(self, job_id: UUID, last_id: int) -> tuple[Batch | None, bool, bool]:
+        """Return a job's events after that one, whether those are all, whether it has ended."""
+        with self._database.read() as session:
+            found = events.after(session, job_id, last_id, limit=_LIMIT)
+            is_final = jobs.get(session, job_id).state.is_final
+        return Batch.of(found) if found else None, len(found) < _LIMIT, is_final
+
+
+def _is_end(event: Event) -> bool:
+    return event.kind == EventKind.STATE and JobState(str(event.payload["state"])).is_final
+
+
+def _written(event: Event) -> bytes:
+    text = f"event: {event.kind}\ndata: {event.model_dump_json()}\nid: {event.id}\n\n"
+    return text.encode()

@@ -1,0 +1,1 @@
+"""What a client may take up, and which requests are refused before a route sees them."""

@@ -1,0 +1,129 @@
+"""Checks before every request: its size, its host name, and whether its body is to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from fastapi.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.http.auth import Tokens, token_in
+from service.http.problems import problem_response
+from service.intake.text_reader import CALLER
+
+MAX_BODY_BYTES = 2 << 20
+MAX_FILE_BYTES = 1 << 30
+MAX_HELD_BYTES = 256 << 20
+"""Of all bodies that are in memory at the same time: many clients may send slowly."""
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+_TAKE_FILES = frozenset({"/api/v1/import"})
+
+
+class BodyLimit:
+    """Refuses a body of more than `max_bytes`, announced or not, with 413.
+
+    Routes that take a file, which they do not hold in memory, have a limit of their own. A body
+    that would be too much beside those that are being answered is refused with 503.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        max_bytes: int = MAX_BODY_BYTES,
+        max_file_bytes: int = MAX_FILE_BYTES,
+        max_held_bytes: int = MAX_HELD_BYTES,
+    ) -> None:
+        self._app = app
+        self._max_bytes = max_bytes
+        self._max_file_bytes = max_file_bytes
+        self._max_held_bytes = max_held_bytes
+        self._held_bytes = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        is_file = scope["path"] in _TAKE_FILES
+        max_bytes = self._max_file_bytes if is_file else self._max_bytes
+        detail = f"the body is larger than {max_bytes} bytes"
+        announced = Headers(scope=scope).get("content-length", "")
+        if announced.isdecimal() and int(announced) > max_bytes:
+            await problem_response(413, detail, instance=scope["path"])(scope, receive, send)
+            return
+        received = 0
+
+        async def limited() -> Message:
+            nonlocal received
+            message = await receive()
+            size = len(message.get("body", b""))
+            received += size
+            if received > max_bytes:
+                raise HTTPException(413, detail)
+            if not is_file:
+                self._held_bytes += size
+                if self._held_bytes > self._max_held_bytes:
+                    reason = "the service reads too many requests at the same time"
+                    raise HTTPException(503, reason, headers={"Retry-After": "1"})
+            return message
+
+        try:
+            await self._app(scope, limited, send)
+        finally:
+            if not is_file:
+                self._held_bytes -= received
+
+
+class KnownHosts:
+    """Refuses a request made under a name that is not ours, with 421.
+
+    A service on loopback needs no token, so without this any web page could have its visitor's
+    browser talk to it, under a host name that it points at 127.0.0.1 (DNS rebinding).
+    """
+
+    def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
+        self._app = app
+        self._names = frozenset(name.lower() for name in names)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] == "http":
+            host = Headers(scope=scope).get("host", "")
+            name = host if host.endswith("]") else host.rpartition(":")[0] or host
+            if name.lower() not in self._names:
+                detail = f"this service is not {host!r}; it answers to {sorted(self._names)}"
+                await problem_response(421, detail, instance=scope["path"])(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+class KnownCallers:
+    """Withholds the body of a request that has no token of ours, so that nothing of it is held.
+
+    The scopes of others get the name of their token.
+
+    The route finds an empty body and refuses the caller, as it would have done after reading it.
+    """
+
+    def __init__(self, app: ASGIApp, tokens: Tokens) -> None:
+        self._app = app
+        self._tokens = tokens
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "http" and scope["method"] not in _READS:
+            token = token_in(dict(scope["headers"]))
+            at_hand = self._tokens.is_at_hand(token)
+            identify = self._tokens.identify
+            caller = identify(token) if at_hand else await run_in_threadpool(identify, token)
+            if caller is None:
+                receive = _nothing
+            else:
+                scope[CALLER] = caller.name
+        await self._app(scope, receive, send)
+
+
+async def _nothing() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}

@@ -1,0 +1,61 @@
+"""Refuse what a web page of another origin asks a visitor's browser to do here.
+
+A browser sends a form or a simple `fetch` to any address, with no regard to whom it belongs. A
+service on loopback needs no token, so such a request would count as its user's own.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from service.http.problems import problem_response
+
+_READS = frozenset({"GET", "HEAD", "OPTIONS"})
+_OURS = frozenset({"same-origin", "none"})  # none: the user's own doing, such as a bookmark
+
+
+class SameOrigin:
+    """Refuses changes and CORS preflights from pages of another origin, with 403.
+
+    Programs other than browsers send neither `Sec-Fetch-Site` nor `Origin`, and are let through. A
+    browser that knows `Sec-Fetch-Site` is believed, since no page can set that header; of others
+    the `Origin` counts, which they send with every change. Its scheme is not compared: a proxy
+    with TLS speaks plain HTTP to the service.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] == "http" and scope["method"] != "GET" and _is_foreign(scope):
+            detail = (
+                "a page of another origin asked for this: a browser may change something here from "
+                "the service's own pages only; programs send no `Origin` header"
+            )
+            refusal = problem_response(403, detail, kind="cross-origin", instance=scope["path"])
+            await refusal(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+def _is_foreign(scope: Scope) -> bool:
+    headers = Headers(scope=scope)
+    is_preflight = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
+    if scope["method"] in _READS and not is_preflight:
+        return False
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site not in _OURS
+    origin = headers.get("origin")
+    return origin is not None and not _is_ours(origin, headers.get("host", ""))
+
+
+def _is_ours(origin: str, host: str) -> bool:
+    try:
+        return urlsplit(origin).netloc.lower() == host.lower() != ""
+    except ValueError:
+        return False

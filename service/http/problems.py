@@ -1,0 +1,249 @@
+"""Errors as problem documents (RFC 9457): every answer that is not a success is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from sqlalchemy.exc import DatabaseError, OperationalError
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from service.common.errors import (
+    BuildFailedError,
+    BusyError,
+    ConflictError,
+    ForbiddenError,
+    InvalidRequestError,
+    NotFoundError,
+    QuotaError,
+)
+from service.store.database import Database
+from service.store.error import DatabaseLostError
+from service.wire.models import Problem, ProblemError
+
+MEDIA_TYPE = "application/problem+json"
+
+TYPE = "urn:loopwright:problem:"
+"""What the types of problems begin with; the rest never changes its meaning."""
+_USUAL = {
+    400: "bad-request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not-found",
+    405: "method-not-allowed",
+    408: "request-timeout",
+    409: "conflict",
+    413: "too-large",
+    415: "unsupported-media-type",
+    421: "misdirected",
+    422: "invalid-request",
+    429: "too-many-requests",
+    431: "head-too-large",
+    500: "internal",
+    503: "unavailable",
+}
+_OF_POINTERS = {
+    "/workload": "invalid-workload",
+    "/tasks": "invalid-workload",
+    "/target": "invalid-target",
+    "query/cursor": "invalid-cursor",
+    "header/Idempotency-Key": "invalid-idempotency-key",
+}
+_OTHERS = (
+    "build-failed",
+    "busy",
+    "cross-origin",
+    "database-busy",
+    "database-lost",
+    "error",
+    "quota",
+)
+KINDS = frozenset({*_USUAL.values(), *_OF_POINTERS.values(), *_OTHERS})
+
+_log = structlog.get_logger()
+
+
+def problem_response(
+    status: int,
+    detail: str = "",
+    *,
+    kind: str | None = None,
+    instance: str | None = None,
+    errors: tuple[ProblemError, ...] = (),
+    job_id: UUID | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> JSONResponse:
+    """Return a problem document.
+
+    Args:
+        kind: What its type ends in, one of `KINDS`; by default the usual one of the status.
+    """
+    problem = Problem(
+        type=TYPE + (kind or _USUAL.get(status, "error")),
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=detail,
+        instance=instance,
+        errors=errors,
+        job_id=job_id,
+    )
+    return JSONResponse(
+        problem.model_dump(mode="json", exclude_none=True),
+        status,
+        headers=dict(headers or {}),
+        media_type=MEDIA_TYPE,
+    )
+
+
+def install(app: FastAPI) -> None:
+    """Answer every error of `app` with a problem document."""
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _validation)
+    app.add_exception_handler(NotFoundError, _not_found)
+    app.add_exception_handler(ForbiddenError, _forbidden)
+    app.add_exception_handler(QuotaError, _quota)
+    app.add_exception_handler(ConflictError, _conflict)
+    app.add_exception_handler(InvalidRequestError, _invalid)
+    app.add_exception_handler(BuildFailedError, _build_failed)
+    app.add_exception_handler(BusyError, _busy)
+    app.add_exception_handler(OperationalError, _database_busy)
+    app.add_exception_handler(DatabaseLostError, _database_lost)
+    app.add_exception_handler(DatabaseError, _database_damaged)
+    app.add_exception_handler(ClientDisconnect, _gone)
+    app.add_exception_handler(Exception, _unexpected)
+
+
+def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Describe, for OpenAPI, the problems that a route answers with."""
+    return {
+        status: {
+            "description": HTTPStatus(status).phrase,
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
+        for status in statuses
+    }
+
+
+def _http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    detail = error.detail
+    if error.status_code == HTTPStatus.NOT_FOUND and detail == HTTPStatus.NOT_FOUND.phrase:
+        detail = f"there is nothing at {request.url.path}"
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        detail = f"{request.url.path} does not take {request.method}"
+    return problem_response(
+        error.status_code, detail, instance=request.url.path, headers=error.headers
+    )
+
+
+def _validation(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    errors = tuple(_flaw(request, flaw) for flaw in error.errors())
+    detail = "; ".join(f"{flaw.pointer or 'body'}: {flaw.detail}" for flaw in errors)
+    return problem_response(422, detail, instance=request.url.path, errors=errors)
+
+
+def _flaw(request: Request, flaw: Mapping[str, Any]) -> ProblemError:
+    match flaw["type"], flaw["loc"]:
+        case "json_invalid", (_, position):  # where the text is wrong, which is no JSON pointer
+            reason = flaw["ctx"]["error"]
+            return ProblemError(detail=f"not JSON at character {position}: {reason}")
+        case _, ("body",) if "content-type" not in request.headers:  # and no body, then
+            return ProblemError(detail="expected JSON, with `Content-Type: application/json`")
+        case _, location:
+            text = str(flaw["msg"]).removeprefix("Value error, ")
+            return ProblemError(detail=text, pointer=_pointer(location))
+
+
+def _pointer(location: tuple[int | str, ...]) -> str:
+    """Point into the body as JSON pointers do, or name the other place."""
+    place, *path = location
+    steps = "".join(f"/{str(step).replace('~', '~0').replace('/', '~1')}" for step in path)
+    return steps if place == "body" else f"{place}{steps}"
+
+
+def _not_found(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, NotFoundError)
+    return problem_response(404, str(error), instance=request.url.path, job_id=error.job_id)
+
+
+def _forbidden(request: Request, error: Exception) -> JSONResponse:
+    return problem_response(403, str(error), instance=request.url.path)
+
+
+def _quota(request: Request, error: Exception) -> JSONResponse:
+    # Jobs take minutes: clients do not repeat what is refused for longer than one.
+    headers = {"Retry-After": "300"}
+    return problem_response(
+        429, str(error), kind="quota", instance=request.url.path, headers=headers
+    )
+
+
+def _conflict(request: Request, error: Exception) -> JSONResponse:
+    return problem_response(409, str(error), instance=request.url.path)
+
+
+def _invalid(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, InvalidRequestError)
+    errors = tuple(
+        ProblemError(detail=f.detail, pointer=f.pointer, line=f.line, column=f.column)
+        for f in error.flaws
+    )
+    pointer = next((flaw.pointer for flaw in error.flaws if flaw.pointer), "")
+    kind = next((k for begin, k in _OF_POINTERS.items() if pointer.startswith(begin)), None)
+    return problem_response(422, error.detail, kind=kind, instance=request.url.path, errors=errors)
+
+
+def _build_failed(request: Request, error: Exception) -> JSONResponse:
+    _log.error("build failed", path=request.url.path, reason=str(error))
+    return problem_response(500, str(error), kind="build-failed", instance=request.url.path)
+
+
+def _busy(request: Request, error: Exception) -> JSONResponse:
+    headers = {"Retry-After": "1"}
+    return problem_response(
+        503, str(error), kind="busy", instance=request.url.path, headers=headers
+    )
+
+
+def _database_busy(request: Request, error: Exception) -> JSONResponse:
+    _log.error("database refused", path=request.url.path, exc_info=error)
+    detail = "the database is busy or cannot be written; try again in a moment"
+    headers = {"Retry-After": "5"}
+    return problem_response(
+        503, detail, kind="database-busy", instance=request.url.path, headers=headers
+    )
+
+
+def _database_lost(request: Request, error: Exception) -> JSONResponse:
+    return problem_response(503, str(error), kind="database-lost", instance=request.url.path)
+
+
+def _database_damaged(request: Request, error: Exception) -> JSONResponse:
+    """Answer for pages that SQLite cannot read; other errors of a statement are bugs of ours."""
+    reason = str(getattr(error, "orig", ""))
+    if not any(words in reason for words in ("malformed", "not a database")):
+        return _unexpected(request, error)
+    database: Database = request.app.state.parts.database
+    database.note_damage(f"the database is damaged ({reason}): restore a backup of it")
+    return problem_response(
+        503, database.loss() or reason, kind="database-lost", instance=request.url.path
+    )
+
+
+def _gone(request: Request, error: Exception) -> JSONResponse:
+    """Answer a client that left before its request was whole; it is not an error of ours."""
+    return problem_response(400, "the body ends too early", instance=request.url.path)
+
+
+def _unexpected(request: Request, error: Exception) -> JSONResponse:
+    _log.error("request failed", path=request.url.path, exc_info=error)
+    detail = "an error of the service; its log has the details"
+    return problem_response(500, detail, instance=request.url.path)

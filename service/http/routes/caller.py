@@ -1,0 +1,18 @@
+"""`/caller`: who the service takes the caller for."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from fastapi import APIRouter
+
+from service.http.auth import CallerOf
+from service.wire.server_models import CallerRead
+
+router = APIRouter(prefix="/caller", tags=["tokens"])
+
+
+@router.get("")
+async def get_caller(caller: CallerOf) -> CallerRead:
+    """Say whose token this is, and what it may do."""
+    return CallerRead(name=caller.name, scope=caller.scope, **asdict(caller.quota))

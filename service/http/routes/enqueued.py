@@ -1,0 +1,50 @@
+"""`enqueue`: a schedule that is asked for and not known has a job queued for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from service.common.caller import Caller
+from service.common.errors import ForbiddenError, NotFoundError, QuotaError
+from service.http.auth import refuse_unless
+from service.http.parts import Parts
+from service.jobs.enqueue import enqueue
+from service.wire.models import ScheduleQuery
+from service.wire.server_models import Scope
+
+HEADER = "Loopwright-Job"
+
+
+@contextmanager
+def enqueued(parts: Parts, caller: Caller, asked: ScheduleQuery) -> Iterator[dict[str, str]]:
+    """Queue a job for what is asked for, and look for what there is meanwhile in the body.
+
+    Args:
+        asked: A query; a job is queued only if it has `enqueue`.
+
+    Yields:
+        The headers of the answer, which name the job if there is one. A `NotFoundError` of the body
+        names it, too.
+
+    Raises:
+        HTTPException: 403 if a job is wanted, and the caller may not submit one.
+    """
+    if not asked.enqueue:
+        yield {}
+        return
+    refuse_unless(caller, Scope.SUBMIT)
+    found, advice = None, ""
+    try:
+        found = enqueue(parts.database, asked, caller=caller)
+    except (ForbiddenError, QuotaError) as error:  # the look-up itself is still answered
+        advice = f"no job was queued to find one: {error}"
+    if found is not None and found.is_new:
+        parts.wake()
+    try:
+        yield {} if found is None else {HEADER: str(found.job.id)}
+    except NotFoundError as error:
+        if found is None and not advice:
+            raise
+        job_id = None if found is None else found.job.id
+        raise NotFoundError(error.reason, job_id, advice=advice or str(found)) from error

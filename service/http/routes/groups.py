@@ -1,0 +1,71 @@
+"""`/groups`: jobs that share a budget of trials by expected gain."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Header, Response, status
+
+from service.http.auth import SUBMIT, CallerOf
+from service.http.parts import PartsOf
+from service.http.problems import responses
+from service.jobs.groups import read, submit_group
+from service.store import controls, groups, quotas
+from service.wire.models import GroupChange, GroupCreate, GroupRead
+
+router = APIRouter(prefix="/groups", tags=["groups"])
+
+
+@router.post(
+    "",
+    status_code=status.HTTP_201_CREATED,
+    responses=responses(413, 422),
+    dependencies=[SUBMIT],
+)
+def post_group(
+    parts: PartsOf,
+    caller: CallerOf,
+    request: GroupCreate,
+    response: Response,
+    idempotency_key: Annotated[str | None, Header()] = None,
+) -> GroupRead:
+    """Queue a job for each task; sent twice with the same `Idempotency-Key`, they are queued once.
+
+    They share the trials: each round goes to the job that is expected to gain most of the weighted
+    time.
+    """
+    group, is_new = submit_group(parts.database, request, idempotency_key, caller=caller)
+    response.headers["Location"] = f"/api/v1/groups/{group.id}"
+    if is_new:
+        parts.wake()
+    else:
+        response.headers["Idempotent-Replayed"] = "true"
+    return group
+
+
+@router.get("/{group_id}", responses=responses(404, 422))
+def get_group(parts: PartsOf, group_id: UUID) -> GroupRead:
+    """Read a group and its jobs."""
+    with parts.database.read() as session:
+        return read(session, group_id)
+
+
+@router.patch("/{group_id}", responses=responses(404, 409, 422), dependencies=[SUBMIT])
+def change_group(
+    parts: PartsOf, caller: CallerOf, group_id: UUID, request: GroupChange
+) -> GroupRead:
+    """Change the trials that the jobs of a group share.
+
+    Jobs that ended because the trials were spent go on. If all jobs have ended and none can go on,
+    that is refused (409).
+    """
+    with parts.database.write() as session:
+        groups.get(session, group_id)
+        owners = [row.owner for row in groups.members(session, group_id)]
+        caller.refuse_stranger(owners, f"group {group_id}")
+        with quotas.held(session, caller):
+            controls.change_group(session, group_id, request.trials)
+        group = read(session, group_id)
+    parts.wake()
+    return group

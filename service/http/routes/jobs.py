@@ -1,0 +1,147 @@
+"""`/jobs`: submit, list and read jobs; their trials and events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response, status
+from pydantic import Field
+from starlette.responses import StreamingResponse
+
+from service.http.auth import SUBMIT, CallerOf, is_still_known
+from service.http.event_feed import EventFeed
+from service.http.parts import PartsOf
+from service.http.problems import responses
+from service.jobs.jobs import submit_job
+from service.reading.lists import list_jobs
+from service.reading.queries import JobsQuery, TrialsQuery
+from service.reading.trial_list import list_trials
+from service.store import events, jobs
+from service.wire.models import (
+    JobCreate,
+    JobRead,
+    Page,
+    TrialRead,
+)
+
+router = APIRouter(prefix="/jobs", tags=["jobs"])
+
+
+@router.post(
+    "",
+    status_code=status.HTTP_201_CREATED,
+    responses=responses(413, 422),
+    dependencies=[SUBMIT],
+)
+def post_job(
+    parts: PartsOf,
+    caller: CallerOf,
+    request: JobCreate,
+    response: Response,
+    idempotency_key: Annotated[str | None, Header()] = None,
+) -> JobRead:
+    """Queue a tuning job; sent twice with the same `Idempotency-Key`, it is queued once."""
+    job, is_new = submit_job(parts.database, request, idempotency_key, caller=caller)
+    response.headers["Location"] = f"/api/v1/jobs/{job.id}"
+    if is_new:
+        parts.wake()
+    else:
+        response.headers["Idempotent-Replayed"] = "true"
+    return job
+
+
+@router.get("", responses=responses(422))
+def get_jobs(parts: PartsOf, query: Annotated[JobsQuery, Query()]) -> Page[JobRead]:
+    """List jobs, the newest first unless another order is asked for."""
+    with parts.database.read() as session:
+        return list_jobs(session, query)
+
+
+@router.get("/{job_id}", responses=responses(404, 422))
+def get_job(parts: PartsOf, job_id: UUID) -> JobRead:
+    """Read a job."""
+    with parts.database.read() as session:
+        return jobs.read(jobs.get(session, job_id))
+
+
+@router.get("/{job_id}/trials", responses=responses(404, 422))
+def get_trials(
+    parts: PartsOf, job_id: UUID, query: Annotated[TrialsQuery, Query()]
+) -> Page[TrialRead]:
+    """List a job's trials, by number unless another order is asked for."""
+    with parts.database.read() as session:
+        return list_trials(session, job_id, query)
+
+
+_AFTER = Header(
+    description="the id of the last event that came, to get those after it; `now` for those that "
+    "come after the answer has begun"
+)
+_EventId = Annotated[int, Field(ge=0, le=2**63 - 1)]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a stream begins."""
+
+    job_id: UUID
+    last_id: int
+
+
+def _place(
+    parts: PartsOf,
+    job_id: UUID,
+    last_event_id: Annotated[_EventId | Literal["now"], _AFTER] = 0,
+) -> _Place:
+    """Look before a stream begins, while there is still a status to refuse an unknown job with."""
+    with parts.database.read() as session:
+        jobs.get(session, job_id)
+        # Events become visible in the order of their ids.
+        last_id = events.newest_id(session) if last_event_id == "now" else last_event_id
+    return _Place(job_id, last_id)
+
+
+_STREAM: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {
+            "text/event-stream": {
+                "itemSchema": {
+                    "type": "object",
+                    "properties": {
+                        "data": {"type": "string"},
+                        "event": {"type": "string"},
+                        "id": {"type": "string"},
+                        "retry": {"type": "integer", "minimum": 0},
+                    },
+                }
+            }
+        }
+    }
+}
+
+
+@router.get(
+    "/{job_id}/events", response_class=Response, responses={**_STREAM, **responses(404, 422)}
+)
+async def get_events(
+    request: Request, place: Annotated[_Place, Depends(_place)]
+) -> StreamingResponse:
+    """Stream a job's events until it ends, those after `Last-Event-ID` if that is given.
+
+    A stream ends within two seconds after its token was revoked.
+
+    A stream lives for minutes and holds no thread; all streams of a process share one look for
+    what is new.
+    """
+    feed: EventFeed = request.app.state.feed
+    return StreamingResponse(
+        # Written already: FastAPI would write each event anew for each stream.
+        feed.stream(place.job_id, place.last_id, is_still_known(request)),
+        media_type="text/event-stream",
+        headers={
+            "Cache-Control": "no-cache",
+            "X-Accel-Buffering": "no",  # nginx would hold events back
+        },
+    )

@@ -1,0 +1,19 @@
+"""`/metrics`: what Prometheus reads."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request, Response
+
+from service.http.metrics import CONTENT_TYPE
+
+router = APIRouter(tags=["health"])
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={200: {"content": {CONTENT_TYPE: {"schema": {"type": "string"}}}}},
+)
+def get_metrics(request: Request) -> Response:
+    """Return requests, jobs, trials and workers as metrics of Prometheus."""
+    return Response(request.app.state.metrics.text(), media_type=CONTENT_TYPE)

@@ -1,0 +1,47 @@
+"""`/workloads`: what was asked to be computed; and a look at what somebody is about to ask."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from service.common.errors import NotFoundError
+from service.http.parts import PartsOf
+from service.http.problems import responses
+from service.intake.check import check
+from service.reading.lists import list_workloads
+from service.reading.queries import WorkloadsQuery
+from service.store.workloads import WorkloadRow
+from service.wire.models import Page
+from service.wire.readings import CheckRequest, WorkloadCheck, WorkloadRead, WorkloadText
+
+router = APIRouter(prefix="/workloads", tags=["workloads"])
+
+
+@router.get("", responses=responses(422))
+def get_workloads(parts: PartsOf, query: Annotated[WorkloadsQuery, Query()]) -> Page[WorkloadRead]:
+    """List the workloads, the newest first unless another order is asked for."""
+    with parts.database.read() as session:
+        return list_workloads(session, query)
+
+
+@router.get("/{key}", responses=responses(404, 422))
+def get_workload(
+    parts: PartsOf, key: Annotated[str, Path(min_length=1, max_length=64)]
+) -> WorkloadText:
+    """Read a workload with its program."""
+    with parts.database.read() as session:
+        row = session.get(WorkloadRow, key)
+        if row is None:
+            raise NotFoundError(f"there is no workload {key}")
+        return WorkloadText.model_validate(row, from_attributes=True)
+
+
+@router.post("/check", responses=responses(413, 422))
+def post_check(parts: PartsOf, request: CheckRequest) -> WorkloadCheck:
+    """Say what a workload is read as, and how large its design space is; nothing is stored.
+
+    It may be asked while somebody types: nothing of the workload is run or compiled.
+    """
+    return check(parts.database, request)

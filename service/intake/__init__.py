@@ -1,0 +1,1 @@
+"""Read the workloads and targets that users name."""

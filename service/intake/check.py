@@ -1,0 +1,67 @@
+"""Look at a workload that somebody is about to submit. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+import threading
+from functools import lru_cache, partial
+
+from service.intake.intake import read_target
+from service.intake.text_reader import apart
+from service.intake.workload_text import Looked, look_here, space_here
+from service.store.best_schedules import BestScheduleRow
+from service.store.database import Database
+from service.wire.readings import CheckRequest, SpaceRead, WorkloadCheck
+
+_one_at_a_time = threading.Lock()
+
+
+def check(database: Database, request: CheckRequest) -> WorkloadCheck:
+    """Return what a workload and a target are read as.
+
+    Raises:
+        InvalidRequestError: If one of them cannot be meant; says where.
+    """
+    elsewhere = apart()
+    looked = (
+        look_here(request.workload)
+        if elsewhere is None
+        else Looked.model_validate(elsewhere.ask("look", **request.workload.model_dump()))
+    )
+    workload = looked.workload
+    with database.read() as session:
+        target = read_target(session, request.target)
+        is_tuned = session.get(BestScheduleRow, (workload.key, target.name)) is not None
+    return WorkloadCheck(
+        key=workload.key,
+        name=workload.name,
+        operator_key=workload.operator_key,
+        dtype=workload.dtype,
+        target=target.name,
+        flops=workload.flops,
+        bytes=sum(parameter.bytes for parameter in looked.parameters),
+        parameters=looked.parameters,
+        script=workload.script,
+        space=_space(workload.script, target.name) if request.space else None,
+        is_tuned=is_tuned,
+    )
+
+
+def _space(script: str, target: str) -> SpaceRead | None:
+    """Return how large a design space is; None if somebody else's is being made.
+
+    That takes up to a second, of which a process has only so many: whoever types asks again.
+    """
+    if not _one_at_a_time.acquire(blocking=False):
+        return None
+    try:
+        return _counted(script, target)
+    finally:
+        _one_at_a_time.release()
+
+
+@lru_cache(maxsize=256)
+def _counted(script: str, target: str) -> SpaceRead | None:
+    elsewhere = apart()
+    ask = space_here if elsewhere is None else partial(elsewhere.ask, "space")
+    found = ask(script=script, target=target)
+    return None if found is None else SpaceRead.model_validate(found)

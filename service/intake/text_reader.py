@@ -1,0 +1,217 @@
+"""Read programs in child processes: a large one takes seconds, and others must not wait for it.
+
+Python runs one thread at a time, so that a thread which parses holds up every other request of its
+process. A child can also be killed, and has limits of its own on time and memory.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache
+from threading import Lock
+from typing import Any
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from service.common.errors import Flaw, InvalidRequestError
+from service.intake.fair_turns import FairTurns
+
+CALLER = "loopwright.caller"
+"""Where a scope has the name of its token."""
+CHILD = "service.intake.text_reader_child"
+CPU_SECS = 10
+"""How much time of a processor a child may take for one text: it does not depend on the load."""
+WALL_SECS = 60.0
+MEMORY_BYTES = 4 << 30
+
+
+class TextReader:
+    """A few children that read texts, started when there is something to read.
+
+    Safe to use from several threads.
+
+    Args:
+        at_once: How many children there are at most.
+        waiting: How many requests may wait for one, of one caller three quarters of them.
+        cpu_secs: How much processor time a text may take.
+    """
+
+    def __init__(self, at_once: int = 2, waiting: int = 16, cpu_secs: int = CPU_SECS) -> None:
+        self._turns = FairTurns(at_once, waiting=waiting, waiting_of_one=max(1, waiting * 3 // 4))
+        self._cpu_secs = cpu_secs
+        self._lock = Lock()
+        self._idle: list[_Child] = []
+
+    def ask(self, caller: str, wanted: str, given: Mapping[str, Any]) -> Any:
+        """Run a request in a child, and return its JSON answer.
+
+        Raises:
+            InvalidRequestError: If the text is refused, or takes too much time or memory.
+            BusyError: If too many wait for their turn.
+        """
+        question = json.dumps({"wanted": wanted, "given": given, "cpu_secs": self._cpu_secs})
+        with self._turns.turn(caller):
+            try:
+                answer = json.loads(self._answer(question.encode()))
+            except _ChildDiedError as error:
+                detail = f"the program cannot be read: {error}; give it in smaller parts"
+                raise InvalidRequestError(detail, Flaw(detail, "/workload")) from None
+        if "refused" in answer:
+            flaws = (Flaw(**flaw) for flaw in answer["flaws"])
+            raise InvalidRequestError(answer["refused"], *flaws)
+        if "failed" in answer:
+            raise RuntimeError(f"a child that reads texts failed:\n{answer['failed']}")
+        return answer["done"]
+
+    def _answer(self, question: bytes) -> bytes:
+        with self._lock:
+            child = self._idle.pop() if self._idle else None
+        if child is not None:
+            try:
+                return self._ask(child, question)
+            except _ChildDiedError as error:
+                # It may have died before it was asked, of something else.
+                if error.is_the_text_s_doing:
+                    raise
+        return self._ask(_Child(), question)
+
+    def _ask(self, child: _Child, question: bytes) -> bytes:
+        answer = child.ask(question)
+        with self._lock:
+            self._idle.append(child)
+        return answer
+
+    def close(self) -> None:
+        """End the children; those that are needed later are started anew."""
+        with self._lock:
+            children, self._idle = self._idle, []
+        for child in children:
+            child.close()
+
+
+@cache
+def shared_reader() -> TextReader:
+    """Return the reader of this process: its children are the same for all applications."""
+    reader = TextReader()
+    atexit.register(reader.close)
+    return reader
+
+
+@dataclass(frozen=True)
+class Apart:
+    """Where a request has texts read, and for whom."""
+
+    reader: TextReader
+    caller: str
+
+    def ask(self, wanted: str, **given: Any) -> Any:
+        """Run a request in a child: see `TextReader.ask`."""
+        return self.reader.ask(self.caller, wanted, given)
+
+
+_apart: ContextVar[Apart | None] = ContextVar("apart", default=None)
+
+
+def apart() -> Apart | None:
+    """Return where texts are to be read now; none to read them in this process."""
+    return _apart.get()
+
+
+@contextmanager
+def read_apart(reader: TextReader, caller: str) -> Iterator[None]:
+    """Have texts read by children while the body runs, and what it awaits."""
+    token = _apart.set(Apart(reader, caller))
+    try:
+        yield
+    finally:
+        _apart.reset(token)
+
+
+class ReadApart:
+    """Has the texts of requests read by children, fairly between tokens, or else addresses."""
+
+    def __init__(self, app: ASGIApp, reader: TextReader) -> None:
+        self._app = app
+        self._reader = reader
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        client = scope.get("client")
+        caller = scope.get(CALLER) or (client[0] if client else "")
+        with read_apart(self._reader, caller):
+            await self._app(scope, receive, send)
+
+
+class _ChildDiedError(Exception):
+    """A child ended amid a text; says why, and whether that was surely for the text."""
+
+    def __init__(self, reason: str, *, is_the_text_s_doing: bool) -> None:
+        super().__init__(reason)
+        self.is_the_text_s_doing = is_the_text_s_doing
+
+
+class _Child:
+    """A process that answers one question after the other, over a pair of sockets."""
+
+    def __init__(self) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", CHILD, str(MEMORY_BYTES)],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                start_new_session=True,
+                # The child finds modules where we do, and never in the working directory.
+                env={**_harmless(), "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+        ours.settimeout(WALL_SECS)
+        self._socket = ours
+        self._answers = ours.makefile("rb")
+
+    def ask(self, question: bytes) -> bytes:
+        try:
+            self._socket.sendall(question + b"\n")
+            answer = self._answers.readline()
+        except TimeoutError:
+            self.close()
+            reason = f"it takes longer than {WALL_SECS:g} s"
+            raise _ChildDiedError(reason, is_the_text_s_doing=True) from None
+        except OSError:
+            answer = b""
+        if answer.endswith(b"\n"):
+            return answer
+        self._process.wait()  # it has closed its end: it ends
+        self.close()
+        code = self._process.returncode
+        raise _ChildDiedError(_death(code), is_the_text_s_doing=code == -signal.SIGXCPU)
+
+    def close(self) -> None:
+        # By then it has nothing to do, or is to do it no more. What it died of is kept.
+        self._answers.close()
+        self._socket.close()
+        self._process.kill()
+        self._process.wait()
+
+
+def _death(code: int) -> str:
+    if code == -signal.SIGXCPU:
+        return "it takes too much processor time"
+    return f"the process that reads it {'was killed' if code < 0 else f'ended with code {code}'}"
+
+
+def _harmless() -> dict[str, str]:
+    """Return the environment without what is secret in it."""
+    return {name: text for name, text in os.environ.items() if "TOKEN" not in name}

@@ -1,0 +1,70 @@
+"""The child process that reads the programs of users: a question a line, an answer a line.
+
+It ends with its parent, also amid a text: a thread of its own sees the end of the questions.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import socket
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+from service.common.errors import InvalidRequestError
+from service.intake.workload_text import look_here, read_here, space_here
+from service.wire.models import Workload
+
+_WORK: Mapping[str, Callable[..., Any]] = {
+    "workload": lambda **given: asdict(read_here(Workload(**given))),
+    "look": lambda **given: look_here(Workload(**given)).model_dump(mode="json"),
+    "space": space_here,
+}
+
+
+def main() -> None:
+    """Answer questions until there are no more."""
+    memory_bytes = int(sys.argv[1])
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    parent = socket.socket(fileno=os.dup(0))
+    questions: SimpleQueue[bytes] = SimpleQueue()
+
+    def listen() -> None:
+        for line in parent.makefile("rb"):
+            questions.put(line)
+        os._exit(0)
+
+    Thread(target=listen, daemon=True).start()
+    while True:
+        question = json.loads(questions.get())
+        _limit_time(question["cpu_secs"])
+        parent.sendall(json.dumps(_answer(question)).encode() + b"\n")
+
+
+def _limit_time(cpu_secs: int) -> None:
+    """Have this process killed when it has taken that much more processor time."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    soft = int(used.ru_utime + used.ru_stime) + 1 + cpu_secs
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.RLIM_INFINITY))
+
+
+def _answer(question: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return {"done": _WORK[question["wanted"]](**question["given"])}
+    except InvalidRequestError as error:
+        return {"refused": error.detail, "flaws": [asdict(flaw) for flaw in error.flaws]}
+    except MemoryError:
+        return {"refused": "the program takes too much memory to be read", "flaws": []}
+    except Exception:
+        return {"failed": traceback.format_exc()}
+
+
+if __name__ == "__main__":
+    main()

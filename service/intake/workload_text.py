@@ -1,0 +1,170 @@
+"""Read the text of workloads in this process; see `text_reader` for reading in a child process.
+
+Imports neither database nor cost model: a child that reads programs starts in half a second.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from pydantic import BaseModel
+
+from compiler.ir.analysis.flops import flops
+from compiler.ir.analysis.specialize import symbolic_problem
+from compiler.ir.analysis.structural import structural_equal, structural_hash
+from compiler.ir.core.dtypes import size_bytes
+from compiler.ir.core.nodes import BlockRealize, Buffer, static_shape
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk_stmts
+from compiler.ir.interpret.inputs import param_roles
+from compiler.ir.text.printer import script
+from compiler.ir.verify.verify import VerifyError, verify
+from compiler.ops.error import OperatorError
+from compiler.ops.spec import from_spec
+from compiler.script.error import ScriptError
+from compiler.script.parser import parse
+from compiler.target.target import Target
+from service.common.errors import Flaw, InvalidRequestError
+from service.common.new_workload import NewWorkload
+from service.wire.models import MAX_SCRIPT_CHARS, Workload
+from service.wire.readings import ParameterRead
+from tuner.space.generate import design_space
+from tuner.task import Task
+from tuner.transfer.shape import common_dtype, shape_of
+
+MAX_BLOCKS = 32
+"""A program of more blocks takes too long to make a design space of while a user waits."""
+
+
+class Looked(BaseModel):
+    """What the text of a workload says."""
+
+    workload: NewWorkload
+    parameters: tuple[ParameterRead, ...]
+
+
+def look_here(workload: Workload) -> Looked:
+    """Read a workload in this process.
+
+    Raises:
+        InvalidRequestError: If it cannot be meant; says where.
+    """
+    read = read_here(workload)
+    return Looked(workload=read, parameters=_parameters(parse(read.script)))
+
+
+def read_here(workload: Workload) -> NewWorkload:
+    """Turn a workload from the wire into one to keep.
+
+    Raises:
+        InvalidRequestError: If the script or the operator is not a legal program of constant
+            shapes; says where.
+    """
+    func = _program(workload)
+    _check_static(func, _pointer(workload))
+    text = script(func)
+    if text != workload.script:
+        _check_printed(func, text, _pointer(workload))
+    shape = shape_of(func)
+    return NewWorkload(
+        key=structural_hash(func),
+        name=func.name[:255],
+        script=text,
+        flops=flops(func),
+        operator_key=shape.operator,
+        shape=shape.to_json(),
+        dtype=common_dtype(func),
+    )
+
+
+def space_here(script: str, target: str) -> dict[str, Any] | None:
+    """Count a design space in this process; none if that would take too long."""
+    func = parse(script)
+    if sum(isinstance(node, BlockRealize) for node in walk_stmts(func.body)) > MAX_BLOCKS:
+        return None
+    space = design_space(Task(func, Target(target)))
+    counts = [space.count(index) for index in range(len(space.sketches))]
+    return {
+        "sketches": [sketch.name for sketch in space.sketches],
+        "num_schedules": sum(count.number for count in counts),
+        "is_exact": all(count.is_exact for count in counts),
+    }
+
+
+def _parameters(func: PrimFunc) -> tuple[ParameterRead, ...]:
+    inputs, outputs = param_roles(func)
+    found = []
+    for buffer in func.buffers:
+        is_input, is_output = buffer.name in inputs, buffer.name in outputs
+        role = "both" if is_input and is_output else "output" if is_output else "input"
+        found.append(
+            ParameterRead(
+                name=buffer.name,
+                shape=static_shape(buffer),
+                dtype=buffer.dtype,
+                role=role,
+                bytes=_bytes(buffer),
+            )
+        )
+    return tuple(found)
+
+
+def _bytes(buffer: Buffer) -> int:
+    return prod(static_shape(buffer)) * size_bytes(buffer.dtype)
+
+
+def _pointer(workload: Workload) -> str:
+    return "/workload/script" if workload.operator is None else "/workload/operator"
+
+
+def _check_static(func: PrimFunc, pointer: str) -> None:
+    problem = symbolic_problem(func)
+    if problem is not None:
+        reason = "schedules are measured for constant shapes"
+        raise _refused(f"function {func.name} is symbolic: {reason}, and {problem}", pointer)
+
+
+def _check_printed(func: PrimFunc, text: str, pointer: str) -> None:
+    """Refuse a program whose stored text could not be read again.
+
+    The parser limits the size of a text; a program is printed longer than it was written where
+    literals get types and names are replaced by what they stand for.
+    """
+    if len(text) > MAX_SCRIPT_CHARS:
+        raise _refused(
+            f"function {func.name} is too large: printed with all types it has {len(text)} "
+            f"characters, expected {MAX_SCRIPT_CHARS} at most",
+            pointer,
+        )
+    try:
+        back = parse(text)
+    except ScriptError as error:
+        raise _refused(
+            f"function {func.name} is too large to be stored: its text, printed with all types, "
+            f"is refused: {error.message}",
+            pointer,
+        ) from error
+    assert structural_equal(back, func), "what is printed is the same program"
+
+
+def _program(workload: Workload) -> PrimFunc:
+    pointer = _pointer(workload)
+    if workload.operator is not None:
+        try:
+            func = from_spec(workload.operator)
+            verify(func)
+        except (OperatorError, VerifyError) as error:
+            raise _refused(str(error), pointer) from error
+        return func
+    assert workload.script is not None, "the wire model has one of the two"
+    try:
+        return parse(workload.script)
+    except ScriptError as error:
+        # The detail is the whole rendering, caret included; the flaw is for programs to read.
+        flaw = Flaw(error.message, pointer, error.line, error.column)
+        raise InvalidRequestError(str(error), flaw) from error
+
+
+def _refused(detail: str, pointer: str) -> InvalidRequestError:
+    return InvalidRequestError(detail, Flaw(detail, pointer))

@@ -1,0 +1,1 @@
+"""Submit jobs and groups of jobs."""

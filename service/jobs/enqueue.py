@@ -1,0 +1,103 @@
+"""Queue a job where a schedule was asked for that no job has looked for. Knows nothing of HTTP.
+
+A program that is deployed asks for what it runs; what it misses is found for it while it goes on
+with what there is. A task has one such job: whoever asks again is shown that job, also one that
+failed or was cancelled, which only its users may repeat. A schedule that was measured with an older
+code generator is measured again, by one job, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from service.common.caller import Caller
+from service.intake.intake import parse_target, read_workload
+from service.jobs.jobs import Queue
+from service.store import best_schedules, finals, jobs, quotas, toolchains
+from service.store.database import Database
+from service.store.jobs import JobRow
+from service.wire.models import JobRead, JobState, ScheduleQuery, SearchOptions
+
+TRIALS = 200
+PRIORITY = -1
+"""Behind the jobs that people wait for."""
+
+
+@dataclass(frozen=True)
+class Enqueued:
+    """The job that looks for the schedule of a task, or has."""
+
+    job: JobRead
+    is_new: bool
+
+    def __str__(self) -> str:
+        job = f"job {self.job.id}"
+        if self.is_new:
+            return f"{job} was queued to find one"
+        match self.job.state:
+            case JobState.QUEUED:
+                return f"{job} is queued to find one"
+            case JobState.RUNNING:
+                return f"{job} is looking for one"
+            case JobState.CANCELLED:
+                return f"{job} was to find one, and was cancelled: resume it"
+            case _:
+                return f"{job} has found none: {self.job.error or 'it ended without a right trial'}"
+
+
+def enqueue(database: Database, query: ScheduleQuery, *, caller: Caller) -> Enqueued | None:
+    """Return the job for what is asked for; none where its very schedule is known.
+
+    Args:
+        caller: Whose job it becomes if there is none.
+
+    Raises:
+        InvalidRequestError: If the workload or the target cannot be meant, or if nothing here
+            serves that kind of target.
+        ForbiddenError: If the caller may never submit this.
+        QuotaError: If the caller has too much in the queue.
+    """
+    workload = read_workload(query.workload)
+    name = parse_target(query.target).name
+    with database.read() as session:
+        is_asked_for, known = _known(session, workload.key, name)
+    if is_asked_for:
+        return known
+    with database.write() as session:
+        is_asked_for, known = _known(session, workload.key, name)
+        if is_asked_for:  # a request at the same time was faster
+            return known
+        priority = min(PRIORITY, caller.quota.max_priority or PRIORITY)
+        options = SearchOptions(target=name, trials=TRIALS, priority=priority)
+        with quotas.held(session, caller):
+            row = Queue(session, options, caller).add(workload)
+        return Enqueued(jobs.read(row), is_new=True)
+
+
+def _known(session: Session, workload_key: str, target: str) -> tuple[bool, Enqueued | None]:
+    """Return whether no job is needed, and the job that looks for the schedule if there is one."""
+    best = best_schedules.find(session, workload_key, target)
+    if best is None:
+        newest = _newest(session, workload_key, target)
+        return newest is not None, newest
+    if not toolchains.is_outdated(finals.toolchain_of(session, best.trial)):
+        return True, None
+    newest = _newest(session, workload_key, target)
+    if newest is None or not newest.job.state.is_final:
+        return newest is not None, newest
+    return toolchains.has_current(session, newest.job.id), None
+
+
+def _newest(session: Session, workload_key: str, target: str) -> Enqueued | None:
+    """Return the newest job of a task."""
+    query = (
+        select(JobRow)
+        .where(JobRow.workload_key == workload_key, JobRow.target == target)
+        .order_by(JobRow.created_at.desc(), JobRow.id)
+        .limit(1)
+    )
+    row = session.scalars(query).first()
+    return None if row is None else Enqueued(jobs.read(row), is_new=False)

@@ -1,0 +1,119 @@
+"""Submit and read groups: jobs that share a budget of trials. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from service.common.caller import ANYBODY, Caller
+from service.common.errors import Flaw, InvalidRequestError
+from service.common.new_workload import NewWorkload
+from service.intake.intake import read_workload
+from service.jobs.jobs import Key, Queue
+from service.store import groups, jobs, quotas
+from service.store.database import Database
+from service.wire.models import GroupCreate, GroupRead, JobRead
+from service.wire.times import TimeKind
+from tuner.loop.rounds import ROUND_SIZE
+
+
+def submit_group(
+    database: Database,
+    request: GroupCreate,
+    idempotency_key: str | None = None,
+    *,
+    caller: Caller = ANYBODY,
+) -> tuple[GroupRead, bool]:
+    """Queue jobs that share a budget; with a key that was used for the same request, return those.
+
+    Args:
+        caller: Whose jobs they become.
+
+    Returns:
+        The group, and whether it is new.
+
+    Raises:
+        InvalidRequestError: If a workload, the target or a rule cannot be meant, a workload occurs
+            twice, the trials are not enough for a round each, or the key stood for another request.
+        ForbiddenError: If the caller may never submit this.
+        QuotaError: If the caller has too much in the queue.
+    """
+    key = Key.of(request, idempotency_key, caller)
+    tasks = _read_tasks(request)
+    with database.write() as session:
+        if (known := key.recall(session)) is not None:
+            assert known.group_id is not None, "the key stands for this very request"
+            return read(session, known.group_id), False
+        with quotas.held(session, caller):
+            queue = Queue(session, request, caller)
+            group = groups.create(session, request.trials)
+            rows = [
+                queue.add(workload, group_id=group.id, weight=task.weight)
+                for task, workload in zip(request.tasks, tasks, strict=True)
+            ]
+        key.remember(session, rows[0])
+        return read(session, group.id), True
+
+
+def read(session: Session, group_id: UUID) -> GroupRead:
+    """Return a group as the API shows it.
+
+    Raises:
+        NotFoundError: If there is no such group.
+    """
+    group = groups.get(session, group_id)
+    rows = groups.members(session, group_id)
+    members = tuple(jobs.read(row) for row in rows)
+    kind = _common_kind(members)
+    return GroupRead(
+        id=group.id,
+        trials=group.trials,
+        num_measured=sum(job.num_measured for job in members),
+        best_secs=_weighted(members, [job.best_time.of(kind) for job in members]),
+        default_secs=_weighted(members, [job.default_time.of(kind) for job in members]),
+        kind=kind,
+        created_at=group.created_at,
+        jobs=members,
+    )
+
+
+def _common_kind(members: Sequence[JobRead]) -> TimeKind:
+    """Return the kind of times that all jobs have, so that their sum is of one kind."""
+    kinds = {kind for job in members for kind in (job.best_time.kind, job.default_time.kind)}
+    return TimeKind.CONFIRMED if kinds == {TimeKind.CONFIRMED} else TimeKind.PROVISIONAL
+
+
+def _weighted(members: Sequence[JobRead], secs: Sequence[float | None]) -> float | None:
+    known = [job.weight * one for job, one in zip(members, secs, strict=True) if one is not None]
+    return sum(known) if len(known) == len(members) else None
+
+
+def _read_tasks(request: GroupCreate) -> list[NewWorkload]:
+    found: dict[str, NewWorkload] = {}
+    for place, task in enumerate(request.tasks):
+        try:
+            workload = read_workload(task.workload)
+        except InvalidRequestError as error:
+            raise _within(error, f"/tasks/{place}") from error
+        if workload.key in found:
+            detail = (
+                f"task {place} is the same workload as one before it: give it once, with the sum "
+                "of the weights"
+            )
+            raise InvalidRequestError(detail, Flaw(detail, f"/tasks/{place}/workload"))
+        found[workload.key] = workload
+    if request.trials < ROUND_SIZE * len(found):
+        detail = (
+            f"{request.trials} trials are too few for {len(found)} tasks: expected {ROUND_SIZE} or "
+            "more a task"
+        )
+        raise InvalidRequestError(detail, Flaw(detail, "/trials"))
+    return list(found.values())
+
+
+def _within(error: InvalidRequestError, pointer: str) -> InvalidRequestError:
+    """Return an error of a task as one of the whole request."""
+    flaws = (Flaw(f.detail, f"{pointer}{f.pointer or ''}", f.line, f.column) for f in error.flaws)
+    return InvalidRequestError(error.detail, *flaws)

@@ -1,0 +1,137 @@
+"""Submit jobs. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from service.common.caller import ANYBODY, Caller
+from service.common.errors import Flaw, InvalidRequestError
+from service.common.new_workload import NewWorkload
+from service.intake.intake import read_rules, read_target, read_workload
+from service.store import idempotency, jobs, quotas, targets, warm_starts, workloads
+from service.store.database import Database
+from service.store.jobs import JobRow, NewJob
+from service.wire.models import JobCreate, JobRead, SearchOptions
+
+
+def submit_job(
+    database: Database,
+    request: JobCreate,
+    idempotency_key: str | None = None,
+    *,
+    caller: Caller = ANYBODY,
+) -> tuple[JobRead, bool]:
+    """Queue a tuning job; with a key that was used for the same request, return that job.
+
+    Args:
+        caller: Whose job it becomes.
+
+    Returns:
+        The job, and whether it is new.
+
+    Raises:
+        InvalidRequestError: If the workload, the target or a rule cannot be meant, or the key
+            stood for another request.
+        ForbiddenError: If the caller may never submit this.
+        QuotaError: If the caller has too much in the queue.
+    """
+    key = Key.of(request, idempotency_key, caller)
+    workload = read_workload(request.workload)
+    with database.write() as session:
+        if (known := key.recall(session)) is not None:
+            return jobs.read(known), False
+        with quotas.held(session, caller):
+            row = Queue(session, request, caller).add(workload)
+        key.remember(session, row)
+        return jobs.read(row), True
+
+
+@dataclass(frozen=True)
+class Key:
+    """An idempotency key of a token, or none, and what it stands for."""
+
+    owner: str | None
+    text: str | None
+    content: str
+
+    @classmethod
+    def of(cls, request: SearchOptions, text: str | None, caller: Caller) -> Key:
+        """Return the key of a request.
+
+        Raises:
+            InvalidRequestError: If it is empty or too long.
+        """
+        if text is not None and not 1 <= len(text) <= idempotency.MAX_KEY_CHARS:
+            detail = f"an idempotency key has 1 to {idempotency.MAX_KEY_CHARS} characters"
+            raise InvalidRequestError(detail, Flaw(detail, "header/Idempotency-Key"))
+        content = hashlib.sha256(request.model_dump_json().encode()).hexdigest()
+        return cls(caller.name, text, content)
+
+    def recall(self, session: Session) -> JobRow | None:
+        """Return the job that the key made, if it made one.
+
+        Raises:
+            InvalidRequestError: If it stood for another request.
+        """
+        if self.text is None:
+            return None
+        known = idempotency.recall(session, self.owner, self.text, self.content)
+        return None if known is None else jobs.get(session, known)
+
+    def remember(self, session: Session, row: JobRow) -> None:
+        """Tie the key to the job that it made."""
+        if self.text is not None:
+            idempotency.remember(session, self.owner, self.text, self.content, row.id)
+
+
+class Queue:
+    """Queues jobs of one request.
+
+    Args:
+        caller: Whose jobs they become.
+
+    Raises:
+        InvalidRequestError: If the target or a rule cannot be meant.
+        ForbiddenError: If the priority is above the ceiling of the caller.
+    """
+
+    def __init__(self, session: Session, request: SearchOptions, caller: Caller) -> None:
+        quotas.refuse_priority(caller, request.priority)
+        self._session = session
+        self._request = request
+        self._owner = caller.name
+        self._target = read_target(session, request.target)
+        self._rules = read_rules(request.rules)
+
+    def add(
+        self, workload: NewWorkload, *, group_id: UUID | None = None, weight: float = 1.0
+    ) -> JobRow:
+        """Queue a job for a workload."""
+        session, request = self._session, self._request
+        workloads.ensure(session, workload)
+        targets.ensure(session, self._target.name, self._target.label)
+        row = jobs.submit(
+            session,
+            NewJob(
+                workload_key=workload.key,
+                workload_name=workload.name,
+                target=self._target.name,
+                trials=request.trials,
+                seconds=request.seconds,
+                plateau=request.plateau,
+                seed=request.seed,
+                strategy=request.strategy,
+                rules=self._rules,
+                priority=request.priority,
+                owner=self._owner,
+                group_id=group_id,
+                weight=weight,
+            ),
+        )
+        if not request.warm_start:
+            warm_starts.keep(session, row.id)
+        return row

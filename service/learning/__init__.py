@@ -1,0 +1,1 @@
+"""Cost models of the store, and what a job begins with."""

@@ -1,0 +1,150 @@
+"""Train the cost models anew in the background, as measurements come in.
+
+Training runs in a child process of the lowest priority, one at a time and seldom: no job waits for
+it, and none is harmed if it fails.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from threading import Lock, Thread
+
+import structlog
+
+from service.learning import retrain_child, training
+from service.store.database import Database
+from tuner.cost_model.training import Trained
+
+MIN_NEW_TRIALS = 128
+"""Fewer since the newest model would hardly change it."""
+MIN_PAUSE_SECS = 60.0
+"""Between the starts of two trainings."""
+TIMEOUT_SECS = 900.0
+NICENESS = 19
+"""Of the child: whatever measures comes first."""
+
+_MEMORY_BYTES = 4 << 30
+_log = structlog.get_logger()
+
+
+class Retrainer:
+    """Trains for one kind of target at a time, if there is enough that is new.
+
+    Args:
+        min_new_trials: Measurements since the newest model that make a new one worth while.
+        min_pause_secs: How long the start of a training is kept from the one before.
+        with_packaged: Whether the measurements that come with the program are learned, too.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        min_new_trials: int = MIN_NEW_TRIALS,
+        min_pause_secs: float = MIN_PAUSE_SECS,
+        with_packaged: bool = True,
+    ) -> None:
+        self._database = database
+        self._min_new_trials = min_new_trials
+        self._min_pause_secs = min_pause_secs
+        self._with_packaged = with_packaged
+        self._lock = Lock()
+        self._started_at = -float("inf")
+        self._thread: Thread | None = None
+        self._child: subprocess.Popen[bytes] | None = None
+        self._is_stopped = False
+
+    def offer(self, label: str) -> bool:
+        """Begin a training for a kind of target if it is due; tell whether one began."""
+        with self._lock:
+            now = time.monotonic()
+            is_running = self._thread is not None and self._thread.is_alive()
+            if self._is_stopped or is_running or now - self._started_at < self._min_pause_secs:
+                return False
+            with self._database.read() as session:
+                if training.num_new_trials(session, label) < self._min_new_trials:
+                    return False
+            self._started_at = now
+            # A daemon: the child dies with the thread that started it, whatever happens to us.
+            self._thread = Thread(target=self._run, args=(label,), name="retraining", daemon=True)
+            self._thread.start()
+            return True
+
+    def wait(self, timeout_secs: float) -> bool:
+        """Wait for the training under way; tell whether none is left."""
+        thread = self._thread
+        if thread is not None:
+            thread.join(timeout_secs)
+        return thread is None or not thread.is_alive()
+
+    def stop(self) -> None:
+        """Give up the training under way, and begin no other."""
+        with self._lock:
+            self._is_stopped = True
+            child = self._child
+        if child is not None:
+            with suppress(ProcessLookupError):
+                child.kill()
+        self.wait(5.0)
+
+    def _run(self, label: str) -> None:
+        try:
+            trained = self._trained(label)
+            if trained is not None:
+                row = training.keep(self._database, label, trained)
+                _log.info(
+                    "cost model trained",
+                    label=label,
+                    version=row.version,
+                    tasks=row.num_tasks,
+                    trained_on=row.trained_on,
+                )
+        except Exception:
+            # Jobs go on with the model that they have.
+            _log.exception("cost model not trained", label=label)
+
+    def _trained(self, label: str) -> Trained | None:
+        """Return what the child trained; None if it had no reason to, or was stopped."""
+        request = {
+            "db_url": self._database.url,
+            "label": label,
+            "with_packaged": self._with_packaged,
+            "niceness": NICENESS,
+            "memory_bytes": _MEMORY_BYTES,
+            "parent": os.getpid(),
+        }
+        with self._lock:
+            if self._is_stopped:
+                return None
+            self._child = subprocess.Popen(
+                [sys.executable, "-P", "-m", retrain_child.__name__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                # The child finds modules where we do, and never in the working directory.
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+        with self._child as child:
+            try:
+                answer, reason = child.communicate(json.dumps(request).encode(), TIMEOUT_SECS)
+            finally:
+                child.kill()
+        words = reason.decode(errors="replace").strip()
+        if child.returncode == 0:
+            # Our own child wrote it, from our own database.
+            trained = pickle.loads(answer)
+            assert isinstance(trained, Trained)
+            return trained
+        if child.returncode == retrain_child.NOTHING or self._is_stopped:
+            _log.info("no cost model trained", label=label, reason=words)
+            return None
+        died = child.returncode == -signal.SIGKILL
+        last = words.splitlines()[-1] if words else "no last words"
+        raise RuntimeError(f"the training {'was killed' if died else 'failed'}: {last}")

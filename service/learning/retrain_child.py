@@ -1,0 +1,43 @@
+"""The child process that trains a cost model on the store: it reads, and answers on stdout.
+
+It runs at a low priority, so it writes nothing to the database: somebody would wait for its lock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import resource
+import sys
+from contextlib import closing
+
+from service.learning.training import packaged_for, train_on_store
+from service.store.database import open_database
+from tuner.cost_model.cost_model import CostModelError
+from workers.child.parent_death import die_with_parent
+
+NOTHING = 3
+"""The exit code where there is nothing to train on."""
+
+
+def main() -> int:
+    """Train what stdin asks for."""
+    request = json.load(sys.stdin)
+    die_with_parent(request["parent"])
+    os.nice(request["niceness"])
+    memory_bytes = request["memory_bytes"]
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    with closing(open_database(request["db_url"])) as database, database.read() as session:
+        try:
+            known = packaged_for(request["label"]) if request["with_packaged"] else []
+            trained = train_on_store(session, request["label"], known=known)
+        except CostModelError as error:
+            sys.stderr.write(str(error))
+            return NOTHING
+    pickle.dump(trained, sys.stdout.buffer)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""What a job begins with: the model of its kind of target, and its relatives' schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from compiler.user_cache import default_directory
+from service.common.owner import Owner
+from service.learning.neighbours import Neighbour, candidate_of, nearest
+from service.store import cost_models, leases, warm_starts
+from service.store.cost_models import CostModelRow, NewCostModel
+from service.store.database import Database
+from service.store.jobs import JobRow
+from service.store.warm_starts import WarmCandidateRow, WarmStartRow
+from tuner.cost_model import stored_format
+from tuner.cost_model.cost_model import CostModelError
+from tuner.replay.base_model import BaseModel, base_model
+from tuner.search.make import uses_model
+from tuner.task import Task
+from tuner.transfer.begin import Refitted, refitted
+from tuner.transfer.shape import shape_of
+from tuner.transfer.warm_start import COLD, WarmStart
+
+
+def begin(
+    database: Database,
+    owner: Owner,
+    job: JobRow,
+    task: Task,
+    rules: Collection[str] | None = None,
+) -> WarmStart:
+    """Return what a job begins with; if it is resumed, the same as at first.
+
+    Raises:
+        LeaseLostError: If the job begins, and `owner` no longer holds its lease.
+    """
+    with database.read() as session:
+        kept = warm_starts.find(session, job.id)
+        if kept is not None:
+            return _kept(session, kept)
+        if job.num_measured:
+            return COLD  # begun by a version that knew no warm starts
+        near = nearest(session, shape_of(task.func), task.target)
+        model = cost_models.newest_usable(session, task.target.label)
+    base = base_model(default_directory()) if model is None and uses_model(job.strategy) else None
+    fits = refitted(task, [n.relative for n in near], rules=rules)
+    rows = [_row(job.id, position, fit, near[fit.relative]) for position, fit in enumerate(fits)]
+    with database.write() as session:
+        leases.owned(session, job.id, str(owner))
+        if base is not None:
+            model = _keep_base(session, base, task.target.label)
+        model_id = None if model is None else model.id
+        return _kept(
+            session,
+            warm_starts.keep(session, job.id, cost_model_id=model_id, candidates=rows),
+        )
+
+
+def _keep_base(session: Session, base: BaseModel, label: str) -> CostModelRow:
+    """Keep the base model as that of a kind of target that had none; or return what it has now."""
+    known = cost_models.newest_usable(session, label)
+    if known is not None:
+        return known
+    model = NewCostModel(
+        label=label,
+        blob=base.model,
+        trained_on=base.num_samples,
+        num_tasks=base.num_tasks,
+        fingerprint=base.fingerprint,
+        quality={"is_base": True},
+    )
+    return cost_models.add(session, model)
+
+
+def _row(job_id: UUID, position: int, fit: Refitted, near: Neighbour) -> WarmCandidateRow:
+    trial = near.trials[fit.rank]
+    return WarmCandidateRow(
+        job_id=job_id,
+        position=position,
+        candidate_key=fit.candidate.key,
+        sketch=fit.candidate.sketch,
+        trace=fit.candidate.trace.to_json(),
+        distance=near.distance,
+        source_job_id=trial.job_id,
+        source_number=trial.number,
+        source_rank=fit.rank,
+    )
+
+
+def _kept(session: Session, kept: WarmStartRow) -> WarmStart:
+    rows = warm_starts.candidates(session, kept.job_id)
+    candidates = tuple(candidate_of(row.sketch, row.trace) for row in rows)
+    return WarmStart(_model(session, kept.cost_model_id), candidates)
+
+
+def _model(session: Session, model_id: int | None) -> bytes | None:
+    """Return a model that can be used: one of another version is as good as none."""
+    if model_id is None:
+        return None
+    blob = session.get_one(CostModelRow, model_id).blob
+    try:
+        stored_format.check(blob)
+    except CostModelError:
+        return None
+    return blob

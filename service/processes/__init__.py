@@ -1,0 +1,1 @@
+"""The processes of the service: how each is wired, started and ended."""

@@ -1,0 +1,64 @@
+"""Run a coordinator and its workers without the HTTP side: any number of them share a database."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from threading import Event
+
+import structlog
+
+from service.common.errors import ServeError
+from service.processes.background import Background
+from service.processes.serve import STOP_SECS
+from service.store.database import open_database
+from workers.engine.engine import ClusterAddress
+from workers.logs import configure_logs
+
+_log = structlog.get_logger()
+
+_LOOK_SECS = 1.0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def run_coordinator(
+    db_url: str = "sqlite:///loopwright.db",
+    num_workers: int = 1,
+    *,
+    cluster: ClusterAddress | None = None,
+    announce: Callable[[str], None] = _say,
+) -> None:
+    """Claim and drive jobs until SIGINT or SIGTERM; the job in hand goes back to the queue then.
+
+    Args:
+        cluster: Whose workers to use, instead of those of this process.
+        announce: Called when jobs are about to be claimed.
+
+    Raises:
+        ServeError: If the database cannot be used, or no job can be driven.
+    """
+    configure_logs()
+    is_over = Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: is_over.set())
+    with closing(open_database(db_url)) as database:
+        background = Background(database, num_workers, cluster=cluster)
+        # A large file takes a while to read, and is served meanwhile.
+        threading.Thread(target=database.look_for_damage, daemon=True).start()
+        background.start()
+        announce("Loopwright drives jobs")
+        _log.info("coordinating", num_workers=num_workers)
+        try:
+            while not is_over.wait(_LOOK_SECS):
+                if not background.is_running:
+                    raise ServeError("the coordinator does not run; the log above says why")
+        finally:
+            _log.info("stopping")
+            background.stop(STOP_SECS)

@@ -1,0 +1,51 @@
+"""Where the tuner meets the workers: the one module that imports both, and all they need."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from compiler.target.target import Target
+from service.coordinator.coordinator import Coordinator
+from service.coordinator.measurer import WorkerMeasurer
+from service.demo.player import Player
+from service.learning.retrain import Retrainer
+from service.processes.embedded import EmbeddedWorkers
+from service.store.database import Database
+from workers.engine.dask_engine import DaskEngine
+from workers.engine.engine import ClusterAddress
+
+
+def coordinate(
+    database: Database,
+    num_workers: int,
+    *,
+    plays: bool = False,
+    cluster: ClusterAddress | None = None,
+) -> tuple[EmbeddedWorkers, Coordinator]:
+    """Return embedded workers and a coordinator over them; neither has started.
+
+    Args:
+        cluster: Use the workers of a cluster instead.
+        plays: Queue each job of the store once more, and play it instead of measuring it.
+    """
+    if cluster is None:
+        embed = partial(DaskEngine.embedded, num_workers=num_workers)
+        workers = EmbeddedWorkers(database, embed, labels=[Target("cpu").label])
+    else:
+        connect = partial(DaskEngine.connected, cluster)
+        workers = EmbeddedWorkers(database, connect, stays=True)
+    measurer = WorkerMeasurer(workers)
+    coordinator = Coordinator(
+        database,
+        measurer,
+        rivals=measurer,
+        interrupt=workers.interrupt,
+        retrainer=Retrainer(database),
+        serves=workers.labels,
+        prove=workers.prove,
+    )
+    if plays:
+        player = Player(database, coordinator.owner, coordinator.driver)
+        player.submit_all()
+        coordinator.driver = player
+    return workers, coordinator

@@ -1,0 +1,1 @@
+"""Best schedules, and the kernels that are built from them."""

@@ -1,0 +1,125 @@
+"""Build kernels in child processes that can be killed, a few at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import BoundedSemaphore
+from typing import Any
+
+from service.common.errors import BuildFailedError, BusyError, InvalidRequestError
+from service.schedules import kernel_child
+
+
+@dataclass(frozen=True)
+class KernelRequest:
+    """A program, the trace to apply to it, and what to compile it for."""
+
+    script: str
+    trace: Mapping[str, Any]
+    target: str
+
+
+class KernelBuilder:
+    """Builds kernels, each in a process of its own.
+
+    Args:
+        timeout_secs: How long a build may take.
+        memory_bytes: How much address space it may use.
+        at_once: How many builds may run at the same time; others wait for their turn.
+        waiting: How many may wait; each holds a thread, and those who only read need some too.
+    """
+
+    def __init__(
+        self,
+        *,
+        timeout_secs: float = 60.0,
+        memory_bytes: int = 4 << 30,
+        at_once: int = 2,
+        waiting: int = 14,
+    ) -> None:
+        self._timeout_secs = timeout_secs
+        self._memory_bytes = memory_bytes
+        self._turns = BoundedSemaphore(at_once)
+        self._places = BoundedSemaphore(at_once + waiting)
+
+    def build(self, request: KernelRequest) -> bytes:
+        """Return the bytes of the artifact.
+
+        Raises:
+            InvalidRequestError: If the compiler refuses the program.
+            BuildFailedError: If it dies of it, or takes too long.
+            BusyError: If too many wait for their turn.
+        """
+        return self._run(request, "artifact")
+
+    def show(self, request: KernelRequest) -> dict[str, str]:
+        """Return the texts that a build goes through: `trace`, `after`, `llvm`, `assembly`.
+
+        Raises:
+            InvalidRequestError: If the compiler refuses the program.
+            BuildFailedError: If it dies of it, or takes too long.
+            BusyError: If too many wait for their turn.
+        """
+        texts: dict[str, str] = json.loads(self._run(request, "texts"))
+        return texts
+
+    def _run(self, request: KernelRequest, wanted: str) -> bytes:
+        if not self._places.acquire(blocking=False):
+            raise BusyError("too many kernels wait to be built; try again in a moment")
+        try:
+            return self._run_child(request, wanted)
+        finally:
+            self._places.release()
+
+    def _run_child(self, request: KernelRequest, wanted: str) -> bytes:
+        text = json.dumps(
+            {
+                "wanted": wanted,
+                "script": request.script,
+                "trace": request.trace,
+                "target": request.target,
+                "memory_bytes": self._memory_bytes,
+                "parent": os.getpid(),
+            }
+        )
+        with (
+            self._turns,
+            subprocess.Popen(
+                [sys.executable, "-P", "-m", kernel_child.__name__],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                # The child finds modules where we do, and never in the working directory.
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            ) as child,
+        ):
+            try:
+                artifact, reason = child.communicate(text.encode(), self._timeout_secs)
+            except subprocess.TimeoutExpired:
+                raise BuildFailedError(
+                    f"cannot build the kernel: it took longer than {self._timeout_secs:g} s"
+                ) from None
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
+        if child.returncode == 0:
+            return artifact
+        words = reason.decode(errors="replace").strip()
+        if child.returncode == kernel_child.REFUSED:
+            raise InvalidRequestError(f"cannot build the kernel: {words}")
+        raise BuildFailedError(
+            f"cannot build the kernel: the compiler {_death(child.returncode)}: "
+            f"{words.splitlines()[-1] if words else 'no last words'}"
+        )
+
+
+def _death(code: int) -> str:
+    return f"died of {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"

@@ -1,0 +1,103 @@
+"""The schedule of the nearest shape, adapted: what there is before a workload is tuned itself.
+
+What is handed out was replayed on the workload, so that it is legal there; it was not measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from compiler.schedule.error import ScheduleError
+from compiler.script.parser import parse
+from compiler.target.target import Target
+from service.common.new_workload import NewWorkload
+from service.learning.neighbours import Neighbour, nearest
+from service.schedules.expected_loss import Expectation, expected_loss
+from service.store import trials
+from service.store.database import Database
+from service.store.trials import TrialRow
+from service.wire.models import BestRead, NearestRead
+from tuner.candidate import Candidate
+from tuner.task import Task
+from tuner.transfer.begin import Relative, refitted
+from tuner.transfer.shape import shape_from_json
+
+
+@dataclass(frozen=True)
+class _Adaptation:
+    """What is adapted to what; the keys say all, and the rest is what they stand for."""
+
+    workload_key: str
+    target: str
+    source_key: str
+    source_target: str
+    candidate_key: str
+    script: str = field(compare=False)
+    source: Relative = field(compare=False)
+
+
+def adapt_nearest(database: Database, workload: NewWorkload, target: Target) -> BestRead | None:
+    """Return the best schedule of the nearest shape that fits, adapted; none if there is none."""
+    if workload.operator_key is None or workload.shape is None:
+        return None
+    shape = shape_from_json(workload.operator_key, workload.shape)
+    with database.read() as session:
+        found = nearest(session, shape, target)
+    for near in found:
+        for trial, candidate in zip(near.trials, near.relative.candidates, strict=True):
+            adaptation = _Adaptation(
+                workload.key,
+                target.name,
+                near.tuned.workload_key,
+                near.tuned.target,
+                trial.candidate_key,
+                workload.script,
+                Relative(near.task, (candidate,)),
+            )
+            adapted = _adapted(adaptation)
+            if adapted is not None:
+                with database.read() as session:
+                    expected = expected_loss(session, target.label, shape.operator, near.distance)
+                return _read(adaptation, adapted, near, trial, expected)
+    return None
+
+
+@lru_cache(maxsize=256)
+def _adapted(adaptation: _Adaptation) -> Candidate | None:
+    """Return the first refit that replays on the workload."""
+    task = Task(parse(adaptation.script), Target(adaptation.target))
+    for fit in refitted(task, [adaptation.source]):
+        try:
+            fit.candidate.trace.apply_to(task.func)
+        except ScheduleError:
+            continue
+        return fit.candidate
+    return None
+
+
+def _read(
+    adaptation: _Adaptation,
+    adapted: Candidate,
+    near: Neighbour,
+    trial: TrialRow,
+    expected: Expectation,
+) -> BestRead:
+    return BestRead(
+        workload_key=adaptation.workload_key,
+        target=adaptation.target,
+        run_secs=None,
+        default_secs=None,
+        trace=adapted.trace.to_json(),  # type: ignore[arg-type]
+        job_id=trial.job_id,
+        trial_number=trial.number,
+        provenance=trials.provenance(trial),
+        nearest=NearestRead(
+            workload_key=adaptation.source_key,
+            target=adaptation.source_target,
+            distance=near.distance,
+            run_secs=min(trial.run_secs),
+            expected_loss=expected.loss,
+            basis=expected.basis,
+        ),
+    )

@@ -1,0 +1,186 @@
+"""The best schedule of a task, and its kernel. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from compiler.driver import toolchain
+from compiler.schedule.trace.trace import Trace
+from compiler.target.target import Target
+from service.common.errors import NotFoundError
+from service.common.new_workload import NewWorkload
+from service.intake.intake import parse_target, read_workload
+from service.schedules.kernel_builder import KernelBuilder, KernelRequest
+from service.schedules.nearest import adapt_nearest
+from service.store import (
+    artifacts,
+    best_schedules,
+    finals,
+    targets,
+    toolchains,
+    trials,
+    workloads,
+)
+from service.store.artifacts import ArtifactRow
+from service.store.database import Database
+from service.wire.models import BestRead, ScheduleQuery
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel to build or built already: what it is made from, and where its schedule is from.
+
+    `key` digests all it depends on; `best` is none for the default schedule.
+    """
+
+    key: str
+    request: KernelRequest
+    workload: NewWorkload
+    label: str
+    toolchain: str
+    best: BestRead | None
+
+    @property
+    def schedule(self) -> str:
+        """Which schedule it has: the `best`, that of the `nearest` shape, or the `default`."""
+        if self.best is None:
+            return "default"
+        return "best" if self.best.nearest is None else "nearest"
+
+
+def find_best(database: Database, workload_key: str, target: str) -> BestRead:
+    """Return the best schedule of a workload on a target.
+
+    Raises:
+        NotFoundError: If nothing of it was measured and right; says what to do.
+    """
+    best = _best(database, workload_key, target)
+    if best is None:
+        raise NotFoundError(
+            f"no schedule is known of workload {workload_key[:12]} on target {target!r}",
+            advice="submit a job to find one, or ask for that of the nearest shape (`nearest`)",
+        )
+    return best
+
+
+def find_nearest(database: Database, workload: NewWorkload, target: Target) -> BestRead:
+    """Return the best schedule of a workload on a target, else that of the nearest shape, adapted.
+
+    Raises:
+        NotFoundError: If no shape of the operator has a schedule that fits; says what to do.
+    """
+    best = _best(database, workload.key, target.name)
+    best = best or adapt_nearest(database, workload, target)
+    if best is None:
+        raise NotFoundError(
+            f"no schedule is known of workload {workload.key[:12]} on target {target.name!r}, nor "
+            "one of another shape of its operator that fits",
+            advice="submit a job to find one",
+        )
+    return best
+
+
+def find_nearest_by_key(database: Database, workload_key: str, target: Target) -> BestRead:
+    """Do the same for a workload that is known by its key.
+
+    Raises:
+        NotFoundError: If the workload is unknown, too.
+    """
+    with database.read() as session:
+        workload = workloads.find(session, workload_key)
+    if workload is None:
+        raise NotFoundError(
+            f"no workload {workload_key[:12]} is known, so that its shape is not either; "
+            "post its text to this address instead"
+        )
+    return find_nearest(database, workload, target)
+
+
+def plan_kernel(database: Database, query: ScheduleQuery, *, fallback: bool) -> Kernel:
+    """Say which kernel answers a query, without building it.
+
+    Args:
+        fallback: Whether the default schedule will do where nothing was measured.
+
+    Raises:
+        InvalidRequestError: If the workload or the target cannot be meant.
+        NotFoundError: If nothing was measured, and the default will not do.
+    """
+    workload, target = read_workload(query.workload), parse_target(query.target)
+    best: BestRead | None = None
+    try:
+        if query.nearest:
+            best = find_nearest(database, workload, target)
+        else:
+            best = find_best(database, workload.key, target.name)
+    except NotFoundError:
+        if not fallback:
+            raise
+    trace = Trace().to_json() if best is None else dict(best.trace)
+    made_by = toolchain()
+    parts = [workload.key, target.name, made_by, json.dumps(trace, sort_keys=True)]
+    return Kernel(
+        key=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
+        request=KernelRequest(workload.script, trace, target.name),
+        workload=workload,
+        label=target.label,
+        toolchain=made_by,
+        best=best,
+    )
+
+
+def fetch_kernel(database: Database, builder: KernelBuilder, kernel: Kernel) -> bytes:
+    """Return the artifact of a kernel: the one that is kept, or a new one.
+
+    Raises:
+        InvalidRequestError: If the compiler refuses the program.
+        BuildFailedError: If it dies of it, or takes too long.
+        BusyError: If too many kernels wait to be built.
+    """
+    with database.read() as session:
+        kept = artifacts.find(session, kernel.key)
+    if kept is not None:
+        return kept
+    content = builder.build(kernel.request)
+    with database.write() as session:
+        workloads.ensure(session, kernel.workload)
+        targets.ensure(session, kernel.request.target, kernel.label)
+        artifacts.keep(
+            session,
+            ArtifactRow(
+                key=kernel.key,
+                workload_key=kernel.workload.key,
+                target=kernel.request.target,
+                toolchain=kernel.toolchain,
+                content=content,
+            ),
+        )
+    return content
+
+
+def _best(database: Database, workload_key: str, target: str) -> BestRead | None:
+    with database.read() as session:
+        found = best_schedules.find(session, workload_key, target)
+        if found is None:
+            return None
+        made_by = finals.toolchain_of(session, found.trial)
+    trial, job, best = found
+    default = job.default_time
+    return BestRead(
+        workload_key=workload_key,
+        target=target,
+        run_secs=best.run_secs,
+        interval=best.interval,
+        provisional_secs=trial.best_secs,
+        default_secs=default.secs,
+        default_interval=default.interval,
+        default_provisional_secs=default.provisional_secs,
+        trace=trial.trace,
+        job_id=job.id,
+        trial_number=trial.number,
+        provenance={**trials.provenance(trial), "toolchain": made_by},
+        baseline=found.baseline,
+        is_outdated=toolchains.is_outdated(made_by),
+    )

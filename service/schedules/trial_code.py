@@ -1,0 +1,28 @@
+"""The code of a trial. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from service.schedules.kernel_builder import KernelBuilder, KernelRequest
+from service.store import jobs, trials
+from service.store.database import Database
+from service.store.workloads import WorkloadRow
+from service.wire.models import TrialCode
+
+
+def show_code(database: Database, builder: KernelBuilder, job_id: UUID, number: int) -> TrialCode:
+    """Return the texts of a trial, from its program to assembly.
+
+    Raises:
+        NotFoundError: If there is no such trial.
+        InvalidRequestError: If the compiler refuses it, as it did when it was measured.
+        BuildFailedError: If the compiler dies of it, or takes too long.
+        BusyError: If too many kernels wait to be built.
+    """
+    with database.read() as session:
+        trace = trials.get(session, job_id, number).trace
+        job = jobs.get(session, job_id)
+        script = session.get_one(WorkloadRow, job.workload_key).script
+    texts = builder.show(KernelRequest(script, trace, job.target))
+    return TrialCode(before=script, **texts)

@@ -1,0 +1,1 @@
+"""The models that go over the wire; client and service share them."""

@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+import pytest
+
+import loopwright as lw
+from compiler.runtime.measurement import ErrorKind, Measurement
+from loopwright.local import tuning
+from workers.measure.compare import CompareRequest
+from workers.wire.request import Limits, MeasureRequest
+
+OPERATOR = "matmul:16,16,16"
+
+
+class AnsweringRunner:
+    """Stands in for the runner of children: the same answer for every candidate but the first."""
+
+    first = Measurement(run_secs=(2.0,))
+    others = Measurement(run_secs=(3.0, 1.0))
+
+    def __init__(self, limits: Limits) -> None:
+        self.num_asked = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        pass
+
+    def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
+        for index in reversed(range(len(request.traces))):
+            is_first = self.num_asked == 0 and index == 0
+            yield index, self.first if is_first else self.others
+        self.num_asked += len(request.traces)
+
+    def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
+        for _ in range(request.num_rounds):
+            yield [self.others] * request.num_contestants
+
+
+def test_tuning_measures_for_real_and_finds_a_right_kernel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LOOPWRIGHT_BASELINES", "numpy")
+    seen: list[int] = []
+    result = lw.tune(
+        OPERATOR, target="cpu -num-cores=1", trials=5, on_trial=lambda t: seen.append(t.number)
+    )
+    assert sorted(seen) == [trial.number for trial in result.trials] == [0, 1, 2, 3, 4]
+    assert result.default.trace.instructions == ()
+    assert result.stop_reason == "budget"
+    assert result.best.interval is not None
+    low, high = result.best.interval
+    assert 0 < low <= result.best.run_secs <= high
+    assert result.best.final is not None
+    assert result.best.final.outcome == "kept"
+    assert result.baseline is not None
+    assert result.baseline.version.startswith("NumPy")
+    assert result.baseline.speedup > 0
+    a = np.arange(256, dtype="float32").reshape(16, 16)
+    c = np.empty_like(a)
+    result.build()(a, a, c)
+    np.testing.assert_array_equal(c, a @ a)
+
+
+def test_trials_come_in_order_and_the_earliest_of_equals_wins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
+    result = lw.tune(OPERATOR, trials=20)
+    assert [trial.number for trial in result.trials] == list(range(20))
+    assert (result.default.run_secs, result.best.run_secs, result.best.number) == (2.0, 1.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason", "num_trials"),
+    [
+        ({"seconds": 1e-9}, "time_budget", 16),  # the default comes last
+        ({"plateau": 16}, "plateau", 32),
+        ({"should_stop": lambda: True}, "cancelled", 0),
+        ({"rules": ["spatial_blocks"]}, "exhausted", None),
+    ],
+)
+def test_a_result_says_why_the_search_ended(
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, object],
+    reason: str,
+    num_trials: int | None,
+) -> None:
+    monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
+    if num_trials == 0:
+        with pytest.raises(LookupError, match="stopped before anything was measured"):
+            lw.tune(OPERATOR, trials=99, **options)  # type: ignore[call-overload]
+        return
+    result = lw.tune(OPERATOR, trials=99, **options)  # type: ignore[call-overload]
+    assert result.stop_reason == reason
+    assert num_trials in (None, len(result.trials))
+
+
+def test_a_search_that_is_stopped_keeps_its_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
+    seen: list[tuning.Trial] = []
+    result = lw.tune(OPERATOR, on_trial=seen.append, should_stop=lambda: len(seen) == 5)
+    assert result.stop_reason == "cancelled"
+    assert (len(result.trials), result.best.run_secs, result.best.interval) == (5, 1.0, None)
+
+
+def test_without_one_right_trial_tuning_fails_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    crash = Measurement(error=ErrorKind.CRASH, message="signal 11")
+    monkeypatch.setattr(AnsweringRunner, "first", crash)
+    monkeypatch.setattr(AnsweringRunner, "others", crash)
+    monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
+    with pytest.raises(lw.JobFailedError, match=r"none of 3 trials .*: crash: signal 11"):
+        lw.tune(OPERATOR, trials=3)
+
+
+def test_a_workload_without_a_right_trial_costs_no_other_its_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class HalfBroken(AnsweringRunner):
+        def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
+            if "(16, 16)" in request.workload:
+                yield from super().measure(request)
+            else:
+                crash = Measurement(error=ErrorKind.CRASH, message="signal 11")
+                yield from ((index, crash) for index in range(len(request.traces)))
+
+    monkeypatch.setattr(tuning, "ChildRunner", HalfBroken)
+    with pytest.raises(lw.JobFailedError, match="of matmul ran and was right") as caught:
+        lw.tune(["matmul:64,64,64", OPERATOR], trials=40)
+    broken, right = caught.value.results
+    assert not broken.best.measurement.ok
+    assert right.best.run_secs == 1.0
+
+
+@pytest.mark.parametrize(
+    ("workload", "options", "kind"),
+    [
+        ("matmul:16", {}, lw.OperatorError),
+        ("def f(): pass", {}, lw.ScriptError),
+        (OPERATOR, {"target": "abacus"}, lw.TargetError),
+        (OPERATOR, {"trials": 0}, ValueError),
+        (OPERATOR, {"strategy": "luck"}, ValueError),
+        (OPERATOR, {"rules": ["luck"]}, ValueError),
+        (OPERATOR, {"seconds": 0.0}, ValueError),
+        (OPERATOR, {"plateau": 0}, ValueError),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_runs(
+    workload: str, options: dict[str, str], kind: type[Exception]
+) -> None:
+    with pytest.raises(kind):
+        lw.tune(workload, **{"trials": 2, **options})  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("trials", [0, 100_001, 2.5, "8"])
+def test_a_number_of_trials_out_of_range_is_refused(trials: int) -> None:
+    with pytest.raises(ValueError, match=r"trials is .*: expected a number from 1 to 100000"):
+        lw.tune(OPERATOR, trials=trials)
+
+
+def test_what_is_no_workload_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"a workload is .* not a Trace"):
+        lw.tune(lw.Trace(()), trials=1)  # type: ignore[call-overload]
+
+
+def test_several_workloads_share_the_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
+    other = lw.ops.from_spec("matmul:16,16,8")
+    workloads: list[lw.PrimFunc | str] = [OPERATOR, other, "batch_matmul:2,16,16,16"]
+    results = lw.tune(workloads, weights=[1.0, 50.0, 1.0], trials=96, strategy="random")
+    assert [result.func.name for result in results] == ["matmul", "matmul", "batch_matmul"]
+    counts = [len(result.trials) for result in results]
+    assert (sum(counts), min(counts)) == (96, 16)
+    assert max(counts) == counts[1]
+    assert all(result.default.number == 0 for result in results)
+
+
+def test_several_workloads_that_cannot_share_are_refused() -> None:
+    with pytest.raises(ValueError, match="1 weights for 2 workloads"):
+        lw.tune([OPERATOR, "softmax:8,32"], weights=[1.0])
+    with pytest.raises(ValueError, match="occurs twice"):
+        lw.tune([OPERATOR, OPERATOR])
+    with pytest.raises(ValueError, match="too few for 2 tasks"):
+        lw.tune([OPERATOR, "softmax:8,32"], trials=31)

@@ -1,0 +1,131 @@
+"""Answers about jobs that several ask for at once, around an application that counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from service.http.auth import Tokens
+from service.http.cache.kept_answers import KeptAnswers
+from service.http.limits.rate_limit import RateLimit
+from service.store.data_version import DataVersion
+from service.store.database import Database
+from tests.service_fixtures import add_job
+
+PATH = "/api/v1/jobs"
+
+
+class Slow:
+    """Answers with how often it was asked, when it is told to."""
+
+    def __init__(self, status: int = 200) -> None:
+        self.status = status
+        self.num_asked = 0
+        self.go_on = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.num_asked += 1
+        body = str(self.num_asked).encode()
+        await self.go_on.wait()
+        await send({"type": "http.response.start", "status": self.status, "headers": []})
+        await send({"type": "http.response.body", "body": body})
+
+
+@pytest.fixture
+def kept(database: Database) -> Callable[[Slow], KeptAnswers]:
+    """Return what puts the answers that are kept before an application."""
+    tokens = Tokens(database)
+    tokens.identify(None)  # now it is known that none is needed
+    version = DataVersion(database)
+    return lambda app: KeptAnswers(
+        app, prefix="/api/v1", version=version, tokens=tokens, limit=RateLimit(0)
+    )
+
+
+async def ask(app: KeptAnswers, query: bytes = b"") -> bytes:
+    bodies = []
+
+    async def send(message: Message) -> None:
+        bodies.append(message.get("body", b""))
+
+    async def receive() -> Message:
+        raise AssertionError("nothing is to be read")
+
+    scope = {"type": "http", "method": "GET", "path": PATH, "query_string": query, "headers": []}
+    await app(scope, receive, send)
+    return b"".join(bodies)
+
+
+async def asked_at_once(app: KeptAnswers, slow: Slow, num: int) -> list[bytes]:
+    slow.go_on.clear()
+    asking = [asyncio.create_task(ask(app)) for _ in range(num)]
+    await asyncio.sleep(0)
+    slow.go_on.set()
+    return await asyncio.gather(*asking)
+
+
+def test_those_who_ask_at_once_cost_one_answer(
+    database: Database, kept: Callable[[Slow], KeptAnswers]
+) -> None:
+    async def main() -> None:
+        slow = Slow()
+        app = kept(slow)
+        assert await asked_at_once(app, slow, 5) == [b"1"] * 5
+        assert await ask(app) == b"1"
+        add_job(database)
+        assert await asked_at_once(app, slow, 5) == [b"2"] * 5
+
+    asyncio.run(main())
+
+
+def test_a_change_meanwhile_is_not_missed(
+    database: Database, kept: Callable[[Slow], KeptAnswers]
+) -> None:
+    async def main() -> None:
+        slow = Slow()
+        app = kept(slow)
+        first = asyncio.create_task(ask(app))
+        await asyncio.sleep(0)
+        add_job(database)
+        second = asyncio.create_task(ask(app))
+        await asyncio.sleep(0)
+        slow.go_on.set()
+        assert [await first, await second] == [b"1", b"2"]
+        assert await ask(app) == b"2"
+
+    asyncio.run(main())
+
+
+def test_who_waited_for_a_refusal_asks_in_turn(kept: Callable[[Slow], KeptAnswers]) -> None:
+    async def main() -> None:
+        slow = Slow(status=500)
+        assert await asked_at_once(kept(slow), slow, 3) == [b"1", b"2", b"3"]
+
+    asyncio.run(main())
+
+
+def test_a_reader_who_takes_nothing_holds_nobody_up(kept: Callable[[Slow], KeptAnswers]) -> None:
+    async def main() -> None:
+        slow = Slow()
+        app = kept(slow)
+        stuck = asyncio.Event()
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.body":
+                await stuck.wait()
+
+        async def receive() -> Message:
+            raise AssertionError("nothing is to be read")
+
+        scope = {"type": "http", "method": "GET", "path": PATH, "query_string": b"", "headers": []}
+        reading = asyncio.create_task(app(scope, receive, send))
+        await asyncio.sleep(0)
+        slow.go_on.set()
+        assert await asked_at_once(app, slow, 3) == [b"1"] * 3
+        stuck.set()
+        await reading
+
+    asyncio.run(main())

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from service.wire.models import JobCreate, JobState, Page, Workload, problem_from
+
+OPERATOR = {"operator": "matmul:8,8,8"}
+
+
+@pytest.mark.parametrize("fields", [{}, {"script": "x", "operator": "y"}, {"script": ""}])
+def test_a_workload_has_one_form(fields: dict[str, str]) -> None:
+    with pytest.raises(ValidationError):
+        Workload(**fields)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"trials": 0},
+        {"trials": 1_000_000},
+        {"trials": "many"},
+        {"seed": -1},
+        {"seed": 2**31},
+        {"strategy": "luck"},
+        {"target": ""},
+        {"trails": 3},
+        {"workload": {"script": "x" * 300_000}},
+    ],
+)
+def test_a_job_that_cannot_be_meant_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        JobCreate.model_validate({"workload": OPERATOR, "trials": 8, **changes})
+
+
+def test_a_response_of_a_newer_server_is_read() -> None:
+    page = Page[int].model_validate({"items": [1], "next_cursor": None, "total": 1})
+    assert page.items == (1,)
+
+
+def test_the_states_that_are_final() -> None:
+    assert [state for state in JobState if not state.is_final] == [
+        JobState.QUEUED,
+        JobState.RUNNING,
+    ]
+
+
+def test_what_is_no_problem_document_is_made_one() -> None:
+    assert problem_from({"detail": 3}, status=500, title="Error").title == "Error"
+    assert problem_from({"title": "t", "errors": 3}, status=500, title="Error").title == "Error"
+    assert problem_from("gateway", status=502, title="Bad").detail == "gateway"
+    assert problem_from({"title": "t", "status": 404}, status=404, title="").title == "t"
+
+
+def test_the_models_load_nothing_but_pydantic() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import service.wire.models;"
+        "print(*{m.split('.')[0] for m in set(sys.modules) - before})"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    heavy = {"numpy", "llvmlite", "fastapi", "sqlalchemy", "httpx2", "rich", "compiler", "service"}
+    assert not heavy.intersection(loaded)
+    assert "pydantic" in loaded
