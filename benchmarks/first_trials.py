@@ -19,7 +19,7 @@ from service.coordinator.measurer import WorkerMeasurer
 from tuner.loop.tune import tune
 from tuner.replay.base_model import base_model
 from tuner.task import Task
-from tuner.transfer.warm_start import COLD, WarmStart
+from tuner.warm_start import COLD, WarmStart
 from workers.child.runner import ChildRunner
 from workers.wire.request import Limits
 

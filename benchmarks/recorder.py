@@ -26,8 +26,8 @@ from compiler.ir.interpret.tolerance import Mismatch, compare
 from compiler.runtime.measurement import ErrorKind
 from compiler.runtime.module import Module, aligned_empty
 from compiler.runtime.time_calls import calls_per_sample, time_calls
+from compiler.schedule.beginnings import Beginnings
 from compiler.schedule.error import ScheduleError
-from compiler.schedule.trace.beginnings import Beginnings
 from tuner.space.design_space import DesignSpace, Point, distinct
 from tuner.space.filter.static_filter import is_compilable
 from tuner.space.generate import design_space

@@ -37,8 +37,8 @@ from tuner.cost_model.training import Measured, MeasuredTask
 from tuner.loop.tune import tune
 from tuner.task import Task
 from tuner.transfer.earlier import warm_start_of
-from tuner.transfer.warm_start import COLD, WarmStart
 from tuner.trial import Trial
+from tuner.warm_start import COLD, WarmStart
 from workers.child.runner import ChildRunner
 from workers.wire.request import Limits
 

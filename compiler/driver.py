@@ -34,6 +34,7 @@ from compiler.passes.common.error import LoweringError
 from compiler.passes.common.mark_pipelines import mark_pipelines
 from compiler.passes.common.pipeline_loops import pipeline_loops
 from compiler.passes.common.realize_blocks import NOTHING, Realized, realize_blocks
+from compiler.passes.common.thread_loops import has_threads
 from compiler.passes.common.tile_buffers import tile_buffers, tiles_of
 from compiler.passes.cpu.hoist_constants import constant_copies, split_copies, with_room
 from compiler.passes.cpu.hoist_loads import hoist_loads
@@ -45,7 +46,6 @@ from compiler.passes.cpu.widen_accumulators import widen_accumulators
 from compiler.passes.threads.insert_barriers import insert_barriers
 from compiler.passes.threads.separate_threads import separate_threads
 from compiler.passes.threads.split_threads import split_threads
-from compiler.passes.threads.thread_loops import has_threads
 from compiler.passes.threads.unify_threads import unify_threads
 from compiler.runtime.artifact import Artifact, Param
 from compiler.runtime.module import Module, aligned_empty

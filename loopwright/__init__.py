@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     from loopwright.local.tuning import Trial, TuneResult, tune
     from tuner.loop.tune import NothingMeasuredError
     from tuner.space.analysis.block_facts import BlockFacts
+    from tuner.space.own_rules import remove_schedule_rule, schedule_rule
     from tuner.space.rules.draft import Draft
-    from tuner.space.rules.own_rules import remove_schedule_rule, schedule_rule
     from tuner.space.rules.rule import ScheduleRuleError
 
 __version__ = "0.1.0"
@@ -207,7 +207,7 @@ _HOMES = {
     "loopwright.local.tuning": ("Trial", "TuneResult", "tune"),
     "tuner.space.analysis.block_facts": ("BlockFacts",),
     "tuner.space.rules.draft": ("Draft",),
-    "tuner.space.rules.own_rules": ("remove_schedule_rule", "schedule_rule"),
+    "tuner.space.own_rules": ("remove_schedule_rule", "schedule_rule"),
     "tuner.space.rules.rule": ("ScheduleRuleError",),
     "tuner.loop.tune": ("NothingMeasuredError",),
 }

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, get_args
 
 from compiler.ir.core.program import IRModule, PrimFunc
-from compiler.ir.text.spelling import Dialect
+from compiler.ir.core.spelling import Dialect
 from compiler.keywords import check_keywords, keywords_of
 from compiler.schedule.error import Detail, ScheduleError
 from compiler.schedule.methods.block_methods import BlockMethods

@@ -1,6 +1,6 @@
 """Parse scripts into programs. Works on Python's syntax tree and executes nothing.
 
-Takes the three spellings of the dialect that `compiler.ir.text.spelling` names, with any of the
+Takes the three spellings of the dialect that `compiler.ir.core.spelling` names, with any of the
 prefixes `T.`, `tir.` and `tirx.`; a text may hold one function, several, or a module class.
 """
 

@@ -34,11 +34,11 @@ from compiler.ir.core.nodes import (
     static_shape,
 )
 from compiler.ir.core.program import IRModule, PrimFunc
+from compiler.ir.core.spelling import Dialect
 from compiler.ir.interpret.error_growth import CheckCase, check_case
 from compiler.ir.interpret.evaluator.evaluate import EvaluationError, evaluate
 from compiler.ir.interpret.inputs import param_roles, random_inputs
 from compiler.ir.interpret.oracle.oracle import Mismatch, OracleError, compare
-from compiler.ir.text.spelling import Dialect
 from compiler.ir.verify.verify import VerifyError
 from compiler.runtime.module import ArgumentError
 from compiler.script import ScriptError, parse_module

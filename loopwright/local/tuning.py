@@ -34,7 +34,7 @@ from tuner.replay.base_model import base_model
 from tuner.search.make import STRATEGIES, uses_model
 from tuner.task import Task
 from tuner.transfer.earlier import warm_start_of
-from tuner.transfer.warm_start import COLD, WarmStart
+from tuner.warm_start import COLD, WarmStart
 from workers.child.runner import ChildRunner
 from workers.libraries.load import chosen_libraries
 from workers.wire.request import Limits

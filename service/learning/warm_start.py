@@ -22,7 +22,7 @@ from tuner.search.make import uses_model
 from tuner.task import Task
 from tuner.transfer.begin import Refitted, refitted
 from tuner.transfer.shape import shape_of
-from tuner.transfer.warm_start import COLD, WarmStart
+from tuner.warm_start import COLD, WarmStart
 
 
 def begin(

@@ -17,8 +17,8 @@ from tuner.search.strategy import Proposal, SearchStrategy
 from tuner.space.filter.static_filter import passes
 from tuner.space.generate import design_space
 from tuner.task import Task
-from tuner.transfer.warm_start import COLD, WarmStart
 from tuner.trial import Trial
+from tuner.warm_start import COLD, WarmStart
 
 TARGET = Target("cpu -mcpu=haswell -num-cores=1")
 MATMUL = Task(ops.matmul(8, 8, 2), TARGET)

@@ -8,8 +8,8 @@ import pytest
 
 from compiler.ir.analysis.structural import structural_equal
 from compiler.ir.core.limits import MAX_NEST
+from compiler.ir.core.spelling import Dialect
 from compiler.ir.text.printer import script
-from compiler.ir.text.spelling import Dialect
 from compiler.script import ScriptError, parse
 from service.common.errors import InvalidRequestError
 from service.intake.intake import read_workload

@@ -9,8 +9,8 @@ from hypothesis.strategies import DrawFn
 
 from compiler import ops
 from compiler.ir.analysis.structural import structural_equal
+from compiler.ir.core.spelling import Dialect
 from compiler.ir.text.printer import script
-from compiler.ir.text.spelling import Dialect
 from compiler.script import ScriptError, parse_module
 
 SCHEDULED = """

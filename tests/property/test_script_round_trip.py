@@ -5,8 +5,8 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 
 from compiler.ir.analysis.structural import structural_equal, structural_hash
 from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.spelling import Dialect
 from compiler.ir.text.printer import lines, mark, script
-from compiler.ir.text.spelling import Dialect
 from compiler.ir.verify.verify import VerifyError, verify
 from compiler.script import parse
 from tests.property.random_programs import programs

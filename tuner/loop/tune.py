@@ -17,8 +17,8 @@ from tuner.loop.rounds import ROUND_SIZE, MeasurerError, Rounds
 from tuner.measurer.measurer import Measurer
 from tuner.search.make import make_strategy
 from tuner.task import Task
-from tuner.transfer.warm_start import COLD, WarmStart
 from tuner.trial import Trial, fastest
+from tuner.warm_start import COLD, WarmStart
 
 __all__ = ["ROUND_SIZE", "MeasurerError", "NothingMeasuredError", "TuneResult", "tune"]
 

@@ -14,8 +14,8 @@ from tuner.loop.tune import TuneResult
 from tuner.measurer.measurer import Measurer
 from tuner.search.make import make_strategy
 from tuner.task import Task
-from tuner.transfer.warm_start import COLD, WarmStart
 from tuner.trial import Trial
+from tuner.warm_start import COLD, WarmStart
 
 
 def _ignore(task: Task, trials: Sequence[Trial]) -> None:

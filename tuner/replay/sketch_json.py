@@ -12,9 +12,9 @@ from typing import Any
 from compiler.schedule.trace.trace import Trace
 from tuner.space.analysis.block_facts import Access, Axis, BlockFacts
 from tuner.space.analysis.operations import Operations
-from tuner.space.filter.same_programs import Slot
 from tuner.space.tables.knob import ChoiceKnob, CutKnob, TileKnob
 from tuner.space.tables.nest import Nest
+from tuner.space.tables.same_programs import Slot
 from tuner.space.tables.sketch import Sketch
 
 _KINDS: dict[str, type] = {

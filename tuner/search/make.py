@@ -15,7 +15,7 @@ from tuner.search.searcher import Proposer, Searcher
 from tuner.search.strategy import SearchStrategy
 from tuner.space.generate import design_space
 from tuner.task import Task
-from tuner.transfer.warm_start import COLD, WarmStart
+from tuner.warm_start import COLD, WarmStart
 
 PROPOSERS: dict[str, Callable[[], Proposer]] = {
     "evolutionary": Evolutionary,

@@ -9,12 +9,12 @@ from collections.abc import Collection
 from compiler.ir.text.printer import script
 from compiler.schedule.error import ScheduleError
 from tuner.space.design_space import DesignSpace
+from tuner.space.own_rules import finished, own_rules
 from tuner.space.rules.auto_inline import AutoInline
 from tuner.space.rules.decompose_reductions import DecomposeReductions
 from tuner.space.rules.draft import Draft
 from tuner.space.rules.flat_columns import FlatColumns
 from tuner.space.rules.multi_level_tiling import MultiLevelTiling
-from tuner.space.rules.own_rules import finished, own_rules
 from tuner.space.rules.packed_products import PackedProducts
 from tuner.space.rules.packed_windows import PackedWindows
 from tuner.space.rules.place_producers import PlaceProducers

@@ -13,7 +13,7 @@ from tuner.cost_model.xgboost_model import BASE_SAMPLES
 from tuner.task import Task
 from tuner.transfer.begin import BEST_OF_EACH, NUM_RELATIVES, Relative, refitted
 from tuner.transfer.shape import distance, shape_of, target_distance
-from tuner.transfer.warm_start import WarmStart
+from tuner.warm_start import WarmStart
 
 
 def warm_start_of(

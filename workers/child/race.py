@@ -22,10 +22,10 @@ import numpy as np
 from compiler.runtime.measurement import ErrorKind, LibraryFacts, Measurement, Setting
 from compiler.target.host import host_features
 from compiler.target.target import Target
+from workers.child.attempt import Attempt
 from workers.child.process import ChildGoneError, ChildProcess, DeadlineError
 from workers.libraries.kernel_sets import KernelSet, better_settings, is_below
 from workers.measure.compare import CompareRequest
-from workers.wire.attempt import Attempt
 from workers.wire.frames import FrameError, Message
 from workers.wire.phase import Phase
 from workers.wire.request import SeatRequest

@@ -18,11 +18,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from compiler.runtime.measurement import ErrorKind, Measurement
+from workers.child.attempt import Attempt
 from workers.child.process import ChildGoneError, ChildProcess, DeadlineError, Death
 from workers.child.race import Race
 from workers.measure.compare import CompareRequest
 from workers.measure.comparison import Comparison
-from workers.wire.attempt import Attempt
 from workers.wire.frames import FrameError
 from workers.wire.phase import Phase
 from workers.wire.request import Limits, MeasureRequest

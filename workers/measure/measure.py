@@ -18,8 +18,8 @@ from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.runtime.module import Module
 from compiler.runtime.time_calls import time_calls
+from compiler.schedule.beginnings import Beginnings
 from compiler.schedule.error import ScheduleError, TraceError
-from compiler.schedule.trace.beginnings import Beginnings
 from compiler.schedule.trace.trace import Trace
 from compiler.script.error import ScriptError
 from compiler.target.host import TargetError

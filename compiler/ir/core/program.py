@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from compiler.ir.core.nodes import (
     Annotations,
@@ -15,7 +16,43 @@ from compiler.ir.core.nodes import (
     HasVar,
     Var,
 )
-from compiler.ir.text.spelling import Dialect
+from compiler.ir.core.spelling import Dialect
+
+
+class ProgramMethods(Protocol):
+    """The methods of programs that need more than their nodes; `compiler.ir` provides them."""
+
+    def script(self, program: PrimFunc | IRModule, dialect: Dialect) -> str:
+        """Print a program."""
+        ...
+
+    def show(self, text: str) -> None:
+        """Show a script in a terminal or a notebook."""
+        ...
+
+    def html(self, text: str) -> str:
+        """Return a script as HTML, in colour."""
+        ...
+
+    def one_line(self, func: PrimFunc) -> str:
+        """Return the name and the parameters of a function."""
+        ...
+
+    def specialize(self, func: PrimFunc, values: Mapping[Var | HasVar | str, int]) -> PrimFunc:
+        """Give symbolic variables values, and verify the result."""
+        ...
+
+
+_methods: list[ProgramMethods] = []
+
+
+def provide_methods(methods: ProgramMethods) -> None:
+    """Set what the methods of all programs do."""
+    _methods[:] = [methods]
+
+
+def _provided() -> ProgramMethods:
+    return _methods[0]
 
 
 class _Printed:
@@ -29,21 +66,15 @@ class _Printed:
         Args:
             dialect: A spelling: "new" is today's TVM, "middle" and "old" are those before.
         """
-        from compiler.ir.text import printer  # noqa: PLC0415 (the printer imports the nodes)
-
         assert isinstance(self, PrimFunc | IRModule), "there are no others"
-        return printer.script(self, dialect=dialect)
+        return _provided().script(self, dialect=dialect)
 
     def show(self, dialect: Dialect = "new") -> None:
         """Print the script: in colour where a terminal or a notebook takes it."""
-        from compiler.ir.text import highlight  # noqa: PLC0415 (few programs are shown)
-
-        highlight.show(self.script(dialect))
+        _provided().show(self.script(dialect))
 
     def _repr_html_(self) -> str:
-        from compiler.ir.text import highlight  # noqa: PLC0415
-
-        return highlight.html(self.script())
+        return _provided().html(self.script())
 
     def __str__(self) -> str:
         return self.script()
@@ -63,9 +94,7 @@ class PrimFunc(_Printed):
     attrs: Annotations = ()
 
     def __repr__(self) -> str:
-        from compiler.ir.text import one_line  # noqa: PLC0415 (it imports the programs)
-
-        return f"<PrimFunc {one_line.describe_func(self)}>"
+        return f"<PrimFunc {_provided().one_line(self)}>"
 
     @property
     def root(self) -> Block:
@@ -90,12 +119,7 @@ class PrimFunc(_Printed):
             VerifyError: If the program is not legal for these values: an access may be out of
                 bounds, for example. It is a ValueError too.
         """
-        from compiler.ir.analysis import specialize  # noqa: PLC0415 (they import this module)
-        from compiler.ir.verify import verify  # noqa: PLC0415 (they import this module)
-
-        func = specialize.specialize(self, values)
-        verify.verify(func)
-        return func
+        return _provided().specialize(self, values)
 
     def with_attr(
         self,

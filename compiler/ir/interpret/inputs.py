@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.ir.analysis.coverage import written_whole
 from compiler.ir.core.dtypes import bits, is_float, is_integer, is_signed
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
@@ -30,6 +29,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import children, walk, walk_stmts
+from compiler.ir.interpret.coverage import written_whole
 
 # Functions that have no value for negative arguments, and those that have none below one.
 _NEED_POSITIVE = frozenset({"acosh", "log", "log10", "log2", "pow", "rsqrt", "sqrt"})

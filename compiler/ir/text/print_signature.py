@@ -10,10 +10,10 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.spelling import Spelling
 from compiler.ir.text.names import Names, identifier
 from compiler.ir.text.print_buffer import print_buffer, symbols_of
 from compiler.ir.text.print_expr import print_annotations
-from compiler.ir.text.spelling import Spelling
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.program import IRModule, PrimFunc
+from compiler.ir.core.spelling import Dialect, Spelling, spelling_of
 from compiler.ir.core.visit import walk, walk_stmts
 from compiler.ir.text.names import Names
 from compiler.ir.text.print_buffer import name_strides, print_buffer, symbols_of
@@ -40,7 +41,6 @@ from compiler.ir.text.print_expr import (
     print_target,
 )
 from compiler.ir.text.print_signature import Signature, print_signature
-from compiler.ir.text.spelling import Dialect, Spelling, spelling_of
 
 Printed: TypeAlias = PrimFunc | Stmt | Buffer | IterVar | BufferRegion | None
 Line: TypeAlias = tuple[str, Printed]

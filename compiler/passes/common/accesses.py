@@ -25,7 +25,7 @@ from compiler.ir.core.nodes import (
     static_shape,
 )
 from compiler.ir.core.visit import children, is_stmt, walk
-from compiler.passes.threads.thread_loops import is_thread
+from compiler.passes.common.thread_loops import is_thread
 
 Path: TypeAlias = tuple[Stmt, ...]
 RampForm: TypeAlias = tuple[Affine, int]

@@ -38,8 +38,8 @@ from compiler.passes.common.accesses import (
     loop_extents,
 )
 from compiler.passes.common.align_buffers import Alignment, aligned
+from compiler.passes.common.thread_loops import is_thread
 from compiler.passes.common.written_first import is_written_first
-from compiler.passes.threads.thread_loops import is_thread
 
 
 @dataclass(frozen=True, slots=True)

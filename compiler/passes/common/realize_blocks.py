@@ -37,7 +37,7 @@ from compiler.ir.core.nodes import (
     seq,
 )
 from compiler.ir.core.visit import map_stmt, substitute, walk, walk_stmts
-from compiler.passes.threads.thread_loops import is_barrier, is_thread, one_by_one
+from compiler.passes.common.thread_loops import is_barrier, is_thread, one_by_one
 
 NOTHING = Evaluate(IntImm(0))
 # A name for a longer value is kept: where names are made of names, what they stand for explodes.

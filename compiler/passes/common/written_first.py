@@ -10,7 +10,7 @@ from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import BinOp, Compare, Expr, For, If, IntImm, Logic
 from compiler.ir.core.visit import walk
 from compiler.passes.common.accesses import Access, Span, loop_extents
-from compiler.passes.threads.thread_loops import is_thread
+from compiler.passes.common.thread_loops import is_thread
 
 
 def is_written_first(accesses: Iterable[Access], depth: int) -> bool:

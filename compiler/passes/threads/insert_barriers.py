@@ -35,7 +35,7 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.visit import map_stmt, walk, walk_stmts
 from compiler.passes.common.error import LoweringError
 from compiler.passes.common.realize_blocks import NOTHING
-from compiler.passes.threads.thread_loops import (
+from compiler.passes.common.thread_loops import (
     BARRIER,
     is_barrier,
     is_one_by_one,

@@ -37,8 +37,8 @@ from compiler.passes.common.accesses import Access, collect_accesses, loop_exten
 from compiler.passes.common.compact_buffers import private_buffers
 from compiler.passes.common.error import LoweringError
 from compiler.passes.common.realize_blocks import Realized
+from compiler.passes.common.thread_loops import is_thread
 from compiler.passes.common.written_first import is_written_first
-from compiler.passes.threads.thread_loops import is_thread
 
 Axes = Mapping[str, int]
 

@@ -33,7 +33,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.visit import map_expr, map_stmt, substitute, walk, walk_stmts
 from compiler.passes.common.realize_blocks import NOTHING, in_order
-from compiler.passes.threads.thread_loops import is_barrier, is_thread
+from compiler.passes.common.thread_loops import is_barrier, is_thread
 
 Threads = tuple[For, ...]
 

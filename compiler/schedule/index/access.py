@@ -40,8 +40,9 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.visit import children, substitute, walk
-from compiler.schedule.index.digits import Extents, extent_or_unknown
-from compiler.schedule.legality.block_cache import by_identity
+from compiler.schedule.index.digits import Extents
+from compiler.schedule.tree.block_cache import by_identity
+from compiler.schedule.tree.extents import extent_or_unknown
 
 # The value of a `T.let` stands for its name in indices; copies of a larger one would pile up.
 _MAX_LET_NODES = 32

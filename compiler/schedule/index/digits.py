@@ -17,16 +17,12 @@ from compiler.ir.arith.simplify import normal, recombine
 from compiler.ir.core.frozen import frozen
 from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
 from compiler.ir.core.visit import walk
+from compiler.schedule.tree.extents import UNKNOWN
 
 Terms: TypeAlias = frozenset[tuple[Expr, int]]
 Extents: TypeAlias = Mapping[Var, int]
 """The extents of variables that start at zero: `UNKNOWN` or more where nothing is known."""
 
-UNKNOWN = 2**62
-"""Stands for an extent that is no literal: what holds for more iterations holds for fewer.
-
-So large that a quotient of it is still greater than any extent that is known.
-"""
 
 Guards: TypeAlias = Mapping[Terms, int]
 """Known upper bounds: a sum of terms (without its constant) is less than the number."""
@@ -48,11 +44,6 @@ class Digit:
     low: int
     extent: int
     scale: int
-
-
-def extent_or_unknown(extent: Expr) -> int:
-    """Return an extent, `UNKNOWN` if it is no literal."""
-    return extent.value if isinstance(extent, IntImm) else UNKNOWN
 
 
 def canonical(expr: Expr, extents: Extents) -> Affine:

@@ -15,7 +15,12 @@ from compiler.ir.arith.bounds import bounds
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import DType, is_integer
 from compiler.ir.core.expr_types import dtype_of
-from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
+from compiler.ir.core.nodes import (
+    BinOp,
+    Expr,
+    IntImm,
+    Var,
+)
 from compiler.ir.core.visit import map_expr, substitute, transform_expr
 from compiler.ir.text.names import Names
 from compiler.ir.text.print_expr import print_expr

@@ -8,8 +8,8 @@ from compiler.ir.arith.affine import affine
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
 from compiler.ir.core.visit import walk
-from compiler.schedule.index.digits import extent_or_unknown
 from compiler.schedule.index.index_map import IndexMap, IndexMapError, show
+from compiler.schedule.tree.extents import extent_or_unknown
 
 
 def map_extents(index_map: IndexMap, shape: Sequence[Expr]) -> tuple[Expr, ...]:

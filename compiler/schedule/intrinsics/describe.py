@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from compiler import te
 from compiler.ir.core.nodes import (
@@ -10,12 +11,19 @@ from compiler.ir.core.nodes import (
     Block,
     BlockRealize,
     Buffer,
-    Seq,
     Stmt,
 )
 from compiler.ir.core.program import PrimFunc
-from compiler.schedule.primitives.blocks.decompose_reduction import decompose_reduction
-from compiler.schedule.tree.tree import child_blocks, loops_below
+from compiler.schedule.error import refusal
+from compiler.schedule.rewrite.init_nest import init_nest, reads_without_init
+from compiler.schedule.tree.extents import extent_or_unknown
+from compiler.schedule.tree.tree import (
+    block_path,
+    child_blocks,
+    loops_below,
+    replace_at,
+    with_block,
+)
 
 
 def describe(tensors: Sequence[te.Tensor]) -> dict[str, PrimFunc]:
@@ -25,11 +33,17 @@ def describe(tensors: Sequence[te.Tensor]) -> dict[str, PrimFunc]:
     (realize,) = child_blocks(whole.body)
     if realize.block.init is None:
         return found
-    outermost = next(loops_below(whole.body))
-    halves, _, _ = decompose_reduction(whole, realize.block.name, outermost.var)
-    init, update = halves.root.body.stmts if isinstance(halves.root.body, Seq) else ()
-    found["reset"] = _with_body("reset", halves.buffers[-1:], init)
-    found["update"] = _with_body("update", halves.buffers, update)
+    name, loops = realize.block.name, tuple(loops_below(whole.body))
+    extents = {loop.var: extent_or_unknown(loop.extent) for loop in loops}
+    refuse = refusal("describe", whole)
+    init = init_nest(realize, loops, f"{name}_init", extents, refuse, loop_suffix="_init")
+    update = replace(
+        realize.block, name=f"{name}_update", init=None, reads=reads_without_init(realize.block)
+    )
+    found["reset"] = _with_body("reset", whole.buffers[-1:], init)
+    path = block_path(whole, name, refuse)
+    updated = replace_at(whole, path, with_block(realize, update))
+    found["update"] = _with_body("update", whole.buffers, updated.root.body)
     return found
 
 

@@ -6,11 +6,12 @@ from collections.abc import Set as AbstractSet
 
 from compiler.ir.core.nodes import Buffer, IterVar, Var
 from compiler.schedule.index.access import Access
-from compiler.schedule.index.digits import determined, extent_or_unknown
-from compiler.schedule.index.guard import covers_range, dense_box, dense_spans
+from compiler.schedule.index.digits import determined
 from compiler.schedule.index.region import Box, Span, contains, span_of
+from compiler.schedule.legality.guard import covers_range, dense_box, dense_spans
 from compiler.schedule.legality.kind import Unknown
 from compiler.schedule.legality.site import Site
+from compiler.schedule.tree.extents import extent_or_unknown
 
 _NONE: frozenset[Var] = frozenset()
 

@@ -20,9 +20,9 @@ from functools import cached_property
 from compiler.ir.arith.affine import Affine
 from compiler.ir.core.nodes import Buffer, For, Var
 from compiler.schedule.index.digits import Guards, Terms, variables_of
-from compiler.schedule.index.guard import bounds_of, conjuncts, derived
 from compiler.schedule.legality.apart import tells_apart
 from compiler.schedule.legality.coverage import covers_reads
+from compiler.schedule.legality.guard import bounds_of, conjuncts, derived
 from compiler.schedule.legality.kind import Unknown, is_commutative
 from compiler.schedule.legality.reduction import why_not_once
 from compiler.schedule.legality.scope import Scope

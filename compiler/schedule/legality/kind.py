@@ -13,17 +13,11 @@ from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.nodes import BinOp, Block, IterKind, Load, Store, Var
 from compiler.schedule.index.access import Access, Facts, facts_of
-from compiler.schedule.index.digits import (
-    Extents,
-    determined,
-    extent_or_unknown,
-    reach,
-    variables,
-    variables_of,
-)
+from compiler.schedule.index.digits import Extents, determined, reach, variables, variables_of
 from compiler.schedule.index.region import contains, span_of
 from compiler.schedule.legality.apart import common_parts
-from compiler.schedule.legality.block_cache import by_identity
+from compiler.schedule.tree.block_cache import by_identity
+from compiler.schedule.tree.extents import extent_or_unknown
 
 BlockKind: TypeAlias = Literal["complete", "in_place", "reduction", "update"]
 """How a block computes an element of what it writes:

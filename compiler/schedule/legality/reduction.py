@@ -7,8 +7,8 @@ from collections.abc import Set as AbstractSet
 from compiler.ir.arith.affine import Affine
 from compiler.ir.core.nodes import Var
 from compiler.schedule.index.digits import Digit, determined, digit_of, variables, variables_of
-from compiler.schedule.index.guard import dense_spans
 from compiler.schedule.legality.coverage import is_whole
+from compiler.schedule.legality.guard import dense_spans
 from compiler.schedule.legality.site import Site
 
 

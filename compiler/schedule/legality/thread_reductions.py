@@ -11,11 +11,12 @@ So all threads reduce to the same elements, one at a time: the loop tells no ele
 from __future__ import annotations
 
 from compiler.ir.core.nodes import For
-from compiler.schedule.index.digits import extent_or_unknown, variables_of
+from compiler.schedule.index.digits import variables_of
 from compiler.schedule.legality.kind import is_commutative
 from compiler.schedule.legality.reducer import reduction_of
 from compiler.schedule.legality.reduction import why_not_once
 from compiler.schedule.legality.site import Site
+from compiler.schedule.tree.extents import extent_or_unknown
 
 
 def why_not_by_threads(site: Site, loop: For) -> str | None:

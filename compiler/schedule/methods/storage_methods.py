@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.index.index_map import IndexMapLike
 from compiler.schedule.index.pad_value import PadValueLike
+from compiler.schedule.methods.storage_arguments import BufferIndex, BufferLike, StorageArguments
 from compiler.schedule.primitives.storage.cache_inplace import cache_inplace
 from compiler.schedule.primitives.storage.cache_read import cache_read
 from compiler.schedule.primitives.storage.cache_write import cache_write
@@ -22,7 +23,6 @@ from compiler.schedule.primitives.storage.storage_align import storage_align
 from compiler.schedule.primitives.storage.transform_block_layout import transform_block_layout
 from compiler.schedule.primitives.storage.transform_layout import BufferMode, transform_layout
 from compiler.schedule.primitives.storage.write_at import write_at
-from compiler.schedule.rewrite.storage_arguments import BufferIndex, BufferLike, StorageArguments
 from compiler.schedule.trace.handle import BlockRV, LoopRV
 
 

@@ -26,13 +26,13 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
 from compiler.schedule.error import Refuse
 from compiler.schedule.index.access import Access
-from compiler.schedule.index.digits import extent_or_unknown
-from compiler.schedule.index.guard import dense_box
 from compiler.schedule.index.region import Box, hull
 from compiler.schedule.legality.coverage import covers_reads, read_box
+from compiler.schedule.legality.guard import dense_box
 from compiler.schedule.legality.scope import Scope
 from compiler.schedule.legality.site import Site
 from compiler.schedule.rewrite.placement import require_no_vector_around
+from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.tree import (
     Path,
     allocate_in,

@@ -29,7 +29,6 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.promotion import converted, widest
 from compiler.ir.core.visit import substitute, walk
 from compiler.schedule.error import Refuse
-from compiler.schedule.index.digits import extent_or_unknown
 from compiler.schedule.index.region import Box
 from compiler.schedule.legality.scope import Scope, scope_of_block
 from compiler.schedule.legality.site import Site
@@ -37,6 +36,7 @@ from compiler.schedule.rewrite.cache import Place, region_buffer, require_no_poi
 from compiler.schedule.rewrite.copy_block import Part, read_to_find, whole_of
 from compiler.schedule.rewrite.placement import require_no_vector_around
 from compiler.schedule.rewrite.rewrite_access import Mode
+from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.tree import loop_at, loop_path
 
 

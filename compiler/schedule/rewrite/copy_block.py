@@ -30,10 +30,11 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
-from compiler.schedule.index.digits import Extents, extent_or_unknown
-from compiler.schedule.index.guard import conjunction
+from compiler.schedule.index.digits import Extents
 from compiler.schedule.index.region import Box, Span
+from compiler.schedule.legality.guard import conjunction
 from compiler.schedule.rewrite.rewrite_access import AccessRewriter, Indices, Mode, with_views
+from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.tree import find_block, replace_at
 
 

@@ -27,7 +27,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.visit import map_region, substitute, walk
 from compiler.schedule.index.digits import variables
-from compiler.schedule.index.guard import conjunction, conjuncts
+from compiler.schedule.legality.guard import conjunction, conjuncts
 from compiler.schedule.legality.reducer import Reduction
 from compiler.schedule.legality.scope import Scope
 from compiler.schedule.legality.site import Site

@@ -8,11 +8,21 @@ from dataclasses import replace
 from compiler.ir.analysis.regions import access_regions
 from compiler.ir.arith.simplify import prove
 from compiler.ir.core.expr_types import dtype_of
-from compiler.ir.core.nodes import Annotations, Block, BlockRealize, Expr, For, IntImm, Stmt, Var
+from compiler.ir.core.nodes import (
+    Annotations,
+    Block,
+    BlockRealize,
+    BufferRegion,
+    Expr,
+    For,
+    IntImm,
+    Stmt,
+    Var,
+)
 from compiler.ir.core.visit import map_region, substitute, walk
 from compiler.schedule.error import Refuse
 from compiler.schedule.index.digits import Extents, variables
-from compiler.schedule.index.guard import conjunction, conjuncts
+from compiler.schedule.legality.guard import conjunction, conjuncts
 
 
 def init_nest(
@@ -99,3 +109,9 @@ def _start_predicate(
             reason = f"the predicate of block {name} may leave out the start of its reduction"
             raise refuse(reason, realize)
     return conjunction(tuple(kept))
+
+
+def reads_without_init(block: Block) -> tuple[BufferRegion, ...]:
+    """Return what a block reads without its init: what it writes, too."""
+    read = {region.buffer for region in block.reads}
+    return (*(region for region in block.writes if region.buffer not in read), *block.reads)

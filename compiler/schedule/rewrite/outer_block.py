@@ -24,8 +24,8 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.visit import map_stmt, substitute, transform_expr
 from compiler.schedule.index.digits import Extents, variables
-from compiler.schedule.index.subspace import Division, Part
 from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.subspace import Division, Part
 
 
 @dataclass(frozen=True)

@@ -11,21 +11,17 @@ from compiler.ir.core.limits import MAX_EXTENT
 from compiler.ir.core.nodes import Block, BlockRealize, Expr, For, IntImm, IterVar, Seq, Stmt, Var
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse
-from compiler.schedule.index.digits import (
-    Extents,
-    as_written,
-    extent_or_unknown,
-    variables_of,
-)
-from compiler.schedule.index.guard import conjunction
+from compiler.schedule.index.digits import Extents, as_written, variables_of
 from compiler.schedule.index.range_guard import guards_of
 from compiler.schedule.index.region import Span, hull
 from compiler.schedule.index.solve import without_units
+from compiler.schedule.legality.guard import conjunction
 from compiler.schedule.legality.kind import Unknown
 from compiler.schedule.legality.reduction import is_whole_reduction
 from compiler.schedule.legality.same_threads import require_no_shared_work
 from compiler.schedule.legality.scope import Scope
 from compiler.schedule.legality.site import Site
+from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.tree import Path, find_loop, insert_in, loop_at, loop_path, replace_at
 
 

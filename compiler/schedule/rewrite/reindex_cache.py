@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from compiler.ir.analysis.specialize import symbolic_vars
 from compiler.ir.arith.simplify import normal, simplify
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
@@ -24,17 +25,25 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import substitute, walk
+from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.error import Refuse
-from compiler.schedule.index.digits import UNKNOWN, determined, variables_of
+from compiler.schedule.index.digits import determined, variables, variables_of
 from compiler.schedule.index.index_map import IndexMapError, IndexMapLike, as_index_map
 from compiler.schedule.legality.kind import extents_of_iterators
 from compiler.schedule.legality.scope import Scope
 from compiler.schedule.legality.site import Site
-from compiler.schedule.primitives.storage.reindex import only_indices, require_fixed_extents
-from compiler.schedule.rewrite.cache import Place, cache_of
-from compiler.schedule.rewrite.copy_block import point_of, read_to_find
+from compiler.schedule.rewrite.cache import (
+    Place,
+    cache_of,
+)
+from compiler.schedule.rewrite.copy_block import is_passed_on, point_of, read_to_find
 from compiler.schedule.rewrite.rewrite_access import AccessRewriter
-from compiler.schedule.tree.tree import find_block, fresh_block_name, replace_at
+from compiler.schedule.tree.extents import UNKNOWN
+from compiler.schedule.tree.tree import (
+    find_block,
+    fresh_block_name,
+    replace_at,
+)
 
 
 @dataclass(frozen=True)
@@ -162,3 +171,36 @@ def use_copy(func: PrimFunc, found: Reindexed) -> PrimFunc:
 def copy_name(func: PrimFunc, buffer: Buffer, memory_scope: str) -> str:
     """Return the name of the block that copies a buffer."""
     return fresh_block_name(func, f"{buffer.name}_{memory_scope}")
+
+
+def require_fixed_extents(scope: Scope, site: Site, iter_vars: Sequence[IterVar]) -> None:
+    """Refuse iterators whose extents vary: they can be no dimensions of a buffer."""
+    symbols = set(symbolic_vars(scope.func))
+    for iter_var in iter_vars:
+        if not variables(iter_var.extent) <= symbols:
+            reason = f"the extent of iterator {iter_var.var.name} of block {site.name} varies:"
+            reason = f"{reason} {show_expr(iter_var.extent)}; a dimension of a buffer can't"
+            raise scope.refuse(reason, site.realize)
+
+
+def only_indices(site: Site, buffer: Buffer, refuse: Refuse) -> tuple[Expr, ...]:
+    """Return where a block touches a buffer, the same place wherever it does."""
+    if any(isinstance(node, Block) for node in walk(site.block) if node is not site.block):
+        raise refuse(f"block {site.name} holds other blocks", site.realize)
+    found = {access.indices for access in site.facts.accesses(buffer)}
+    if not found or is_passed_on(site.realize, buffer) or _is_viewed(site.block, buffer):
+        reason = f"block {site.name} does not load and store single elements of {buffer.name}"
+        raise refuse(reason, site.realize)
+    if len(found) > 1:
+        reason = f"block {site.name} touches {buffer.name} at different places in a run"
+        raise refuse(reason, site.realize)
+    indices = found.pop()
+    extents = extents_of_iterators(site.block)
+    if any(v not in extents for i in indices for v in walk(i) if isinstance(v, Var)):
+        reason = f"block {site.name} does not touch {buffer.name} at a place of its iterators alone"
+        raise refuse(reason, site.realize)
+    return tuple(simplify(i, extents) for i in indices)
+
+
+def _is_viewed(block: Block, buffer: Buffer) -> bool:
+    return any(match.source.buffer == buffer for match in block.match_buffers)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from compiler.schedule.error import TraceError, refusal
-from compiler.schedule.state import State
 from compiler.schedule.trace.handle import ExprRV, Handle, TermRV
 from compiler.schedule.trace.instruction import Argument, Decision, Instruction, NoteDict, Ref, Term
+
+if TYPE_CHECKING:
+    from compiler.schedule.state import State
 
 Outputs: TypeAlias = "Sequence[Handle | None]"
 _NOTHING: Mapping[str, Handle | None] = {}

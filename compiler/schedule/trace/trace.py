@@ -32,6 +32,14 @@ if TYPE_CHECKING:
     from compiler.schedule.schedule import Schedule
 
 
+_new_schedule: list[Callable[[PrimFunc | IRModule, int | None], Schedule]] = []
+
+
+def provide_schedules(new: Callable[[PrimFunc | IRModule, int | None], Schedule]) -> None:
+    """Set how traces make schedules: these make traces, and stand in a room above."""
+    _new_schedule[:] = [new]
+
+
 @dataclass(frozen=True, repr=False)
 class Trace:
     """What was done to a program, in order. Traces are values: what changes one gives another.
@@ -92,10 +100,7 @@ class Trace:
             ScheduleError: If an instruction is refused on this program.
             TraceError: If the decisions are not those of the instructions.
         """
-        # A schedule makes traces and a trace makes schedules: one of the imports has to wait.
-        from compiler.schedule.schedule import Schedule  # noqa: PLC0415
-
-        schedule = Schedule(program, seed=seed)
+        schedule = _new_schedule[0](program, seed)
         replay(self.instructions, schedule, decisions)
         return schedule
 

@@ -35,7 +35,7 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk, walk_stmts
 from compiler.ir.text.names import unique
 from compiler.schedule.error import Refuse
-from compiler.schedule.index.digits import extent_or_unknown
+from compiler.schedule.tree.extents import extent_or_unknown
 
 Path: TypeAlias = tuple[Stmt, ...]
 """Statements from the root realisation down, each the parent of the next."""

@@ -34,8 +34,8 @@ from tuner.replay.base_model import base_model
 from tuner.space.generate import design_space
 from tuner.transfer.begin import BEST_OF_EACH
 from tuner.transfer.earlier import warm_start_of
-from tuner.transfer.warm_start import COLD, WarmStart
 from tuner.trial import Trial
+from tuner.warm_start import COLD, WarmStart
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ each gets half of the starts: on Zen 3 about 2.5 in a cycle, and the same kernel
 
 from __future__ import annotations
 
-from tuner.space.filter.register_tile import RegisterTile
 from tuner.space.tables.nest import NUM_LEVELS, UNROLLED_LEVEL, Floats, NestTables
+from tuner.space.tables.register_tile import RegisterTile
 
 LOOP_SLOTS = 5.0
 """What an iteration of the innermost loop costs beside its body: counting, and the jump."""

@@ -12,8 +12,8 @@ import numpy as np
 
 from compiler.target.target import Target
 from tuner.space.features.issue_slots import LOOP_SLOTS, SHARED_SLOTS
-from tuner.space.filter.register_tile import RegisterTile
 from tuner.space.tables.nest import NUM_LEVELS, UNROLLED_LEVEL, Floats, NestTables
+from tuner.space.tables.register_tile import RegisterTile
 
 FMA_LATENCY = 4
 PORTS = 2

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.target.target import Target
 from tuner.space.features.issue_slots import issue_slots
-from tuner.space.filter.register_tile import RegisterTile
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.nest import NUM_LEVELS, REGISTER_LEVEL, Floats, Nest, NestTables
+from tuner.space.tables.register_tile import RegisterTile
 from tuner.space.tables.sketch import Sketch
 
 MAX_UNROLLED_BODY = 256

@@ -13,9 +13,9 @@ from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from compiler.target.target import Target
 from tuner.space.analysis.block_facts import BlockFacts, block_facts, sites
-from tuner.space.filter.same_programs import find_zones
 from tuner.space.tables.knob import ChoiceKnob, CutKnob, Knob, TileKnob
 from tuner.space.tables.nest import NUM_LEVELS, Nest
+from tuner.space.tables.same_programs import find_zones
 from tuner.space.tables.sketch import Sketch
 
 

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from compiler.schedule.trace.trace import Trace
 from tuner.candidate import Candidate
-from tuner.space.filter.same_programs import Zone, canonical
 from tuner.space.tables.knob import Ints, Knob
 from tuner.space.tables.nest import Nest
+from tuner.space.tables.same_programs import Zone, canonical
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Sketch:
         tags: What the rules did that the nests do not tell, such as `fused` or `padded_at_tile`.
         rules: The names of the rules that made it, in the order in which they ran.
         zones: Where different decisions make the same loops; see
-        `tuner.space.filter.same_programs`.
+        `tuner.space.tables.same_programs`.
         excluded: Columns and numbers: where a column holds that number, another sketch has the
             same program.
     """

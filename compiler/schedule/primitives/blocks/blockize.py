@@ -20,11 +20,11 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse, refusal
-from compiler.schedule.index.subspace import Division, divide
 from compiler.schedule.legality.kind import Unknown
 from compiler.schedule.legality.reduction import why_not_once
 from compiler.schedule.legality.scope import Scope, scope_of_block
 from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.subspace import Division, divide
 from compiler.schedule.rewrite.cache import body_of, common_path
 from compiler.schedule.rewrite.init_nest import init_nest
 from compiler.schedule.rewrite.outer_block import Blockized, blockized

@@ -13,7 +13,7 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import refusal
 from compiler.schedule.index.access import Access
-from compiler.schedule.index.digits import Extents, extent_or_unknown, variables, variables_of
+from compiler.schedule.index.digits import Extents, variables, variables_of
 from compiler.schedule.index.region import Span
 from compiler.schedule.index.solve import solve_sum
 from compiler.schedule.legality.coverage import read_box
@@ -30,6 +30,7 @@ from compiler.schedule.rewrite.placement import (
     require_movable,
     want,
 )
+from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.tree import extents_of, loops_on
 
 

@@ -30,8 +30,8 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import map_region, substitute
 from compiler.schedule.error import Refuse, ScheduleError, refusal
 from compiler.schedule.index.digits import Extents, Terms, count_of, terms_of, variables
-from compiler.schedule.index.guard import conjunction, conjuncts, upper_bound
 from compiler.schedule.legality.coverage import covers_reads
+from compiler.schedule.legality.guard import conjunction, conjuncts, upper_bound
 from compiler.schedule.legality.kind import Unknown
 from compiler.schedule.legality.scope import Scope, scope_of_block
 from compiler.schedule.legality.site import Site, conditions

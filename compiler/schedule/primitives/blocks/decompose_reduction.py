@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from compiler.ir.core.nodes import (
-    Block,
     Buffer,
-    BufferRegion,
     For,
     If,
     Let,
@@ -22,7 +20,7 @@ from compiler.schedule.legality.kind import Unknown
 from compiler.schedule.legality.reduction import own_digits, why_not_once
 from compiler.schedule.legality.scope import Scope, scope_of_block
 from compiler.schedule.legality.site import Site
-from compiler.schedule.rewrite.init_nest import init_nest
+from compiler.schedule.rewrite.init_nest import init_nest, reads_without_init
 from compiler.schedule.tree.tree import fresh_block_name, loop_at, loop_path, replace_at, with_block
 
 
@@ -75,16 +73,10 @@ def decompose_reduction(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc
         annotations=site.block.annotations,
     )
     update_name = fresh_block_name(func, f"{block}_update")
-    update = replace(site.block, name=update_name, init=None, reads=_update_reads(site.block))
+    update = replace(site.block, name=update_name, init=None, reads=reads_without_init(site.block))
     func = replace_at(func, scope.whole_path(site), with_block(site.realize, update))
     path = loop_path(func, loop, refuse)
     return replace_at(func, path, seq(init, path[-1])), init_name, update_name
-
-
-def _update_reads(block: Block) -> tuple[BufferRegion, ...]:
-    """Return what a block reads without its init: what it writes, too."""
-    read = {region.buffer for region in block.reads}
-    return (*(region for region in block.writes if region.buffer not in read), *block.reads)
 
 
 def _require_separable(scope: Scope, site: Site, inner: tuple[For, ...]) -> None:

@@ -35,8 +35,8 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import replace_buffers
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.index.digits import variables
-from compiler.schedule.index.guard import conjunction
 from compiler.schedule.legality.coverage import writes_whole
+from compiler.schedule.legality.guard import conjunction
 from compiler.schedule.legality.kind import Unknown
 from compiler.schedule.legality.reducer import Reduction, reduction_of
 from compiler.schedule.legality.scope import Scope, scope_of_block

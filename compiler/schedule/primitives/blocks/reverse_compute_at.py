@@ -13,10 +13,10 @@ from compiler.ir.core.visit import substitute
 from compiler.schedule.error import ScheduleError, refusal
 from compiler.schedule.index.access import Access
 from compiler.schedule.index.digits import determined
-from compiler.schedule.index.guard import covers_range
 from compiler.schedule.index.region import Span
 from compiler.schedule.index.solve import solve_digits, solve_sum
 from compiler.schedule.legality.coverage import is_finished_for, runs_whole_domain, written_box
+from compiler.schedule.legality.guard import covers_range
 from compiler.schedule.legality.kind import extents_of_iterators
 from compiler.schedule.legality.reduction import is_whole_reduction
 from compiler.schedule.legality.scope import Scope, scope_of_block

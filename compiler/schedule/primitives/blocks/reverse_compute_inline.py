@@ -19,11 +19,11 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import substitute, transform_expr
 from compiler.schedule.error import ScheduleError, refusal
-from compiler.schedule.index.guard import conjunction, conjuncts
 from compiler.schedule.index.range_guard import guards_of
 from compiler.schedule.index.region import Span
 from compiler.schedule.index.solve import iterators_at
 from compiler.schedule.legality.coverage import runs_whole_domain, writes_whole
+from compiler.schedule.legality.guard import conjunction, conjuncts
 from compiler.schedule.legality.kind import extents_of_iterators
 from compiler.schedule.legality.scope import Scope, scope_of_block
 from compiler.schedule.legality.site import Site

@@ -31,9 +31,9 @@ from compiler.ir.core.visit import map_stmt, transform_expr, walk_stmts
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.index.access import Access, facts_of
 from compiler.schedule.index.digits import terms_of, variables, variables_of
-from compiler.schedule.index.guard import conjunction, conjuncts, upper_bound
 from compiler.schedule.index.region import span_of
 from compiler.schedule.legality.coverage import covers_reads
+from compiler.schedule.legality.guard import conjunction, conjuncts, upper_bound
 from compiler.schedule.legality.kind import Unknown
 from compiler.schedule.legality.scope import Scope, scope_of_block
 from compiler.schedule.legality.site import Site, conditions

@@ -9,11 +9,11 @@ from compiler.ir.core.nodes import Buffer, Expr, For, Seq, Stmt, Var, seq
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.error import Refuse, refusal
-from compiler.schedule.index.digits import extent_or_unknown
 from compiler.schedule.legality.independence import Nest, is_apart
 from compiler.schedule.legality.scope import Scope
 from compiler.schedule.legality.site import Site
 from compiler.schedule.rewrite.rebind import rebind
+from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.plain_loop import require_plain
 from compiler.schedule.tree.tree import Path, extents_of, loop_path, loops_on, replace_at
 

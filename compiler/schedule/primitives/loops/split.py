@@ -11,8 +11,8 @@ from compiler.ir.core.nodes import BinOp, Compare, Expr, For, IntImm, Stmt, Var
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.error import Refuse, refusal
-from compiler.schedule.index.digits import extent_or_unknown
 from compiler.schedule.rewrite.rebind import rebind
+from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.plain_loop import require_plain
 from compiler.schedule.tree.tree import extents_of, loop_at, loop_path, loops_on, replace_at
 

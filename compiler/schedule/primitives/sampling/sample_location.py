@@ -13,12 +13,13 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import ScheduleError, refusal
-from compiler.schedule.index.digits import extent_or_unknown, variables_of
+from compiler.schedule.index.digits import variables_of
 from compiler.schedule.legality.scope import Scope, scope_of_block
 from compiler.schedule.legality.site import Site
 from compiler.schedule.primitives.blocks.compute_at import compute_at
 from compiler.schedule.primitives.blocks.compute_inline import compute_inline
 from compiler.schedule.trace.handle import Place
+from compiler.schedule.tree.extents import extent_or_unknown
 
 INLINE = -2
 ROOT = -1

@@ -12,7 +12,6 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import refusal
-from compiler.schedule.index.digits import extent_or_unknown
 from compiler.schedule.index.region import Box, Span, contains
 from compiler.schedule.legality.scope import Scope, scope_of_block
 from compiler.schedule.legality.site import Site, scope_extents
@@ -40,6 +39,7 @@ from compiler.schedule.rewrite.copy_block import (
     redirect,
     whole_of,
 )
+from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.tree import extents_of, fresh_block_name, loops_on
 
 

@@ -23,7 +23,6 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import map_region, map_stmt, substitute, transform_expr, walk
 from compiler.schedule.error import Refuse, refusal
-from compiler.schedule.index.digits import extent_or_unknown
 from compiler.schedule.index.index_map import (
     IndexMap,
     IndexMapError,
@@ -36,6 +35,7 @@ from compiler.schedule.index.layout_shape import map_extents
 from compiler.schedule.legality.kind import Unknown, is_commutative
 from compiler.schedule.legality.scope import scope_of_block
 from compiler.schedule.legality.site import Site
+from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.tree import replace_at
 
 

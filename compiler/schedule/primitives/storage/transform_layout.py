@@ -10,17 +10,20 @@ from compiler.ir.analysis.regions import access_regions
 from compiler.ir.core.dtypes import DType, size_bytes
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.limits import MAX_BUFFER_BYTES, MAX_RANK
-from compiler.ir.core.nodes import Block, BlockRealize, Buffer, BufferRegion, IntImm, Range
+from compiler.ir.core.nodes import (
+    Block,
+    BlockRealize,
+    Buffer,
+    BufferRegion,
+    IntImm,
+    Range,
+)
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk_stmts
 from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.index.digits import Extents
-from compiler.schedule.index.index_map import (
-    IndexMap,
-    IndexMapError,
-    show,
-)
+from compiler.schedule.index.index_map import IndexMap, IndexMapError, show
 from compiler.schedule.index.index_map_inverse import inverse_of, is_injective
 from compiler.schedule.index.layout_shape import map_extents
 from compiler.schedule.index.pad_value import PadValue

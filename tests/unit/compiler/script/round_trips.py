@@ -7,9 +7,9 @@ from compiler.ir.core.nodes import (
     Block,
 )
 from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.spelling import Dialect
 from compiler.ir.core.visit import walk
 from compiler.ir.interpret.evaluator.evaluate import evaluate
-from compiler.ir.text.spelling import Dialect
 from compiler.script import parse
 
 DIALECTS: tuple[Dialect, ...] = ("new", "middle", "old")

@@ -25,8 +25,8 @@ from tuner.space.design_space import DesignSpace
 from tuner.space.features.features import FEATURE_NAMES
 from tuner.space.generate import design_space
 from tuner.task import Task
-from tuner.transfer.warm_start import WarmStart
 from tuner.trial import Trial
+from tuner.warm_start import WarmStart
 
 COLUMN = FEATURE_NAMES.index("cycles.total")
 

@@ -22,7 +22,7 @@ from tuner.transfer.begin import BEST_OF_EACH, NUM_CANDIDATES, Relative, refitte
 from tuner.transfer.earlier import warm_start_of
 from tuner.transfer.refit import RefitError, refit
 from tuner.transfer.shape import Shape, distance, shape_from_json, shape_of, target_distance
-from tuner.transfer.warm_start import COLD
+from tuner.warm_start import COLD
 
 ONE_CORE = "cpu -mcpu=x86-64-v3 -num-cores=1"
 FOUR_CORES = "cpu -mcpu=x86-64-v3 -num-cores=4"

@@ -6,9 +6,9 @@ from functools import cached_property
 
 from compiler.target.target import Target
 from tuner.space.features.roofline import Roofline
-from tuner.space.filter.register_tile import RegisterTile
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.nest import Floats, NestTables
+from tuner.space.tables.register_tile import RegisterTile
 from tuner.space.tables.sketch import Sketch
 
 

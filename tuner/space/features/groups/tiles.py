@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tuner.space.features.groups.batch import Batch
-from tuner.space.filter.register_tile import RegisterTile
 from tuner.space.tables.nest import REGISTER_LEVEL, UNROLLED_LEVEL, Floats, NestTables
+from tuner.space.tables.register_tile import RegisterTile
 
 TILE_NAMES = (
     "has_vectors",

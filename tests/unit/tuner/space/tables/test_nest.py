@@ -7,8 +7,8 @@ from compiler import ops
 from compiler.ir.core.program import PrimFunc
 from compiler.target.target import Target
 from tuner.space.analysis.block_facts import BlockFacts, block_facts, sites
-from tuner.space.filter.register_tile import RegisterTile
 from tuner.space.tables.nest import Nest, NestTables
+from tuner.space.tables.register_tile import RegisterTile
 
 AVX2 = Target("cpu -mcpu=x86-64-v3 -num-cores=1")
 

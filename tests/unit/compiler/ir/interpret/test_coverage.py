@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.ir.analysis.coverage import written_whole
+from compiler.ir.interpret.coverage import written_whole
 from compiler.script import parse
 
 PROGRAM = """

@@ -7,10 +7,10 @@ from unittest import mock
 import pytest
 
 from compiler import ops
+from compiler.schedule import beginnings
+from compiler.schedule.beginnings import Beginnings
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
-from compiler.schedule.trace import beginnings
-from compiler.schedule.trace.beginnings import Beginnings
 from compiler.schedule.trace.replay import replay as replay_in_full
 from compiler.schedule.trace.trace import Trace
 

@@ -14,12 +14,10 @@ from compiler.ir.core.nodes import TRUE, BinOp, Compare, Expr, For, IntImm, Logi
 from compiler.ir.core.visit import walk
 from compiler.schedule.index.access import Access
 from compiler.schedule.index.digits import (
-    UNKNOWN,
     Extents,
     Guards,
     Terms,
     canonical,
-    extent_or_unknown,
     reach,
     terms_of,
     variables,
@@ -28,6 +26,7 @@ from compiler.schedule.index.digits import (
 from compiler.schedule.index.range_guard import simplest_bound
 from compiler.schedule.index.region import Span, separated, span_of
 from compiler.schedule.legality.site import Site, conditions
+from compiler.schedule.tree.extents import UNKNOWN, extent_or_unknown
 
 _NOTHING: Extents = {}
 _MAX_DERIVED = 64

@@ -19,7 +19,6 @@ from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import TRUE, BinOp, Compare, Expr, IntImm, Var
 from compiler.ir.core.visit import substitute
 from compiler.schedule.index.digits import (
-    UNKNOWN,
     Extents,
     Terms,
     count_of,
@@ -28,8 +27,9 @@ from compiler.schedule.index.digits import (
     variables,
     variables_of,
 )
-from compiler.schedule.index.guard import conjunction, conjuncts, upper_bound
+from compiler.schedule.legality.guard import conjunction, conjuncts, upper_bound
 from compiler.schedule.legality.site import Site
+from compiler.schedule.tree.extents import UNKNOWN
 
 _Term: TypeAlias = tuple[Expr, int]
 
