@@ -53,7 +53,7 @@ bench-parts: $(VENV)/.dev ## benchmarks of the parts: compile time, memory, tria
 	$(BIN)/python -m benchmarks $(ARGS)
 
 bench-search: $(VENV)/.dev ## play search strategies on the recorded sets, draw docs/search.png (ARGS="--again")
-	$(BIN)/python -m benchmarks.search $(ARGS)
+	$(BIN)/python -m benchmarks.tuner.search $(ARGS)
 
 bench-peers: $(VENV)/.dev ## install the libraries to compare with, into .peers/
 	$(BIN)/python -m benchmarks.peers setup $(ARGS)

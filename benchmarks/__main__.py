@@ -9,7 +9,8 @@ import argparse
 import importlib
 from pathlib import Path
 
-_OTHERS = (
+FOLDERS = ("compiler", "service", "tuner")
+_OTHERS = {
     "finish_child",
     "http_load",
     "large_job",
@@ -17,14 +18,16 @@ _OTHERS = (
     "record",
     "record_demo",
     "recorded_workloads",
-    "report",
-    "search",
     "recorder",
-    "workloads",
-)
-NAMES = tuple(
-    sorted({path.stem for path in Path(__file__).parent.glob("[a-z]*.py")}.difference(_OTHERS))
-)
+    "search",
+}
+MODULES = {
+    path.stem: f"benchmarks.{folder}.{path.stem}"
+    for folder in FOLDERS
+    for path in sorted((Path(__file__).parent / folder).glob("[a-z]*.py"))
+    if path.stem not in _OTHERS
+}
+NAMES = tuple(sorted(MODULES))
 
 
 def main() -> None:
@@ -35,7 +38,7 @@ def main() -> None:
     if unknown := set(names) - set(NAMES):
         parser.error(f"no benchmark is called {unknown.pop()}; there are {', '.join(NAMES)}")
     for name in names:
-        importlib.import_module(f"benchmarks.{name}").main()
+        importlib.import_module(MODULES[name]).main()
 
 
 if __name__ == "__main__":

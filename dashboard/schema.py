@@ -15,7 +15,7 @@ from npm import SOURCE, environment
 
 from service.http.app import create_app
 from service.http.parts import Parts
-from service.store.database import open_database
+from service.store.database.database import open_database
 
 SCHEMA = SOURCE / "src" / "api" / "schema.d.ts"
 _COMMAND = Path(SOURCE, "node_modules", ".bin", "openapi-typescript")

@@ -14,8 +14,8 @@ from pathlib import Path
 import psycopg
 from sqlalchemy import URL
 
-from service.store.database import Database, open_database
-from service.store.schema import METADATA
+from service.store.database.database import Database, open_database
+from service.store.database.schema import METADATA
 
 _NOBODY = "nobody"
 

@@ -17,9 +17,10 @@ import structlog
 
 from service.common.new_workload import NewWorkload
 from service.http.problems import KINDS, TYPE
-from service.store import jobs, targets, workloads
-from service.store.database import Database, open_database
-from service.store.jobs import JobRow, NewJob
+from service.store import targets, workloads
+from service.store.database.database import Database, open_database
+from service.store.jobs import jobs
+from service.store.jobs.jobs import JobRow, NewJob
 from service.wire.models import Strategy
 from tests import postgres as postgresql
 

@@ -32,7 +32,7 @@ from loopwright.workload import to_func
 from service.records.write import Selection
 from service.records.write import check as check_selection
 from service.records.write import export as write_records
-from service.store.database import open_database
+from service.store.database.database import open_database
 
 
 def export(

@@ -20,7 +20,7 @@ from loopwright.cli.output import console, err_console, print_json, waiting
 from loopwright.cli.where import server
 from service.records.check import lines_of
 from service.records.merge import import_records
-from service.store.database import open_database
+from service.store.database.database import open_database
 from service.wire.server_models import ImportRead
 
 

@@ -16,7 +16,7 @@ from loopwright.cli.options import JsonOption, ServedDbOption
 from loopwright.cli.output import console, err_console, moment, print_json, print_table
 from service.common.quota import Quota
 from service.store import tokens
-from service.store.database import Database, open_database
+from service.store.database.database import Database, open_database
 from service.wire.models import MAX_PRIORITY
 from service.wire.server_models import MAX_QUOTA, TOKEN_NAME, Scope, TokenCreated, TokenRead
 

@@ -15,7 +15,7 @@ from loopwright.cli.output import console, err_console, facts, print_json, print
 from loopwright.errors import LoopwrightError
 from service.learning import training
 from service.store import cost_models
-from service.store.database import open_database
+from service.store.database.database import open_database
 from tuner.cost_model.cost_model import CostModelError
 from tuner.cost_model.quality import Quality
 from tuner.cost_model.training import Trained

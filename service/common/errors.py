@@ -9,8 +9,8 @@ ServiceError
 ├── QuotaError             the caller's token has too much in the queue                 (429)
 ├── BuildFailedError       the compiler died of a kernel, or took too long              (500)
 ├── BusyError              too many wait for the same thing already: come back          (503)
-├── DatabaseLostError      what is written would be lost (service.store.error)          (503)
-└── LeaseLostError         another coordinator owns the job now: stop, write nothing
+├── DatabaseLostError      what is written would be lost (service.store.database.error)
+(503) └── LeaseLostError         another coordinator owns the job now: stop, write nothing
 """
 
 from __future__ import annotations

@@ -25,9 +25,11 @@ from service.coordinator.drive import Driven, Driver, Drives, Measuring
 from service.coordinator.heartbeat import PATIENCE_SECS, Heartbeat
 from service.learning import training
 from service.learning.retrain import Retrainer
-from service.store import baselines, blame, claims, controls, finals, leases, trials, workers
-from service.store.database import Database
-from service.store.jobs import JobRow
+from service.store import workers
+from service.store.database.database import Database
+from service.store.jobs import baselines, blame, claims, controls, finals, leases
+from service.store.jobs.jobs import JobRow
+from service.store.trials import trials
 from service.wire.models import JobState
 from tuner.finish.baseline import Rivals
 from tuner.loop.budget import StopReason

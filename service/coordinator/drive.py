@@ -19,10 +19,10 @@ from compiler.target.target import Target
 from service.common.owner import Owner
 from service.coordinator.heartbeat import Heartbeat
 from service.learning import warm_start
-from service.store import finals, groups
-from service.store.database import Database
-from service.store.jobs import JobRow
-from service.store.sql_store import SqlStore
+from service.store.database.database import Database
+from service.store.jobs import finals, groups
+from service.store.jobs.jobs import JobRow
+from service.store.trials.sql_store import SqlStore
 from service.store.workloads import WorkloadRow
 from tuner.candidate import Candidate
 from tuner.finish.baseline import Baseline, Rivals, against_libraries

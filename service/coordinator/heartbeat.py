@@ -17,9 +17,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.common.errors import LeaseLostError
 from service.common.owner import Owner
-from service.store import controls, groups, leases
-from service.store.controls import Wishes
-from service.store.database import Database
+from service.store.database.database import Database
+from service.store.jobs import controls, groups, leases
+from service.store.jobs.controls import Wishes
 
 _log = structlog.get_logger()
 

@@ -15,12 +15,13 @@ from compiler.target.target import Target
 from service.common.owner import Owner
 from service.coordinator.drive import Driven, Drives
 from service.coordinator.heartbeat import Heartbeat
-from service.store import finals, jobs, trials
-from service.store.baselines import BaselineRow
-from service.store.database import Database
-from service.store.finals import FinalRow
-from service.store.jobs import JobRow, NewJob
-from service.store.sql_store import SqlStore
+from service.store.database.database import Database
+from service.store.jobs import finals, jobs
+from service.store.jobs.baselines import BaselineRow
+from service.store.jobs.finals import FinalRow
+from service.store.jobs.jobs import JobRow, NewJob
+from service.store.trials import trials
+from service.store.trials.sql_store import SqlStore
 from service.store.workloads import WorkloadRow
 from tuner.finish.baseline import Baseline
 from tuner.finish.finish import Finalist, Finish

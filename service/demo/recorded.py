@@ -6,7 +6,7 @@ import lzma
 from importlib import resources
 
 from service.records.merge import import_records
-from service.store.database import Database
+from service.store.database.database import Database
 
 
 def import_recorded(database: Database) -> None:

@@ -40,7 +40,7 @@ from service.http.routes import (
     workloads,
 )
 from service.intake.text_reader import ReadApart
-from service.store.data_version import DataVersion
+from service.store.database.data_version import DataVersion
 
 PREFIX = "/api/v1"
 

@@ -24,7 +24,7 @@ from starlette.exceptions import HTTPException
 from service.common.caller import ANYBODY, Caller
 from service.http.limits.rate_limit import RateLimit
 from service.store import tokens
-from service.store.database import Database
+from service.store.database.database import Database
 from service.wire.server_models import Scope
 
 _log = structlog.get_logger()

@@ -18,9 +18,9 @@ import structlog
 from fastapi.concurrency import run_in_threadpool
 from sqlalchemy.exc import SQLAlchemyError
 
-from service.store import events, jobs
-from service.store.data_version import DataVersion
-from service.store.database import Database
+from service.store.database.data_version import DataVersion
+from service.store.database.database import Database
+from service.store.jobs import events, jobs
 from service.wire.models import Event, EventKind, JobState
 
 _log = structlog.get_logger()

@@ -11,9 +11,10 @@ from prometheus_client.registry import Collector
 from sqlalchemy import func, select
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.store import jobs, workers
-from service.store.database import Database
-from service.store.jobs import JobRow
+from service.store import workers
+from service.store.database.database import Database
+from service.store.jobs import jobs
+from service.store.jobs.jobs import JobRow
 from service.wire.models import JobState
 from service.wire.server_models import WorkerState
 

@@ -12,7 +12,7 @@ from compiler.runtime.signature import SigningKey
 from service.intake.text_reader import TextReader, shared_reader
 from service.reading.plots import Plots
 from service.schedules.kernel_builder import KernelBuilder
-from service.store.database import Database
+from service.store.database.database import Database
 
 
 def _nothing() -> None:

@@ -24,8 +24,8 @@ from service.common.errors import (
     NotFoundError,
     QuotaError,
 )
-from service.store.database import Database
-from service.store.error import DatabaseLostError
+from service.store.database.database import Database
+from service.store.database.error import DatabaseLostError
 from service.wire.models import Problem, ProblemError
 
 MEDIA_TYPE = "application/problem+json"

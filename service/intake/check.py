@@ -9,7 +9,7 @@ from service.intake.intake import read_target
 from service.intake.text_reader import apart
 from service.intake.workload_text import Looked, look_here, space_here
 from service.store.best_schedules import BestScheduleRow
-from service.store.database import Database
+from service.store.database.database import Database
 from service.wire.readings import CheckRequest, SpaceRead, WorkloadCheck
 
 _one_at_a_time = threading.Lock()

@@ -16,9 +16,11 @@ from sqlalchemy.orm import Session
 from service.common.caller import Caller
 from service.intake.intake import parse_target, read_workload
 from service.jobs.jobs import Queue
-from service.store import best_schedules, finals, jobs, quotas, toolchains
-from service.store.database import Database
-from service.store.jobs import JobRow
+from service.store import best_schedules
+from service.store.database.database import Database
+from service.store.jobs import finals, jobs, quotas
+from service.store.jobs.jobs import JobRow
+from service.store.trials import toolchains
 from service.wire.models import JobRead, JobState, ScheduleQuery, SearchOptions
 
 TRIALS = 200

@@ -12,8 +12,8 @@ from service.common.errors import Flaw, InvalidRequestError
 from service.common.new_workload import NewWorkload
 from service.intake.intake import read_workload
 from service.jobs.jobs import Key, Queue
-from service.store import groups, jobs, quotas
-from service.store.database import Database
+from service.store.database.database import Database
+from service.store.jobs import groups, jobs, quotas
 from service.wire.models import GroupCreate, GroupRead, JobRead
 from service.wire.times import TimeKind
 from tuner.loop.rounds import ROUND_SIZE

@@ -12,9 +12,10 @@ from service.common.caller import ANYBODY, Caller
 from service.common.errors import Flaw, InvalidRequestError
 from service.common.new_workload import NewWorkload
 from service.intake.intake import read_rules, read_target, read_workload
-from service.store import idempotency, jobs, quotas, targets, warm_starts, workloads
-from service.store.database import Database
-from service.store.jobs import JobRow, NewJob
+from service.store import targets, workloads
+from service.store.database.database import Database
+from service.store.jobs import idempotency, jobs, quotas, warm_starts
+from service.store.jobs.jobs import JobRow, NewJob
 from service.wire.models import JobCreate, JobRead, SearchOptions
 
 

@@ -13,7 +13,7 @@ from compiler.script.parser import parse
 from compiler.target.target import Target
 from service.store import relatives
 from service.store.relatives import TunedTask
-from service.store.trials import TrialRow
+from service.store.trials.trials import TrialRow
 from service.store.workloads import WorkloadRow
 from tuner.candidate import Candidate
 from tuner.task import Task

@@ -19,7 +19,7 @@ from threading import Lock, Thread
 import structlog
 
 from service.learning import retrain_child, training
-from service.store.database import Database
+from service.store.database.database import Database
 from tuner.cost_model.training import Trained
 
 MIN_NEW_TRIALS = 128

@@ -13,7 +13,7 @@ import sys
 from contextlib import closing
 
 from service.learning.training import packaged_for, train_on_store
-from service.store.database import open_database
+from service.store.database.database import open_database
 from tuner.cost_model.cost_model import CostModelError
 from workers.child.parent_death import die_with_parent
 

@@ -24,12 +24,12 @@ from compiler.script.parser import parse
 from compiler.target.host import TargetError
 from compiler.target.target import Target
 from service.store import cost_models
-from service.store.base import utc_now
 from service.store.cost_models import CostModelRow, NewCostModel
-from service.store.database import Database
-from service.store.jobs import JobRow
+from service.store.database.base import utc_now
+from service.store.database.database import Database
+from service.store.jobs.jobs import JobRow
 from service.store.targets import TargetRow
-from service.store.trials import TrialRow
+from service.store.trials.trials import TrialRow
 from service.store.workloads import WorkloadRow
 from tuner.candidate import Candidate
 from tuner.cost_model.cost_model import Samples

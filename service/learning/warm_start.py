@@ -10,11 +10,12 @@ from sqlalchemy.orm import Session
 from compiler.user_cache import default_directory
 from service.common.owner import Owner
 from service.learning.neighbours import Neighbour, candidate_of, nearest
-from service.store import cost_models, leases, warm_starts
+from service.store import cost_models
 from service.store.cost_models import CostModelRow, NewCostModel
-from service.store.database import Database
-from service.store.jobs import JobRow
-from service.store.warm_starts import WarmCandidateRow, WarmStartRow
+from service.store.database.database import Database
+from service.store.jobs import leases, warm_starts
+from service.store.jobs.jobs import JobRow
+from service.store.jobs.warm_starts import WarmCandidateRow, WarmStartRow
 from tuner.cost_model import stored_format
 from tuner.cost_model.cost_model import CostModelError
 from tuner.replay.base_model import BaseModel, base_model

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from service.store import workers
-from service.store.database import Database
+from service.store.database.database import Database
 from workers.engine.engine import ClusterAddress
 from workers.libraries.load import chosen_libraries
 

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 from sqlalchemy import func, select
 
-from service.store.base import utc_now
-from service.store.database import Database
-from service.store.jobs import JobRow
+from service.store.database.base import utc_now
+from service.store.database.database import Database
+from service.store.jobs.jobs import JobRow
 from service.wire.models import JobState
 
 PATIENCE_SECS = 60.0

@@ -12,7 +12,7 @@ import structlog
 
 from compiler.runtime.measurement import Measurement
 from service.store import workers
-from service.store.database import Database
+from service.store.database.database import Database
 from workers.engine.engine import Engine, EngineStartError
 from workers.health.self_test import known_kernel
 from workers.measure.compare import CompareRequest

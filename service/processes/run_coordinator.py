@@ -14,7 +14,7 @@ import structlog
 from service.common.errors import ServeError
 from service.processes.background import Background
 from service.processes.serve import STOP_SECS
-from service.store.database import open_database
+from service.store.database.database import open_database
 from workers.engine.engine import ClusterAddress
 from workers.logs import configure_logs
 

@@ -27,7 +27,7 @@ from service.http.parts import Parts
 from service.processes.background import Background
 from service.processes.elsewhere import Elsewhere
 from service.store import tokens
-from service.store.database import Database, open_database
+from service.store.database.database import Database, open_database
 from workers.logs import configure_logs
 
 _log = structlog.get_logger()

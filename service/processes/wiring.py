@@ -10,7 +10,7 @@ from service.coordinator.measurer import WorkerMeasurer
 from service.demo.player import Player
 from service.learning.retrain import Retrainer
 from service.processes.embedded import EmbeddedWorkers
-from service.store.database import Database
+from service.store.database.database import Database
 from workers.engine.dask_engine import DaskEngine
 from workers.engine.engine import ClusterAddress
 

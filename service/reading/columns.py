@@ -8,9 +8,9 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
-from service.store import packed
-from service.store.jobs import JobRow
-from service.store.trial_columns import TrialColumns, joined
+from service.store.jobs.jobs import JobRow
+from service.store.trials import packed
+from service.store.trials.trial_columns import TrialColumns, joined
 
 MAX_KEPT = 400_000
 """So many trials are kept in memory, of all jobs together: about 40 MB."""

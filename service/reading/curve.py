@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from service.reading.thinning import even
-from service.store.trial_columns import Floats, TrialColumns
+from service.store.trials.trial_columns import Floats, TrialColumns
 from service.wire.readings import Curve
 
 

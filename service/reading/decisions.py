@@ -9,7 +9,7 @@ import numpy as np
 
 from service.reading.decision_names import Axis, axes_of, decisions_in
 from service.reading.thinning import even
-from service.store.trial_columns import Floats, Ints, TrialColumns
+from service.store.trials.trial_columns import Floats, Ints, TrialColumns
 from service.wire.readings import Decision, Decisions
 
 MAX_ROWS = 2000

@@ -20,9 +20,10 @@ from service.reading.queries import (
     WorkersQuery,
     WorkloadsQuery,
 )
-from service.store import cost_models, jobs, workers
+from service.store import cost_models, workers
 from service.store.cost_models import CostModelRow
-from service.store.jobs import JobRow
+from service.store.jobs import jobs
+from service.store.jobs.jobs import JobRow
 from service.store.targets import TargetRow
 from service.store.tokens import TokenRow
 from service.store.workloads import WorkloadRow

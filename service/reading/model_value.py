@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from service.store.trial_columns import Floats, Ints, TrialColumns
+from service.store.trials.trial_columns import Floats, Ints, TrialColumns
 from service.wire.readings import ModelValue
 
 LEAST_RANKED = 4

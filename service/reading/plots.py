@@ -20,9 +20,9 @@ from service.reading.decisions import none_for_nan
 from service.reading.queries import MAX_NUMBER, ColumnsQuery, SelectionQuery
 from service.reading.selection import selected, standings
 from service.reading.thinning import thin
-from service.store import narrow
-from service.store.jobs import JobRow
-from service.store.trial_columns import Ints, TrialColumns
+from service.store.jobs.jobs import JobRow
+from service.store.trials import narrow
+from service.store.trials.trial_columns import Ints, TrialColumns
 from service.store.workloads import WorkloadRow
 from service.wire.readings import Columns, Curve, Decisions, Summary
 

@@ -11,12 +11,12 @@ from sqlalchemy.orm import Session
 from service.common.paging import Key, page
 from service.reading.lists import as_page, contains, has_shape
 from service.reading.queries import SchedulesQuery
-from service.store.baselines import BaselineRow
 from service.store.best_schedules import BestScheduleRow, baseline_of
-from service.store.finals import FinalRow, measured_by
-from service.store.jobs import JobRow
-from service.store.toolchains import is_outdated
-from service.store.trials import TrialRow
+from service.store.jobs.baselines import BaselineRow
+from service.store.jobs.finals import FinalRow, measured_by
+from service.store.jobs.jobs import JobRow
+from service.store.trials.toolchains import is_outdated
+from service.store.trials.trials import TrialRow
 from service.store.workloads import WorkloadRow
 from service.wire.models import Page
 from service.wire.readings import BestSummary

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from service.reading.model_value import ranked
 from service.reading.queries import MAX_NUMBER, SelectionQuery
-from service.store.trial_columns import Floats, Ints, TrialColumns
+from service.store.trials.trial_columns import Floats, Ints, TrialColumns
 
 
 def standings(columns: TrialColumns, places: Ints) -> tuple[Floats, Floats]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from service.reading.model_value import model_value
-from service.store.jobs import JobRow
-from service.store.trial_columns import OK, TrialColumns
+from service.store.jobs.jobs import JobRow
+from service.store.trials.trial_columns import OK, TrialColumns
 from service.wire.readings import FailureCount, SketchCount, Summary, TimeSpent
 
 

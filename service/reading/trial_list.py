@@ -11,8 +11,9 @@ from compiler.runtime.measurement import ErrorKind
 from service.common.paging import Found, Key, page
 from service.reading.lists import as_page
 from service.reading.queries import TrialsQuery
-from service.store import finals, jobs, trials
-from service.store.trials import TrialRow
+from service.store.jobs import finals, jobs
+from service.store.trials import trials
+from service.store.trials.trials import TrialRow
 from service.wire.models import Page, TrialRead
 from service.wire.readings import TrialOutcome
 

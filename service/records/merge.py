@@ -30,15 +30,17 @@ from service.records.lines import (
     written,
 )
 from service.records.staging import StagedLine, Staging
-from service.store import finals, groups, jobs, packed, targets, workloads
-from service.store.baselines import BaselineRow
-from service.store.database import Database
-from service.store.finals import FinalRow
-from service.store.groups import GroupRow
-from service.store.jobs import JobRow
-from service.store.settle import settle
+from service.store import targets, workloads
+from service.store.database.database import Database
+from service.store.jobs import finals, groups, jobs
+from service.store.jobs.baselines import BaselineRow
+from service.store.jobs.finals import FinalRow
+from service.store.jobs.groups import GroupRow
+from service.store.jobs.jobs import JobRow
 from service.store.targets import TargetRow
-from service.store.trials import TrialRow
+from service.store.trials import packed
+from service.store.trials.settle import settle
+from service.store.trials.trials import TrialRow
 from service.store.workloads import WorkloadRow
 from service.wire.models import JobState, Workload
 from service.wire.server_models import ImportRead

@@ -42,9 +42,9 @@ from service.records.lines import (
     parse_line,
     written,
 )
-from service.store.base import UtcDateTime
-from service.store.jobs import JobRow
-from service.store.trials import TrialRow
+from service.store.database.base import UtcDateTime
+from service.store.jobs.jobs import JobRow
+from service.store.trials.trials import TrialRow
 from service.wire.models import JobState
 
 ENDED = tuple(state for state in JobState if state.is_final)

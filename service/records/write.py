@@ -25,14 +25,14 @@ from service.records.lines import (
     WorkloadLine,
     written,
 )
-from service.store.base import utc_now
-from service.store.baselines import BaselineRow
-from service.store.database import Database
-from service.store.finals import FinalRow
-from service.store.groups import GroupRow
-from service.store.jobs import JobRow
+from service.store.database.base import utc_now
+from service.store.database.database import Database
+from service.store.jobs.baselines import BaselineRow
+from service.store.jobs.finals import FinalRow
+from service.store.jobs.groups import GroupRow
+from service.store.jobs.jobs import JobRow
 from service.store.targets import TargetRow
-from service.store.trials import TrialRow
+from service.store.trials.trials import TrialRow
 from service.store.workloads import WorkloadRow
 
 _ROWS = 200

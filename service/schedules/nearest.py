@@ -14,9 +14,9 @@ from compiler.target.target import Target
 from service.common.new_workload import NewWorkload
 from service.learning.neighbours import Neighbour, nearest
 from service.schedules.expected_loss import Expectation, expected_loss
-from service.store import trials
-from service.store.database import Database
-from service.store.trials import TrialRow
+from service.store.database.database import Database
+from service.store.trials import trials
+from service.store.trials.trials import TrialRow
 from service.wire.models import BestRead, NearestRead
 from tuner.candidate import Candidate
 from tuner.task import Task

@@ -14,17 +14,11 @@ from service.common.new_workload import NewWorkload
 from service.intake.intake import parse_target, read_workload
 from service.schedules.kernel_builder import KernelBuilder, KernelRequest
 from service.schedules.nearest import adapt_nearest
-from service.store import (
-    artifacts,
-    best_schedules,
-    finals,
-    targets,
-    toolchains,
-    trials,
-    workloads,
-)
+from service.store import artifacts, best_schedules, targets, workloads
 from service.store.artifacts import ArtifactRow
-from service.store.database import Database
+from service.store.database.database import Database
+from service.store.jobs import finals
+from service.store.trials import toolchains, trials
 from service.wire.models import BestRead, ScheduleQuery
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from uuid import UUID
 
 from service.schedules.kernel_builder import KernelBuilder, KernelRequest
-from service.store import jobs, trials
-from service.store.database import Database
+from service.store.database.database import Database
+from service.store.jobs import jobs
+from service.store.trials import trials
 from service.store.workloads import WorkloadRow
 from service.wire.models import TrialCode
 

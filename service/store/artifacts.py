@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import ForeignKey, LargeBinary, String
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from service.store.base import Base, UtcDateTime, utc_now
+from service.store.database.base import Base, UtcDateTime, utc_now
 
 
 class ArtifactRow(Base):

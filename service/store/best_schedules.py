@@ -9,11 +9,12 @@ from uuid import UUID
 from sqlalchemy import ForeignKey, ForeignKeyConstraint, Integer, String, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from service.store import baselines, toolchains, trials
-from service.store.base import Base, UtcDateTime, utc_now
-from service.store.baselines import BaselineRow
-from service.store.jobs import JobRow
-from service.store.trials import TrialRow
+from service.store.database.base import Base, UtcDateTime, utc_now
+from service.store.jobs import baselines
+from service.store.jobs.baselines import BaselineRow
+from service.store.jobs.jobs import JobRow
+from service.store.trials import toolchains, trials
+from service.store.trials.trials import TrialRow
 from service.wire.models import BaselineRead
 from service.wire.times import RunTime, holds_against
 

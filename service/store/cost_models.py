@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, Session, defer, mapped_column
 
-from service.store.base import Base, UtcDateTime, utc_now
+from service.store.database.base import Base, UtcDateTime, utc_now
 from service.wire.models import CostModelRead
 from tuner.cost_model import stored_format
 from tuner.cost_model.cost_model import CostModelError

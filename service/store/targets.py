@@ -9,7 +9,7 @@ from sqlalchemy import String, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from compiler.target.target import Target
-from service.store.base import Base, UtcDateTime, utc_now
+from service.store.database.base import Base, UtcDateTime, utc_now
 
 _PEAK_SHARES = {"float32": 1.0, "float64": 0.5}
 

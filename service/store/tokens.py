@@ -13,7 +13,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from service.common.errors import ConflictError, NotFoundError
 from service.common.quota import NO_LIMITS, Quota
-from service.store.base import Base, UtcDateTime, utc_now
+from service.store.database.base import Base, UtcDateTime, utc_now
 from service.wire.server_models import Scope, TokenRead
 
 BOOTSTRAP = "bootstrap"

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import String, delete, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from service.store.base import Base, UtcDateTime, utc_now
+from service.store.database.base import Base, UtcDateTime, utc_now
 from service.wire.server_models import Canary
 
 KEPT = timedelta(days=7)

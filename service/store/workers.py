@@ -12,8 +12,8 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from compiler.target.cores import available_cores
 from service.store import targets, worker_samples
-from service.store.base import Base, UtcDateTime, enum_column, utc_now
-from service.store.jobs import JobRow
+from service.store.database.base import Base, UtcDateTime, enum_column, utc_now
+from service.store.jobs.jobs import JobRow
 from service.wire.models import JobState
 from service.wire.server_models import Canary, WorkerRead, WorkerState, WorkerTask
 from workers.engine.engine import WorkerFacts

@@ -10,7 +10,7 @@ from sqlalchemy import JSON, BigInteger, String, Text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from service.common.new_workload import NewWorkload
-from service.store.base import Base, UtcDateTime, utc_now
+from service.store.database.base import Base, UtcDateTime, utc_now
 from tuner.transfer.shape import shape_from_json
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from service.store import cost_models, workers
 from service.store.cost_models import NewCostModel
-from service.store.database import open_database
+from service.store.database.database import open_database
 from workers.engine.engine import WorkerFacts
 
 LABEL = "cpu/earlier"

@@ -11,9 +11,9 @@ import pytest
 from playwright.sync_api import Page, Request, expect
 
 import loopwright as lw
-from benchmarks.large_job import FAILURES, add_large_job
+from benchmarks.service.large_job import FAILURES, add_large_job
 from examples.serving import Server, serving
-from service.store.database import open_database
+from service.store.database.database import open_database
 from tests.browser.conftest import OpenTab
 from tests.browser.looks import look_at
 

@@ -23,7 +23,7 @@ from threading import Lock
 
 import psutil
 
-from service.store.database import open_database
+from service.store.database.database import open_database
 from tests.acceptance.service.server import Server, serving
 from tests.fuzz_requests.known_requests import TOKEN, Request, known_requests
 from tests.fuzz_requests.mutations import mutated

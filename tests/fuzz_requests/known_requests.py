@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from service.store.database import Database
+from service.store.database.database import Database
 from tests.integration.service.recorded import NUM_TRIALS, SPECS, TARGETS, History, file_of
 from tests.integration.service.tuned import SPEC, task_of, tuned
 

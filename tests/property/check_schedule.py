@@ -21,7 +21,7 @@ from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.trace import Trace
 from compiler.script import parse
 from loopwright.script import T
-from tests.property.random_schedules import (
+from tests.property.generators.schedules import (
     Array,
     is_concurrent,
     is_exact,

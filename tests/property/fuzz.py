@@ -26,9 +26,9 @@ from rich.table import Table
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from tests.property.check_schedule import Meaning
-from tests.property.random_choice import STEPS
-from tests.property.random_schedules import RandomTrace
-from tests.property.random_workloads import KINDS, WORKLOADS
+from tests.property.generators.choice import STEPS
+from tests.property.generators.schedules import RandomTrace
+from tests.property.generators.workloads import KINDS, WORKLOADS
 
 KILLED = "the process was killed"
 # Primitives that few programs are made for, so that chance seldom finds them a place.

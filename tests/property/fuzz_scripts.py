@@ -25,7 +25,7 @@ from compiler.target.cores import available_cores
 from service.common.errors import InvalidRequestError
 from service.intake.workload_text import look_here, read_here
 from service.wire.models import Workload
-from tests.property.mutated_scripts import corpus, mutated
+from tests.property.generators.mutated_scripts import corpus, mutated
 
 MAX_SECS = 5.0
 MAX_GROWTH_BYTES = 100 << 20

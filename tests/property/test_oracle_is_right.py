@@ -23,7 +23,7 @@ from compiler.ir.interpret.oracle.oracle import compare, interpret
 from compiler.ir.interpret.oracle.oracle_plan import Plan
 from tests.property.check_schedule import numbered
 from tests.property.fuzz import Counts, make_pair
-from tests.property.odd_programs import odd_program
+from tests.property.generators.odd_programs import odd_program
 
 
 def agree(func: PrimFunc) -> None:

@@ -14,7 +14,7 @@ from compiler.script import ScriptError, parse
 from service.common.errors import InvalidRequestError
 from service.intake.intake import read_workload
 from service.wire.models import Workload
-from tests.property.random_texts import RandomText
+from tests.property.generators.texts import RandomText
 
 SEEDS = range(14)
 _DEEPEST = MAX_NEST - 1  # the root block counts as one

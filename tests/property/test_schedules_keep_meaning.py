@@ -16,15 +16,15 @@ from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.schedule.schedule import Schedule
 from tests.property.check_schedule import Meaning
 from tests.property.fuzz import explain, run_in_parallel, shrink
-from tests.property.odd_programs import odd_program
-from tests.property.random_choice import STEPS
-from tests.property.random_schedules import (
+from tests.property.generators.choice import STEPS
+from tests.property.generators.odd_programs import odd_program
+from tests.property.generators.schedules import (
     PRIMITIVES,
     RandomTrace,
     may_be_unbuilt,
     reverse_concurrent_loops,
 )
-from tests.property.random_workloads import WORKLOADS
+from tests.property.generators.workloads import WORKLOADS
 
 # Each primitive is looked at, so a pair takes twice as long as its end alone would.
 NUM_PAIRS = 600

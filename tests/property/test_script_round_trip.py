@@ -9,7 +9,7 @@ from compiler.ir.core.spelling import Dialect
 from compiler.ir.text.printer import lines, mark, script
 from compiler.ir.verify.verify import VerifyError, verify
 from compiler.script import parse
-from tests.property.random_programs import programs
+from tests.property.generators.programs import programs
 
 # Whole programs take minutes to shrink, and are read well enough as they are.
 SETTINGS = settings(

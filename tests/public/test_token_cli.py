@@ -14,7 +14,7 @@ from loopwright.cli.main import app
 from loopwright.errors import AccessDeniedError
 from service.http.app import create_app
 from service.http.parts import Parts
-from service.store.database import open_database
+from service.store.database.database import open_database
 from service.wire.models import Problem
 
 

@@ -16,8 +16,8 @@ from service.intake.intake import parse_target, read_workload
 from service.schedules.schedules import find_best, find_nearest, find_nearest_by_key
 from service.store import best_schedules
 from service.store.best_schedules import Stamp
-from service.store.data_version import DataVersion
-from service.store.database import Database
+from service.store.database.data_version import DataVersion
+from service.store.database.database import Database
 from service.wire.models import BestRead, ScheduleQuery
 
 MAX_KEPT = 4096

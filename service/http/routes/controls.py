@@ -15,8 +15,8 @@ from service.common.caller import Caller
 from service.http.auth import SUBMIT, CallerOf
 from service.http.parts import Parts, PartsOf
 from service.http.problems import responses
-from service.store import controls, jobs, quotas
-from service.store.jobs import JobRow
+from service.store.jobs import controls, jobs, quotas
+from service.store.jobs.jobs import JobRow
 from service.wire.models import JobChange, JobRead
 
 router = APIRouter(prefix="/jobs/{job_id}", tags=["jobs"], dependencies=[SUBMIT])

@@ -11,7 +11,7 @@ from service.http.auth import SUBMIT, CallerOf
 from service.http.parts import PartsOf
 from service.http.problems import responses
 from service.jobs.groups import read, submit_group
-from service.store import controls, groups, quotas
+from service.store.jobs import controls, groups, quotas
 from service.wire.models import GroupChange, GroupCreate, GroupRead
 
 router = APIRouter(prefix="/groups", tags=["groups"])

@@ -10,7 +10,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.http.parts import PartsOf
 from service.http.problems import problem_response, responses
-from service.store import jobs, migrate, workers
+from service.store import workers
+from service.store.database import migrate
+from service.store.jobs import jobs
 from service.wire.models import JobState
 from service.wire.server_models import Health, WorkerState
 

@@ -18,7 +18,7 @@ from service.jobs.jobs import submit_job
 from service.reading.lists import list_jobs
 from service.reading.queries import JobsQuery, TrialsQuery
 from service.reading.trial_list import list_trials
-from service.store import events, jobs
+from service.store.jobs import events, jobs
 from service.wire.models import (
     JobCreate,
     JobRead,

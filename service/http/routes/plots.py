@@ -15,8 +15,8 @@ from service.http.parts import PartsOf
 from service.http.problems import responses
 from service.http.routes.conditional import NOT_MODIFIED, has_it, quoted
 from service.reading.queries import ColumnsQuery, CurveQuery, SelectionQuery
-from service.store import jobs
-from service.store.jobs import JobRow
+from service.store.jobs import jobs
+from service.store.jobs.jobs import JobRow
 from service.wire.readings import Columns, Curve, Decisions, Summary
 
 router = APIRouter(prefix="/jobs/{job_id}", tags=["plots"])

@@ -10,7 +10,8 @@ from fastapi import APIRouter, Path
 from service.http.parts import PartsOf
 from service.http.problems import responses
 from service.schedules.trial_code import show_code
-from service.store import finals, trials
+from service.store.jobs import finals
+from service.store.trials import trials
 from service.wire.models import TrialCode, TrialRead
 
 router = APIRouter(prefix="/jobs/{job_id}/trials/{number}", tags=["jobs"])

@@ -17,7 +17,7 @@ import uvicorn
 from service.http.app import create_app
 from service.http.parts import Parts
 from service.http.problems import KINDS
-from service.store.database import Database
+from service.store.database.database import Database
 from tests.integration.service.tuned import tuned
 
 PAGE = (Path(__file__).parents[3] / "docs" / "rest.md").read_text(encoding="utf-8")

@@ -9,8 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from service.store import controls
-from service.store.controls import Wishes
+from service.store.jobs import controls
+from service.store.jobs.controls import Wishes
 from tests.patience import PATIENCE_SECS
 from tests.service_fixtures import database as database
 from tests.service_fixtures import database_file as database_file

@@ -12,7 +12,7 @@ from contextlib import closing
 
 from compiler.runtime.measurement import Measurement
 from service.coordinator.coordinator import Coordinator
-from service.store.database import open_database
+from service.store.database.database import open_database
 from tuner.candidate import Candidate
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task

@@ -11,9 +11,10 @@ from uuid import UUID
 from compiler.runtime.measurement import Measurement
 from service.coordinator.coordinator import Coordinator
 from service.jobs.jobs import submit_job
-from service.store import controls, jobs, trials
-from service.store.database import Database
-from service.store.trials import TrialRow
+from service.store.database.database import Database
+from service.store.jobs import controls, jobs
+from service.store.trials import trials
+from service.store.trials.trials import TrialRow
 from service.wire.models import JobCreate, JobRead, JobState, Strategy, Workload
 from tests.patience import PATIENCE_SECS
 from tuner.candidate import DEFAULT_SKETCH, Candidate

@@ -30,7 +30,7 @@ from service.records.lines import (
 )
 from service.records.merge import import_records
 from service.records.write import Selection, export
-from service.store.database import Database
+from service.store.database.database import Database
 from service.wire.models import JobState, Strategy
 from service.wire.server_models import ImportRead
 from tests.integration.service.tuned import some_candidates, task_of

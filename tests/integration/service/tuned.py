@@ -11,10 +11,10 @@ from compiler.runtime.measurement import Measurement
 from compiler.target.target import Target
 from service.common.owner import Owner
 from service.jobs.jobs import submit_job
-from service.store import claims
-from service.store.database import Database
-from service.store.jobs import JobRow
-from service.store.sql_store import SqlStore
+from service.store.database.database import Database
+from service.store.jobs import claims
+from service.store.jobs.jobs import JobRow
+from service.store.trials.sql_store import SqlStore
 from service.wire.models import JobCreate, Strategy, Workload
 from tuner.candidate import Candidate, default_candidate
 from tuner.space.design_space import DesignSpace, Point

@@ -5,8 +5,9 @@ from datetime import timedelta
 
 from sqlalchemy import select
 
-from service.store import jobs, targets, workers
-from service.store.database import Database
+from service.store import targets, workers
+from service.store.database.database import Database
+from service.store.jobs import jobs
 from service.store.targets import TargetRow
 from service.wire.models import JobState
 from service.wire.server_models import WorkerRead, WorkerState

@@ -22,10 +22,10 @@ from loopwright.client.job import JobMethods
 from loopwright.client.methods import request, stream
 from loopwright.client.steps import KEY, Call, send
 from service.wire.models import JobState
-from tests.unit.loopwright.client.fake_server import Answer, Asked, FakeServer
 from tests.unit.loopwright.client.test_connection import HEALTH
 from tests.unit.loopwright.client.test_job import ID, job_body
 from tests.unit.loopwright.client.test_job import stream as event_stream
+from tests.unit.loopwright.fake_server import Answer, Asked, FakeServer
 
 T = TypeVar("T")
 

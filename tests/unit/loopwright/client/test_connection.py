@@ -19,7 +19,7 @@ from loopwright.errors import (
 )
 from service.wire.models import Workload
 from service.wire.server_models import Health
-from tests.unit.loopwright.client.fake_server import Answer, FakeServer
+from tests.unit.loopwright.fake_server import Answer, FakeServer
 
 HEALTH = {
     "status": "ok",

@@ -16,7 +16,7 @@ from loopwright.errors import (
     WaitTimeoutError,
 )
 from service.wire.models import JobState
-from tests.unit.loopwright.client.fake_server import Answer, FakeServer
+from tests.unit.loopwright.fake_server import Answer, FakeServer
 
 ID = UUID(int=7)
 

@@ -15,7 +15,7 @@ import pytest
 
 import loopwright as lw
 from examples.serving import free_port
-from tests.unit.loopwright.client.fake_server import Answer, FakeServer
+from tests.unit.loopwright.fake_server import Answer, FakeServer
 
 OPERATOR = "relu:16:float32"
 NOTHING_KNOWN = Answer(404, {"title": "not found", "detail": "relu was not tuned for cpu"})

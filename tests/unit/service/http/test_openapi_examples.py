@@ -7,7 +7,7 @@ import pytest
 from service.http.app import create_app
 from service.http.openapi_examples import EXAMPLES
 from service.http.parts import Parts
-from service.store.database import Database
+from service.store.database.database import Database
 from service.wire import models, readings, server_models
 
 

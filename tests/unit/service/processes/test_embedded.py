@@ -8,7 +8,7 @@ import pytest
 from compiler.runtime.measurement import Measurement
 from service.processes.embedded import EmbeddedWorkers
 from service.store import workers
-from service.store.database import Database
+from service.store.database.database import Database
 from service.wire.server_models import WorkerRead, WorkerState
 from tests.patience import PATIENCE_SECS
 from workers.engine.engine import WorkerFacts

@@ -23,8 +23,8 @@ from service.reading.decisions import chosen, decisions, importance
 from service.reading.model_value import model_value
 from service.reading.summary import summary
 from service.reading.thinning import thin
-from service.store.jobs import JobRow
-from service.store.trial_columns import TrialColumns, joined, of_rows
+from service.store.jobs.jobs import JobRow
+from service.store.trials.trial_columns import TrialColumns, joined, of_rows
 from tuner.loop.progress import MAX_POINTS, SPARKLINE_POINTS, add_point, sparkline
 from tuner.space.design_space import Point
 from tuner.space.generate import design_space

@@ -64,6 +64,6 @@ def test_the_models_load_nothing_but_pydantic() -> None:
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
-    heavy = {"numpy", "llvmlite", "fastapi", "sqlalchemy", "httpx2", "rich", "compiler", "service"}
+    heavy = {"numpy", "llvmlite", "fastapi", "sqlalchemy", "httpx2", "rich", "compiler", "tuner"}
     assert not heavy.intersection(loaded)
     assert "pydantic" in loaded

@@ -11,8 +11,8 @@ from starlette.types import Message, Receive, Scope, Send
 from service.http.auth import Tokens
 from service.http.cache.kept_answers import KeptAnswers
 from service.http.limits.rate_limit import RateLimit
-from service.store.data_version import DataVersion
-from service.store.database import Database
+from service.store.database.data_version import DataVersion
+from service.store.database.database import Database
 from tests.service_fixtures import add_job
 
 PATH = "/api/v1/jobs"

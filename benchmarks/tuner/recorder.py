@@ -1,0 +1,213 @@
+"""Build the candidates of one set and time them in turns that lie far apart, in this process.
+
+Candidates stay loaded for a few steps, and each step times all of them once at real-time priority.
+Several sets take steps by turns, so the turns of a candidate are about a minute apart: what slows
+the machine for seconds falls on one of them, and the shortest is believed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import loopwright as lw
+from benchmarks.peers.worker import first_in_line
+from benchmarks.tuner.recorded_workloads import Recording
+from compiler.driver import BuildError, compile_artifact
+from compiler.ir.core.nodes import static_shape
+from compiler.ir.interpret.inputs import random_inputs
+from compiler.ir.interpret.oracle.oracle import interpret
+from compiler.ir.interpret.tolerance import Mismatch, compare
+from compiler.runtime.measurement import ErrorKind
+from compiler.runtime.module import Module, aligned_empty
+from compiler.runtime.time_calls import calls_per_sample, time_calls
+from compiler.schedule.beginnings import Beginnings
+from compiler.schedule.error import ScheduleError
+from tuner.space.design_space import DesignSpace, Point, distinct
+from tuner.space.filter.static_filter import is_compilable
+from tuner.space.generate import design_space
+from tuner.space.tables.knob import Ints
+from tuner.task import Task
+
+TARGET = "cpu -num-cores=1"
+BATCH = 24
+"""Candidates that a step adds."""
+TURNS = 4
+MIN_SAMPLE_SECS = 100e-6
+SLOW = 10
+"""Candidates that take so many times the best are timed in half the turns, a sample in each."""
+MAX_DRAWS = 32
+
+
+@dataclass
+class _Loaded:
+    """A candidate that can be timed, and how."""
+
+    number: int
+    run: Callable[[], None]
+    calls: int
+    samples: int
+    turns_left: int
+
+
+class Recorder:
+    """Measures the candidates of a recording; what it finds is in a journal.
+
+    Attributes:
+        points: What is recorded, in random order.
+        marks: Of each, `w` if it was drawn from the whole space, `k` if from what the filter keeps.
+        secs: By number, the shortest time so far.
+        errors: By number, what went wrong; a candidate that was begun and never found crashed.
+    """
+
+    def __init__(self, recording: Recording, journal: Path) -> None:
+        self.recording = recording
+        self.task = Task(lw.ops.from_spec(recording.spec), lw.Target(TARGET))
+        self.space = design_space(self.task)
+        self.points, self.marks = _drawn(recording, self.space)
+        self.secs: dict[int, list[float]] = {}
+        self.errors: dict[int, ErrorKind] = {}
+        self._journal = journal
+        self._read_journal()
+        known = self.secs.keys() | self.errors.keys()
+        self._left = [n for n in range(len(self.points)) if n not in known]
+        self._loaded: list[_Loaded] = []
+        self._beginnings = Beginnings()
+        self._inputs = random_inputs(self.task.func, 0)
+        self._expected = interpret(self.task.func, self._inputs)
+        self._arrays = {
+            b.name: aligned_empty(static_shape(b), b.dtype) for b in self.task.func.buffers
+        }
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all candidates had all their turns."""
+        return not self._left and not self._loaded
+
+    def step(self, *, with_new: bool = True) -> None:
+        """Build a batch of candidates, then time all that are loaded once."""
+        if with_new:
+            batch, self._left = self._left[:BATCH], self._left[BATCH:]
+            self._loaded += [each for number in batch if (each := self._load(number)) is not None]
+        for each in self._loaded:
+            with first_in_line():
+                if each.samples > 1:
+                    each.run()
+                secs = min(time_calls(each.run, 1, each.calls) for _ in range(each.samples))
+            self._note(each.number, secs=secs)
+            each.turns_left -= 1
+        self._loaded = [each for each in self._loaded if each.turns_left]
+
+    def _load(self, number: int) -> _Loaded | None:
+        """Build and check a candidate; None if it failed."""
+        try:
+            module = self._built(self.points[number])
+        except (BuildError, ScheduleError):
+            self._note(number, error=ErrorKind.BUILD_ERROR)
+            return None
+        self._note(number, error=ErrorKind.CRASH)  # until something else is known
+        run = self._checked(module)
+        if run is None:
+            self._note(number, error=ErrorKind.WRONG_RESULT)
+            return None
+        with first_in_line():
+            secs = time_calls(run, 1, 1)
+            calls = calls_per_sample(run, 1, MIN_SAMPLE_SECS)
+        best = min((s for own in self.secs.values() for s in own), default=secs)
+        if secs > SLOW * best:
+            return _Loaded(number, run, calls, 1, TURNS // 2)
+        return _Loaded(number, run, calls, 3 if secs * calls < 4 * MIN_SAMPLE_SECS else 2, TURNS)
+
+    def _built(self, point: Point) -> Module:
+        schedule = self._beginnings.apply(self.space.candidate(point).trace, self.task.func)
+        schedule.require_own_layouts()
+        return Module(compile_artifact(schedule, self.task.target))
+
+    def _checked(self, module: Module) -> Callable[[], None] | None:
+        """Run a kernel once; return how to run it again, None if it is wrong."""
+        for name, array in self._arrays.items():
+            array[...] = self._inputs.get(name, np.nan if array.dtype.kind == "f" else -1)
+        run = module.bind(*self._arrays.values())
+        run()
+        try:
+            compare(self.task.func, {n: self._arrays[n] for n in self._expected}, self._expected)
+        except Mismatch:
+            return None
+        return run
+
+    def _note(
+        self, number: int, *, secs: float | None = None, error: ErrorKind | None = None
+    ) -> None:
+        line = {"n": number, "secs": secs, "error": error and error.value}
+        with self._journal.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        self._take(line)
+
+    def _take(self, line: dict[str, Any]) -> None:
+        number = line["n"]
+        if line["error"] is not None:
+            self.errors[number] = ErrorKind(line["error"])
+        else:
+            self.errors.pop(number, None)
+            self.secs.setdefault(number, []).append(line["secs"])
+
+    def _read_journal(self) -> None:
+        """Take in what was found before.
+
+        Raises:
+            ValueError: If it was found for other candidates, because rules or the filter changed.
+        """
+        drawn = [[p.sketch, *p.choices] for p in self.points]
+        if not self._journal.exists():
+            self._journal.write_text(json.dumps(drawn) + "\n")
+        first, *lines = self._journal.read_text().splitlines()
+        if json.loads(first) != drawn:
+            raise ValueError(f"{self._journal} is of another design space: delete it")
+        for line in lines:
+            self._take(json.loads(line))
+
+
+def _drawn(recording: Recording, space: DesignSpace) -> tuple[list[Point], list[str]]:
+    """Return what is recorded in random order, with marks; sketches have equal shares."""
+    marks: dict[Point, str] = {}
+    num = len(space.sketches)
+    for sketch in range(num):
+        whole = _draw_whole(space, sketch, -(-recording.num_whole // num))
+        rng = np.random.default_rng(sketch)
+        kept = space.draw(sketch, -(-recording.num_kept // num), rng)
+        for rows, mark in ((whole, "w"), (kept, "k")):
+            for row in rows.tolist():
+                point = Point(sketch, tuple(row))
+                marks[point] = marks.get(point, "") + mark
+    points = list(marks)
+    order = np.random.default_rng(0).permutation(len(points)).tolist()
+    return [points[place] for place in order], [marks[points[place]] for place in order]
+
+
+def _draw_whole(space: DesignSpace, index: int, num: int) -> Ints:
+    """Draw up to `num` different rows of a sketch, of all that code can be made for."""
+    sketch = space.sketches[index]
+    rng = np.random.default_rng(100 + index)
+    if space.is_small(index):
+        sizes = tuple(sketch.num_options.tolist())
+        every = np.indices(sizes).reshape(len(sizes), -1).T.astype(np.int64)
+        own = _own(space, index, every)
+        return own[rng.permutation(len(own))[:num]]
+    found = np.empty((0, len(sketch.knobs)), np.int64)
+    for _ in range(MAX_DRAWS):
+        found = distinct(np.vstack([found, _own(space, index, sketch.draw(4 * num, rng))]))
+        if len(found) >= num:
+            break
+    return found[:num]
+
+
+def _own(space: DesignSpace, index: int, rows: Ints) -> Ints:
+    """Return the rows that stand for programs of their own, and whose code is not too long."""
+    sketch = space.sketches[index]
+    rows = rows[sketch.is_own(rows)]
+    return rows[is_compilable(sketch, rows, space.target)]

@@ -1,0 +1,1 @@
+"""The database itself: open it, migrate it, know its health; what all tables build on."""

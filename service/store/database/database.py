@@ -1,0 +1,138 @@
+"""Open a database, SQLite or PostgreSQL, and run transactions on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import structlog
+from sqlalchemy import URL, Connection, Engine, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.orm import Session
+
+from service.common.errors import ServeError
+from service.store.database import postgresql, sqlite
+from service.store.database.error import DatabaseLostError
+from service.store.database.file_health import DatabaseFile
+from service.store.database.schema import METADATA
+
+_log = structlog.get_logger()
+
+BUSY_TIMEOUT_SECS = 30.0
+_EXPECTED = "expected sqlite:///PATH or postgresql://USER@HOST/NAME"
+
+
+class Database:
+    """An open database; safe to use from several threads."""
+
+    # Rows refer to each other by name: all of them must be known before the first is used.
+    tables = METADATA
+
+    def __init__(self, engine: Engine, file: DatabaseFile | None = None) -> None:
+        self.engine = engine
+        self._file = file
+        self._damage: str | None = None
+        self._writer = engine.execution_options(writes=True)
+
+    @property
+    def url(self) -> str:
+        """What `open_database` opens this database by, in any process of this host."""
+        return self.engine.url.render_as_string(hide_password=False)
+
+    @property
+    def shown(self) -> str:
+        """The URL for a log, without a password."""
+        return self.engine.url.render_as_string(hide_password=True)
+
+    @contextmanager
+    def read(self) -> Iterator[Session]:
+        """Run a transaction that only reads: it sees one state of the database throughout."""
+        with Session(self.engine, expire_on_commit=False) as session:
+            yield session
+
+    @contextmanager
+    def write(self, aside: Connection | None = None) -> Iterator[Session]:
+        """Run a transaction that may write: all of it is kept, or nothing if an error leaves it.
+
+        Args:
+            aside: A connection of `aside`, for a transaction that sees its temporary tables.
+
+        Raises:
+            DatabaseLostError: If the file is damaged, or not at its place any more.
+        """
+        if (loss := self.loss()) is not None:
+            raise DatabaseLostError(loss)
+        writer = self._writer if aside is None else aside.execution_options(writes=True)
+        with Session(writer, expire_on_commit=False) as session, session.begin():
+            if aside is not None:
+                session.connection()  # begins: what uses `aside` itself is of this transaction
+            yield session
+
+    @contextmanager
+    def aside(self) -> Iterator[Connection]:
+        """Give a connection for transactions that write to temporary tables, and nowhere else.
+
+        They wait for no other, and the tables go when the body is left.
+        """
+        with self.engine.connect() as connection:
+            connection.detach()  # what goes back to the pool would keep its tables
+            yield connection.execution_options(is_aside=True)
+
+    def loss(self) -> str | None:
+        """Return why what is written would be lost; none if it is kept."""
+        return self._damage or (None if self._file is None else self._file.loss())
+
+    def trouble(self) -> str | None:
+        """Return why the database cannot be written now; none if it can."""
+        if self._file is None:
+            return postgresql.refusal_to_write(self.engine)
+        return self.loss() or self._file.shortage()
+
+    def look_for_damage(self) -> None:
+        """Read the whole file, and write nothing any more if it is damaged."""
+        if self._file is not None and (damage := self._file.damage()) is not None:
+            self.note_damage(damage)
+
+    def note_damage(self, damage: str) -> None:
+        """Write nothing any more: a write would make the damage worse."""
+        if self._damage is None:
+            _log.error("the database is damaged: nothing is written any more", reason=damage)
+        self._damage = damage
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def open_database(
+    url: str, *, busy_timeout_secs: float = BUSY_TIMEOUT_SECS, must_exist: bool = False
+) -> Database:
+    """Open the database at `url`, and bring its schema up to date.
+
+    A file that does not exist is created; a database of PostgreSQL is there, and may be empty.
+
+    Args:
+        busy_timeout_secs: How long a transaction waits for those of others.
+        must_exist: Whether to refuse a file that does not exist: who only reads has mistyped it.
+
+    Raises:
+        ServeError: If the URL cannot be used, or what it names is not a database, is somebody
+            else's, was written by a newer version, or cannot be written. It is then as it was.
+    """
+    parsed = _parse(url)
+    if parsed.get_backend_name() == "postgresql":
+        return Database(postgresql.open_engine(parsed, busy_timeout_secs))
+    if must_exist and not (path := sqlite.path_of(parsed)).exists():
+        raise ServeError(f"there is no database {path}")
+    engine = sqlite.open_engine(parsed, busy_timeout_secs)
+    return Database(engine, DatabaseFile(sqlite.path_of(parsed)))
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise ServeError(f"cannot read the database URL {url!r}: {_EXPECTED}") from None
+    if parsed.get_backend_name() not in {"sqlite", "postgresql"}:
+        raise ServeError(f"cannot use a {parsed.get_backend_name()} database: {_EXPECTED}")
+    return parsed

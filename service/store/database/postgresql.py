@@ -1,0 +1,90 @@
+"""PostgreSQL, kept to what holds on SQLite: one transaction writes at a time.
+
+The first thing that a writing transaction does is to wait for one lock of the database, which it
+holds to its end. So what looks before it writes (is there such a row? which number is the next?)
+is as right here as there, and events become visible in the order of their ids. Writes are short;
+reads wait for nobody, and see one state of the database throughout.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, text
+from sqlalchemy.exc import DBAPIError
+
+from service.common.errors import ServeError
+from service.store.database import migrate
+
+_WRITE_LOCK = 0x6C6F6F7077726974  # "loopwrit"
+
+
+def open_engine(url: URL, busy_timeout_secs: float) -> Engine:
+    """Return an engine on a database with today's schema; it exists, and may be empty.
+
+    Raises:
+        ServeError: If there is no driver or no such database, or if it is somebody else's or was
+            written by a newer version. It is then as it was.
+    """
+    shown = url.render_as_string(hide_password=True)
+    engine = _engine(url, busy_timeout_secs)
+    try:
+        with engine.execution_options(writes=True).begin() as connection:
+            _refuse_foreign_tables(connection, shown)
+            migrate.upgrade(connection)
+    except DBAPIError as error:
+        engine.dispose()
+        reason = str(error.orig).strip()
+        raise ServeError(f"cannot use the database {shown}: {reason}") from error
+    except ServeError:
+        engine.dispose()
+        raise
+    return engine
+
+
+def refusal_to_write(engine: Engine) -> str | None:
+    """Return why a server takes no writes: it is a standby, or was set to read only."""
+    with engine.connect() as connection:
+        query = "SELECT pg_is_in_recovery(), current_setting('default_transaction_read_only')"
+        is_standby, read_only = connection.execute(text(query)).one()
+    if is_standby:
+        return "the PostgreSQL server is a standby: nothing can be written"
+    return "the PostgreSQL database is set to read only" if read_only == "on" else None
+
+
+def _engine(url: URL, busy_timeout_secs: float) -> Engine:
+    try:
+        engine = create_engine(
+            url.set(drivername="postgresql+psycopg"),
+            connect_args={
+                "connect_timeout": 10,
+                "application_name": "loopwright",
+                "options": f"-c timezone=UTC -c lock_timeout={int(busy_timeout_secs * 1000)}",
+            },
+            pool_size=8,
+            max_overflow=24,
+            pool_pre_ping=True,  # the server may have been started anew
+        )
+    except ImportError as error:
+        raise ServeError(
+            "a PostgreSQL database needs a driver: install loopwright[postgresql]"
+        ) from error
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _begin(connection: Connection) -> None:
+    options = connection.get_execution_options()
+    if options.get("writes", False):
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _WRITE_LOCK})
+    elif not options.get("is_aside", False):  # which no transaction that only reads may be
+        connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
+
+
+def _refuse_foreign_tables(connection: Connection, shown: str) -> None:
+    tables = inspect(connection).get_table_names()
+    if migrate.VERSION_TABLE in tables:
+        found: Any = connection.execute(text(f"SELECT * FROM {migrate.VERSION_TABLE}")).scalars()
+        migrate.refuse_newer(found.all(), shown)
+    elif tables:
+        raise ServeError(f"{shown} is a database of something else: it holds no Loopwright tables")

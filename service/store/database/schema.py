@@ -1,0 +1,41 @@
+"""All tables in one place, for whoever needs the whole schema."""
+
+from __future__ import annotations
+
+from sqlalchemy import MetaData
+
+from service.store import (
+    artifacts,
+    best_schedules,
+    cost_models,
+    targets,
+    tokens,
+    worker_samples,
+    workers,
+    workloads,
+)
+from service.store.database.base import Base
+from service.store.jobs import baselines, events, finals, groups, idempotency, jobs, warm_starts
+from service.store.trials import packed, trials
+
+ROWS = (
+    workloads.WorkloadRow,
+    targets.TargetRow,
+    jobs.JobRow,
+    groups.GroupRow,
+    trials.TrialRow,
+    packed.PackedTrialsRow,
+    best_schedules.BestScheduleRow,
+    finals.FinalRow,
+    baselines.BaselineRow,
+    events.EventRow,
+    cost_models.CostModelRow,
+    warm_starts.WarmStartRow,
+    warm_starts.WarmCandidateRow,
+    workers.WorkerRow,
+    worker_samples.WorkerSampleRow,
+    idempotency.IdempotencyKeyRow,
+    artifacts.ArtifactRow,
+    tokens.TokenRow,
+)
+METADATA: MetaData = Base.metadata

@@ -1,0 +1,145 @@
+"""SQLite, by the rules that were learned the hard way.
+
+Write-ahead log (switched on once, by whoever creates the file), `BEGIN IMMEDIATE` for whatever may
+write (a transaction that reads first and writes later cannot wait for a lock: SQLite refuses it at
+once), a busy timeout, foreign keys on. A file that is not ours to write is refused before a byte of
+it changes.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError
+
+from service.common.errors import ServeError
+from service.store.database import migrate
+
+_MAGIC = b"SQLite format 3\0"
+_SWITCH_SECS = 30.0
+
+
+def open_engine(url: URL, busy_timeout_secs: float) -> Engine:
+    """Return an engine on a file with today's schema; a file that does not exist is created.
+
+    Raises:
+        ServeError: If the file is not a database, is somebody else's, was written by a newer
+            version, or cannot be written. It is then as it was.
+    """
+    path = path_of(url)
+    _refuse_foreign_file(path)
+    engine = _engine(path, busy_timeout_secs)
+    try:
+        if not path.exists():
+            path.touch()
+    except OSError as error:
+        raise ServeError(f"cannot create the database {path}: {error.strerror}") from error
+    try:
+        with engine.connect() as connection:
+            _use_write_ahead_log(connection)
+        with engine.execution_options(writes=True).begin() as connection:
+            migrate.upgrade(connection)
+    except DBAPIError as error:
+        engine.dispose()
+        raise ServeError(f"cannot use the database {path}: {error.orig}") from error
+    return engine
+
+
+def path_of(url: URL) -> Path:
+    """Return the file that a URL names.
+
+    Raises:
+        ServeError: If it names none.
+    """
+    if not url.database or url.database == ":memory:" or url.query:
+        raise ServeError(f"the database URL {str(url)!r} names no file: expected sqlite:///PATH")
+    return Path(url.database).absolute()
+
+
+def _refuse_foreign_file(path: Path) -> None:
+    """Look at a file without changing it.
+
+    Raises:
+        ServeError: If it is there and is not a database that this version may write.
+    """
+    if not path.parent.is_dir():
+        raise ServeError(f"cannot create the database {path}: {path.parent} is not a directory")
+    if not path.exists():
+        return
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(_MAGIC))
+    except OSError as error:
+        raise ServeError(f"cannot read the database {path}: {error.strerror}") from error
+    if not head:
+        return
+    if head != _MAGIC:
+        raise ServeError(f"{path} is not a database: it does not begin as an SQLite file does")
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+            tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
+            ours = migrate.VERSION_TABLE in tables
+            revisions = (
+                [row[0] for row in connection.execute(f"SELECT * FROM {migrate.VERSION_TABLE}")]
+                if ours
+                else []
+            )
+    except sqlite3.DatabaseError as error:
+        raise ServeError(f"cannot read the database {path}: {error}") from error
+    if tables and not ours:
+        raise ServeError(f"{path} is a database of something else: it holds no Loopwright tables")
+    migrate.refuse_newer(revisions, str(path))
+
+
+def _engine(path: Path, busy_timeout_secs: float) -> Engine:
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)),
+        connect_args={"timeout": busy_timeout_secs},
+        # One for each thread that answers requests: those beyond it would be opened each time.
+        pool_size=40,
+        max_overflow=32,
+        pool_use_lifo=True,
+    )
+    event.listen(engine, "do_connect", partial(_connect, path))
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _connect(path: Path, _dialect: Any, _record: Any, args: list[Any], options: Any) -> None:
+    # A file that was deleted must not come back empty: only `open_engine` creates one.
+    args[0] = f"{path.as_uri()}?mode=rw"
+    options["uri"] = True
+
+
+def _prepare(connection: sqlite3.Connection, _record: Any) -> None:
+    # The driver would begin transactions by itself, late and never immediate: `_begin` does it.
+    connection.isolation_level = None
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _use_write_ahead_log(connection: Connection) -> None:
+    """Switch the write-ahead log on, once in a file's life."""
+    raw = connection.connection.driver_connection
+    assert isinstance(raw, sqlite3.Connection)
+    # The switch does not honour the busy timeout, and two services may create the file at once.
+    deadline = time.monotonic() + _SWITCH_SECS
+    while raw.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            raw.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)

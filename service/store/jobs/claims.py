@@ -1,0 +1,159 @@
+"""Claims: which job a coordinator drives next, and when one that came to nothing is tried again.
+
+Order: jobs that are to be stopped, which takes seconds; then the highest priority; then the fewest
+claims in vain; then the owner with the least running and recent work; then the oldest.
+
+A claim is in vain if it ends, by a crash or an error, before any trial was measured. Claims in vain
+delay the next claim of the same job, and several in a row delay all claims: a service that is
+broken neither spins nor works through its queue. See `service.store.jobs.blame` for when a job
+fails.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, func, select
+from sqlalchemy.orm import Session
+
+from service.common.owner import Owner
+from service.store.database.base import utc_now
+from service.store.jobs import blame, groups, jobs, leases
+from service.store.jobs.jobs import JobRow
+from service.store.targets import TargetRow
+from service.wire.models import JobState
+from tuner.loop.budget import StopReason
+
+_RECENT = timedelta(hours=1)
+_TOLERATED = 2
+"""So many claims in vain in a row are followed by the next claim at once: a service is killed."""
+
+
+def claim(
+    session: Session,
+    owner: Owner,
+    *,
+    lease_secs: float = leases.LEASE_SECS,
+    leave: Collection[str] = (),
+) -> list[JobRow]:
+    """Take the first job that is free, with those of its group; none if there is none.
+
+    A group is driven by one coordinator: a job that joins it again waits until that one puts the
+    others back.
+
+    A running job is free when its lease has run out, and at once when its owner was a process of
+    this host that is gone. One that is to be cancelled ends here, and so does one that has crashed
+    its coordinators too often.
+
+    Args:
+        leave: The kinds of target whose jobs are for others.
+    """
+    open_jobs = _open_jobs(session, leave)
+    now = utc_now()
+    is_put_off = now < _put_off_until(session, open_jobs)
+    for waiting in _in_order(session, open_jobs, now):
+        if not leases.is_free(waiting):
+            continue
+        if not waiting.cancel_requested and (is_put_off or _is_delayed(waiting, now)):
+            continue
+        row = jobs.get(session, waiting.id, lock=True)
+        if row.cancel_requested:  # its owner was gone before it looked
+            row.stop_reason = StopReason.CANCELLED
+            leases.end(session, row, JobState.CANCELLED, None)
+            continue
+        together = [row] if row.group_id is None else _open_members(session, row.group_id)
+        if any(not leases.is_free(member) or _is_delayed(member, now) for member in together):
+            continue
+        taken = [member for member in together if _take(session, member, owner, lease_secs)]
+        if taken:
+            return taken
+    return []
+
+
+def _open_jobs(session: Session, leave: Collection[str]) -> Sequence[Row[Any]]:
+    """Return what a choice among the jobs that have not ended depends on."""
+    query = select(
+        *(JobRow.id, JobRow.owner, JobRow.state, JobRow.priority, JobRow.created_at),
+        *(JobRow.stop_requested, JobRow.cancel_requested, JobRow.lease_owner, JobRow.lease_until),
+        *(JobRow.fruitless_claims, JobRow.claimed_at, JobRow.retry_at),
+    ).where(JobRow.state.in_((JobState.QUEUED, JobState.RUNNING)))
+    if leave:
+        others = select(TargetRow.name).where(TargetRow.label.in_(leave))
+        query = query.where(JobRow.target.not_in(others))
+    found: Any = session.execute(query).all()
+    return list(found)
+
+
+def _in_order(session: Session, open_jobs: Sequence[Row[Any]], now: datetime) -> Sequence[Row[Any]]:
+    running: defaultdict[str | None, int] = defaultdict(int)
+    for row in open_jobs:
+        running[row.owner] += not leases.is_free(row)
+    recent: dict[str | None, float] = {}
+    if len(running) > 1:  # else all belong to one owner
+        recent = _recent_secs(session, now)
+    return sorted(
+        open_jobs,
+        key=lambda row: (
+            not row.stop_requested,
+            -row.priority,
+            max(0, row.fruitless_claims - 1),
+            running[row.owner],
+            recent.get(row.owner, 0.0),
+            row.created_at,
+            row.id,
+        ),
+    )
+
+
+def _recent_secs(session: Session, now: datetime) -> dict[str | None, float]:
+    """Return how long each owner's jobs were driven that are open, or ended within the hour."""
+    is_recent = JobRow.finished_at.is_(None) | (JobRow.finished_at > now - _RECENT)
+    query = select(JobRow.owner, func.sum(JobRow.active_secs)).where(is_recent)
+    return {row[0]: row[1] for row in session.execute(query.group_by(JobRow.owner))}
+
+
+def _put_off_until(session: Session, open_jobs: Sequence[Row[Any]]) -> datetime:
+    """Return when any job may be claimed again, after several claims in vain in a row."""
+    in_vain = [
+        row
+        for row in open_jobs
+        if row.fruitless_claims and row.claimed_at is not None and leases.is_free(row)
+    ]
+    if in_vain:
+        progress_at = session.scalar(select(func.max(JobRow.progress_at)))
+        in_vain = [r for r in in_vain if progress_at is None or r.claimed_at > progress_at]
+    if not in_vain:
+        return datetime.min.replace(tzinfo=utc_now().tzinfo)
+    num = sum(row.fruitless_claims for row in in_vain)
+    newest: datetime = max(row.claimed_at for row in in_vain)
+    return newest + blame.delay(num - _TOLERATED + 1)
+
+
+def _is_delayed(row: Any, now: datetime) -> bool:
+    return row.retry_at is not None and now < row.retry_at
+
+
+def _open_members(session: Session, group_id: UUID) -> list[JobRow]:
+    found = groups.members(session, group_id, lock=True)
+    return [row for row in found if not (row.state.is_final or row.cancel_requested)]
+
+
+def _take(session: Session, row: JobRow, owner: Owner, lease_secs: float) -> bool:
+    """Take a job that is free, unless it has to end."""
+    if (reason := blame.why_given_up(session, row)) is not None:
+        leases.end(session, row, JobState.FAILED, reason)
+        return False
+    resumed = row.started_at is not None
+    now = utc_now()
+    row.state = JobState.RUNNING
+    row.lease_owner = str(owner)
+    row.lease_until = now + timedelta(seconds=lease_secs)
+    row.started_at = row.started_at or now
+    row.active_at = now
+    blame.note_claim(row)
+    jobs.record_state(session, row, resumed=resumed)
+    return True

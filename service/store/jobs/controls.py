@@ -1,0 +1,223 @@
+"""Controls: what users do to jobs that are there.
+
+    queued  --cancel--> cancelled          running --cancel, stop--> asked for; its owner ends it
+    queued  --stop--> cancelled, or, with trials, asked for: who claims it next finishes it
+    cancelled, failed, stopped --resume--> queued
+    succeeded, cancelled, failed --change of a budget that leaves something to do--> queued
+
+What cannot be meant as things stand is refused (`ConflictError`), and what is done already is not
+done again, so that a request may be sent twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from service.common.errors import ConflictError
+from service.store.database.base import utc_now
+from service.store.jobs import blame, groups, jobs
+from service.store.jobs.groups import GroupRow
+from service.store.jobs.jobs import JobRow
+from service.wire.models import JobState
+from tuner.loop.budget import Budget, StopReason
+from tuner.loop.tune import TuneResult
+
+BUDGETS = frozenset({"trials", "seconds", "plateau"})
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What users want of a job at a moment.
+
+    `shared_trials` is the budget of its group, or its own.
+    """
+
+    is_cancelled: bool
+    is_stopped: bool
+    budget: Budget
+    shared_trials: int
+
+
+def wishes(session: Session, job_ids: Collection[UUID]) -> dict[UUID, Wishes]:
+    """Return what users want of jobs now."""
+    rows = session.execute(
+        select(JobRow, func.coalesce(GroupRow.trials, JobRow.trials))
+        .outerjoin(GroupRow, GroupRow.id == JobRow.group_id)
+        .where(JobRow.id.in_(job_ids))
+    )
+    return {
+        row.id: Wishes(
+            is_cancelled=row.cancel_requested,
+            is_stopped=row.stop_requested,
+            budget=row.budget,
+            shared_trials=shared_trials,
+        )
+        for row, shared_trials in rows
+    }
+
+
+def cancel(session: Session, job_id: UUID) -> JobRow:
+    """End a job: at once if it waits, at its owner's next look if it runs.
+
+    A job that has ended stays as it is.
+
+    Raises:
+        NotFoundError: If there is no such job.
+    """
+    row = jobs.get(session, job_id, lock=True)
+    if row.state is JobState.QUEUED:
+        _end(session, row, StopReason.CANCELLED)
+    elif row.state is JobState.RUNNING:
+        row.cancel_requested = True
+    return row
+
+
+def stop(session: Session, job_id: UUID) -> JobRow:
+    """End the search of a job, and have the best of what it measured compared and kept.
+
+    A job that has measured nothing is cancelled; one that has succeeded stays as it is.
+
+    Raises:
+        NotFoundError: If there is no such job.
+        ConflictError: If the job is being cancelled, or has ended without a result.
+    """
+    row = jobs.get(session, job_id, lock=True)
+    if row.state is JobState.SUCCEEDED or row.stop_reason is StopReason.STOPPED:
+        return row
+    if row.state.is_final:
+        raise ConflictError(f"job {job_id} has ended ({row.state}): resume it before you stop it")
+    _refuse_cancelled(row)
+    if row.state is JobState.QUEUED and not row.num_measured:
+        _end(session, row, StopReason.STOPPED)
+    else:
+        row.stop_requested = True
+    return row
+
+
+def resume(session: Session, job_id: UUID) -> JobRow:
+    """Have a job that was cancelled or stopped, or failed, go on where it was.
+
+    A job that waits or runs stays as it is.
+
+    Raises:
+        NotFoundError: If there is no such job.
+        ConflictError: If the job is being cancelled or stopped, has come to its end, or has nothing
+            left to do.
+    """
+    row = jobs.get(session, job_id, lock=True)
+    if not row.state.is_final:
+        _refuse_cancelled(row)
+        _refuse_stopped(row)
+        return row
+    if row.state is JobState.SUCCEEDED and row.stop_reason is not StopReason.STOPPED:
+        raise ConflictError(
+            f"job {job_id} has succeeded (ended: {row.stop_reason}) and needs no resuming: "
+            "to have it go on, give it a larger budget"
+        )
+    _go_on(session, row)
+    return row
+
+
+def change(session: Session, job_id: UUID, changes: Mapping[str, Any]) -> JobRow:
+    """Change the budgets and the priority of a job; one that has ended goes on with a new budget.
+
+    Args:
+        changes: New values of `trials`, `seconds`, `plateau` and `priority`; what is not named
+            stays as it is.
+
+    Raises:
+        NotFoundError: If there is no such job.
+        ConflictError: If the job is being cancelled or stopped, or has ended and the new budgets
+            leave nothing to do.
+    """
+    row = jobs.get(session, job_id, lock=True)
+    has_new_budget = not BUDGETS.isdisjoint(changes)
+    if has_new_budget:
+        _refuse_cancelled(row)
+        _refuse_stopped(row)
+    for name, value in changes.items():
+        setattr(row, name, value)
+    if has_new_budget and row.state.is_final:
+        _go_on(session, row)
+    return row
+
+
+def change_group(session: Session, group_id: UUID, trials: int) -> None:
+    """Change the trials that the jobs of a group share; jobs that wanted for some go on.
+
+    Raises:
+        NotFoundError: If there is no such group.
+        ConflictError: If all of its jobs have ended, and none can go on.
+    """
+    group = groups.get(session, group_id, lock=True)
+    rows = groups.members(session, group_id, lock=True)
+    groups.set_budget(group, rows, trials)
+    session.flush()
+    for row in rows:
+        if row.stop_reason is StopReason.BUDGET and why_over(session, row) is None:
+            _go_on(session, row)
+    if rows and all(row.state.is_final for row in rows):
+        raise ConflictError(
+            f"all jobs of group {group_id} have ended, and {trials} trials let none of them go on: "
+            f"{groups.trials_left(session, group_id)} are left"
+        )
+
+
+def why_over(session: Session, row: JobRow) -> str | None:
+    """Say why a job has nothing left to do; None if it has."""
+    if row.num_measured >= row.trials:
+        return f"has measured {row.num_measured} of {row.trials} trials: give it more"
+    if row.group_id is not None and groups.trials_left(session, row.group_id) <= 0:
+        return f"belongs to group {row.group_id}, whose trials are spent: give the group more"
+    if row.seconds is not None and row.active_secs >= row.seconds:
+        return f"has spent its {row.seconds:g} seconds: give it more"
+    if row.stop_reason is StopReason.EXHAUSTED:
+        return "has measured its whole design space: there are no more candidates"
+    return None
+
+
+def wants_more(session: Session, row: JobRow, result: TuneResult) -> bool:
+    """Tell whether a job's budget grew when its search had ended already."""
+    if row.stop_requested or why_over(session, row) is not None:
+        return False
+    match result.stop_reason:
+        case StopReason.BUDGET | StopReason.TIME_BUDGET:
+            return True
+        case StopReason.PLATEAU:
+            return not row.budget.is_on_plateau(result.trials)
+        case StopReason.EXHAUSTED | StopReason.STOPPED | StopReason.CANCELLED:
+            return False
+
+
+def _go_on(session: Session, row: JobRow) -> None:
+    if (reason := why_over(session, row)) is not None:
+        raise ConflictError(f"job {row.id} {reason}")
+    if row.stop_reason is StopReason.PLATEAU:
+        row.plateau_from = row.num_measured
+    row.state, row.finished_at = JobState.QUEUED, None
+    row.stop_reason = row.error = None
+    row.cancel_requested = row.stop_requested = False
+    blame.forget(row)
+    jobs.record_state(session, row)
+
+
+def _end(session: Session, row: JobRow, reason: StopReason) -> None:
+    row.state, row.stop_reason, row.finished_at = JobState.CANCELLED, reason, utc_now()
+    row.stop_requested = False
+    jobs.record_state(session, row)
+
+
+def _refuse_cancelled(row: JobRow) -> None:
+    if row.cancel_requested and not row.state.is_final:
+        raise ConflictError(f"job {row.id} is being cancelled: resume it when that is done")
+
+
+def _refuse_stopped(row: JobRow) -> None:
+    if row.stop_requested and not row.state.is_final:
+        raise ConflictError(f"job {row.id} is being stopped: have it go on when that is done")

@@ -1,0 +1,63 @@
+"""Events: what happened to a job, in an order that a stream can resume from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Integer, String, func, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from service.store.database.base import Base, UtcDateTime, utc_now
+from service.wire.models import Event, EventKind
+
+
+class EventRow(Base):
+    """One event. Ids grow and are never used again, also after rows are deleted."""
+
+    __tablename__ = "events"
+    __table_args__ = (
+        Index("ix_events_job_id_id", "job_id", "id"),
+        {"sqlite_autoincrement": True},
+    )
+
+    id: Mapped[int] = mapped_column(
+        BigInteger().with_variant(Integer(), "sqlite"), primary_key=True, autoincrement=True
+    )
+    job_id: Mapped[UUID] = mapped_column(ForeignKey("jobs.id"))
+    kind: Mapped[str] = mapped_column(String(32))
+    at: Mapped[datetime] = mapped_column(UtcDateTime)
+    payload: Mapped[dict[str, Any]] = mapped_column(JSON)
+
+
+def append(session: Session, job_id: UUID, kind: EventKind, payload: Mapping[str, Any]) -> None:
+    """Add an event to a job; it is seen when the caller's transaction commits."""
+    session.add(EventRow(job_id=job_id, kind=kind.value, at=utc_now(), payload=dict(payload)))
+
+
+def after(session: Session, job_id: UUID, last_id: int, limit: int = 500) -> list[Event]:
+    """Return the job's events whose id is greater than `last_id`, in order."""
+    rows = session.scalars(
+        select(EventRow)
+        .where(EventRow.job_id == job_id, EventRow.id > last_id)
+        .order_by(EventRow.id)
+        .limit(limit)
+    )
+    return [_read(row) for row in rows]
+
+
+def newest_id(session: Session) -> int:
+    """Return the greatest id of any event, 0 if there is none."""
+    return session.scalar(select(func.max(EventRow.id))) or 0
+
+
+def of_all_after(session: Session, last_id: int, limit: int = 500) -> list[tuple[UUID, Event]]:
+    """Return the events of all jobs whose id is greater than `last_id`, in order."""
+    query = select(EventRow).where(EventRow.id > last_id).order_by(EventRow.id).limit(limit)
+    return [(row.job_id, _read(row)) for row in session.scalars(query)]
+
+
+def _read(row: EventRow) -> Event:
+    return Event(id=row.id, kind=row.kind, at=row.at, payload=row.payload)

@@ -1,0 +1,73 @@
+"""Groups: jobs that share a budget of trials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from sqlalchemy import Integer, func, select
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from service.common.errors import NotFoundError
+from service.store.database.base import Base, UtcDateTime, utc_now
+from service.store.jobs.jobs import JobRow
+from service.wire.models import JobState
+
+
+class GroupRow(Base):
+    """Several jobs, the trials of which are counted together; the rest is the jobs' own."""
+
+    __tablename__ = "groups"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    trials: Mapped[int] = mapped_column(Integer)
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+def create(session: Session, trials: int) -> GroupRow:
+    """Make a group that has no jobs yet."""
+    row = GroupRow(id=uuid4(), trials=trials, created_at=utc_now())
+    session.add(row)
+    session.flush()
+    return row
+
+
+def get(session: Session, group_id: UUID, *, lock: bool = False) -> GroupRow:
+    """Return a group, with its row locked until the transaction ends if `lock` is set.
+
+    Raises:
+        NotFoundError: If there is no such group.
+    """
+    row = session.get(GroupRow, group_id, with_for_update=lock)
+    if row is None:
+        raise NotFoundError(f"there is no group {group_id}")
+    return row
+
+
+def members(session: Session, group_id: UUID, *, lock: bool = False) -> list[JobRow]:
+    """Return the jobs of a group in the order in which they were given."""
+    query = select(JobRow).where(JobRow.group_id == group_id).order_by(JobRow.created_at, JobRow.id)
+    return list(session.scalars(query.with_for_update() if lock else query))
+
+
+def set_budget(row: GroupRow, jobs_of_it: Sequence[JobRow], trials: int) -> None:
+    """Change the trials that jobs share; those with a budget of their own keep it."""
+    for job in jobs_of_it:
+        if job.trials == row.trials:
+            job.trials = trials
+    row.trials = trials
+
+
+def has_waiting(session: Session, group_id: UUID) -> bool:
+    """Tell whether a job of a group waits for a coordinator."""
+    query = select(JobRow.id).where(JobRow.group_id == group_id, JobRow.state == JobState.QUEUED)
+    return session.scalar(query.limit(1)) is not None
+
+
+def trials_left(session: Session, group_id: UUID) -> int:
+    """Return how many trials the jobs of a group may still measure, all together."""
+    measured = select(func.coalesce(func.sum(JobRow.num_measured), 0)).where(
+        JobRow.group_id == group_id
+    )
+    return get(session, group_id).trials - (session.scalar(measured) or 0)

@@ -1,0 +1,121 @@
+"""Leases: who drives a running job.
+
+A coordinator owns a job from its claim until it finishes or releases it, or until it stops
+renewing. Every write of an owner checks the lease in its own transaction, so a coordinator that
+was thought dead and comes back cannot write into a job that another has taken over.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy.orm import Session
+
+from service.common.errors import LeaseLostError
+from service.common.owner import Owner
+from service.store.database.base import utc_now
+from service.store.jobs import blame, jobs
+from service.store.jobs.jobs import JobRow
+from service.wire.models import JobState
+from tuner.loop.budget import StopReason
+
+LEASE_SECS = 30.0
+
+
+def owned(session: Session, job_id: UUID, owner: str) -> JobRow:
+    """Return the job, locked, if `owner` holds its lease; the time until now is counted.
+
+    Raises:
+        LeaseLostError: If it does not.
+    """
+    row = jobs.get(session, job_id, lock=True)
+    if row.state is not JobState.RUNNING or row.lease_owner != owner:
+        raise LeaseLostError(
+            f"job {job_id} is {row.state}, owned by {row.lease_owner}, not by {owner}"
+        )
+    row.count_time()
+    return row
+
+
+def renew(session: Session, job_id: UUID, owner: Owner, *, lease_secs: float = LEASE_SECS) -> bool:
+    """Extend the lease; tell whether somebody wants the job cancelled.
+
+    Raises:
+        LeaseLostError: If `owner` no longer holds the lease.
+    """
+    row = owned(session, job_id, str(owner))
+    row.lease_until = utc_now() + timedelta(seconds=lease_secs)
+    return row.cancel_requested
+
+
+def release(session: Session, job_id: UUID, owner: Owner) -> None:
+    """Give the job back in good order, to be resumed by whoever comes next.
+
+    Raises:
+        LeaseLostError: If `owner` no longer holds the lease.
+    """
+    row = owned(session, job_id, str(owner))
+    blame.forget(row)
+    _requeue(session, row)
+
+
+def give_up(
+    session: Session, job_id: UUID, owner: Owner, error: str, *, is_own: bool, has_begun: bool
+) -> None:
+    """Give the job back after an error; it fails if that is its own again and again.
+
+    Args:
+        is_own: Whether the error is the job's; else the service's, which it waits out.
+        has_begun: Whether `blame.begin_work` was called for this claim.
+
+    Raises:
+        LeaseLostError: If `owner` no longer holds the lease.
+    """
+    row = owned(session, job_id, str(owner))
+    blame.count_error(row, is_own=is_own, has_begun=has_begun)
+    if is_own and row.crashes >= blame.MAX_CRASHES:
+        end(session, row, JobState.FAILED, error)
+    else:
+        _requeue(session, row)
+
+
+def finish(
+    session: Session,
+    job_id: UUID,
+    owner: Owner,
+    state: JobState,
+    *,
+    stop_reason: StopReason,
+    error: str | None = None,
+) -> None:
+    """End the job in a final state, its search for a reason.
+
+    Raises:
+        LeaseLostError: If `owner` no longer holds the lease.
+    """
+    assert state.is_final, state
+    row = owned(session, job_id, str(owner))
+    row.stop_reason = stop_reason
+    end(session, row, state, error)
+
+
+def is_free(row: Any) -> bool:
+    """Return whether no coordinator drives a job; takes a row with its state and its lease."""
+    if row.state is JobState.QUEUED or row.lease_owner is None or row.lease_until is None:
+        return True
+    return row.lease_until < utc_now() or Owner.parse(row.lease_owner).is_gone()
+
+
+def _requeue(session: Session, row: JobRow) -> None:
+    row.state = JobState.QUEUED
+    row.lease_owner = row.lease_until = row.active_at = None
+    jobs.record_state(session, row)
+
+
+def end(session: Session, row: JobRow, state: JobState, error: str | None) -> None:
+    """End a job whose lease is held, or that is free."""
+    row.state, row.error, row.finished_at = state, error, utc_now()
+    row.lease_owner = row.lease_until = row.active_at = None
+    jobs.record_state(session, row)

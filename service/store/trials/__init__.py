@@ -1,0 +1,1 @@
+"""Trials: the rows, and the forms in which lists and plots read them."""

@@ -1,0 +1,181 @@
+"""The tuner's measurement store over SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy import or_, select
+from sqlalchemy.orm import Session
+
+from compiler.runtime.measurement import Measurement
+from compiler.schedule.trace.trace import Trace
+from service.common.owner import Owner
+from service.store import best_schedules
+from service.store.database.base import utc_now
+from service.store.database.database import Database
+from service.store.jobs import blame, events, jobs, leases
+from service.store.jobs.jobs import JobRow
+from service.store.trials import packed, toolchains, trials
+from service.store.trials.settle import settle
+from service.store.trials.trials import TrialRow
+from service.wire.models import EventKind
+from service.wire.times import kind_of
+from tuner.candidate import Candidate
+from tuner.loop.progress import add_point
+from tuner.store.store import DuplicateTrialError
+from tuner.task import Task
+from tuner.trial import Trial
+
+
+class SqlStore:
+    """Keeps trials in a database; see `tuner.store.MeasurementStore`.
+
+    A job is a row that is there before its trials. What `add` takes, the job's counters, the best
+    schedule of the task and the job's event change in one transaction.
+
+    Args:
+        owner: If given, `add` refuses (`LeaseLostError`) a job whose lease it does not hold.
+    """
+
+    def __init__(self, database: Database, owner: Owner | None = None) -> None:
+        self._database = database
+        self._owner = owner
+
+    def add(self, job_id: str, task: Task, trials: Sequence[Trial]) -> None:
+        """Keep trials of a job, all of them or none."""
+        if not trials:
+            return
+        with self._database.write() as session:
+            job = self._job(session, UUID(job_id))
+            assert (job.workload_key, job.target) == (task.workload_key, task.target.name)
+            _refuse_duplicates(session, job, trials)
+            for row in sorted((_row(job.id, t) for t in trials), key=lambda row: row.number):
+                session.add(row)
+                session.flush()
+                _count(job, row)
+                best_schedules.offer(session, job, row)
+                if row.error in toolchains.WRONG and not toolchains.is_outdated(row.toolchain):
+                    _refute(session, job, row)
+            if packed.is_due(job.num_measured - len(trials), job.num_measured):
+                packed.pack(session, job.id, job.num_measured)
+            blame.note_progress(session, job)
+            payload = {
+                "num_measured": job.num_measured,
+                "best_secs": job.best_secs,
+                "best_kind": kind_of(job.best_secs, job.best_interval),
+                "provisional_secs": job.provisional_secs,
+                "default_secs": job.default_secs,
+            }
+            events.append(session, job.id, EventKind.TRIALS, payload)
+
+    def trials(self, job_id: str) -> list[Trial]:
+        """Return the trials of a job by their numbers; an unknown job has none."""
+        try:
+            known = UUID(job_id)
+        except ValueError:
+            return []
+        with self._database.read() as session:
+            return [_trial(row) for row in trials.of_job(session, known)]
+
+    def best(self, task_key: str) -> Trial | None:
+        """Return the fastest right trial of a task over all jobs, the first added among equals."""
+        workload_key, _, target = task_key.partition("@")
+        with self._database.read() as session:
+            found = best_schedules.find(session, workload_key, target)
+            return None if found is None else _trial(found.trial)
+
+    def _job(self, session: Session, job_id: UUID) -> JobRow:
+        if self._owner is None:
+            return jobs.get(session, job_id, lock=True)
+        return leases.owned(session, job_id, str(self._owner))
+
+
+def _refuse_duplicates(session: Session, job: JobRow, added: Sequence[Trial]) -> None:
+    """Name the duplicate; the table's own keys would refuse it too, and name nothing."""
+    there = session.execute(
+        select(TrialRow.number, TrialRow.candidate_key).where(
+            TrialRow.job_id == job.id,
+            or_(
+                TrialRow.number.in_([t.number for t in added]),
+                TrialRow.candidate_key.in_([t.candidate.key for t in added]),
+            ),
+        )
+    ).all()
+    numbers, keys = {row[0] for row in there}, {row[1] for row in there}
+    for trial in added:
+        if trial.number in numbers:
+            raise DuplicateTrialError(f"job {job.id} has a trial {trial.number} already")
+        if trial.candidate.key in keys:
+            raise DuplicateTrialError(
+                f"job {job.id} has measured candidate {trial.candidate.key[:12]} already"
+            )
+        numbers.add(trial.number)
+        keys.add(trial.candidate.key)
+
+
+def _count(job: JobRow, trial: TrialRow) -> None:
+    job.num_measured += 1
+    if trial.best_secs is None:
+        return
+    if trial.number == 0:
+        job.default_secs = trial.best_secs
+    if job.provisional_secs is None or trial.best_secs < job.provisional_secs:
+        job.progress = list(
+            map(list, add_point(job.progress or [], job.num_measured, trial.best_secs))
+        )
+        # What a finish confirmed is a median: it gives way to the next finish, not to a sample.
+        if job.best_interval is None:
+            job.best_secs = trial.best_secs
+
+
+def _refute(session: Session, job: JobRow, trial: TrialRow) -> None:
+    """Look for another best schedule if today's code generator makes a wrong kernel of it."""
+    best = best_schedules.find(session, job.workload_key, job.target)
+    if best is not None and best.trial.candidate_key == trial.candidate_key:
+        settle(session, job.workload_key, job.target)
+
+
+def _row(job_id: UUID, trial: Trial) -> TrialRow:
+    found = trial.measurement
+    return TrialRow(
+        job_id=job_id,
+        number=trial.number,
+        candidate_key=trial.candidate.key,
+        round=trial.round,
+        sketch=trial.candidate.sketch,
+        trace=trial.candidate.trace.to_json(),
+        predicted=trial.predicted,
+        error=found.error,
+        # PostgreSQL keeps no zero character in a text.
+        message=found.message.replace("\0", "\\0"),
+        run_secs=list(found.run_secs),
+        best_secs=found.best_secs if found.ok else None,
+        max_error=found.max_error,
+        build_secs=found.build_secs,
+        check_secs=found.check_secs,
+        time_secs=found.time_secs,
+        worker=found.worker,
+        toolchain=found.toolchain,
+        created_at=utc_now(),
+    )
+
+
+def _trial(row: TrialRow) -> Trial:
+    return Trial(
+        number=row.number,
+        candidate=Candidate(row.sketch, Trace.from_json(row.trace)),
+        measurement=Measurement(
+            run_secs=tuple(row.run_secs),
+            error=row.error,
+            message=row.message,
+            max_error=row.max_error,
+            build_secs=row.build_secs,
+            check_secs=row.check_secs,
+            time_secs=row.time_secs,
+            worker=row.worker,
+            toolchain=row.toolchain,
+        ),
+        predicted=row.predicted,
+        round=row.round,
+    )

@@ -1,0 +1,135 @@
+"""Trials: every measurement of every job, and the two keys that keep it from being made twice."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from pydantic import JsonValue
+from sqlalchemy import (
+    JSON,
+    ForeignKey,
+    Index,
+    Integer,
+    String,
+    Text,
+    UniqueConstraint,
+    func,
+    select,
+)
+from sqlalchemy.orm import Mapped, Session, mapped_column
+
+from compiler.runtime.measurement import ErrorKind
+from service.common.errors import NotFoundError
+from service.store.database.base import Base, UtcDateTime, enum_column
+from service.wire.models import FinalRead, TrialRead
+
+
+class TrialRow(Base):
+    """One candidate of one job with what a worker found.
+
+    `best_secs` repeats the fastest of `run_secs`, so that SQL can compare trials.
+    """
+
+    __tablename__ = "trials"
+    __table_args__ = (
+        UniqueConstraint("job_id", "candidate_key"),
+        # All that lists and plots need of a trial but its trace; see `service.store.trials.narrow`.
+        Index(
+            "ix_trials_narrow",
+            "job_id",
+            "number",
+            "round",
+            "sketch",
+            "error",
+            "best_secs",
+            "predicted",
+            "build_secs",
+            "check_secs",
+            "time_secs",
+            "created_at",
+        ),
+    )
+
+    job_id: Mapped[UUID] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    number: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    candidate_key: Mapped[str] = mapped_column(String(64))
+    round: Mapped[int] = mapped_column(Integer)
+    sketch: Mapped[str] = mapped_column(String(255))
+    trace: Mapped[dict[str, Any]] = mapped_column(JSON)
+    predicted: Mapped[float | None]
+    error: Mapped[ErrorKind | None] = mapped_column(enum_column(ErrorKind))
+    message: Mapped[str] = mapped_column(Text)
+    run_secs: Mapped[list[float]] = mapped_column(JSON)
+    best_secs: Mapped[float | None]
+    max_error: Mapped[float | None]
+    build_secs: Mapped[float]
+    check_secs: Mapped[float]
+    time_secs: Mapped[float]
+    worker: Mapped[str] = mapped_column(String(255))
+    toolchain: Mapped[str] = mapped_column(String(255))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+def of_job(session: Session, job_id: UUID) -> list[TrialRow]:
+    """Return all trials of a job by number."""
+    return list(
+        session.scalars(select(TrialRow).where(TrialRow.job_id == job_id).order_by(TrialRow.number))
+    )
+
+
+def get(session: Session, job_id: UUID, number: int) -> TrialRow:
+    """Return a trial.
+
+    Raises:
+        NotFoundError: If there is none of that number.
+    """
+    row = session.get(TrialRow, (job_id, number))
+    if row is None:
+        raise NotFoundError(f"job {job_id} has no trial {number}")
+    return row
+
+
+def provisional_secs(session: Session, job_id: UUID, number: int) -> float | None:
+    """Return the shortest sample of a trial, without the rest of it."""
+    query = select(TrialRow.best_secs).where(TrialRow.job_id == job_id, TrialRow.number == number)
+    return session.scalar(query)
+
+
+def explain_failures(session: Session, job_id: UUID) -> str:
+    """Say of a job without a right trial how its trials failed: how many how, and the first."""
+    count, first = func.count(), func.min(TrialRow.number)
+    rows = session.execute(
+        select(TrialRow.error, count, first)
+        .where(TrialRow.job_id == job_id, TrialRow.error.is_not(None))
+        .group_by(TrialRow.error)
+        .order_by(count.desc(), first)
+    ).all()
+    if not rows:
+        return "no trial was measured"
+    counts = ", ".join(f"{number} {kind}" for kind, number, _ in rows)
+    kind, _, number = rows[0]
+    message = session.get_one(TrialRow, (job_id, number)).message
+    total = sum(row[1] for row in rows)
+    return (
+        f"none of {total} trials ran and was right: {counts}; "
+        f"trial {number}, the first {kind}: {message or 'no message'}"
+    )
+
+
+def provenance(row: TrialRow) -> dict[str, JsonValue]:
+    """Return on what a trial was measured, and with which tools."""
+    return {
+        "worker": row.worker,
+        "toolchain": row.toolchain,
+        "measured_at": row.created_at.isoformat(),
+        "max_error": row.max_error,
+        "sketch": row.sketch,
+    }
+
+
+def read(row: TrialRow, final: FinalRead | None = None) -> TrialRead:
+    """Return the trial as the API shows it, with what its job's finish found of it."""
+    trial = TrialRead.model_validate(row, from_attributes=True)
+    return trial if final is None else trial.model_copy(update={"final": final})

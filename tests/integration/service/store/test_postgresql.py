@@ -1,0 +1,153 @@
+"""What is of PostgreSQL alone: which databases are refused, and coordinators in many processes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from uuid import UUID
+
+import pytest
+from sqlalchemy import make_url, text
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+from service.common.errors import ServeError
+from service.jobs.jobs import submit_job
+from service.store.database import migrate
+from service.store.database.database import Database, open_database
+from service.store.jobs import events, jobs
+from service.store.trials import trials
+from service.wire.models import EventKind, JobCreate, JobState, Strategy, Workload
+from tests.integration.service import coordinating
+from tests.postgres import Server
+from tests.service_fixtures import add_job
+
+TRIALS = 16
+
+
+@pytest.fixture
+def database(postgres: Server) -> Iterator[Database]:
+    with postgres.database() as opened:
+        yield opened
+
+
+def submit(database: Database, seed: int) -> UUID:
+    request = JobCreate(
+        workload=Workload(operator="matmul:32,32,32"),
+        trials=TRIALS,
+        seed=seed,
+        strategy=Strategy.RANDOM,
+        warm_start=False,
+    )
+    return submit_job(database, request)[0].id
+
+
+@contextmanager
+def coordinator(database: Database, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a coordinator in a process of its own while the body runs."""
+    with subprocess.Popen(
+        [sys.executable, "-m", coordinating.__name__, database.url, *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def line(process: subprocess.Popen[str]) -> str:
+    """Return the next line that a process prints; pytest's timeout bounds the wait."""
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def check_whole(database: Database, job_id: UUID) -> int:
+    """Check that a job ended with each trial there once; return how often it was claimed."""
+    with database.read() as session:
+        job = jobs.get(session, job_id)
+        assert (job.state, job.error, job.num_measured) == (JobState.SUCCEEDED, None, TRIALS)
+        rows = trials.of_job(session, job_id)
+        seen = events.after(session, job_id, 0)
+    assert [row.number for row in rows] == list(range(TRIALS))
+    assert len({row.candidate_key for row in rows}) == TRIALS
+    states = [event.payload["state"] for event in seen if event.kind == EventKind.STATE]
+    return states.count("running")
+
+
+def test_two_coordinators_never_drive_one_job(database: Database) -> None:
+    ids = [submit(database, seed) for seed in range(4)]
+    with coordinator(database, "hold") as first, coordinator(database, "hold") as second:
+        assert line(first) == line(second) == "holding"
+        with database.read() as session:
+            owners = [jobs.get(session, job_id).lease_owner for job_id in ids]
+        assert len(set(filter(None, owners))) == 2
+        for process in (first, second):
+            print(file=process.stdin, flush=True)
+        driven = [int(line(process).removeprefix("drove ")) for process in (first, second)]
+    assert sum(driven) == len(ids)
+    assert [check_whole(database, job_id) for job_id in ids] == [1] * len(ids)
+
+
+def test_the_job_of_a_killed_coordinator_is_taken_over(database: Database) -> None:
+    job_id = submit(database, 0)
+    with coordinator(database, "hold") as first:
+        assert line(first) == "holding"
+        with coordinator(database) as second:
+            assert line(second) == "drove 0"
+        first.kill()
+        first.wait()
+        with coordinator(database) as third:
+            assert line(third) == "drove 1"
+    assert check_whole(database, job_id) == 2
+
+
+def test_a_database_that_is_not_there_is_named(database: Database) -> None:
+    url = make_url(database.url).set(database="nothing")
+    with pytest.raises(ServeError, match='database "nothing" does not exist'):
+        open_database(url.render_as_string())
+
+
+def test_a_password_is_not_shown() -> None:
+    with pytest.raises(ServeError, match=r"loopwright:\*\*\*@") as refused:
+        open_database("postgresql://loopwright:s3cret@127.0.0.1:1/x")
+    assert "s3cret" not in str(refused.value)
+
+
+def test_a_newer_database_is_refused_and_untouched(database: Database) -> None:
+    with database.write() as session:
+        session.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    try:
+        with pytest.raises(ServeError, match=r"newer version of Loopwright.*'9999'"):
+            open_database(database.url)
+    finally:
+        with database.write() as session:
+            session.execute(text(f"UPDATE alembic_version SET version_num = '{migrate.head()}'"))
+
+
+def test_a_read_changes_nothing(database: Database) -> None:
+    with database.read() as session, pytest.raises(DBAPIError, match="read-only transaction"):
+        session.execute(text("DELETE FROM jobs"))
+
+
+def test_a_read_sees_one_state_throughout(database: Database) -> None:
+    with database.read() as session:
+        assert jobs.count_by_state(session) == {}
+        add_job(database)
+        assert jobs.count_by_state(session) == {}
+    with database.read() as session:
+        assert jobs.count_by_state(session) == {JobState.QUEUED: 1}
+
+
+def test_a_writer_waits_for_another_and_not_for_ever(database: Database) -> None:
+    with closing(open_database(database.url, busy_timeout_secs=0.2)) as other:
+        with database.write() as session:
+            session.execute(text("SELECT 1"))  # a transaction begins with its first statement
+            with pytest.raises(OperationalError, match="lock timeout"), other.write() as late:
+                late.execute(text("SELECT 1"))
+        with other.write() as late:
+            assert late.scalar(text("SELECT 1")) == 1
