@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -41,7 +42,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A real server with a past, on which small jobs have ended that differ by their seed."""
     file = tmp_path_factory.mktemp("service") / "loopwright.db"
     past.write(file)
-    with serving(file) as running:
+    with ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("LOOPWRIGHT_BASELINES", "numpy")
+            running = stack.enter_context(serving(file))
         with lw.Client(running.url) as client:
             jobs = [
                 client.tune("matmul:32,32,32:float32", target=TARGET, trials=20, seed=seed)
@@ -54,7 +58,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def newest_job(server: Server) -> str:
     with lw.Client(server.url) as client:
-        return str(next(iter(client.jobs())).id)
+        return str(next(iter(client.jobs(state="succeeded"))).id)
 
 
 @dataclass
