@@ -14,22 +14,22 @@ from compiler.ir.analysis.structural import structural_equal
 from compiler.ir.core.nodes import Buffer, static_shape
 from compiler.ir.core.program import PrimFunc
 from compiler.ops.error import OperatorError
-from compiler.ops.guesses.facts import Facts
-from compiler.ops.guesses.linear import products
-from compiler.ops.guesses.rows import (
+from compiler.ops.recognizers.facts import Facts
+from compiler.ops.recognizers.linear import products
+from compiler.ops.recognizers.rows import (
     attentions,
     elementwise,
     normalizations,
     reductions,
     transposes,
 )
-from compiler.ops.guesses.windows import convolutions, pools
+from compiler.ops.recognizers.windows import convolutions, pools
 from compiler.ops.spec import Spec
 
 MAX_BUILT = 40
 """So many lists of arguments are tried at most; one costs some milliseconds."""
 
-_GUESSES: tuple[Callable[[Facts], Iterable[Spec]], ...] = (
+_RECOGNIZERS: tuple[Callable[[Facts], Iterable[Spec]], ...] = (
     products,
     convolutions,
     pools,
@@ -56,8 +56,8 @@ def recognize(func: PrimFunc) -> Spec | None:
     if len({buffer.dtype for buffer in func.buffers}) > 1:
         return None
     facts = Facts(func, shapes)
-    guesses = chain.from_iterable(guess(facts) for guess in _GUESSES)
-    return next((spec for spec in islice(guesses, MAX_BUILT) if _computes(spec, func)), None)
+    candidates = chain.from_iterable(recognizer(facts) for recognizer in _RECOGNIZERS)
+    return next((spec for spec in islice(candidates, MAX_BUILT) if _computes(spec, func)), None)
 
 
 def _computes(spec: Spec, func: PrimFunc) -> bool:

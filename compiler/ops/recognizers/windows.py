@@ -9,8 +9,8 @@ from typing import Any
 
 from compiler.ir.core.nodes import BinOp, Block, IntImm, static_shape
 from compiler.ir.core.visit import walk
-from compiler.ops.guesses.facts import Facts, Shape
-from compiler.ops.guesses.linear import activations
+from compiler.ops.recognizers.facts import Facts, Shape
+from compiler.ops.recognizers.linear import activations
 from compiler.ops.spec import Spec
 from compiler.ops.windows import LAYOUTS
 

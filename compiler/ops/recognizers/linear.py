@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from compiler.ops.guesses.facts import Facts
+from compiler.ops.recognizers.facts import Facts
 from compiler.ops.spec import Spec
 
 # By the function that each calls; those that call none are the others.

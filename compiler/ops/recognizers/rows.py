@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from itertools import combinations, permutations
 
-from compiler.ops.guesses.facts import Facts, Shape
+from compiler.ops.recognizers.facts import Facts, Shape
 from compiler.ops.spec import Spec
 
 _UNARY_BY_CALL = {"sigmoid": ("sigmoid", "silu"), "erf": ("erf", "gelu")}
