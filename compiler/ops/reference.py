@@ -15,7 +15,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from compiler.ir.interpret.oracle.array_expr import wide
-from compiler.ops.reference_elementwise import (
+from compiler.ops.references.elementwise import (
     ACTIVATIONS,
     BINARY,
     UNARY,

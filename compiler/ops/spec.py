@@ -18,10 +18,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from compiler.ir.core.program import PrimFunc
-from compiler.ops.attention import attention
-from compiler.ops.blocked_convolution import conv2d_nchwc
-from compiler.ops.convolution import conv1d, conv2d, conv2d_transpose, conv3d, depthwise_conv2d
-from compiler.ops.elementwise import (
+from compiler.ops.error import OperatorError
+from compiler.ops.programs.attention import attention
+from compiler.ops.programs.blocked_convolution import conv2d_nchwc
+from compiler.ops.programs.convolution import (
+    conv1d,
+    conv2d,
+    conv2d_transpose,
+    conv3d,
+    depthwise_conv2d,
+)
+from compiler.ops.programs.elementwise import (
     abs,
     add,
     cast,
@@ -52,9 +59,8 @@ from compiler.ops.elementwise import (
     tanh,
     trunc,
 )
-from compiler.ops.error import OperatorError
-from compiler.ops.indexing import cumsum, embedding, gather, take
-from compiler.ops.linear import (
+from compiler.ops.programs.indexing import cumsum, embedding, gather, take
+from compiler.ops.programs.linear import (
     batch_matmul,
     dense,
     linear_relu,
@@ -62,11 +68,17 @@ from compiler.ops.linear import (
     matmul_bias_relu,
     mm_relu,
 )
-from compiler.ops.normalization import batch_norm, layer_norm, log_softmax, rms_norm, softmax
-from compiler.ops.pooling import avg_pool2d, max_pool2d
-from compiler.ops.reductions import argmax, argmin, max, mean, min, prod, row_sum, sum
-from compiler.ops.shape import concat, pad, transpose
-from compiler.ops.winograd import conv2d_winograd
+from compiler.ops.programs.normalization import (
+    batch_norm,
+    layer_norm,
+    log_softmax,
+    rms_norm,
+    softmax,
+)
+from compiler.ops.programs.pooling import avg_pool2d, max_pool2d
+from compiler.ops.programs.reductions import argmax, argmin, max, mean, min, prod, row_sum, sum
+from compiler.ops.programs.shape import concat, pad, transpose
+from compiler.ops.programs.winograd import conv2d_winograd
 
 _ALL: tuple[Callable[..., PrimFunc], ...] = (
     *(abs, add, cast, ceil, clip, cos, divide, erf, exp, floor, gelu, leaky_relu, log, maximum),

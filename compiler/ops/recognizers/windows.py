@@ -12,7 +12,7 @@ from compiler.ir.core.visit import walk
 from compiler.ops.recognizers.facts import Facts, Shape
 from compiler.ops.recognizers.linear import activations
 from compiler.ops.spec import Spec
-from compiler.ops.windows import LAYOUTS
+from compiler.ops.tensors.windows import LAYOUTS
 
 _MAX_WAYS = 8
 

@@ -14,7 +14,7 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk_stmts
 from compiler.ir.interpret.evaluator.evaluate import evaluate
-from compiler.ops.reductions import Reduce
+from compiler.ops.programs.reductions import Reduce
 from compiler.passes.cpu.reduce_in_lanes import KEY
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse

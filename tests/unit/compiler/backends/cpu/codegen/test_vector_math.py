@@ -33,7 +33,7 @@ from compiler.ir.core.nodes import (
     make_buffer,
 )
 from compiler.ir.core.program import PrimFunc
-from compiler.ops import elementwise
+from compiler.ops.programs import elementwise
 from compiler.runtime.module import Module
 from compiler.target.target import Target
 from tests.targets import runs_here

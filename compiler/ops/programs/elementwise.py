@@ -8,7 +8,6 @@ from typing import Protocol
 from compiler import te
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
-from compiler.ops import epilogue
 from compiler.ops.build import build
 from compiler.ops.error import (
     OperatorError,
@@ -17,6 +16,7 @@ from compiler.ops.error import (
     check_number,
     check_shape,
 )
+from compiler.ops.tensors import epilogue
 
 
 class Unary(Protocol):

@@ -17,9 +17,9 @@ from compiler import te
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
 from compiler.ops.build import build
-from compiler.ops.epilogue import Epilogue, check_types
 from compiler.ops.error import Numbers, OperatorError, check_extents
-from compiler.ops.windows import windows
+from compiler.ops.tensors.epilogue import Epilogue, check_types
+from compiler.ops.tensors.windows import windows
 
 Matrix = tuple[tuple[float, ...], ...]
 KERNEL = 3

@@ -9,7 +9,15 @@ from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
 from compiler.ops.build import build
 from compiler.ops.error import Numbers, OperatorError, check_dtype, check_extents, check_flags
-from compiler.ops.windows import Windows, arranged, channel_axis, pad, shaped, split, windows
+from compiler.ops.tensors.windows import (
+    Windows,
+    arranged,
+    channel_axis,
+    pad,
+    shaped,
+    split,
+    windows,
+)
 
 
 def max_pool2d(  # noqa: PLR0917

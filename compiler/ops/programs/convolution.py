@@ -13,9 +13,17 @@ from compiler import te
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
 from compiler.ops.build import build
-from compiler.ops.epilogue import Epilogue, Types, check_types
 from compiler.ops.error import Numbers, OperatorError, check_extents, spread
-from compiler.ops.windows import Windows, arranged, channel_axis, pad, shaped, split, windows
+from compiler.ops.tensors.epilogue import Epilogue, Types, check_types
+from compiler.ops.tensors.windows import (
+    Windows,
+    arranged,
+    channel_axis,
+    pad,
+    shaped,
+    split,
+    windows,
+)
 
 _SPACE = ("yy", "xx", "zz")
 _WINDOW = ("ry", "rx", "rz")

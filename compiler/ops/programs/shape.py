@@ -18,7 +18,7 @@ from compiler.ops.error import (
     check_shape,
     spread,
 )
-from compiler.ops.windows import pad as padded
+from compiler.ops.tensors.windows import pad as padded
 
 
 def transpose(*shape: int, axes: Sequence[int] | None = None, dtype: DType = "float32") -> PrimFunc:

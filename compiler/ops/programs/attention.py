@@ -9,7 +9,7 @@ from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
 from compiler.ops.build import build
 from compiler.ops.error import check_dtype, check_extents, check_flags, check_number
-from compiler.ops.normalization import softmax_of
+from compiler.ops.programs.normalization import softmax_of
 
 
 def attention(  # noqa: PLR0917

@@ -8,8 +8,8 @@ from compiler import te
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
 from compiler.ops.build import build
-from compiler.ops.epilogue import Epilogue, Types, check_types
 from compiler.ops.error import check_extents, check_flags, check_shape
+from compiler.ops.tensors.epilogue import Epilogue, Types, check_types
 
 
 def matmul(

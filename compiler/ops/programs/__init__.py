@@ -1,0 +1,1 @@
+"""Operators as programs: extents in, a finished program out."""

@@ -1,0 +1,1 @@
+"""Operators by NumPy, in float64 or int64."""
