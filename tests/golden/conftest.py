@@ -20,15 +20,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
-    """Compare a text with the golden file of the test: `<test>.txt` in a folder beside it."""
+    """Compare a text with the golden file of the test: `<test>.txt` in a folder beside it.
+
+    The file of a case of a parametrized test is `<test>/<case>.txt`.
+    """
     # The option is unknown when pytest was not started on this folder.
     is_update = request.config.getoption("--update-golden", default=False)
     folder = Path(request.path).with_suffix("")
-    path = folder / f"{request.node.name.removeprefix('test_')}.txt"
+    test, _, case = request.node.name.removeprefix("test_").rstrip("]").partition("[")
+    path = folder / test / f"{case}.txt" if case else folder / f"{test}.txt"
 
     def check(text: str) -> None:
         if is_update:
-            folder.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         assert path.exists(), f"no golden file {path.name}: run pytest with --update-golden"
         assert text == path.read_text()
