@@ -49,6 +49,7 @@ from compiler.passes.threads.split_threads import split_threads
 from compiler.passes.threads.unify_threads import unify_threads
 from compiler.runtime.artifact import Artifact, Param
 from compiler.runtime.module import Module, aligned_empty
+from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target
 
 CODEGEN_VERSION = 3
@@ -83,7 +84,7 @@ def lower(func: PrimFunc, target: str | Target = "cpu") -> Stmt:
     if not isinstance(given, PrimFunc):
         raise TypeError(f"expected a PrimFunc to lower, not a {type(given).__name__}")
     body = _prepared(func)
-    goal = target if isinstance(target, Target) else Target(target)
+    goal = CpuTarget.of(target if isinstance(target, Target) else Target(target))
     return _finished(_lower_threads(body) if has_threads(body) else _lower_loops(body), goal)
 
 
@@ -100,7 +101,7 @@ def lower_split(
     """
     body = _prepared(func)
     if has_threads(body):
-        return (), NOTHING, _finished(_lower_threads(body), target)
+        return (), NOTHING, _finished(_lower_threads(body), CpuTarget.of(target))
     realized, tiled = _realized(body)
     copies = tuple(tiled.get(copy, copy) for copy in constant_copies(body, constants))
     first, rest = split_copies(realized.stmt, set(copies))
@@ -111,7 +112,7 @@ def lower_split(
         _compacted(replace(realized, stmt=replace_buffers(stmt, room)), body)
         for stmt in (first, rest)
     )
-    made, left = (_finished(stmt, target) for stmt in parts)
+    made, left = (_finished(stmt, CpuTarget.of(target)) for stmt in parts)
     return tuple(room.get(copy, copy) for copy in copies), made, left
 
 
@@ -120,7 +121,7 @@ def _prepared(func: PrimFunc) -> Stmt:
     return mark_pipelines(resolve_views(check_indices(func.body)))
 
 
-def _finished(stmt: Stmt, target: Target) -> Stmt:
+def _finished(stmt: Stmt, target: CpuTarget) -> Stmt:
     register_file_bytes = target.num_vector_registers * target.vector_bits // 8
     stmt = promote_accumulators(reduce_in_lanes(stmt), register_file_bytes)
     whole = unswitch_guards(unswitch_paddings(stmt))
@@ -164,7 +165,7 @@ def emit_llvm(func: PrimFunc, target: Target) -> LlvmModule:
         BuildError: If it can't be lowered, or is too large once expanded.
     """
     try:
-        return emit_module(func.buffers, lower(func, target), target)
+        return emit_module(func.buffers, lower(func, target), CpuTarget.of(target))
     except (CodegenError, LoweringError) as error:
         raise BuildError(f"{func.name}: {error}") from error
 
@@ -180,10 +181,11 @@ def compile_artifact(
         TypeError: If `program` is none.
     """
     func = _legal(program)
-    return _compiled(func, target if isinstance(target, Target) else Target(target))[0]
+    goal = CpuTarget.of(target if isinstance(target, Target) else Target(target))
+    return _compiled(func, goal)[0]
 
 
-def _compiled(func: PrimFunc, goal: Target) -> tuple[Artifact, str]:
+def _compiled(func: PrimFunc, goal: CpuTarget) -> tuple[Artifact, str]:
     """Return a kernel, and the LLVM IR that it was compiled from."""
     module = emit_llvm(func, goal)
     artifact = _artifact(func.name, func.buffers, stored_buffers(func.body), module, goal)
@@ -219,7 +221,7 @@ def _artifact(
     buffers: tuple[Buffer, ...],
     written: set[Buffer],
     module: LlvmModule,
-    goal: Target,
+    goal: CpuTarget,
 ) -> Artifact:
     params = tuple(Param(b.name, static_shape(b), b.dtype, is_output=b in written) for b in buffers)
     return Artifact(
@@ -257,14 +259,14 @@ def build(
         ArgumentError: If a constant is no array of the parameter's shape and type.
     """
     func = _legal(program)
-    goal = target if isinstance(target, Target) else Target(target)
+    goal = CpuTarget.of(target if isinstance(target, Target) else Target(target))
     if not const_params:
         artifact, source = _compiled(func, goal)
         return Module(artifact, source=source)
     return _with_constants(func, goal, const_params)
 
 
-def _with_constants(func: PrimFunc, goal: Target, arrays: Mapping[str, Any]) -> Module:
+def _with_constants(func: PrimFunc, goal: CpuTarget, arrays: Mapping[str, Any]) -> Module:
     constants = {buffer for buffer in func.buffers if buffer.name in arrays}
     written = stored_buffers(func.body)
     unknown = arrays.keys() - {buffer.name for buffer in constants}

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from compiler.schedule.schedule import Schedule
     from compiler.schedule.trace.trace import Trace
     from compiler.script import ScriptError, parse, parse_module
-    from compiler.target.host import TargetError
+    from compiler.target.error import TargetError
     from compiler.target.target import Target
     from loopwright import script
     from loopwright.client.best import Best
@@ -158,7 +158,7 @@ _MODULES = {
 }
 _HOMES = {
     "compiler.driver": ("BuildError", "build", "lower"),
-    "compiler.target.host": ("TargetError",),
+    "compiler.target.error": ("TargetError",),
     "compiler.ir.analysis.flops": ("flops",),
     "compiler.ir.core.program": ("IRModule", "PrimFunc"),
     "compiler.ir.interpret.oracle.oracle": ("random_inputs",),

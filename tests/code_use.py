@@ -13,7 +13,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import pytest
 
-from compiler.target import target
+from compiler.target import cpu as cpu_target
 
 _seen: set[str] = set()
 
@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--note-code"):
         # All facts of a target are read through the one, and all code is loaded through the other.
-        _watch(target, "_parse", "looks")
+        _watch(cpu_target, "_parse", "looks")
         _watch(llvm, "create_mcjit_compiler", "runs")
 
 

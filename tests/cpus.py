@@ -26,7 +26,8 @@ import llvmlite.binding as llvm
 import pytest
 
 from compiler.runtime import module
-from compiler.target import host, target
+from compiler.target import cpu as cpu_target
+from compiler.target import host
 from compiler.target.cores import available_cores
 from compiler.target.cpus import CPUS
 from compiler.target.host import REPORTED, missing_here
@@ -50,7 +51,7 @@ def run_looks(tests: list[str], cpu: str) -> tuple[bool, str]:
     """Run tests that only look at code, with the host reported as any CPU, in a process for it."""
     os.environ[REPORTED] = cpu
     host.missing_here = lambda name: []
-    for cached in (host.reported_cpu, host.host_cpu, host.host_features, target._parse):
+    for cached in (host.reported_cpu, host.host_cpu, host.host_features, cpu_target._parse):
         cached.cache_clear()
 
     def refuse(*_: object) -> None:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import pytest
 
+from compiler.target.cpu import CpuTarget
 from compiler.target.host import host_features
-from compiler.target.target import Target
 
 
-def here(num_cores: int = 1) -> Target:
+def here(num_cores: int = 1) -> CpuTarget:
     """Return this host, which runs the code that is made for it."""
-    return Target(f"cpu -num-cores={num_cores}")
+    return CpuTarget(f"cpu -num-cores={num_cores}")
 
 
-def level(number: int, num_cores: int = 1) -> Target:
+def level(number: int, num_cores: int = 1) -> CpuTarget:
     """Return a level of the psABI: 3 has 16 registers of 8 floats, 4 has 32 of 16."""
-    return Target(f"cpu -mcpu=x86-64-v{number} -num-cores={num_cores}")
+    return CpuTarget(f"cpu -mcpu=x86-64-v{number} -num-cores={num_cores}")
 
 
 def runs_here(number: int) -> pytest.MarkDecorator:

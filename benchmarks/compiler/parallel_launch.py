@@ -19,7 +19,7 @@ from compiler.backends.cpu.codegen.machine_code import compile_object
 from compiler.backends.cpu.codegen.threads import share_runtime
 from compiler.backends.cpu.runtime.load import load_object
 from compiler.backends.cpu.runtime.pool import launch_address
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 
 LAUNCHES = 10
 SAMPLES = 150
@@ -104,7 +104,7 @@ def main() -> None:
 
 def _native() -> Callable[..., None]:
     """Return `launches(times, extent, threads, base, more, step)`."""
-    target = Target("cpu")
+    target = CpuTarget("cpu")
     engine = load_object(compile_object(_IR + share_runtime(), target), target.triple)
     words = [ctypes.c_int64] * 3
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *words, ctypes.c_void_p, ctypes.c_int64)

@@ -19,6 +19,7 @@ import loopwright as lw
 from benchmarks.peers.library import Ceiling
 from benchmarks.workloads import Workload, aligned
 from compiler.backends.cpu.codegen.machine_code import compile_object, initialize
+from compiler.target.cpu import CpuTarget
 
 _BATCH_SECS = 2e-3
 _VECTORS = 8  # a step of a loop: enough to hide the latency of the cache that is read
@@ -36,7 +37,7 @@ def ceiling(workload: Workload, target: lw.Target) -> Ceiling:
 
         return Ceiling(sample_peak, "FMA peak")
     kind = "read" if workload.reads_only else "copy"
-    bandwidth = Bandwidth(workload.bytes, target)
+    bandwidth = Bandwidth(workload.bytes, CpuTarget.of(target))
     return Ceiling(lambda secs: workload.bytes / bandwidth.sample(kind, secs), kind)
 
 
@@ -48,7 +49,7 @@ class Bandwidth:
         target: Says how many threads share it, and how wide vectors are.
     """
 
-    def __init__(self, footprint: int, target: lw.Target) -> None:
+    def __init__(self, footprint: int, target: CpuTarget) -> None:
         self._threads = target.num_cores
         lanes = target.vector_bits // 32
         step = 4 * lanes * _VECTORS
@@ -103,7 +104,7 @@ class Bandwidth:
 
 
 def _load(
-    target: lw.Target, lanes: int
+    target: CpuTarget, lanes: int
 ) -> tuple[llvm.ExecutionEngine, dict[str, Callable[[int, int, int, int], None]]]:
     """Compile the loops; each is called with (to, from, bytes, times)."""
     initialize()

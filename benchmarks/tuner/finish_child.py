@@ -14,6 +14,7 @@ from compiler.driver import emit_llvm
 from compiler.ir.core.program import PrimFunc
 from compiler.runtime.artifact import Artifact
 from compiler.schedule.trace.trace import Trace
+from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target
 from workers.child.child import main
 from workers.measure.measure import build_candidate
@@ -38,10 +39,10 @@ def build(func: PrimFunc, trace: str, target: Target) -> Artifact:
     """Build a candidate that runs `times` times."""
     order = json.loads(trace)
     schedule = Trace.from_json(order["trace"]).apply_to(func)
-    text = emit_llvm(schedule.func, target).text.replace(f"@{ENTRY}(", "@once(")
+    text = emit_llvm(schedule.func, CpuTarget.of(target)).text.replace(f"@{ENTRY}(", "@once(")
     repeated = text + _REPEATED.format(entry=ENTRY, times=order["times"])
     artifact = build_candidate(func, json.dumps(order["trace"]), target)
-    return replace(artifact, object_code=compile_object(repeated, target))
+    return replace(artifact, object_code=compile_object(repeated, CpuTarget.of(target)))
 
 
 if __name__ == "__main__":

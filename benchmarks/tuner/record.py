@@ -19,6 +19,7 @@ from benchmarks.report import commit, machine
 from benchmarks.tuner.recorded_workloads import BY_NAME, RECORDINGS, Recording
 from benchmarks.tuner.recorder import TURNS, Recorder
 from compiler.driver import toolchain
+from compiler.target.cpu import CpuTarget
 from tuner.replay.packaged import FOLDER
 from tuner.replay.recorded_set import SUFFIX, Masks, RecordedSet
 from tuner.space.filter.static_filter import passes
@@ -74,7 +75,8 @@ def written(recorder: Recorder) -> RecordedSet:
     )
     is_drawn = tuple(np.array(["w" in recorder.marks[n] for n in own], bool) for own in by_sketch)
     is_kept = tuple(
-        passes(sketch, own, space.target) for sketch, own in zip(space.sketches, rows, strict=True)
+        passes(sketch, own, CpuTarget.of(space.target))
+        for sketch, own in zip(space.sketches, rows, strict=True)
     )
     return RecordedSet(
         name=recorder.recording.name,

@@ -28,6 +28,7 @@ from compiler.runtime.module import Module, aligned_empty
 from compiler.runtime.time_calls import calls_per_sample, time_calls
 from compiler.schedule.beginnings import Beginnings
 from compiler.schedule.error import ScheduleError
+from compiler.target.cpu import CpuTarget
 from tuner.space.design_space import DesignSpace, Point, distinct
 from tuner.space.filter.static_filter import is_compilable
 from tuner.space.generate import design_space
@@ -210,4 +211,4 @@ def _own(space: DesignSpace, index: int, rows: Ints) -> Ints:
     """Return the rows that stand for programs of their own, and whose code is not too long."""
     sketch = space.sketches[index]
     rows = rows[sketch.is_own(rows)]
-    return rows[is_compilable(sketch, rows, space.target)]
+    return rows[is_compilable(sketch, rows, CpuTarget.of(space.target))]

@@ -25,8 +25,9 @@ from compiler.runtime.param_check import ArgumentError, ParamCheck
 from compiler.runtime.time_calls import calls_per_sample, time_calls
 from compiler.runtime.timing import Timing
 from compiler.target.cores import available_cores
-from compiler.target.host import TargetError, host_cpu, host_features
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
+from compiler.target.error import TargetError
+from compiler.target.host import host_cpu, host_features
 
 __all__ = ["ArgumentError", "Module", "aligned_empty"]
 
@@ -192,7 +193,7 @@ class Module:
                 "build the program to see it"
             )
         if fmt == "asm":
-            return disassemble(self._source, Target(self.artifact.target))
+            return disassemble(self._source, CpuTarget(self.artifact.target))
         return self._source
 
     def export_library(self, path: str | Path) -> None:
@@ -286,7 +287,7 @@ def _check_host(artifact: Artifact) -> None:
             f" this host is {host_cpu()} without"
         )
     try:
-        Target(artifact.target)
+        CpuTarget(artifact.target)
     except TargetError as error:
         raise ArtifactError(f"{artifact.name} was built for another machine: {error}") from error
 

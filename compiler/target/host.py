@@ -14,12 +14,9 @@ from functools import lru_cache
 import llvmlite.binding as llvm
 
 from compiler.target.cpus import CPUS
+from compiler.target.error import TargetError
 
 REPORTED = "LOOPWRIGHT_HOST_CPU"
-
-
-class TargetError(ValueError):
-    """A target text, or a reported host, that is unknown or can't be used."""
 
 
 @lru_cache(maxsize=1)

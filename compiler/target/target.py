@@ -1,42 +1,42 @@
-"""Targets: for which machine code is made, and what is known of that machine."""
+"""Targets: the machines that kernels are made for. Each kind has a class of its own."""
 
 from __future__ import annotations
 
-import difflib
-import platform
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from typing import Any, ClassVar
 
-from compiler.target.caches import host_caches
-from compiler.target.cores import available_cores
-from compiler.target.cpus import CPUS, USUAL_CACHES, Caches
-from compiler.target.host import TargetError, host_cpu, host_features, reported_cpu
-
-MAX_CORES = 1024
+from compiler.target.error import TargetError
+from compiler.target.registry import KindRegistry
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Target:
-    """A CPU: what LLVM needs to know of it, and what the search needs to know.
+    """A machine to make kernels for: what targets of all kinds have.
 
-    `Target("cpu")` is this host, and so is `Target("llvm")`, as TVM spells it. Options narrow it:
-    `-mcpu=NAME` (an LLVM name of a CPU), and `-num-cores=N`, which bounds the threads that a kernel
-    uses.
+    The first word of the text is the kind, and the rest its options. `Target("cpu")` is the CPU of
+    this host, as a `CpuTarget`; so is `Target("llvm")`, TVM's spelling. Two options narrow it:
+    `-mcpu=NAME` takes LLVM's name of a CPU, `-num-cores=N` bounds the threads of a kernel.
+
+    A class of targets sets `kind`, and defines `_canonical`, `label` and `num_cores`. Two targets
+    are equal if they have one canonical text.
 
     Raises:
-        TargetError: If the text names an unknown kind, option or CPU, or a bad number.
+        TargetError: If the text names an unknown kind, option or machine, or a bad number.
     """
+
+    kind: ClassVar[str] = ""
+    """The kind of device, which begins the text."""
 
     text: str = "cpu"
 
+    def __new__(cls, text: str = "cpu") -> Any:
+        """Make a target of the kind that the text names."""
+        return object.__new__(_class_of(text) if cls is Target else cls)
+
     def __post_init__(self) -> None:
         """Check the text, and keep its canonical form."""
-        given: object = self.text
-        if not isinstance(given, str):
-            raise TargetError(f"a target is a text such as 'cpu -num-cores=1', not {given!r}")
-        cpu, cores = _parse(self.text)
-        object.__setattr__(self, "text", f"cpu -mcpu={cpu} -num-cores={cores}")
+        object.__setattr__(self, "text", self._canonical(self.text))
 
     def __repr__(self) -> str:
         return f"Target({self.text!r})"
@@ -47,103 +47,23 @@ class Target:
         return self.text
 
     @property
-    def kind(self) -> str:
-        """The kind of device."""
-        return "cpu"
-
-    @property
-    def cpu(self) -> str:
-        """LLVM's name of the CPU."""
-        return _parse(self.text)[0]
+    def label(self) -> str:
+        """What routes work to hosts of this kind, such as `cpu/znver4`."""
+        raise NotImplementedError
 
     @property
     def num_cores(self) -> int:
-        """How many threads a kernel may use."""
-        return _parse(self.text)[1]
+        """How many cores of its host a kernel may use."""
+        raise NotImplementedError
 
-    @property
-    def label(self) -> str:
-        """What routes work to hosts of this kind, such as `cpu/znver4`."""
-        return f"cpu/{self.cpu}"
+    @classmethod
+    def _canonical(cls, text: str) -> str:
+        """Return the canonical form of a text of this kind.
 
-    @property
-    def triple(self) -> str:
-        """The LLVM triple."""
-        if self._is_detected:
-            return f"{platform.machine()}-unknown-linux-gnu"
-        return f"{CPUS[self.cpu].arch}-unknown-linux-gnu"
-
-    @property
-    def instruction_set(self) -> str:
-        """The CPU whose instructions code may use; it is scheduled for `cpu`.
-
-        For another CPU than the host's that is what its whole level has, so that `features` says
-        exactly what the code needs.
+        Raises:
+            TargetError: If the text has no meaning.
         """
-        return self.cpu if self._is_detected else CPUS[self.cpu].instruction_set
-
-    @property
-    def features(self) -> str:
-        """LLVM's text of the features that the code may use: on the host's CPU, all it has."""
-        return host_features() if self._is_detected else CPUS[self.cpu].features
-
-    @property
-    def vector_bits(self) -> int:
-        """The width of a vector register in bits."""
-        return _vector_bits(self.features)
-
-    @property
-    def num_vector_registers(self) -> int:
-        """How many vector registers an inner loop may hold."""
-        return 16 if self.vector_bits < 512 and self._is_x86 else 32
-
-    @property
-    def has_halves(self) -> bool:
-        """Whether instructions convert between float16 and float32."""
-        return not self._is_x86 or "+f16c" in self.features.split(",")
-
-    @property
-    def has_maximum(self) -> bool:
-        """Whether an instruction takes the greater of two floats, and NaN if either is."""
-        return self.triple.startswith("aarch64")
-
-    @property
-    def has_fma(self) -> bool:
-        """Whether an instruction multiplies and adds with one rounding."""
-        return not self._is_x86 or "+fma" in self.features.split(",")
-
-    @property
-    def l1_bytes(self) -> int:
-        """The first-level data cache of a core, in bytes."""
-        return self._caches.l1_bytes
-
-    @property
-    def l2_bytes(self) -> int:
-        """A core's share of the second-level cache, in bytes."""
-        return self._caches.l2_bytes
-
-    @property
-    def l3_bytes(self) -> int:
-        """The last-level cache that cores share, in bytes."""
-        return self._caches.l3_bytes
-
-    @property
-    def _is_x86(self) -> bool:
-        return self.triple.startswith("x86_64")
-
-    @property
-    def _is_detected(self) -> bool:
-        """Whether it is this machine's CPU, of which more is known than its name."""
-        return self.cpu == host_cpu() and reported_cpu() is None
-
-    @property
-    def _caches(self) -> Caches:
-        """The host's as the system describes them; another CPU's as models usually have them."""
-        if not self._is_detected:
-            return CPUS[self.cpu].caches
-        known = CPUS.get(self.cpu)
-        usual = USUAL_CACHES["x86_64" if self._is_x86 else "aarch64"]
-        return host_caches(known.caches if known else usual)
+        raise NotImplementedError
 
 
 def with_own_kind(text: str) -> str:
@@ -151,45 +71,23 @@ def with_own_kind(text: str) -> str:
     return re.sub(r"^\s*llvm(?=\s|$)", "cpu", text)
 
 
-@lru_cache(maxsize=256)
-def _parse(text: str) -> tuple[str, int]:
-    """Return the CPU and the number of cores that a target text names."""
-    kind, *options = with_own_kind(text).split() or [""]
-    if kind != "cpu":
-        raise TargetError(
-            f"unknown target kind {kind!r} in {text!r}: expected 'cpu', such as 'cpu -num-cores=1'"
-        )
-    cpu, cores = host_cpu(), min(available_cores(), MAX_CORES)
-    for option in options:
-        match = re.fullmatch(r"--?([a-z-]+)=(.+)", option)
-        if match is None or match[1] not in ("mcpu", "num-cores"):
-            raise TargetError(
-                f"unknown option {option!r} in target {text!r}: expected -mcpu=NAME or -num-cores=N"
-            )
-        if match[1] == "mcpu":
-            cpu = _known_cpu(match[2], text)
-        elif re.fullmatch(r"[0-9]{1,4}", match[2]) and 1 <= int(match[2]) <= MAX_CORES:
-            cores = int(match[2])
-        else:
-            raise TargetError(
-                f"bad number of cores {match[2]!r} in target {text!r}: expected 1 to {MAX_CORES}"
-            )
-    return cpu, cores
+def _load_cpu() -> type[Target]:
+    # It loads LLVM, which targets of other kinds do without.
+    from compiler.target.cpu import CpuTarget  # noqa: PLC0415
+
+    return CpuTarget
 
 
-def _known_cpu(name: str, text: str) -> str:
-    known = {*CPUS, host_cpu()}
-    if name == "native":
-        return host_cpu()
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(known))}"
-        raise TargetError(f"unknown CPU {name!r} in target {text!r}: {hint}")
-    return name
+TARGET_KINDS: KindRegistry[type[Target]] = KindRegistry("target class", cpu=_load_cpu)
 
 
-def _vector_bits(features: str) -> int:
-    offered = features.split(",")
-    if "+avx512f" in offered:
-        return 512
-    return 256 if "+avx2" in offered else 128
+def _class_of(text: str) -> type[Target]:
+    given: object = text
+    if not isinstance(given, str):
+        raise TargetError(f"a target is a text such as 'cpu -num-cores=1', not {given!r}")
+    kind = next(iter(with_own_kind(text).split()), "")
+    if kind not in TARGET_KINDS.kinds:
+        known = ", ".join(map(repr, TARGET_KINDS.kinds))
+        example = "such as 'cpu -num-cores=1'"
+        raise TargetError(f"unknown target kind {kind!r} in {text!r}: expected {known}, {example}")
+    return TARGET_KINDS.find(kind)

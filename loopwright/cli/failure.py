@@ -11,7 +11,7 @@ from compiler.ir.verify.verify import VerifyError
 from compiler.ops import OperatorError
 from compiler.schedule.error import ScheduleError
 from compiler.script import ScriptError
-from compiler.target.host import TargetError
+from compiler.target.error import TargetError
 from loopwright.errors import (
     AccessDeniedError,
     InvalidAddressError,

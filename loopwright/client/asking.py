@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from compiler.keywords import meant
-from compiler.target.host import TargetError
+from compiler.target.error import TargetError
 from compiler.target.target import Target
 from loopwright.errors import InvalidRequestError
 from loopwright.workload import WorkloadLike, to_wire

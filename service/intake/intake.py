@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from sqlalchemy.orm import Session
 
 from compiler.target.cores import available_cores
-from compiler.target.host import TargetError
+from compiler.target.error import TargetError
 from compiler.target.target import Target
 from service.common.errors import Flaw, InvalidRequestError
 from service.common.new_workload import NewWorkload

@@ -21,7 +21,7 @@ from compiler.schedule.error import TraceError
 from compiler.schedule.trace.trace import Trace
 from compiler.script.error import ScriptError
 from compiler.script.parser import parse
-from compiler.target.host import TargetError
+from compiler.target.error import TargetError
 from compiler.target.target import Target
 from service.store import cost_models
 from service.store.cost_models import CostModelRow, NewCostModel

@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from compiler.schedule.error import TraceError
-from compiler.target.host import TargetError
+from compiler.target.error import TargetError
 from compiler.target.target import Target
 from service.common.errors import Flaw, InvalidRequestError
 from service.intake.intake import read_workload

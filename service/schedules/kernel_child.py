@@ -19,7 +19,7 @@ from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.trace import Trace
 from compiler.script.parser import parse
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 from workers.child.parent_death import die_with_parent
 
 REFUSED = 3
@@ -34,7 +34,7 @@ def main() -> int:
     try:
         schedule = Trace.from_json(request["trace"]).apply_to(parse(request["script"]))
         schedule.require_own_layouts()
-        target = Target(request["target"])
+        target = CpuTarget(request["target"])
         if request["wanted"] == "artifact":
             made = compile_artifact(schedule, target).to_bytes()
         else:
@@ -46,7 +46,7 @@ def main() -> int:
     return 0
 
 
-def _texts(schedule: Schedule, target: Target) -> dict[str, str]:
+def _texts(schedule: Schedule, target: CpuTarget) -> dict[str, str]:
     llvm = emit_llvm(schedule.func, target).text
     return {
         "trace": schedule.trace.python(),

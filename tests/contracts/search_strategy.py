@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from compiler import ops
 from compiler.runtime.measurement import ErrorKind, Measurement
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 from tuner.candidate import Candidate, default_candidate
 from tuner.search.strategy import Proposal, SearchStrategy
 from tuner.space.filter.static_filter import passes
@@ -20,7 +20,7 @@ from tuner.task import Task
 from tuner.trial import Trial
 from tuner.warm_start import COLD, WarmStart
 
-TARGET = Target("cpu -mcpu=haswell -num-cores=1")
+TARGET = CpuTarget("cpu -mcpu=haswell -num-cores=1")
 MATMUL = Task(ops.matmul(8, 8, 2), TARGET)
 TINY = Task(ops.matmul(2, 2, 2), TARGET)
 ONE_SKETCH = Task(ops.relu(96), TARGET)

@@ -22,6 +22,7 @@ from compiler.backends.cpu.codegen.machine_code import compile_object
 from compiler.backends.cpu.codegen.module import ENTRY
 from compiler.ir.core.program import PrimFunc
 from compiler.runtime.artifact import Artifact
+from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target
 from tests.faults.requests import DEFAULT_TRACE
 from workers.child.child import main
@@ -117,7 +118,7 @@ def build(func: PrimFunc, trace: str, target: Target) -> Artifact:
     artifact = build_candidate(func, DEFAULT_TRACE, target)
     if fault in KERNELS:
         text = _MODULE.format(entry=ENTRY, body=KERNELS[fault])
-        return replace(artifact, object_code=compile_object(text, target))
+        return replace(artifact, object_code=compile_object(text, CpuTarget.of(target)))
     if fault == "huge workspace":
         return replace(artifact, workspace_bytes=1 << 44)
     ACTS[fault](order)

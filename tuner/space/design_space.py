@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target
 from tuner.candidate import Candidate
 from tuner.space.features.features import FeatureMatrix, features
@@ -43,6 +44,7 @@ class DesignSpace:
     def __init__(self, sketches: Iterable[Sketch], target: Target) -> None:
         self.sketches = tuple(sketches)
         self.target = target
+        self._cpu = CpuTarget.of(target)
         self._small: dict[int, Ints] = {}
 
     def without(self, dropped: Collection[int]) -> DesignSpace:
@@ -67,7 +69,7 @@ class DesignSpace:
 
     def features(self, sketch: int, choices: Ints) -> FeatureMatrix:
         """Return the features of rows of choices of a sketch."""
-        return features(self.sketches[sketch], choices, self.target)
+        return features(self.sketches[sketch], choices, self._cpu)
 
     def canonical(self, sketch: int, choices: Ints) -> Ints:
         """Return, for each row, the row that stands for all those of the same program."""
@@ -78,7 +80,7 @@ class DesignSpace:
 
         Different rows may become one; what another sketch has is left out.
         """
-        rows = self.canonical(sketch, choices[passes(self.sketches[sketch], choices, self.target)])
+        rows = self.canonical(sketch, choices[passes(self.sketches[sketch], choices, self._cpu)])
         return rows[self.sketches[sketch].is_own(rows)]
 
     def draw(self, sketch: int, num: int, rng: np.random.Generator) -> Ints:
@@ -132,7 +134,7 @@ class DesignSpace:
 
     def _own(self, sketch: int, choices: Ints) -> Ints:
         own = self.sketches[sketch]
-        rows = choices[passes(own, choices, self.target)]
+        rows = choices[passes(own, choices, self._cpu)]
         return rows[own.is_own(rows)]
 
 

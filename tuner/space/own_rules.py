@@ -94,7 +94,7 @@ def finished(name: str, draft: Draft) -> Sketch:
         corners = np.array([np.zeros_like(sketch.num_options), sketch.num_options - 1])
         for corner in corners:
             sketch.candidate(corner).trace.apply_to(draft.func)
-        features(sketch, corners, draft.target)
+        features(sketch, corners, draft.cpu)
     except Exception as error:
         reason = f"had a part in the sketch {'/'.join(draft.name)!r}, which cannot be replayed"
         raise ScheduleRuleError(name, f"{reason}: {type(error).__name__}: {error}") from error

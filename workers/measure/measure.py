@@ -22,7 +22,7 @@ from compiler.schedule.beginnings import Beginnings
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.trace.trace import Trace
 from compiler.script.error import ScriptError
-from compiler.target.host import TargetError
+from compiler.target.error import TargetError
 from compiler.target.target import Target
 from workers.libraries.library import LibraryError
 from workers.libraries.load import Load, load_library

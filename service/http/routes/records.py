@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
-from compiler.target.host import TargetError
+from compiler.target.error import TargetError
 from compiler.target.target import Target
 from service.http.auth import ADMIN
 from service.http.limits.content_types import RECORDS

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 from tuner.space.features.groups.batch import Batch
 from tuner.space.features.groups.buffers import BUFFER_NAMES, buffer_columns
 from tuner.space.features.groups.costs import (
@@ -74,7 +74,7 @@ NUM_FEATURES = len(FEATURE_NAMES)
 FeatureMatrix: TypeAlias = npt.NDArray[np.float32]
 
 
-def features(sketch: Sketch, choices: Ints, target: Target) -> FeatureMatrix:
+def features(sketch: Sketch, choices: Ints, target: CpuTarget) -> FeatureMatrix:
     """Return a row of features for each row of choices; the columns are `FEATURE_NAMES`.
 
     A sketch without nests has only those of the sketch; the others are zeros.
@@ -88,7 +88,7 @@ def features(sketch: Sketch, choices: Ints, target: Target) -> FeatureMatrix:
     return np.ascontiguousarray(rows.T)
 
 
-def named_features(sketch: Sketch, choices: Ints, target: Target) -> dict[str, Floats]:
+def named_features(sketch: Sketch, choices: Ints, target: CpuTarget) -> dict[str, Floats]:
     """Return the columns of `features` by their names, for people and tests."""
     rows = features(sketch, choices, target).T.astype(np.float64)
     return dict(zip(FEATURE_NAMES, rows, strict=True))

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 from tuner.space.features.issue_slots import LOOP_SLOTS, SHARED_SLOTS
 from tuner.space.tables.nest import NUM_LEVELS, UNROLLED_LEVEL, Floats, NestTables
 from tuner.space.tables.register_tile import RegisterTile
@@ -26,7 +26,7 @@ PACKED_BYTES_PER_CYCLE = 8.0
 class Roofline:
     """Estimated cycles of each candidate of a batch, by what bounds them."""
 
-    def __init__(self, tables: NestTables, target: Target) -> None:
+    def __init__(self, tables: NestTables, target: CpuTarget) -> None:
         self._tables = tables
         self._target = target
         self.points: float = tables.nest.facts.points

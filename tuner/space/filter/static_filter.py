@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from compiler.schedule.primitives.sampling.sample import divisors
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 from tuner.space.features.issue_slots import issue_slots
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.nest import NUM_LEVELS, REGISTER_LEVEL, Floats, Nest, NestTables
@@ -43,7 +43,7 @@ PACKED = frozenset({"packed", "packed_right"})
 Mask = npt.NDArray[np.bool_]
 
 
-def passes(sketch: Sketch, choices: Ints, target: Target) -> Mask:
+def passes(sketch: Sketch, choices: Ints, target: CpuTarget) -> Mask:
     """Tell which candidates are worth compiling.
 
     A candidate is dropped if the register tile of a block spills, its unrolled code is too long,
@@ -59,7 +59,7 @@ def passes(sketch: Sketch, choices: Ints, target: Target) -> Mask:
     return kept
 
 
-def is_compilable(sketch: Sketch, choices: Ints, target: Target) -> Mask:
+def is_compilable(sketch: Sketch, choices: Ints, target: CpuTarget) -> Mask:
     """Tell of which candidates the code is not too long, good or not."""
     values = sketch.values(choices)
     short = np.ones(len(choices), np.bool_)
@@ -69,7 +69,7 @@ def is_compilable(sketch: Sketch, choices: Ints, target: Target) -> Mask:
     return short
 
 
-def _sound(sketch: Sketch, values: Ints, target: Target) -> Ints:
+def _sound(sketch: Sketch, values: Ints, target: CpuTarget) -> Ints:
     """Return which rows of a table nothing speaks against that they have by themselves."""
     alive = np.arange(len(values))
     # The cheap test first: most candidates fall by it.
@@ -81,12 +81,12 @@ def _sound(sketch: Sketch, values: Ints, target: Target) -> Ints:
     return alive
 
 
-def _has_good_register_tile(tables: NestTables, target: Target) -> Mask:
+def _has_good_register_tile(tables: NestTables, target: CpuTarget) -> Mask:
     tile = RegisterTile(tables, target)
     return _fits_registers(tables, tile, target) & _uses_lanes(tables.nest, tile, target)
 
 
-def _fits_registers(tables: NestTables, tile: RegisterTile, target: Target) -> Mask:
+def _fits_registers(tables: NestTables, tile: RegisterTile, target: CpuTarget) -> Mask:
     fits = _is_short(tables, tile)
     if tables.nest.facts.is_reduction:
         fits &= tile.registers <= target.num_vector_registers
@@ -102,7 +102,7 @@ def _is_short(tables: NestTables, tile: RegisterTile) -> Mask:
     return short
 
 
-def _uses_lanes(nest: Nest, tile: RegisterTile, target: Target) -> Mask:
+def _uses_lanes(nest: Nest, tile: RegisterTile, target: CpuTarget) -> Mask:
     if nest.vector_axis is None:
         return np.ones(len(tile.rows), np.bool_)
     longest = MAX_VECTOR_BYTES // nest.facts.write.item_bytes
@@ -114,7 +114,7 @@ def _uses_lanes(nest: Nest, tile: RegisterTile, target: Target) -> Mask:
     return fair
 
 
-def _wastes_little(sketch: Sketch, values: Ints, target: Target) -> Mask:
+def _wastes_little(sketch: Sketch, values: Ints, target: CpuTarget) -> Mask:
     """Keep the packed candidates near the best of their sketch, so that some are always left."""
     if not sketch.tags & PACKED:
         return np.ones(len(values), np.bool_)
@@ -124,7 +124,7 @@ def _wastes_little(sketch: Sketch, values: Ints, target: Target) -> Mask:
     return little
 
 
-def _waste(sketch: Sketch, values: Ints, target: Target) -> tuple[Floats, Floats]:
+def _waste(sketch: Sketch, values: Ints, target: CpuTarget) -> tuple[Floats, Floats]:
     """Return the padding of blocks and the instructions a multiply-add, of each row of a table."""
     padding = np.ones(len(values))
     for nest in sketch.nests:
@@ -138,7 +138,7 @@ def _waste(sketch: Sketch, values: Ints, target: Target) -> tuple[Floats, Floats
 
 
 @lru_cache(maxsize=256)
-def _least_waste(sketch: Sketch, target: Target) -> tuple[float, float]:
+def _least_waste(sketch: Sketch, target: CpuTarget) -> tuple[float, float]:
     """Return the least of both, by itself, among a sketch's sound candidates.
 
     A sketch of many stands by a sample, so that what is kept depends on the sketch alone.
@@ -175,7 +175,7 @@ def _best_efficiency(extent: int, lanes: int, longest: int, most: int) -> float:
     return max(t / (lanes * vectors) for t, vectors in tiles if t == 1 or vectors <= most)
 
 
-def _uses_cores(tables: NestTables, target: Target) -> Mask:
+def _uses_cores(tables: NestTables, target: CpuTarget) -> Mask:
     """Keep what shares a large block's outermost loops evenly; all, if none does.
 
     Of packed operands the rule sees to it: not always are those the outermost loops.
@@ -189,7 +189,7 @@ def _uses_cores(tables: NestTables, target: Target) -> Mask:
     return busy
 
 
-def _fits_caches(tables: NestTables, target: Target) -> Mask:
+def _fits_caches(tables: NestTables, target: CpuTarget) -> Mask:
     """Keep the output tile that is accumulated across the reduction's outer loop near.
 
     Of packed operands, a panel of each shall stay near.

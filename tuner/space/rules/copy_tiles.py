@@ -75,7 +75,7 @@ def _transpose(
 ) -> list[LoopRV]:
     """Tile the axes along which memory is read and written; return the loops left around."""
     schedule = draft.schedule
-    lanes = max(1, draft.target.vector_bits // (8 * facts.write.item_bytes))
+    lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     read, written = axes
     first = min(axes)
     row, column = loops[read], loops[written]

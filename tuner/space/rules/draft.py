@@ -11,6 +11,7 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
+from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target
 from tuner.space.analysis.block_facts import BlockFacts, block_facts, sites
 from tuner.space.tables.knob import ChoiceKnob, CutKnob, Knob, TileKnob
@@ -70,6 +71,11 @@ class Draft:
             tilings=list(self.tilings),
             scheduled=set(self.scheduled),
         )
+
+    @property
+    def cpu(self) -> CpuTarget:
+        """The target of a rule for CPUs."""
+        return CpuTarget.of(self.target)
 
     @property
     def extent(self) -> tuple[int, int]:

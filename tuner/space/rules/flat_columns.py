@@ -80,7 +80,7 @@ def _find(facts: BlockFacts, draft: Draft) -> _Product | None:
         return None
     if len(steps) != 1 or facts.axes[steps[0]].extent < MIN_STEPS:
         return None
-    lanes = max(1, draft.target.vector_bits // (8 * facts.write.item_bytes))
+    lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     for image, weights in (facts.reads, facts.reads[::-1]):
         columns = _columns(facts, image, weights)
         rows = [
@@ -206,7 +206,7 @@ def _tile(
     panels = facts.axes[list(names).index(None) - 1].extent
     # A round's panels stay in the second-level cache beside the weights.
     panel_bytes = _panel_bytes(facts, product)
-    most = max(1, min(panels, draft.target.l2_bytes // MAX_PANELS // panel_bytes))
+    most = max(1, min(panels, draft.cpu.l2_bytes // MAX_PANELS // panel_bytes))
     if cores > 1:
         # Several rounds for each core, or one waits for the other.
         most = max(1, min(most, panels // (ROUNDS * cores)))

@@ -118,7 +118,7 @@ def _tile(draft: Draft, facts: BlockFacts, epilogue: BlockRV | None) -> None:
 
 def _limits(draft: Draft, facts: BlockFacts) -> list[int | None]:
     """Return, an axis, the most that its innermost part may be; None for no innermost part."""
-    lanes = max(1, draft.target.vector_bits // (8 * facts.write.item_bytes))
+    lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     unrolled = max(
         (i for i, a in enumerate(facts.axes) if a.is_reduction and a.extent > 1), default=None
     )

@@ -184,7 +184,7 @@ class _Packing:
 
     def _most_rows(self) -> int:
         # Accumulators, a vector of the right operand, and an element of the left one.
-        return self._draft.target.num_vector_registers - 2
+        return self._draft.cpu.num_vector_registers - 2
 
     def _heights(self, extent: int) -> tuple[int, ...]:
         sizes = range(1, min(self._most_rows(), extent) + 1)
@@ -193,7 +193,7 @@ class _Packing:
         return tuple(long or sizes)
 
     def _widths(self, extent: int) -> tuple[int, ...]:
-        lanes = max(1, self._draft.target.vector_bits // (8 * self._facts.write.item_bytes))
+        lanes = max(1, self._draft.cpu.vector_bits // (8 * self._facts.write.item_bytes))
         sizes = [n * lanes for n in range(1, _MAX_VECTORS + 1) if (n - 1) * lanes < extent]
         wastes = {size: -(-extent // size) * size / extent for size in sizes}
         return tuple(s for s in sizes if wastes[s] <= max(_MAX_WASTE, min(wastes.values())))

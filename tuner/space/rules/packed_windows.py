@@ -45,11 +45,11 @@ class PackedWindows:
 
     def apply(self, draft: Draft) -> list[Draft]:
         """Fork for the first block that there is something to pack for."""
-        lanes = draft.target.vector_bits // 32
+        lanes = draft.cpu.vector_bits // 32
         for name, facts in draft.block_facts().items():
             if name in draft.scheduled or not facts.is_reduction:
                 continue
-            roles = find_roles(facts, lanes, draft.target.num_vector_registers)
+            roles = find_roles(facts, lanes, draft.cpu.num_vector_registers)
             if roles is not None:
                 forks = _forks(draft, name, roles)
                 is_large = facts.points > MAX_DIRECT_POINTS

@@ -179,7 +179,7 @@ class _Scheduler:
         schedule = self.draft.schedule
         column, step = self.chain.tiled[block.name]
         tile, registers, inner = self._loops(block)
-        lanes = max(1, self.draft.target.vector_bits // (8 * block.write.item_bytes))
+        lanes = max(1, self.draft.cpu.vector_bits // (8 * block.write.item_bytes))
         extent = block.axes[column].extent
         factors, first = self.draft.tile(inner[column], extent, 2, MAX_VECTORS * lanes)
         panel, vector = schedule.split(inner[column], factors)
@@ -227,7 +227,7 @@ class _Scheduler:
             schedule.compute_at(block, self.around[-2], preserve_unit_loops=True)
             self.is_packed = True
         loops = self.draft.loops(block)[-len(read.shape) :]
-        lanes = max(1, self.draft.target.vector_bits // (8 * read.item_bytes))
+        lanes = max(1, self.draft.cpu.vector_bits // (8 * read.item_bytes))
         rows, vector = loops[column], loops[-1]
         r0, r1 = schedule.split(rows, [None, width])
         v0, v1 = schedule.split(vector, [None, _divisor(read.shape[-1], lanes)])
@@ -245,7 +245,7 @@ class _Scheduler:
         schedule.reorder(*steps, registers)
         schedule.unroll(registers)
         if self.lanes is None:
-            width = max(1, self.draft.target.vector_bits // (8 * block.write.item_bytes))
+            width = max(1, self.draft.cpu.vector_bits // (8 * block.write.item_bytes))
             sizes = tuple(width * n for n in (1, 2, MAX_VECTORS))
             extent = block.axes[block.lane_axis or 0].extent
             self.lanes = self.draft.cut(extent, sizes)

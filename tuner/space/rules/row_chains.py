@@ -154,7 +154,7 @@ class _Scheduler:
             schedule.compute_at(schedule.get_block(block.name), outer, preserve_unit_loops=True)
 
     def _lanes_a_vector(self, block: BlockFacts) -> int:
-        return max(1, self.draft.target.vector_bits // (8 * block.write.item_bytes))
+        return max(1, self.draft.cpu.vector_bits // (8 * block.write.item_bytes))
 
     def _choose_lanes(self) -> None:
         block = next(b for b in self.chain.blocks if b.is_reduction)

@@ -41,7 +41,7 @@ class SpatialBlocks:
 
 
 def _schedule(draft: Draft, facts: BlockFacts) -> None:
-    lanes = max(1, draft.target.vector_bits // (8 * facts.write.item_bytes))
+    lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     if not _is_ragged(facts, lanes):
         _cut(draft, facts, lanes)
     elif _is_one_row(facts) and facts.points % lanes == 0:

@@ -66,7 +66,7 @@ def _suits(facts: BlockFacts, index: int) -> bool:
 def _run_across(draft: Draft, facts: BlockFacts, vector: int, *, has_init: bool) -> None:
     """Keep the results of neighbours in vectors; a scan keeps its loops in their order."""
     schedule, loops = draft.schedule, draft.loops(facts.name)
-    lanes = max(1, draft.target.vector_bits // (8 * facts.write.item_bytes))
+    lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     extent = facts.axes[vector].extent
     factors, first = draft.tile(loops[vector], extent, 2, MAX_VECTORS * lanes)
     outer, inner = schedule.split(loops[vector], factors)
@@ -91,7 +91,7 @@ def _run_across(draft: Draft, facts: BlockFacts, vector: int, *, has_init: bool)
 def _run_along(draft: Draft, facts: BlockFacts, lane: int) -> None:
     """Reduce into as many partial results as there are lanes, row by row."""
     schedule, loops = draft.schedule, draft.loops(facts.name)
-    lanes = max(1, draft.target.vector_bits // (8 * facts.write.item_bytes))
+    lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     extent = facts.axes[lane].extent
     factors, first = draft.tile(loops[lane], extent, 2, MAX_VECTORS * lanes)
     rows = sum(not axis.is_reduction for axis in facts.axes)

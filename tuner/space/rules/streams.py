@@ -10,7 +10,7 @@ from tuner.space.rules.draft import Draft
 def offer_streams(draft: Draft, facts: BlockFacts) -> None:
     """Let the search choose how a block that is scheduled already stores, if it moves so much."""
     moved = facts.write.size_bytes + sum(read.size_bytes for read in facts.reads)
-    if 2 * moved <= draft.target.l3_bytes:
+    if 2 * moved <= draft.cpu.l3_bytes:
         return
     chosen, _ = draft.choose((0, 1))
     draft.schedule.annotate(draft.loops(facts.name)[0], STREAMS, chosen)

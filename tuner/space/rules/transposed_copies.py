@@ -60,12 +60,12 @@ def _transposed(draft: Draft) -> list[BlockFacts]:
 def _is_large(draft: Draft, facts: BlockFacts) -> bool:
     """Tell whether a block moves so much that nothing of it is found in the caches again."""
     moved = facts.write.size_bytes + sum(read.size_bytes for read in facts.reads)
-    return 2 * moved > draft.target.l3_bytes
+    return 2 * moved > draft.cpu.l3_bytes
 
 
 def _gains_aside(draft: Draft, facts: BlockFacts) -> bool:
     """Tell whether a tensor is large, or its rows or columns no whole number of vectors."""
-    lanes = max(1, draft.target.vector_bits // (8 * facts.write.item_bytes))
+    lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     is_ragged = any(facts.axes[axis].extent % lanes for axis in _axes(facts) or ())
     is_whole = all(dimension(facts.write, i) is not None for i in range(len(facts.axes)))
     return is_whole and (is_ragged or _is_large(draft, facts))
@@ -99,7 +99,7 @@ def _schedule(draft: Draft, facts: BlockFacts, read: int, written: int) -> None:
     schedule = draft.schedule
     loops = draft.loops(facts.name)
     extent, item_bytes = facts.axes[read].extent, facts.write.item_bytes
-    lanes = _divisor(extent, max(1, draft.target.vector_bits // (8 * item_bytes)))
+    lanes = _divisor(extent, max(1, draft.cpu.vector_bits // (8 * item_bytes)))
     line = _divisor(extent // lanes, max(1, LINE_BYTES // item_bytes // lanes))
     i0, i1, i2 = schedule.split(loops[read], [None, line, lanes])
     factors, first = draft.tile(loops[written], facts.axes[written].extent, 3, MAX_COLUMNS)
@@ -131,7 +131,7 @@ def _schedule_aside(draft: Draft, facts: BlockFacts, read: int, written: int) ->
     assert along is not None, "columns of the tile are a dimension"
     loops = draft.loops(copy)
     line = max(1, LINE_BYTES // item_bytes)
-    lanes = max(1, draft.target.vector_bits // (8 * item_bytes))
+    lanes = max(1, draft.cpu.vector_bits // (8 * item_bytes))
     extent = facts.axes[written].extent
     sizes = dict.fromkeys(min(extent, line * lines) for lines in LINES)
     size, first = draft.cut(extent, list(sizes))

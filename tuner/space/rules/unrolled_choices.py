@@ -66,7 +66,7 @@ def _unroll(draft: Draft, facts: BlockFacts, choices: list[int]) -> None:
     if vector is None or vector in choices:
         return
     loops = draft.loops(facts.name)
-    lanes = max(1, draft.target.vector_bits // (8 * facts.write.item_bytes))
+    lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     extent = facts.axes[vector].extent
     outer = [loop for index, loop in enumerate(loops) if index not in (vector, *choices)]
     inner = loops[vector]

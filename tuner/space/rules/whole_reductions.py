@@ -58,7 +58,7 @@ def _schedule(draft: Draft, facts: BlockFacts, parts: list[int]) -> None:
     partial = schedule.rfactor(outer, 0)
     loops = draft.loops(partial)
     steps = loops[1:]
-    width = max(1, draft.target.vector_bits // (8 * facts.write.item_bytes))
+    width = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     lanes, column = draft.choose([width * n for n in (1, 2, 4, MAX_VECTORS)])
     is_one = all(facts.runs_on(i, i + 1) for i in range(len(facts.axes) - 1))
     step = schedule.fuse(*steps) if is_one and len(steps) > 1 else steps[-1]

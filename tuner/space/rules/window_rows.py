@@ -126,7 +126,7 @@ def _take_apart(draft: Draft, maker: str, window: _Window) -> None:
     block = schedule.get_block(maker)
     schedule.transform_layout(block, ("write", 0), layout)
     schedule.transform_block_layout(block, layout)
-    lanes = draft.target.vector_bits // (8 * window.image.item_bytes)
+    lanes = draft.cpu.vector_bits // (8 * window.image.item_bytes)
     if lanes > 1:
         schedule.storage_align(block, 0, last, lanes, 0)
 
@@ -136,7 +136,7 @@ def _tile(
 ) -> tuple[list[LoopRV], list[LoopRV]]:
     """Tile the block; return the loops around a tile of rows, and those inside."""
     schedule = draft.schedule
-    lanes = max(1, draft.target.vector_bits // (8 * facts.write.item_bytes))
+    lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     limits = {window.row: (3, MAX_ROWS), window.column: (2, MAX_VECTORS * lanes)}
     levels: dict[int, list[LoopRV]] = {_OUTER: [], _MIDDLE: [], _UNROLLED: [], _TILE: []}
     columns: list[tuple[int | None, ...]] = []

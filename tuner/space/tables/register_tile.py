@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 from tuner.space.tables.nest import REGISTER_LEVEL, UNROLLED_LEVEL, Floats, NestTables
 
 
@@ -17,7 +17,7 @@ class RegisterTile:
     ends in shorter ones, halving.
     """
 
-    def __init__(self, tables: NestTables, target: Target) -> None:
+    def __init__(self, tables: NestTables, target: CpuTarget) -> None:
         self._tables = tables
         self.rows = tables.rows
         self.lanes = max(1, target.vector_bits // (8 * tables.nest.facts.write.item_bytes))

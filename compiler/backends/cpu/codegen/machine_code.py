@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import llvmlite.binding as llvm
 
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 
 # LLVM's options are process-wide. These passes gain nothing on code that is finished, and cost:
 # loop strength reduction a third of the time to compile, the second scheduling, whose work the CPU
@@ -33,7 +33,7 @@ def initialize() -> None:
         llvm.set_option("loopwright", option)
 
 
-def target_machine(target: Target) -> llvm.TargetMachine:
+def target_machine(target: CpuTarget) -> llvm.TargetMachine:
     """Return a new TargetMachine: an engine that shares one with another crashes."""
     initialize()
     return llvm.Target.from_triple(target.triple).create_target_machine(
@@ -45,7 +45,7 @@ def target_machine(target: Target) -> llvm.TargetMachine:
     )
 
 
-def compile_object(text: str, target: Target) -> bytes:
+def compile_object(text: str, target: CpuTarget) -> bytes:
     """Compile LLVM IR text to the bytes of a relocatable object.
 
     Raises:
@@ -60,7 +60,7 @@ def compile_object(text: str, target: Target) -> bytes:
         module.close()
 
 
-def disassemble(text: str, target: Target) -> str:
+def disassemble(text: str, target: CpuTarget) -> str:
     """Return the assembly that `compile_object` would make."""
     module = llvm.parse_assembly(text)
     tools = _Tools.get(target)
@@ -79,7 +79,7 @@ class _Tools:
     _MODULES = 32
     _of_thread = threading.local()
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: CpuTarget) -> None:
         self._target = target
         self._modules = 0
         self.machine = target_machine(target)
@@ -87,7 +87,7 @@ class _Tools:
         self.pass_builder = llvm.create_pass_builder(self.machine, options)
 
     @classmethod
-    def get(cls, target: Target) -> _Tools:
+    def get(cls, target: CpuTarget) -> _Tools:
         """Return the tools for the next module."""
         made: _Tools | None = getattr(cls._of_thread, "made", None)
         if made is None or made._target != target or made._modules >= cls._MODULES:

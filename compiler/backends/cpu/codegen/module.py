@@ -21,7 +21,7 @@ from compiler.ir.core.llvm_calls import LLVM_CALL, is_offered, llvm_function
 from compiler.ir.core.nodes import Buffer, Call, For, Load, Stmt, Store, StringImm, Var
 from compiler.ir.core.visit import walk
 from compiler.passes.cpu.promote_accumulators import register_buffers
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 
 ENTRY = "lw_kernel"
 
@@ -43,7 +43,7 @@ class LlvmModule:
 class _Unit:
     """What the functions of one module share."""
 
-    target: Target
+    target: CpuTarget
     registers: set[Buffer]
     shares: bool = False
     functions: list[str] = field(default_factory=list)
@@ -189,7 +189,7 @@ def _unpack(name: str, params: list[str]) -> str:
     return "\n".join(lines)
 
 
-def emit_module(params: tuple[Buffer, ...], stmt: Stmt, target: Target) -> LlvmModule:
+def emit_module(params: tuple[Buffer, ...], stmt: Stmt, target: CpuTarget) -> LlvmModule:
     """Write the module of a lowered program.
 
     Raises:
@@ -224,7 +224,7 @@ def emit_module(params: tuple[Buffer, ...], stmt: Stmt, target: Target) -> LlvmM
     )
 
 
-def _check_functions(stmt: Stmt, target: Target) -> None:
+def _check_functions(stmt: Stmt, target: CpuTarget) -> None:
     """Refuse functions of LLVM that need a feature which the CPU lacks.
 
     Raises:

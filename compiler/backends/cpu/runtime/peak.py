@@ -7,6 +7,7 @@ import time
 
 from compiler.backends.cpu.codegen.machine_code import compile_object
 from compiler.backends.cpu.runtime.load import load_object
+from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target
 
 _CHAINS = 12
@@ -21,7 +22,7 @@ def fma_peak_gflops(target: Target | None = None, secs: float = 0.2) -> float:
     kernel on this core can pass. A multiply-add counts as two operations, and is
     two instructions on a CPU that does not fuse them.
     """
-    goal = target or Target("cpu")
+    goal = CpuTarget.of(target or Target("cpu"))
     lanes = goal.vector_bits // 32
     engine = load_object(compile_object(kernel(goal), goal), goal.triple)
     try:
@@ -37,7 +38,7 @@ def fma_peak_gflops(target: Target | None = None, secs: float = 0.2) -> float:
     return 2 * lanes * _CHAINS * _ROUNDS / best / 1e9
 
 
-def kernel(target: Target) -> str:
+def kernel(target: CpuTarget) -> str:
     """Return a loop of independent chains `a = a * x + y`, long enough to hide the latency."""
     lanes = target.vector_bits // 32
     kind = f"<{lanes} x float>"

@@ -18,7 +18,7 @@ from compiler.backends.cpu.codegen.machine_code import compile_object
 from compiler.backends.cpu.codegen.thread_pool import LAUNCH, RESET, thread_pool
 from compiler.backends.cpu.runtime.load import load_object
 from compiler.target.cores import available_cores
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class _OnePool:
 
 
 def _make() -> _Pool:
-    target = Target("cpu")
+    target = CpuTarget("cpu")
     architecture = target.triple.split("-")[0]
     code = compile_object(thread_pool(architecture, available_cores()), target)
     engine = load_object(code, target.triple)

@@ -26,8 +26,9 @@ from compiler.driver import build, compile_artifact
 from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.runtime.module import ArgumentError, Module, aligned_empty
 from compiler.runtime.time_evaluator import time_evaluator
+from compiler.target.cpu import CpuTarget
 from compiler.target.cpus import CPUS
-from compiler.target.host import TargetError
+from compiler.target.error import TargetError
 from compiler.target.target import Target
 
 RNG = np.random.default_rng(0)
@@ -204,7 +205,7 @@ def test_the_peak_is_a_rate_that_a_core_can_have() -> None:
 @pytest.mark.parametrize("cpu", CPUS)
 def test_the_peak_of_a_cpu_is_measured_without_calls(cpu: str) -> None:
     """A fused multiply-add that the CPU lacks is a call, a hundred times slower than any kernel."""
-    target = Target(f"cpu -mcpu={cpu} -num-cores=1")
+    target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
     assert not re.search(r"\b(call|bl)\b|fmaf", disassemble(kernel(target), target))
 
 
@@ -239,7 +240,7 @@ def test_a_target_that_means_nothing_is_refused(text: str, message: str) -> None
 
 
 def test_equal_targets_are_equal_however_they_are_written() -> None:
-    target = Target("cpu -num-cores=2 -mcpu=znver3")
+    target = CpuTarget("cpu -num-cores=2 -mcpu=znver3")
     assert target == Target("llvm -num-cores=2 -mcpu=znver3")
     assert target == Target("cpu -mcpu=znver3 -num-cores=2")
     assert Target(target.name) == target

@@ -11,9 +11,10 @@ from collections.abc import Callable
 import pytest
 
 from compiler.target import host
+from compiler.target.cpu import CpuTarget
 from compiler.target.cpus import CPUS
-from compiler.target.host import REPORTED, TargetError, missing_here
-from compiler.target.target import Target
+from compiler.target.error import TargetError
+from compiler.target.host import REPORTED, missing_here
 
 LOWER = sorted(cpu for cpu in CPUS if not missing_here(cpu))
 HIGHER = sorted(cpu for cpu in CPUS if missing_here(cpu))
@@ -83,4 +84,4 @@ def test_each_lower_cpu_may_be_reported(reporting: Callable[[str], None]) -> Non
         reporting(name)
         assert host.host_cpu() == name
         assert host.host_features() == CPUS[name].features
-    assert Target(f"cpu -mcpu={LOWER[0]}").features == CPUS[LOWER[0]].features
+    assert CpuTarget(f"cpu -mcpu={LOWER[0]}").features == CPUS[LOWER[0]].features

@@ -12,7 +12,7 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
 from compiler.script.parser import parse
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.candidate import default_candidate
@@ -44,7 +44,7 @@ PROGRAMS = [
 ]
 
 
-def space_of(func: PrimFunc, target: Target = LEVEL_3) -> DesignSpace:
+def space_of(func: PrimFunc, target: CpuTarget = LEVEL_3) -> DesignSpace:
     return design_space(Task(func, target))
 
 
@@ -114,7 +114,7 @@ def test_what_a_reduction_reads_again_is_not_inlined() -> None:
 def test_loops_are_parallel_only_on_several_cores(spec: str) -> None:
     func = ops.from_spec(spec)
 
-    def uses(target: Target) -> list[bool]:
+    def uses(target: CpuTarget) -> list[bool]:
         sketches = space_of(func, target).sketches
         return [any(i.name == "parallel" for i in s.trace.instructions) for s in sketches]
 
@@ -203,7 +203,7 @@ def test_draws_are_different_and_pass_the_filter() -> None:
         rows = space.draw(index, 100, np.random.default_rng(0))
         assert len(rows) == min(100, space.count(index).number)
         assert len(distinct(rows)) == len(rows)
-        assert passes(sketch, rows, space.target).all()
+        assert passes(sketch, rows, CpuTarget.of(space.target)).all()
         assert (space.canonical(index, rows) == rows).all()
 
 
@@ -212,7 +212,9 @@ def test_a_small_sketch_is_drawn_until_it_is_empty() -> None:
     (sketch,) = space.sketches
     rows = space.draw(0, 1000, np.random.default_rng(0))
     every = np.arange(sketch.size)[:, None]
-    assert sorted(rows.tolist()) == every[passes(sketch, every, space.target)].tolist()
+    assert (
+        sorted(rows.tolist()) == every[passes(sketch, every, CpuTarget.of(space.target))].tolist()
+    )
 
 
 @pytest.mark.parametrize("num_cores", [1, 2])

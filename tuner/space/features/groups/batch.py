@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 from tuner.space.features.roofline import Roofline
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.nest import Floats, NestTables
@@ -19,7 +19,7 @@ class Batch:
     without nests have no such columns.
     """
 
-    def __init__(self, sketch: Sketch, choices: Ints, target: Target) -> None:
+    def __init__(self, sketch: Sketch, choices: Ints, target: CpuTarget) -> None:
         self.sketch = sketch
         self.choices = choices
         self.target = target

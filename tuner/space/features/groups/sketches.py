@@ -7,7 +7,7 @@ from zlib import crc32
 
 import numpy as np
 
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 from tuner.space.analysis.operations import Operations
 from tuner.space.features.groups.batch import Batch
 from tuner.space.features.roofline import PORTS
@@ -55,7 +55,7 @@ def target_columns(batch: Batch) -> Floats:
     return _constant(found, batch)
 
 
-def _flops_per_cycle(target: Target) -> float:
+def _flops_per_cycle(target: CpuTarget) -> float:
     lanes = max(1, target.vector_bits // 32)
     return float(PORTS * lanes * (2 if target.has_fma else 1))
 

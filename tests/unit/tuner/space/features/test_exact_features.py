@@ -18,7 +18,7 @@ from compiler.ir.core.dtypes import is_float
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import BinOp, Call, Store
 from compiler.ir.core.visit import walk
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 from tests.unit.tuner.space.features.exact_features import Walk
 from tuner.space.features.features import named_features
 from tuner.space.generate import design_space
@@ -27,7 +27,7 @@ from tuner.space.tables.nest import LINE_BYTES, NUM_LEVELS, NestTables
 from tuner.space.tables.sketch import Sketch
 from tuner.task import Task
 
-TARGET = Target("cpu -mcpu=x86-64-v3 -num-cores=1")
+TARGET = CpuTarget("cpu -mcpu=x86-64-v3 -num-cores=1")
 EACH = 2
 """Candidates of a sketch."""
 FEWEST = 4

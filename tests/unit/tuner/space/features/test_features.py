@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compiler import ops
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 from tuner.space.design_space import DesignSpace
 from tuner.space.features.features import FEATURE_NAMES, NUM_FEATURES, features, named_features
 from tuner.space.features.groups.buffers import UPDATED
@@ -16,7 +16,7 @@ from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
 from tuner.task import Task
 
-AVX2 = Target("cpu -mcpu=x86-64-v3 -num-cores=4")
+AVX2 = CpuTarget("cpu -mcpu=x86-64-v3 -num-cores=4")
 SPECS = ["matmul:64,64,64", "conv2d:1,8,14,14,16,3,1,1", "row_sum:64,64", "transpose:64,48"]
 
 

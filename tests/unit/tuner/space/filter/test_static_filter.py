@@ -7,18 +7,18 @@ from compiler import ops
 from compiler.driver import lower
 from compiler.ir.core.nodes import Allocate, static_int
 from compiler.ir.core.visit import walk_stmts
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 from tuner.space.filter.static_filter import passes
 from tuner.space.generate import design_space
 from tuner.space.rules.rule import BUILT_IN_RULES
 from tuner.space.tables.sketch import Sketch
 from tuner.task import Task
 
-AVX2 = Target("cpu -mcpu=x86-64-v3 -num-cores=1")  # 16 registers of 8 floats
-AVX512 = Target("cpu -mcpu=x86-64-v4 -num-cores=1")  # 32 registers of 16 floats
+AVX2 = CpuTarget("cpu -mcpu=x86-64-v3 -num-cores=1")  # 16 registers of 8 floats
+AVX512 = CpuTarget("cpu -mcpu=x86-64-v4 -num-cores=1")  # 32 registers of 16 floats
 
 
-def direct(spec: str, target: Target) -> Sketch:
+def direct(spec: str, target: CpuTarget) -> Sketch:
     unpacked = set(BUILT_IN_RULES) - {"packed_products"}
     space = design_space(Task(ops.from_spec(spec), target), unpacked)
     return next(sketch for sketch in space.sketches if sketch.name == "direct")
@@ -27,13 +27,13 @@ def direct(spec: str, target: Target) -> Sketch:
 Decisions = Sequence[tuple[int, ...]]
 
 
-def passes_together(sketch: Sketch, target: Target, *candidates: Decisions) -> list[bool]:
+def passes_together(sketch: Sketch, target: CpuTarget, *candidates: Decisions) -> list[bool]:
     choices = [[k.choice(d) for k, d in zip(sketch.knobs, c, strict=True)] for c in candidates]
     assert not any(None in row for row in choices), "these are options"
     return [bool(kept) for kept in passes(sketch, np.array(choices, np.int64), target)]
 
 
-def passes_one(sketch: Sketch, target: Target, *decisions: tuple[int, ...]) -> bool:
+def passes_one(sketch: Sketch, target: CpuTarget, *decisions: tuple[int, ...]) -> bool:
     return passes_together(sketch, target, decisions)[0]
 
 
@@ -93,7 +93,7 @@ def test_an_output_tile_beyond_the_cache_is_dropped() -> None:
 @pytest.mark.parametrize("columns", [1, 127, 251, 2 * 251, 1009])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_some_candidate_passes_whatever_divides_the_extents(
-    columns: int, dtype: str, target: Target
+    columns: int, dtype: str, target: CpuTarget
 ) -> None:
     space = design_space(Task(ops.from_spec(f"matmul:13,{columns},{columns}:{dtype}"), target))
     rng = np.random.default_rng(0)
@@ -102,7 +102,7 @@ def test_some_candidate_passes_whatever_divides_the_extents(
 
 
 def test_large_blocks_that_leave_cores_idle_are_dropped() -> None:
-    both = Target("cpu -mcpu=x86-64-v3 -num-cores=2")
+    both = CpuTarget("cpu -mcpu=x86-64-v3 -num-cores=2")
     sketch = direct("matmul:128,64,64", both)
     j, k = (1, 4, 1, 16), (1, 64, 1)
     assert passes_together(sketch, both, [(2, 16, 1, 4), j, k], [(1, 32, 1, 4), j, k]) == [
@@ -161,6 +161,6 @@ def test_windows_that_reduce_one_step_at_a_time_are_dropped() -> None:
     ["matmul:80,80,80", "matmul:65,65,251", "matmul:128,200,128", "dense:251,65,512"],
 )
 def test_some_packed_candidate_is_left_on_any_number_of_cores(operator: str, cores: int) -> None:
-    target = Target(f"cpu -mcpu=x86-64-v3 -num-cores={cores}")
+    target = CpuTarget(f"cpu -mcpu=x86-64-v3 -num-cores={cores}")
     space = design_space(Task(ops.from_spec(operator), target))
     assert sum(space.count(i).number for i in range(len(space.sketches))) >= 8

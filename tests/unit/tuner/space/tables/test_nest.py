@@ -5,12 +5,12 @@ import pytest
 
 from compiler import ops
 from compiler.ir.core.program import PrimFunc
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 from tuner.space.analysis.block_facts import BlockFacts, block_facts, sites
 from tuner.space.tables.nest import Nest, NestTables
 from tuner.space.tables.register_tile import RegisterTile
 
-AVX2 = Target("cpu -mcpu=x86-64-v3 -num-cores=1")
+AVX2 = CpuTarget("cpu -mcpu=x86-64-v3 -num-cores=1")
 
 
 def facts_of(func: PrimFunc, block: str) -> BlockFacts:

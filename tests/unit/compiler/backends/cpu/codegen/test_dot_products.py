@@ -17,7 +17,7 @@ from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
 from compiler.runtime.module import Module
 from compiler.schedule.schedule import Schedule
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 from tests.targets import here
 from tests.unit.compiler.backends.cpu.codegen.programs import run
 
@@ -126,7 +126,7 @@ CPUS: list[tuple[str, DType, DType, int, str]] = [
 def test_a_tile_of_products_is_the_dot_products_that_the_cpu_has(
     cpu: str, a: DType, b: DType, steps: int, instruction: str
 ) -> None:
-    target = Target(f"cpu -mcpu={cpu} -num-cores=1")
+    target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
     lanes = 2 * target.vector_bits // 32
     func = product(a, b, (6, 64, 64), steps, lanes)
     text = disassemble(emit_llvm(func, target).text, target).replace("\t", " ")
@@ -178,7 +178,7 @@ def test_dot_products_of_other_cpus_are_given_the_right_bytes(
     host = here()
     shape = (6, 32, 24)
     func = product(a, b, shape, 4)
-    text = emit_llvm(func, Target(f"cpu -mcpu={cpu} -num-cores=1")).text
+    text = emit_llvm(func, CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")).text
     assert f"@{name}(" in text
     lines = [s for s in text.splitlines() if not (s.startswith("declare") and name in s)]
     text = "\n".join(lines).replace(f"@{name}(", "@plain(")

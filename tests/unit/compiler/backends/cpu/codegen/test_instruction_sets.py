@@ -15,12 +15,12 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 from tests.unit.compiler.backends.cpu.codegen.programs import elementwise, mark
 
 
 def assembly(func: PrimFunc, cpu: str) -> str:
-    target = Target(f"cpu -mcpu={cpu} -num-cores=1")
+    target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
     text = disassemble(emit_llvm(func, target).text, target)
     return text[text.index("body:") :].replace("\t", " ")
 

@@ -35,7 +35,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import substitute, walk
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 from tests.targets import level
 from tests.unit.compiler.backends.cpu.codegen.programs import ONE_CORE, elementwise, mark, run
 
@@ -174,7 +174,7 @@ def test_too_much_unrolling_is_refused_and_says_so() -> None:
 
 @pytest.mark.parametrize("cpu", ["x86-64", "x86-64-v3", "sapphirerapids", "neoverse-n1"])
 def test_code_for_other_cpus_uses_their_registers(cpu: str) -> None:
-    target = Target(f"cpu -mcpu={cpu} -num-cores=1")
+    target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
     func = mark(split_init(ops.matmul(4, 16, 64)), i="unrolled", j="vectorized")
     assembly = disassemble(emit_llvm(func, target).text, target)
     expected = {"x86-64": "mulps", "x86-64-v3": r"vfmadd\d+ps.*ymm", "neoverse-n1": r"fmla\s+v"}

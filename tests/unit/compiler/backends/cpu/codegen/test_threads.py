@@ -20,7 +20,7 @@ from compiler.ir.interpret.oracle.oracle import compare, interpret, random_input
 from compiler.ir.text.printer import script
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 from tests.targets import level
 from tests.unit.compiler.backends.cpu.codegen.programs import mark
 from tests.unit.compiler.backends.cpu.codegen.test_statements import fuse_rows
@@ -59,7 +59,7 @@ def _launch_small_loops(monkeypatch: pytest.MonkeyPatch) -> None:
 def check(func: PrimFunc, oracle: PrimFunc, threads: int, times: int = 3) -> None:
     """Run a program on threads, and compare what it computes with the oracle's word on another."""
     target = f"cpu -num-cores={threads}"
-    verify_module(emit_llvm(func, Target(target)).text)
+    verify_module(emit_llvm(func, CpuTarget(target)).text)
     module = build(func, target)
     inputs = random_inputs(oracle, 0)
     expected = interpret(oracle, inputs)
@@ -171,7 +171,7 @@ def test_a_serial_kernel_uses_one_thread() -> None:
 
 def test_the_pool_is_built_for_both_architectures() -> None:
     for cpu, wait in (("x86-64-v3", "pause"), ("neoverse-n1", "isb")):
-        target = Target(f"cpu -mcpu={cpu}")
+        target = CpuTarget(f"cpu -mcpu={cpu}")
         text = thread_pool(target.triple.split("-")[0], cores=4)
         verify_module(text)
         assert wait in disassemble(text, target)

@@ -35,13 +35,13 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.ops.programs import elementwise
 from compiler.runtime.module import Module
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 from tests.targets import runs_here
 from tests.unit.compiler.backends.cpu.codegen.programs import mark, run
 
 Array = NDArray[Any]
 
-AVX2 = Target("cpu -mcpu=x86-64-v3 -num-cores=1")
+AVX2 = CpuTarget("cpu -mcpu=x86-64-v3 -num-cores=1")
 LARGEST = 2.0**128
 # What the functions are, in double precision; and how many units in the last place they may be off.
 EXACT: dict[str, tuple[Callable[..., Array], float]] = {
@@ -243,7 +243,7 @@ def test_a_cpu_without_fused_multiply_adds_calls_the_library(name: str) -> None:
 )
 @pytest.mark.parametrize("name", ["exp", "tanh", "erf", "sigmoid", "log"])
 def test_vectors_of_each_cpu_are_computed_without_a_call(name: str, cpu: str, fused: str) -> None:
-    target = Target(f"cpu -mcpu={cpu} -num-cores=1")
+    target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
     text = disassemble(emit_llvm(calling(name, 1024), target).text, target).replace("\t", " ")
     assert re.search(fused, text)
     assert not re.search(rf"\b(callq?|bl?) {name}f?\b", text)

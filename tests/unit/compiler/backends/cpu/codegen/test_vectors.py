@@ -12,12 +12,12 @@ from compiler.driver import BuildError, build, emit_llvm
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.script.parser import parse
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 from tests.targets import runs_here
 from tests.unit.compiler.backends.cpu.codegen.programs import ONE_CORE, check_against_evaluation
 
 RNG = np.random.default_rng(11)
-V3 = Target("cpu -mcpu=x86-64-v3 -num-cores=1")
+V3 = CpuTarget("cpu -mcpu=x86-64-v3 -num-cores=1")
 
 
 def program(params: str, *body: str) -> PrimFunc:

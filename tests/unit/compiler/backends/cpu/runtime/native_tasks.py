@@ -13,7 +13,7 @@ from compiler.backends.cpu.codegen.machine_code import compile_object
 from compiler.backends.cpu.codegen.threads import share_runtime
 from compiler.backends.cpu.runtime.load import load_object
 from compiler.backends.cpu.runtime.pool import launch_address
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 
 Counts = NDArray[np.int64]
 
@@ -103,7 +103,7 @@ define void @uneven(
 
 @lru_cache(maxsize=1)
 def _functions() -> dict[str, Callable[..., None]]:
-    target = Target("cpu")
+    target = CpuTarget("cpu")
     engine = load_object(compile_object(_IR + share_runtime(), target), target.triple)
     kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] + [ctypes.c_int64] * 3, ctypes.c_void_p)
     step_kind = ctypes.CFUNCTYPE(
