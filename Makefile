@@ -98,7 +98,7 @@ $(VENV)/.created:
 
 $(VENV)/.runtime: pyproject.toml constraints.txt | $(VENV)/.created
 	@echo 'installing loopwright and what it runs on'
-	@$(INSTALL) --editable .
+	@$(INSTALL) --editable '.[server]'
 	@touch $@
 
 $(DASHBOARD): dashboard/package-lock.json dashboard/index.html dashboard/vite.config.ts \

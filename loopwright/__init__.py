@@ -219,7 +219,8 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         value: Any = importlib.import_module(_MODULES[name])
     elif name in _HOME_OF:
-        value = getattr(importlib.import_module(_HOME_OF[name]), name)
+        extras = importlib.import_module("loopwright.extras")
+        value = getattr(extras.load_extra(_HOME_OF[name], f"lw.{name}"), name)
     else:
         replacements = importlib.import_module("loopwright.replacements")
         if name in replacements.REPLACEMENTS:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -27,12 +26,8 @@ from loopwright.cli.options import (
 )
 from loopwright.cli.output import err_console, waiting
 from loopwright.cli.where import server
-from loopwright.whole_file import whole_file
+from loopwright.extras import load_extra
 from loopwright.workload import to_func
-from service.records.write import Selection
-from service.records.write import check as check_selection
-from service.records.write import export as write_records
-from service.store.database.database import open_database
 
 
 def export(
@@ -72,8 +67,9 @@ def export(
                 with server(url, token) as client, waiting(f"writing the records of {client.url}"):
                     client.export_records(whole, jobs=job or (), workload_key=key, target=where)
             else:
+                records = load_extra("loopwright.cli.database_records", "loopwright export --db")
                 with waiting(f"writing the records of {db}"):
-                    _write(db, Selection(job or (), key, where), whole)
+                    records.export_from(db, whole, jobs=job or (), workload_key=key, target=where)
             if is_to_be_gzipped(file):
                 gzip_file(whole, file)
             if is_piped:
@@ -87,11 +83,3 @@ def export(
         raise InputError(f"{file} cannot be written: {error.strerror}") from error
     if not is_piped:
         err_console.print(f"written: {file}", highlight=False, soft_wrap=True)
-
-
-def _write(db: str, selection: Selection, file: Path) -> None:
-    with closing(open_database(db, must_exist=True)) as database:
-        check_selection(database, selection)
-        pieces = write_records(database, selection)
-        with whole_file(file) as opened:
-            opened.writelines(piece.encode() for piece in pieces)

@@ -19,6 +19,7 @@ from loopwright.errors import (
     LoopwrightError,
     ServerUnreachableError,
 )
+from loopwright.extras import MissingExtraError
 from service.common.errors import InvalidRequestError as InvalidRecordsError
 from service.common.errors import ServiceError
 from workers.child.runner import ChildStartError
@@ -62,6 +63,7 @@ _USAGE = (
 )
 _NO_RESULT = (
     LoopwrightError,
+    MissingExtraError,
     ServiceError,
     BuildError,
     ScheduleError,

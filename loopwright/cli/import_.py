@@ -5,22 +5,18 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.filesize import decimal
-from rich.progress import wrap_file
 
 from loopwright.cli.failure import InputError
 from loopwright.cli.gzipped import plain_file
 from loopwright.cli.options import DbOption, JsonOption, TokenOption, UrlOption
-from loopwright.cli.output import console, err_console, print_json, waiting
+from loopwright.cli.output import console, print_json, waiting
 from loopwright.cli.where import server
-from service.records.check import lines_of
-from service.records.merge import import_records
-from service.store.database.database import open_database
+from loopwright.extras import load_extra
 from service.wire.server_models import ImportRead
 
 
@@ -73,16 +69,6 @@ def _import(path: Path, db: str | None, url: str | None, token: str | None) -> I
         size = decimal(path.stat().st_size)
         with server(url, token) as client, waiting(f"{client.url} takes in {size}"):
             return client.import_records(path)
-    with (
-        closing(open_database(db)) as database,
-        path.open("rb") as opened,
-        wrap_file(
-            opened,
-            path.stat().st_size,
-            description="reading",
-            console=err_console,
-            transient=True,
-            disable=not err_console.is_terminal,
-        ) as read,
-    ):
-        return import_records(database, lines_of(read))
+    records = load_extra("loopwright.cli.database_records", "loopwright import --db")
+    added: ImportRead = records.import_into(db, path)
+    return added

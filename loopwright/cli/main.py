@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import keyword
 import warnings
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from typer.core import TyperGroup
 
 import loopwright
 from compiler.keywords import meant
 from loopwright.cli.failure import ExitCode, explain
 from loopwright.cli.output import err_console
+from loopwright.extras import MissingExtraError, load_extra
 
 COMMANDS = (
     "serve",
@@ -52,14 +54,14 @@ class Commands(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         name = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
-        found = getattr(importlib.import_module(f"loopwright.cli.{name}"), name)
+        try:
+            module = load_extra(f"loopwright.cli.{name}", f"loopwright {cmd_name}")
+        except MissingExtraError as error:
+            return _unavailable(cmd_name, error)
+        found = getattr(module, name)
         if isinstance(found, typer.Typer):  # a group of commands
             return typer.main.get_command(found)
-        alone = typer.Typer(
-            add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
-        )
-        alone.command(cmd_name, help=_refilled(found.__doc__))(found)
-        return typer.main.get_command(alone)
+        return _command(cmd_name, found, help=_refilled(found.__doc__))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command that the arguments name, or say which one may have been meant."""
@@ -83,6 +85,24 @@ class Commands(TyperGroup):
             err_console.print("[red bold]error:[/] ", end="")
             err_console.print(failure.message, markup=False, highlight=False, soft_wrap=True)
             raise typer.Exit(failure.exit_code) from error
+
+
+def _command(name: str, function: Callable[..., None], **settings: Any) -> Any:
+    alone = typer.Typer(
+        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
+    )
+    alone.command(name, **settings)(function)
+    return typer.main.get_command(alone)
+
+
+def _unavailable(name: str, error: MissingExtraError) -> Any:
+    """Return a command that only says which extra it needs, so that the help lists it too."""
+
+    def fail() -> None:
+        raise error
+
+    takes_anything = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return _command(name, fail, help=escape(str(error)), context_settings=takes_anything)
 
 
 def _show_warning(message: Warning | str, *_: object, **_options: object) -> None:

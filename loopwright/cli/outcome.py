@@ -1,8 +1,8 @@
-"""What `loopwright tune` is asked for, and what it finds."""
+"""What `loopwright tune` searches for, and what it finds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,19 @@ from tuner.finish.baseline import Baseline
 
 @dataclass(frozen=True)
 class Search:
-    """What was asked for."""
+    """One workload to tune."""
 
     workload: str
+    target: str
+    options: Mapping[str, Any]  # of the search, as `lw.tune` and `Client.tune` have them
+
+
+@dataclass(frozen=True)
+class Several:
+    """Several workloads to tune, which share the trials."""
+
+    workloads: list[str]
+    weights: Sequence[float] | None
     target: str
     options: Mapping[str, Any]  # of the search, as `lw.tune` and `Client.tune` have them
 

@@ -20,7 +20,7 @@ from loopwright.cli.options import (
     WorkloadsArgument,
     read_workload,
 )
-from loopwright.cli.outcome import Outcome, Search, as_told
+from loopwright.cli.outcome import Outcome, Search, Several
 from loopwright.cli.output import (
     against,
     between,
@@ -31,17 +31,14 @@ from loopwright.cli.output import (
     print_json,
     times_faster,
 )
-from loopwright.cli.tune_several import Several, tune_several
-from loopwright.cli.where import find_server, say_in_process
+from loopwright.cli.tune_several import tune_several
+from loopwright.cli.where import TUNE_HERE, find_server
 from loopwright.client.client import Client
 from loopwright.errors import JobFailedError
-from loopwright.local import tuning
+from loopwright.extras import load_extra
 from loopwright.workload import to_func
 from service.wire.models import MAX_SECONDS, MAX_SEED, MAX_TRIALS, Strategy
-from service.wire.times import RunTime
-from tuner.loop.budget import StopReason
 from tuner.space.rules.rule import BUILT_IN_RULES
-from tuner.transfer.shape import shape_of
 
 
 def tune(
@@ -105,8 +102,6 @@ def tune(
     if len(texts) == 1 and weight:
         raise InputError("--weight is for several workloads")
     found = find_server(url, token)
-    if found is None:
-        say_in_process()
     if len(texts) > 1:
         several = Several(texts, weight or None, target, options)
         tune_several(several, is_cold=cold, url=found, token=token, as_json=as_json)
@@ -114,7 +109,8 @@ def tune(
     text = texts[0]
     search = Search(text, target, options)
     if found is None:
-        outcome = _tune_here(search, is_cold=cold)
+        here = load_extra("loopwright.cli.tune_here", TUNE_HERE)
+        outcome: Outcome = here.tune_one_here(search, is_cold=cold)
     else:
         with Client(found, token) as client:
             outcome = _tune_there(client, search, warm_start=not cold)
@@ -136,47 +132,6 @@ def _known_rules(names: Sequence[str]) -> Sequence[str] | None:
             known = ", ".join(BUILT_IN_RULES)
             raise InputError(f"unknown schedule rule {name!r}: known: {known}")
     return names or None
-
-
-def _tune_here(search: Search, *, is_cold: bool) -> Outcome:
-    seen: list[tuning.Trial] = []
-    was_interrupted = False
-    try:
-        found = tuning.tune(
-            search.workload,
-            target=search.target,
-            warm_start=None if is_cold else (),
-            **search.options,
-            on_trial=seen.append,
-        )
-    except KeyboardInterrupt:
-        measured = f"interrupted after {len(seen)} of {search.options['trials']} trials"
-        found = tuning.TuneResult(
-            to_func(search.workload),
-            Target(search.target),
-            tuple(sorted(seen, key=lambda trial: trial.number)),
-            StopReason.CANCELLED,
-        )
-        if not seen or not found.best.measurement.ok:
-            err_console.print(f"{measured}: nothing was found yet", highlight=False)
-            raise typer.Exit(ExitCode.INTERRUPTED) from None
-        err_console.print(f"{measured}; the best so far:", highlight=False)
-        was_interrupted = True
-    # Trials arrive as they are done, so that the first to arrive need not be the default.
-    first = found.trials[0]
-    return Outcome(
-        found.func.name,
-        shape_of(found.func).in_words(),
-        found.target.name,
-        None,
-        len(found.trials),
-        first.time if first.number == 0 and first.measurement.ok else RunTime(None),
-        found.best.time,
-        found.stop_reason.value,
-        found.best.trace,
-        as_told(found.baseline),
-        was_interrupted,
-    )
 
 
 def _tune_there(client: Client, search: Search, *, warm_start: bool) -> Outcome:

@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from threading import Event
-from typing import Any
+from collections.abc import Sequence
 
 import typer
 from rich.table import Table
 
 from loopwright.cli.failure import ExitCode, InputError
-from loopwright.cli.outcome import Outcome, as_told
+from loopwright.cli.outcome import Outcome, Several
 from loopwright.cli.output import err_console, labelled, print_json, print_table, times_faster
+from loopwright.cli.where import TUNE_HERE
 from loopwright.client.client import Client
 from loopwright.errors import JobFailedError
-from loopwright.local import tuning
-from service.wire.times import RunTime
-from tuner.loop.budget import StopReason
-from tuner.loop.tune import NothingMeasuredError
-from tuner.transfer.shape import shape_of
-
-
-@dataclass(frozen=True)
-class Several:
-    """What was asked for."""
-
-    workloads: list[str]
-    weights: Sequence[float] | None
-    target: str
-    options: Mapping[str, Any]  # of the search, as `lw.tune` and `Client.tune` have them
+from loopwright.extras import load_extra
 
 
 def tune_several(
@@ -44,7 +26,8 @@ def tune_several(
         )
     try:
         if url is None:
-            outcomes = _tune_here(asked, is_cold=is_cold)
+            here = load_extra("loopwright.cli.tune_here", TUNE_HERE)
+            outcomes: list[Outcome] = here.tune_several_here(asked, is_cold=is_cold)
         else:
             with Client(url, token) as client:
                 outcomes = _tune_there(client, asked, warm_start=not is_cold)
@@ -56,49 +39,6 @@ def tune_several(
         print_table(_table(outcomes))
     if any(outcome.was_interrupted for outcome in outcomes):
         raise typer.Exit(ExitCode.INTERRUPTED)
-
-
-def _tune_here(asked: Several, *, is_cold: bool) -> list[Outcome]:
-    with _ctrl_c() as stopped:
-        try:
-            results = tuning.tune(
-                asked.workloads,
-                weights=asked.weights,
-                target=asked.target,
-                warm_start=None if is_cold else (),
-                should_stop=stopped.is_set,
-                **asked.options,
-            )
-        except NothingMeasuredError as error:
-            err_console.print(f"interrupted: {error}", highlight=False, soft_wrap=True)
-            raise typer.Exit(ExitCode.INTERRUPTED) from None
-    return [
-        Outcome(
-            result.func.name,
-            shape_of(result.func).in_words(),
-            result.target.name,
-            None,
-            len(result.trials),
-            result.default.time if result.default.measurement.ok else RunTime(None),
-            result.best.time,
-            result.stop_reason.value,
-            result.best.trace,
-            as_told(result.baseline),
-            result.stop_reason is StopReason.CANCELLED,
-        )
-        for result in results
-    ]
-
-
-@contextmanager
-def _ctrl_c() -> Iterator[Event]:
-    """Have Ctrl-C set an event, so that what was found until then is not lost."""
-    stopped = Event()
-    before = signal.signal(signal.SIGINT, lambda *_: stopped.set())
-    try:
-        yield stopped
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _tune_there(client: Client, asked: Several, *, warm_start: bool) -> list[Outcome]:

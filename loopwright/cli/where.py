@@ -16,6 +16,9 @@ from loopwright.errors import ProtocolError, RequestError, ServerUnreachableErro
 
 _PROBE_SECS = 2.0
 
+TUNE_HERE = "loopwright tune without a server"
+"""The name, in messages, of a search in this process."""
+
 
 def find_server(url: str | None, token: str | None) -> str | None:
     """Return the address of the server to ask; None if no server is named and none answers.

@@ -1,0 +1,107 @@
+"""`loopwright tune` without a server: search in this process, which the extra `server` allows."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event
+
+import typer
+
+from compiler.target.target import Target
+from loopwright.cli.failure import ExitCode
+from loopwright.cli.outcome import Outcome, Search, Several, as_told
+from loopwright.cli.output import err_console
+from loopwright.cli.where import say_in_process
+from loopwright.local import tuning
+from loopwright.workload import to_func
+from service.wire.times import RunTime
+from tuner.loop.budget import StopReason
+from tuner.loop.tune import NothingMeasuredError
+from tuner.transfer.shape import shape_of
+
+
+def tune_one_here(search: Search, *, is_cold: bool) -> Outcome:
+    """Tune one workload; Ctrl-C ends the search with the best schedule so far."""
+    say_in_process()
+    seen: list[tuning.Trial] = []
+    was_interrupted = False
+    try:
+        result = tuning.tune(
+            search.workload,
+            target=search.target,
+            warm_start=None if is_cold else (),
+            **search.options,
+            on_trial=seen.append,
+        )
+    except KeyboardInterrupt:
+        measured = f"interrupted after {len(seen)} of {search.options['trials']} trials"
+        result = tuning.TuneResult(
+            to_func(search.workload),
+            Target(search.target),
+            tuple(sorted(seen, key=lambda trial: trial.number)),
+            StopReason.CANCELLED,
+        )
+        if not seen or not result.best.measurement.ok:
+            err_console.print(f"{measured}: nothing was found yet", highlight=False)
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
+        err_console.print(f"{measured}; the best so far:", highlight=False)
+        was_interrupted = True
+    # Trials arrive as they are done, so that the first to arrive need not be the default.
+    first = result.trials[0]
+    default = first.time if first.number == 0 and first.measurement.ok else RunTime(None)
+    return _outcome(result, default, was_interrupted=was_interrupted)
+
+
+def tune_several_here(several: Several, *, is_cold: bool) -> list[Outcome]:
+    """Tune several workloads that share the trials; Ctrl-C ends the search of all."""
+    say_in_process()
+    with _ctrl_c() as stopped:
+        try:
+            results = tuning.tune(
+                several.workloads,
+                weights=several.weights,
+                target=several.target,
+                warm_start=None if is_cold else (),
+                should_stop=stopped.is_set,
+                **several.options,
+            )
+        except NothingMeasuredError as error:
+            err_console.print(f"interrupted: {error}", highlight=False, soft_wrap=True)
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
+    return [
+        _outcome(
+            result,
+            result.default.time if result.default.measurement.ok else RunTime(None),
+            was_interrupted=result.stop_reason is StopReason.CANCELLED,
+        )
+        for result in results
+    ]
+
+
+def _outcome(result: tuning.TuneResult, default: RunTime, *, was_interrupted: bool) -> Outcome:
+    return Outcome(
+        result.func.name,
+        shape_of(result.func).in_words(),
+        result.target.name,
+        None,
+        len(result.trials),
+        default,
+        result.best.time,
+        result.stop_reason.value,
+        result.best.trace,
+        as_told(result.baseline),
+        was_interrupted,
+    )
+
+
+@contextmanager
+def _ctrl_c() -> Iterator[Event]:
+    """Let Ctrl-C set an event, so that what was found until then is not lost."""
+    stopped = Event()
+    before = signal.signal(signal.SIGINT, lambda *_: stopped.set())
+    try:
+        yield stopped
+    finally:
+        signal.signal(signal.SIGINT, before)
