@@ -13,7 +13,6 @@ import structlog
 from sqlalchemy.orm import Session
 
 from compiler.runtime.measurement import Measurement
-from compiler.script.parser import parse
 from compiler.target.cores import available_cores
 from compiler.target.target import Target
 from service.common.owner import Owner
@@ -22,8 +21,8 @@ from service.learning import warm_start
 from service.store.database.database import Database
 from service.store.jobs import finals, groups
 from service.store.jobs.jobs import JobRow
+from service.store.tasks import load_task
 from service.store.trials.sql_store import SqlStore
-from service.store.workloads import WorkloadRow
 from tuner.candidate import Candidate
 from tuner.finish.baseline import Baseline, Rivals, against_libraries
 from tuner.finish.finish import Finish, finish
@@ -249,5 +248,4 @@ def _gives_up(job_id: UUID, heartbeat: Heartbeat, is_stopping: Callable[[], bool
 
 
 def _task(session: Session, job: JobRow) -> Task:
-    text = session.get_one(WorkloadRow, job.workload_key).script
-    return Task(parse(text), Target(job.target), job.weight)
+    return load_task(session, job.workload_key, job.target, job.weight)

@@ -10,8 +10,6 @@ from uuid import UUID
 from sqlalchemy import select
 
 from compiler.runtime.measurement import Measurement, Setting
-from compiler.script.parser import parse
-from compiler.target.target import Target
 from service.common.owner import Owner
 from service.coordinator.drive import Driven, Drives
 from service.coordinator.heartbeat import Heartbeat
@@ -20,14 +18,13 @@ from service.store.jobs import finals, jobs
 from service.store.jobs.baselines import BaselineRow
 from service.store.jobs.finals import FinalRow
 from service.store.jobs.jobs import JobRow, NewJob
+from service.store.tasks import load_task
 from service.store.trials import trials
 from service.store.trials.sql_store import SqlStore
-from service.store.workloads import WorkloadRow
 from tuner.finish.baseline import Baseline
 from tuner.finish.finish import Finalist, Finish
 from tuner.loop.budget import StopReason
 from tuner.loop.tune import TuneResult
-from tuner.task import Task
 from tuner.trial import Trial
 
 MAX_PAUSE_SECS = 2.0
@@ -75,11 +72,10 @@ class Player:
     def _play(self, job: JobRow, heartbeat: Heartbeat, is_stopping: Callable[[], bool]) -> Driven:
         with self._database.read() as session:
             source = jobs.get(session, self._sources[job.id])
-            script = session.get_one(WorkloadRow, job.workload_key).script
+            task = load_task(session, job.workload_key, job.target)
             at = {row.number: row.created_at for row in trials.of_job(session, source.id)}
             finalists = finals.of_job(session, source.id)
             beside = [_baseline(row) for row in source.baselines]
-        task = Task(parse(script), Target(job.target))
         recorded = self._store.trials(str(source.id))
         played = {trial.number for trial in self._store.trials(str(job.id))}
         last = source.started_at

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy.orm import Session
 
-from compiler.schedule.trace.trace import Trace
-from compiler.script.parser import parse
 from compiler.target.target import Target
 from service.store import relatives
 from service.store.relatives import TunedTask
+from service.store.tasks import load_task, parse_candidate
 from service.store.trials.trials import TrialRow
-from service.store.workloads import WorkloadRow
-from tuner.candidate import Candidate
 from tuner.task import Task
 from tuner.transfer.begin import BEST_OF_EACH, NUM_RELATIVES, Relative
 from tuner.transfer.shape import Shape, distance, shape_from_json, target_distance
@@ -33,7 +29,8 @@ class Neighbour:
     @property
     def relative(self) -> Relative:
         """The task and its candidates, as the tuner takes them."""
-        return Relative(self.task, tuple(candidate_of(t.sketch, t.trace) for t in self.trials))
+        candidates = tuple(parse_candidate(t.sketch, t.trace) for t in self.trials)
+        return Relative(self.task, candidates)
 
 
 def nearest(
@@ -52,11 +49,6 @@ def apart(shape: Shape, target: Target, tuned: TunedTask) -> float:
 
 
 def _neighbour(session: Session, far: float, tuned: TunedTask) -> Neighbour:
-    text = session.get_one(WorkloadRow, tuned.workload_key).script
+    task = load_task(session, tuned.workload_key, tuned.target)
     trials = relatives.best_trials(session, tuned.workload_key, tuned.target, limit=BEST_OF_EACH)
-    return Neighbour(far, tuned, Task(parse(text), Target(tuned.target)), trials)
-
-
-def candidate_of(sketch: str, trace: dict[str, Any]) -> Candidate:
-    """Return a stored candidate."""
-    return Candidate(sketch, Trace.from_json(trace))
+    return Neighbour(far, tuned, task, trials)

@@ -18,9 +18,7 @@ from sqlalchemy.orm import Session
 
 from compiler.driver import toolchain
 from compiler.schedule.error import TraceError
-from compiler.schedule.trace.trace import Trace
 from compiler.script.error import ScriptError
-from compiler.script.parser import parse
 from compiler.target.error import TargetError
 from compiler.target.target import Target
 from service.store import cost_models
@@ -29,9 +27,8 @@ from service.store.database.base import utc_now
 from service.store.database.database import Database
 from service.store.jobs.jobs import JobRow
 from service.store.targets import TargetRow
+from service.store.tasks import load_task, parse_candidate
 from service.store.trials.trials import TrialRow
-from service.store.workloads import WorkloadRow
-from tuner.candidate import Candidate
 from tuner.cost_model.cost_model import Samples
 from tuner.cost_model.quality import pairwise_accuracy
 from tuner.cost_model.training import Measured, MeasuredTask, Trained, train
@@ -177,9 +174,7 @@ def _tasks(session: Session, label: str) -> tuple[list[MeasuredTask], int]:
 def _task(session: Session, key: _Key) -> Task | None:
     """Return a task; None if this version no longer knows its program or its target."""
     try:
-        return Task(
-            parse(session.get_one(WorkloadRow, key.workload_key).script), Target(key.target)
-        )
+        return load_task(session, key.workload_key, key.target)
     except (ScriptError, TargetError):
         return None
 
@@ -195,7 +190,7 @@ def _measured(trials: list[TrialRow], is_same_target: bool) -> list[Measured]:
     found = []
     for trial in trials:
         try:
-            candidate = Candidate(trial.sketch, Trace.from_json(trial.trace))
+            candidate = parse_candidate(trial.sketch, trial.trace)
         except TraceError:
             continue  # of a version with other primitives
         counts = weight(

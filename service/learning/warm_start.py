@@ -9,13 +9,14 @@ from sqlalchemy.orm import Session
 
 from compiler.user_cache import default_directory
 from service.common.owner import Owner
-from service.learning.neighbours import Neighbour, candidate_of, nearest
+from service.learning.neighbours import Neighbour, nearest
 from service.store import cost_models
 from service.store.cost_models import CostModelRow, NewCostModel
 from service.store.database.database import Database
 from service.store.jobs import leases, warm_starts
 from service.store.jobs.jobs import JobRow
 from service.store.jobs.warm_starts import WarmCandidateRow, WarmStartRow
+from service.store.tasks import parse_candidate
 from tuner.cost_model import stored_format
 from tuner.cost_model.cost_model import CostModelError
 from tuner.replay.base_model import BaseModel, base_model
@@ -93,7 +94,7 @@ def _row(job_id: UUID, position: int, fit: Refitted, near: Neighbour) -> WarmCan
 
 def _kept(session: Session, kept: WarmStartRow) -> WarmStart:
     rows = warm_starts.candidates(session, kept.job_id)
-    candidates = tuple(candidate_of(row.sketch, row.trace) for row in rows)
+    candidates = tuple(parse_candidate(row.sketch, row.trace) for row in rows)
     return WarmStart(_model(session, kept.cost_model_id), candidates)
 
 

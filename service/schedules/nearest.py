@@ -9,17 +9,16 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from compiler.schedule.error import ScheduleError
-from compiler.script.parser import parse
 from compiler.target.target import Target
 from service.common.new_workload import NewWorkload
 from service.learning.neighbours import Neighbour, nearest
 from service.schedules.expected_loss import Expectation, expected_loss
 from service.store.database.database import Database
+from service.store.tasks import parse_task
 from service.store.trials import trials
 from service.store.trials.trials import TrialRow
 from service.wire.models import BestRead, NearestRead
 from tuner.candidate import Candidate
-from tuner.task import Task
 from tuner.transfer.begin import Relative, refitted
 from tuner.transfer.shape import shape_from_json
 
@@ -66,7 +65,7 @@ def adapt_nearest(database: Database, workload: NewWorkload, target: Target) -> 
 @lru_cache(maxsize=256)
 def _adapted(adaptation: _Adaptation) -> Candidate | None:
     """Return the first refit that replays on the workload."""
-    task = Task(parse(adaptation.script), Target(adaptation.target))
+    task = parse_task(adaptation.script, adaptation.target)
     for fit in refitted(task, [adaptation.source]):
         try:
             fit.candidate.trace.apply_to(task.func)

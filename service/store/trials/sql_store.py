@@ -9,19 +9,18 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from compiler.runtime.measurement import Measurement
-from compiler.schedule.trace.trace import Trace
 from service.common.owner import Owner
 from service.store import best_schedules
 from service.store.database.base import utc_now
 from service.store.database.database import Database
 from service.store.jobs import blame, events, jobs, leases
 from service.store.jobs.jobs import JobRow
+from service.store.tasks import parse_candidate
 from service.store.trials import packed, toolchains, trials
 from service.store.trials.settle import settle
 from service.store.trials.trials import TrialRow
 from service.wire.models import EventKind
 from service.wire.times import kind_of
-from tuner.candidate import Candidate
 from tuner.loop.progress import add_point
 from tuner.store.store import DuplicateTrialError
 from tuner.task import Task
@@ -164,7 +163,7 @@ def _row(job_id: UUID, trial: Trial) -> TrialRow:
 def _trial(row: TrialRow) -> Trial:
     return Trial(
         number=row.number,
-        candidate=Candidate(row.sketch, Trace.from_json(row.trace)),
+        candidate=parse_candidate(row.sketch, row.trace),
         measurement=Measurement(
             run_secs=tuple(row.run_secs),
             error=row.error,

@@ -1,0 +1,44 @@
+"""The one place that rebuilds a task or a candidate from what the store holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from compiler.schedule.trace.trace import Trace
+from compiler.script.parser import parse
+from compiler.target.target import Target
+from service.store.workloads import WorkloadRow
+from tuner.candidate import Candidate
+from tuner.task import Task
+
+
+def load_task(session: Session, workload_key: str, target: str, weight: float = 1.0) -> Task:
+    """Return the task of a stored workload on a target.
+
+    Raises:
+        NoResultFound: If the store has no such workload.
+        ScriptError: If this version cannot parse its text, which an older version stored.
+        TargetError: If this version does not know the target.
+    """
+    return parse_task(session.get_one(WorkloadRow, workload_key).script, target, weight)
+
+
+def parse_task(script: str, target: str, weight: float = 1.0) -> Task:
+    """Return the task of a workload's text on a target.
+
+    Raises:
+        ScriptError: If the text is not a program.
+        TargetError: If the target is unknown.
+    """
+    return Task(parse(script), Target(target), weight)
+
+
+def parse_candidate(sketch: str, trace: dict[str, Any]) -> Candidate:
+    """Return the candidate of a stored trial.
+
+    Raises:
+        TraceError: If this version lacks a primitive of the trace.
+    """
+    return Candidate(sketch, Trace.from_json(trace))
