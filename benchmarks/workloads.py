@@ -20,7 +20,7 @@ ALIGNMENT = 64
 
 
 @dataclass(frozen=True)
-class Workload:
+class BenchmarkWorkload:
     """One computation on float32 tensors of fixed shapes.
 
     Attributes:
@@ -82,7 +82,7 @@ def aligned(shape: tuple[int, ...]) -> Array:
     return raw[start : start + size].view(np.float32).reshape(shape)
 
 
-def select(words: str) -> list[Workload]:
+def select(words: str) -> list[BenchmarkWorkload]:
     """Return the workloads that a list of names and groups means; "all" is every one.
 
     Raises:
@@ -95,8 +95,8 @@ def select(words: str) -> list[Workload]:
     return [w for w in WORKLOADS if {"all", w.name, w.group} & set(wanted)]
 
 
-def _product(m: int, n: int, k: int, group: str = "public") -> Workload:
-    return Workload(
+def _product(m: int, n: int, k: int, group: str = "public") -> BenchmarkWorkload:
+    return BenchmarkWorkload(
         name=f"matmul_{m}x{n}x{k}",
         op="matmul",
         spec=f"matmul:{m},{n},{k}",
@@ -107,10 +107,12 @@ def _product(m: int, n: int, k: int, group: str = "public") -> Workload:
     )
 
 
-def _conv2d(ci: int, size: int, co: int, *, kernel: int, stride: int, padding: int) -> Workload:
+def _conv2d(
+    ci: int, size: int, co: int, *, kernel: int, stride: int, padding: int
+) -> BenchmarkWorkload:
     out = (size + 2 * padding - kernel) // stride + 1
     step = f"s{stride}" if stride > 1 else ""
-    return Workload(
+    return BenchmarkWorkload(
         name=f"conv2d_{ci}x{size}x{size}_{co}_{kernel}x{kernel}{step}",
         op="conv2d",
         spec=f"conv2d:1,{ci},{size},{size},{co},{kernel},{stride},{padding}",
@@ -121,11 +123,11 @@ def _conv2d(ci: int, size: int, co: int, *, kernel: int, stride: int, padding: i
     )
 
 
-WORKLOADS: tuple[Workload, ...] = (
+WORKLOADS: tuple[BenchmarkWorkload, ...] = (
     _product(128, 128, 128),
     _product(512, 512, 512),
     _product(1024, 1024, 1024),
-    Workload(
+    BenchmarkWorkload(
         name="matmul_bias_relu_512x512x2048",
         op="matmul_bias_relu",
         spec="matmul_bias_relu:512,512,2048",
@@ -133,7 +135,7 @@ WORKLOADS: tuple[Workload, ...] = (
         out=(512, 512),
         flops=2.0 * 512 * 512 * 2048,
     ),
-    Workload(
+    BenchmarkWorkload(
         name="batch_matmul_12x128x128x64",
         op="batch_matmul",
         spec="batch_matmul:12,128,128,64",
@@ -145,7 +147,7 @@ WORKLOADS: tuple[Workload, ...] = (
     _conv2d(256, 14, 256, kernel=3, stride=1, padding=1),
     _conv2d(3, 224, 64, kernel=7, stride=2, padding=3),
     _conv2d(512, 28, 128, kernel=1, stride=1, padding=0),
-    Workload(
+    BenchmarkWorkload(
         name="depthwise_96x112x112_3x3s2",
         op="conv2d",
         spec="depthwise_conv2d:1,96,112,112,3,2,1",
@@ -154,7 +156,7 @@ WORKLOADS: tuple[Workload, ...] = (
         flops=2.0 * 96 * 9 * 56 * 56,
         options={"stride": 2, "padding": 1, "groups": 96},
     ),
-    Workload(
+    BenchmarkWorkload(
         name="softmax_1024x1024",
         op="softmax",
         spec="softmax:1024,1024",
@@ -163,7 +165,7 @@ WORKLOADS: tuple[Workload, ...] = (
         flops=4.0 * 1024 * 1024,
         unit="GB/s",
     ),
-    Workload(
+    BenchmarkWorkload(
         name="layer_norm_1024x768",
         op="layer_norm",
         spec="layer_norm:1024,768",
@@ -172,7 +174,7 @@ WORKLOADS: tuple[Workload, ...] = (
         flops=8.0 * 1024 * 768,
         unit="GB/s",
     ),
-    Workload(
+    BenchmarkWorkload(
         name="add_relu_1M",
         op="add_relu",
         spec="",  # no operator of the library: `benchmarks.kernels.ours` has its program
@@ -181,7 +183,7 @@ WORKLOADS: tuple[Workload, ...] = (
         flops=2.0 * (1 << 20),
         unit="GB/s",
     ),
-    Workload(
+    BenchmarkWorkload(
         name="row_sum_1024x1024",
         op="row_sum",
         spec="row_sum:1024,1024",
@@ -190,7 +192,7 @@ WORKLOADS: tuple[Workload, ...] = (
         flops=1024.0 * 1024,
         unit="GB/s",
     ),
-    Workload(
+    BenchmarkWorkload(
         name="transpose_2048x2048",
         op="transpose",
         spec="transpose:2048,2048",
@@ -199,7 +201,7 @@ WORKLOADS: tuple[Workload, ...] = (
         flops=0.0,
         unit="GB/s",
     ),
-    Workload(
+    BenchmarkWorkload(
         name="attention_12x128x64",
         op="attention",
         spec="attention:1,12,128,128,64",
@@ -207,7 +209,7 @@ WORKLOADS: tuple[Workload, ...] = (
         out=(1, 12, 128, 64),
         flops=4.0 * 12 * 128 * 128 * 64,
     ),
-    Workload(
+    BenchmarkWorkload(
         name="mm_relu_128x128x128",
         op="mm_relu",
         spec="mm_relu:128,128,128",
@@ -216,7 +218,7 @@ WORKLOADS: tuple[Workload, ...] = (
         flops=2.0 * 128**3,
         group="seed",
     ),
-    Workload(
+    BenchmarkWorkload(
         name="linear_relu_1x200x3072",
         op="linear_relu",
         spec="linear_relu:1,200,3072",
@@ -226,7 +228,7 @@ WORKLOADS: tuple[Workload, ...] = (
         unit="GB/s",
         group="seed",
     ),
-    Workload(
+    BenchmarkWorkload(
         name="dense_512x512x512",
         op="dense",
         spec="dense:512,512,512",
@@ -242,7 +244,7 @@ WORKLOADS: tuple[Workload, ...] = (
         spec="conv2d_winograd:1,64,56,56,64,1,4",
         group="extra",
     ),
-    Workload(
+    BenchmarkWorkload(
         name="conv2d_nhwc_56x56x64_64_3x3",
         op="conv2d_nhwc",
         spec="conv2d:1,64,56,56,64,3,1,1,layout=NHWC",

@@ -14,7 +14,7 @@ from pathlib import Path
 from npm import SOURCE, environment
 
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.store.database.database import open_database
 
 SCHEMA = SOURCE / "src" / "api" / "schema.d.ts"
@@ -26,7 +26,9 @@ def generate() -> str:
     with tempfile.TemporaryDirectory() as folder:
         database = open_database(f"sqlite:///{folder}/empty.db")
         document = Path(folder, "openapi.json")
-        document.write_text(json.dumps(create_app(Parts(database)).openapi()), encoding="utf-8")
+        document.write_text(
+            json.dumps(create_app(Dependencies(database)).openapi()), encoding="utf-8"
+        )
         database.close()
         made = Path(folder, "schema.d.ts")
         subprocess.run(

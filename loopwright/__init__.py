@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     from tuner.loop.tune import NothingMeasuredError
     from tuner.space.analysis.block_facts import BlockFacts
     from tuner.space.own_rules import remove_schedule_rule, schedule_rule
-    from tuner.space.rules.draft import Draft
     from tuner.space.rules.rule import ScheduleRuleError
+    from tuner.space.rules.sketch_builder import SketchBuilder
 
 __version__ = "0.1.0"
 
@@ -86,7 +86,6 @@ __all__ = [
     "ClientClosedError",
     "ConflictError",
     "DesignSpace",
-    "Draft",
     "FallbackWarning",
     "GroupHandle",
     "IRModule",
@@ -115,6 +114,7 @@ __all__ = [
     "ServerFailedError",
     "ServerUnreachableError",
     "SignatureError",
+    "SketchBuilder",
     "StaleAnswerWarning",
     "Target",
     "TargetError",
@@ -206,16 +206,19 @@ _HOMES = {
     "loopwright.kernels.kernel": ("Kernel", "KernelSchedule", "KernelSource"),
     "loopwright.local.tuning": ("Trial", "TuneResult", "tune"),
     "tuner.space.analysis.block_facts": ("BlockFacts",),
-    "tuner.space.rules.draft": ("Draft",),
+    "tuner.space.rules.sketch_builder": ("SketchBuilder",),
     "tuner.space.own_rules": ("remove_schedule_rule", "schedule_rule"),
     "tuner.space.rules.rule": ("ScheduleRuleError",),
     "tuner.loop.tune": ("NothingMeasuredError",),
 }
+_FORMER_NAMES = {"Draft": "SketchBuilder"}
+"""Names of the version before, which work for one version."""
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
     """Find a public name in its home, and keep it here."""
+    name = _FORMER_NAMES.get(name, name)
     if name in _MODULES:
         value: Any = importlib.import_module(_MODULES[name])
     elif name in _HOME_OF:

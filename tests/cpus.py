@@ -33,7 +33,7 @@ from compiler.target.cpus import CPUS
 from compiler.target.host import REPORTED, missing_here
 
 LEVELS = ("x86-64-v2", "x86-64-v3", "x86-64-v4", "cortex-a72", "cortex-a76")
-FOLDERS = ("tests/unit/compiler", "tests/unit/tuner", "tests/golden", "tests/seeds")
+FOLDERS = ("tests/unit/compiler", "tests/unit/tuner", "tests/golden", "tests/tutorials")
 # Loaded before processes are forked from this one, since loading them takes longest.
 PRELOADED = ("compiler.driver", "tuner.space.generate", "loopwright", "scipy.stats")
 

@@ -10,7 +10,7 @@ from tuner.candidate import Candidate
 
 
 @dataclass(frozen=True)
-class Trial:
+class MeasuredTrial:
     """A measured candidate.
 
     `number` counts the proposals of a job from 0, so numbers may arrive out of order, and a job
@@ -30,7 +30,7 @@ class Trial:
         return self.measurement.best_secs
 
 
-def fastest(trials: Iterable[Trial]) -> Trial | None:
+def fastest(trials: Iterable[MeasuredTrial]) -> MeasuredTrial | None:
     """Return the fastest trial that ran and was right, the earliest among equals."""
     right = (t for t in trials if t.measurement.ok)
     return min(right, key=lambda t: (t.best_secs, t.number), default=None)

@@ -7,7 +7,7 @@ import time
 import loopwright as lw
 from benchmarks.kernels.traces import program
 from benchmarks.report import Metric, report
-from benchmarks.workloads import BY_NAME, Workload
+from benchmarks.workloads import BY_NAME, BenchmarkWorkload
 from compiler.driver import compile_artifact
 from compiler.schedule.error import ScheduleError
 from tuner.search.make import make_strategy
@@ -43,7 +43,7 @@ def main() -> None:
     report("compile_time", metrics)
 
 
-def candidates(workload: Workload) -> tuple[list[float], list[float]]:
+def candidates(workload: BenchmarkWorkload) -> tuple[list[float], list[float]]:
     """Return the milliseconds of CPU that random candidates take to replay, and to compile."""
     target = lw.Target("cpu -num-cores=1")
     func = program(workload)

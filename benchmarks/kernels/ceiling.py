@@ -17,7 +17,7 @@ import llvmlite.binding as llvm
 
 import loopwright as lw
 from benchmarks.peers.library import Ceiling
-from benchmarks.workloads import Workload, aligned
+from benchmarks.workloads import BenchmarkWorkload, aligned
 from compiler.backends.cpu.codegen.machine_code import compile_object, initialize
 from compiler.target.cpu import CpuTarget
 
@@ -25,7 +25,7 @@ _BATCH_SECS = 2e-3
 _VECTORS = 8  # a step of a loop: enough to hide the latency of the cache that is read
 
 
-def ceiling(workload: Workload, target: lw.Target) -> Ceiling:
+def ceiling(workload: BenchmarkWorkload, target: lw.Target) -> Ceiling:
     """Return the bound for a workload: of operations or of bytes, as it is rated."""
     if workload.unit == "GFLOP/s":
         threads = target.num_cores

@@ -22,7 +22,7 @@ from typing import Any
 
 from benchmarks import RESULTS
 from benchmarks.peers.environments import Peer, environment_variables, missing
-from benchmarks.workloads import Workload
+from benchmarks.workloads import BenchmarkWorkload
 
 OURS = ("default", "tuned", "ceiling")
 """What our own process runs; the other backends are libraries."""
@@ -122,7 +122,7 @@ class Measured:
 
 
 def measure(
-    workloads: Sequence[Workload],
+    workloads: Sequence[BenchmarkWorkload],
     peers: Sequence[Peer],
     settings: Settings,
     backends: Sequence[str] = OURS,
@@ -176,7 +176,7 @@ def _workers(
             worker.close()
 
 
-def _new_row(workload: Workload) -> dict[str, Any]:
+def _new_row(workload: BenchmarkWorkload) -> dict[str, Any]:
     return {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "unit": workload.unit,
@@ -186,7 +186,7 @@ def _new_row(workload: Workload) -> dict[str, Any]:
 
 
 def _measure_workload(
-    workload: Workload,
+    workload: BenchmarkWorkload,
     runs: Sequence[tuple[str, Worker]],
     row: dict[str, Any],
     settings: Settings,

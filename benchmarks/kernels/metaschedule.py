@@ -13,13 +13,17 @@ from collections.abc import Iterable
 from benchmarks import RESULTS
 from benchmarks.peers.environments import PEERS, environment_variables, missing
 from benchmarks.peers.library import FIRST_SEED, metaschedule_path
-from benchmarks.workloads import Workload
+from benchmarks.workloads import BenchmarkWorkload
 
 _LIMIT_SECS = 3600.0
 
 
 def tune_with_metaschedule(
-    workloads: Iterable[Workload], trials: int, threads: int, core: int, seed: int = FIRST_SEED
+    workloads: Iterable[BenchmarkWorkload],
+    trials: int,
+    threads: int,
+    core: int,
+    seed: int = FIRST_SEED,
 ) -> None:
     """Tune what has no schedule of so many trials and this seed yet."""
     (peer,) = (peer for peer in PEERS if peer.library == "tvm")

@@ -6,7 +6,7 @@ import loopwright as lw
 from benchmarks.kernels.ceiling import ceiling
 from benchmarks.kernels.traces import load_tuned, program
 from benchmarks.peers.library import Ceiling, Prepared
-from benchmarks.workloads import Workload, aligned
+from benchmarks.workloads import BenchmarkWorkload, aligned
 from compiler.driver import toolchain
 from compiler.ir.interpret.oracle.oracle import compare, interpret
 
@@ -20,7 +20,7 @@ def start(threads: int) -> dict[str, str]:
     return {"loopwright": toolchain()}
 
 
-def prepare(workload: Workload, backend: str) -> Prepared | Ceiling:
+def prepare(workload: BenchmarkWorkload, backend: str) -> Prepared | Ceiling:
     """Make a workload ready, for the backend "default", "tuned" or "tuned@SEED", or "ceiling".
 
     Raises:
@@ -38,7 +38,9 @@ def prepare(workload: Workload, backend: str) -> Prepared | Ceiling:
     return _prepared(workload, func, lw.build(tuned.trace.apply_to(func), target), note)
 
 
-def _prepared(workload: Workload, func: lw.PrimFunc, module: lw.Module, note: str) -> Prepared:
+def _prepared(
+    workload: BenchmarkWorkload, func: lw.PrimFunc, module: lw.Module, note: str
+) -> Prepared:
     inputs, out = workload.inputs(), aligned(workload.out)
 
     def check() -> None:

@@ -32,7 +32,7 @@ from benchmarks.kernels.traces import trace_path, tune_and_store
 from benchmarks.peers.environments import PEERS, Peer
 from benchmarks.peers.library import FIRST_SEED, metaschedule_path
 from benchmarks.report import commit, machine
-from benchmarks.workloads import Workload, select
+from benchmarks.workloads import BenchmarkWorkload, select
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,9 @@ def _cores(threads: int) -> tuple[int, ...]:
     return tuple(sorted(os.sched_getaffinity(0))[-threads:])
 
 
-def _tune_ours(workloads: Sequence[Workload], threads: int, trials: int, seed: int) -> None:
+def _tune_ours(
+    workloads: Sequence[BenchmarkWorkload], threads: int, trials: int, seed: int
+) -> None:
     """Tune in a new process each: nothing is known from the workload before."""
     spawn = multiprocessing.get_context("spawn")
     backend = _ours(seed)
@@ -113,7 +115,10 @@ def _ours(seed: int) -> str:
 
 
 def _race(
-    workload: Workload, seeds: Sequence[int], their_seeds: Sequence[int], settings: Settings
+    workload: BenchmarkWorkload,
+    seeds: Sequence[int],
+    their_seeds: Sequence[int],
+    settings: Settings,
 ) -> Iterator[Heat]:
     """Time the kernels of a workload in turns; a seed that has none is left out."""
     threads = settings.threads
@@ -137,7 +142,7 @@ def _theirs(seed: int) -> str:
 
 
 def _heat(
-    workload: Workload, row: Row, our_seed: int, their_seed: int, threads: int
+    workload: BenchmarkWorkload, row: Row, our_seed: int, their_seed: int, threads: int
 ) -> Heat | None:
     faster = ratio(row, _ours(our_seed), _theirs(their_seed))
     if faster is None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import loopwright as lw
 from benchmarks import RESULTS
 from benchmarks.peers.library import NotTunedError
-from benchmarks.workloads import Workload
+from benchmarks.workloads import BenchmarkWorkload
 from compiler.driver import toolchain
 from compiler.ir.analysis.structural import structural_hash
 from compiler.schedule.trace.trace import Trace
@@ -27,7 +27,7 @@ class Tuned:
     trials: int
 
 
-def program(workload: Workload) -> lw.PrimFunc:
+def program(workload: BenchmarkWorkload) -> lw.PrimFunc:
     """Return a workload as a program."""
     if workload.spec:
         return lw.ops.from_spec(workload.spec)
@@ -37,7 +37,7 @@ def program(workload: Workload) -> lw.PrimFunc:
     return te.create_prim_func([a, b, c], name="add_relu")
 
 
-def trace_path(workload: Workload, threads: int, backend: str = "tuned") -> Path:
+def trace_path(workload: BenchmarkWorkload, threads: int, backend: str = "tuned") -> Path:
     """Return the file that holds the tuned schedule of a workload.
 
     The backend "tuned" is that of the table; "tuned@3" is what seed 3 found in a race.
@@ -47,7 +47,7 @@ def trace_path(workload: Workload, threads: int, backend: str = "tuned") -> Path
     return folder / f"{workload.name}{seed and '.' + seed}.json"
 
 
-def load_tuned(workload: Workload, threads: int, backend: str = "tuned") -> Tuned:
+def load_tuned(workload: BenchmarkWorkload, threads: int, backend: str = "tuned") -> Tuned:
     """Read the tuned schedule of a workload.
 
     Raises:
@@ -63,7 +63,7 @@ def load_tuned(workload: Workload, threads: int, backend: str = "tuned") -> Tune
 
 
 def tune_missing(
-    workloads: Iterable[Workload], threads: int, *, trials: int, seed: int, again: bool
+    workloads: Iterable[BenchmarkWorkload], threads: int, *, trials: int, seed: int, again: bool
 ) -> None:
     """Tune the workloads that have no schedule yet, or all of them `again`, and store the best."""
     for workload in workloads:
@@ -71,7 +71,7 @@ def tune_missing(
             tune_and_store(workload, threads, trials, seed)
 
 
-def _is_tuned(workload: Workload, threads: int) -> bool:
+def _is_tuned(workload: BenchmarkWorkload, threads: int) -> bool:
     try:
         load_tuned(workload, threads)
     except NotTunedError:
@@ -80,7 +80,7 @@ def _is_tuned(workload: Workload, threads: int) -> bool:
 
 
 def tune_and_store(
-    workload: Workload, threads: int, trials: int, seed: int, backend: str = "tuned"
+    workload: BenchmarkWorkload, threads: int, trials: int, seed: int, backend: str = "tuned"
 ) -> None:
     """Tune a workload, and store the best schedule and how it was come by."""
     func = program(workload)

@@ -12,7 +12,7 @@ import numpy as np
 from jax import lax
 
 from benchmarks.peers.library import Prepared
-from benchmarks.workloads import Workload
+from benchmarks.workloads import BenchmarkWorkload
 
 
 def start(threads: int) -> dict[str, str]:
@@ -22,7 +22,7 @@ def start(threads: int) -> dict[str, str]:
     return {"jax": jax.__version__}
 
 
-def prepare(workload: Workload, backend: str) -> Prepared:
+def prepare(workload: BenchmarkWorkload, backend: str) -> Prepared:
     """Make a workload ready."""
     del backend
     inputs, result = [jnp.asarray(array) for array in workload.inputs()], jnp.empty(0)
@@ -35,7 +35,7 @@ def prepare(workload: Workload, backend: str) -> Prepared:
     return Prepared(run, lambda: np.asarray(result))
 
 
-def _conv2d(w: Workload, image: Any, weights: Any, layout: tuple[str, str, str]) -> Any:
+def _conv2d(w: BenchmarkWorkload, image: Any, weights: Any, layout: tuple[str, str, str]) -> Any:
     stride, padding = w.options["stride"], w.options["padding"]
     return lax.conv_general_dilated(
         image,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from benchmarks import RESULTS
-from benchmarks.workloads import Array, Workload
+from benchmarks.workloads import Array, BenchmarkWorkload
 
 FIRST_SEED = 1
 """The seed of MetaSchedule whose schedules the table of kernels shows."""
@@ -60,6 +60,6 @@ class Library(Protocol):
         """Set the number of threads; return the versions of what computes."""
         ...
 
-    def prepare(self, workload: Workload, backend: str) -> Prepared | Ceiling:
+    def prepare(self, workload: BenchmarkWorkload, backend: str) -> Prepared | Ceiling:
         """Make a workload ready; an exception of any kind means that it can't be."""
         ...

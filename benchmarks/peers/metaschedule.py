@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.peers import tvm_peer
 from benchmarks.peers.library import FIRST_SEED, metaschedule_path
-from benchmarks.workloads import BY_NAME, Workload
+from benchmarks.workloads import BY_NAME, BenchmarkWorkload
 
 
 def main() -> None:
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def tune(
-    workload: Workload, trials: int, threads: int, core: int, seed: int
+    workload: BenchmarkWorkload, trials: int, threads: int, core: int, seed: int
 ) -> tuple[str, float, int]:
     """Return the best module as JSON text, its seconds a run, and how many trials failed.
 

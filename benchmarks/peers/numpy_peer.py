@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from benchmarks.peers.library import Prepared
-from benchmarks.workloads import Array, Workload
+from benchmarks.workloads import Array, BenchmarkWorkload
 
 
 def start(threads: int) -> dict[str, str]:
@@ -20,7 +20,7 @@ def start(threads: int) -> dict[str, str]:
     return {"numpy": np.__version__, str(blas["name"]): str(blas["version"])}
 
 
-def prepare(workload: Workload, backend: str) -> Prepared:
+def prepare(workload: BenchmarkWorkload, backend: str) -> Prepared:
     """Make a workload ready."""
     del backend
     compute, inputs, result = OPS[workload.op], workload.inputs(), np.empty(0)
@@ -32,7 +32,7 @@ def prepare(workload: Workload, backend: str) -> Prepared:
     return Prepared(run, lambda: result)
 
 
-def reference(workload: Workload) -> Array:
+def reference(workload: BenchmarkWorkload) -> Array:
     """Compute a workload in float64."""
     result: Array = OPS[workload.op](
         workload, *(array.astype("float64") for array in workload.inputs())
@@ -40,7 +40,7 @@ def reference(workload: Workload) -> Array:
     return result
 
 
-def conv2d(w: Workload, image: Array, weights: Array) -> Array:
+def conv2d(w: BenchmarkWorkload, image: Array, weights: Array) -> Array:
     """Convolve by a matrix product over the windows of each group, copied out."""
     stride, padding, groups = (w.options[name] for name in ("stride", "padding", "groups"))
     padded = np.pad(image[0], ((0, 0), (padding, padding), (padding, padding)))
@@ -53,7 +53,7 @@ def conv2d(w: Workload, image: Array, weights: Array) -> Array:
     return result
 
 
-def conv2d_nhwc(w: Workload, image: Array, weights: Array) -> Array:
+def conv2d_nhwc(w: BenchmarkWorkload, image: Array, weights: Array) -> Array:
     """As `conv2d`, with channels last."""
     padding = w.options["padding"]
     padded = np.pad(image[0], ((padding, padding), (padding, padding), (0, 0)))

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - its usual name
 
 from benchmarks.peers.library import Prepared
-from benchmarks.workloads import Workload
+from benchmarks.workloads import BenchmarkWorkload
 
 
 def start(threads: int) -> dict[str, str]:
@@ -23,7 +23,7 @@ def start(threads: int) -> dict[str, str]:
     return {"torch": torch.__version__}
 
 
-def prepare(workload: Workload, backend: str) -> Prepared:
+def prepare(workload: BenchmarkWorkload, backend: str) -> Prepared:
     """Make a workload ready, for the backend "torch" or "torch.compile"."""
     inputs = [torch.from_numpy(array) for array in workload.inputs()]
     if workload.op == "conv2d_nhwc":
@@ -49,7 +49,7 @@ def _channels_last(tensor: Any) -> Any:
     return tensor.contiguous(memory_format=torch.channels_last)
 
 
-def _conv2d(w: Workload, image: Any, weights: Any) -> Any:
+def _conv2d(w: BenchmarkWorkload, image: Any, weights: Any) -> Any:
     o = w.options
     return F.conv2d(image, weights, None, o["stride"], o["padding"], groups=o["groups"])
 

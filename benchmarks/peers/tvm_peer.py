@@ -11,7 +11,7 @@ from math import sqrt
 from typing import Any
 
 from benchmarks.peers.library import FIRST_SEED, NotTunedError, Prepared, metaschedule_path
-from benchmarks.workloads import Workload
+from benchmarks.workloads import BenchmarkWorkload
 
 
 def _stack(context: int = 0) -> list[inspect.FrameInfo]:
@@ -46,7 +46,7 @@ def start(threads: int) -> dict[str, str]:
     return {"tvm": tvm.__version__}
 
 
-def prepare(workload: Workload, backend: str) -> Prepared:
+def prepare(workload: BenchmarkWorkload, backend: str) -> Prepared:
     """Build the schedule that is stored for a workload; "metaschedule@2" is that of seed 2.
 
     Raises:
@@ -84,7 +84,7 @@ def build(module: Any, where: Any, _params: Any = None) -> Any:
     )
 
 
-def program(workload: Workload) -> Any:
+def program(workload: BenchmarkWorkload) -> Any:
     """Return a workload as a program of TVM's."""
     inputs = [
         te.placeholder(shape, "float32", name=f"in{n}") for n, shape in enumerate(workload.shapes)
@@ -113,7 +113,7 @@ def _bias(c: Any, bias: Any) -> Any:
     return te.compute(c.shape, lambda i, j: c[i, j] + bias[j], name="bias")
 
 
-def _conv2d(w: Workload, image: Any, weights: Any) -> Any:
+def _conv2d(w: BenchmarkWorkload, image: Any, weights: Any) -> Any:
     stride, padding = w.options["stride"], w.options["padding"]
     if w.options["groups"] == 1:
         return topi.nn.conv2d_nchw(image, weights, stride, padding, 1)
@@ -121,7 +121,7 @@ def _conv2d(w: Workload, image: Any, weights: Any) -> Any:
     return topi.nn.depthwise_conv2d_nchw(image, weights, *steps)
 
 
-def _conv2d_nhwc(w: Workload, image: Any, weights: Any) -> Any:
+def _conv2d_nhwc(w: BenchmarkWorkload, image: Any, weights: Any) -> Any:
     return topi.nn.conv2d_nhwc(image, weights, w.options["stride"], w.options["padding"], 1)
 
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from benchmarks.peers.library import Ceiling, Library, NotTunedError, Prepared
 from benchmarks.peers.numpy_peer import reference
-from benchmarks.workloads import BY_NAME, Array, Workload
+from benchmarks.workloads import BY_NAME, Array, BenchmarkWorkload
 
 LIBRARIES = {
     "numpy": "benchmarks.peers.numpy_peer",
@@ -40,7 +40,7 @@ BATCH_SECS = 2e-3
 WARM_UP_SECS = 0.1
 
 
-class WrongResultError(Exception):
+class PeerResultError(Exception):
     """A library's result is not the reference's."""
 
 
@@ -94,7 +94,7 @@ class Session:
         self._library = cast(Library, importlib.import_module(LIBRARIES[self._name]))
         return self._library.start(self._threads)
 
-    def _prepare(self, workload: Workload, backend: str) -> dict[str, Any]:
+    def _prepare(self, workload: BenchmarkWorkload, backend: str) -> dict[str, Any]:
         assert self._library is not None, "start comes first"
         if workload.name != self._workload:
             self._ready.clear()
@@ -110,12 +110,12 @@ class Session:
         self._ready[backend] = Timer(prepared.run, self._threads)
         return {"rel_error": error, "prepare_secs": secs, "note": prepared.note}
 
-    def _check(self, workload: Workload, prepared: Prepared) -> float:
+    def _check(self, workload: BenchmarkWorkload, prepared: Prepared) -> float:
         if self._expected is None:
             self._expected = reference(workload)
         error = rel_error(prepared.output(), self._expected)
         if not error <= MAX_REL_ERROR:
-            raise WrongResultError(f"off by {error:.2g} of the largest magnitude")
+            raise PeerResultError(f"off by {error:.2g} of the largest magnitude")
         if prepared.check is not None:
             prepared.check()
         return error

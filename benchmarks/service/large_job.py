@@ -19,13 +19,13 @@ from sqlalchemy import insert
 
 import loopwright as lw
 from compiler.runtime.measurement import ErrorKind
-from service.intake.intake import parse_target, read_workload
+from service.intake.request_validation import parse_target, read_workload
 from service.store import targets, workloads
 from service.store.database.base import utc_now
 from service.store.database.database import Database, open_database
 from service.store.jobs import events, jobs
 from service.store.jobs.jobs import JobRow, NewJob
-from service.store.trials import packed
+from service.store.trials import trial_chunks
 from service.store.trials.trials import TrialRow
 from service.wire.models import EventKind, JobState, Strategy, Workload
 from tuner.loop.budget import StopReason
@@ -78,7 +78,7 @@ def add_large_job(database: Database, num_trials: int, seed: int = 0) -> UUID:
             events.append(session, job_id, EventKind.TRIALS, payload)
     with database.write() as session:
         _finish(jobs.get(session, job_id), num_trials, started, points, default)
-        packed.pack(session, job_id, num_trials)
+        trial_chunks.pack(session, job_id, num_trials)
         jobs.record_state(session, jobs.get(session, job_id))
     return job_id
 

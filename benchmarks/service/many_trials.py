@@ -11,7 +11,7 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy import insert
 
-from service.intake.intake import parse_target, read_workload
+from service.intake.request_validation import parse_target, read_workload
 from service.store import best_schedules, targets, workloads
 from service.store.database.base import utc_now
 from service.store.database.database import Database

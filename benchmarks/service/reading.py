@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 from benchmarks.report import Metric, report
 from benchmarks.service.large_job import add_large_job
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.store.database.database import Database, open_database
 from workers.logs import configure_logs
 
@@ -52,7 +52,7 @@ def _timed(database: Database, path: str) -> dict[str, tuple[float, ...]]:
     """Return the times of an answer of a new application, and of each next one."""
     first, next_ones = [], []
     for _ in range(REPEATS):
-        client = TestClient(create_app(Parts(database)))
+        client = TestClient(create_app(Dependencies(database)))
         assert client.get("/api/v1/targets").status_code == 200  # what any first request takes
         first.append(_once(client, path))
         next_ones.append(_once(client, path))

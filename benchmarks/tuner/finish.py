@@ -21,7 +21,7 @@ from tuner.candidate import Candidate
 from tuner.finish.finish import finish
 from tuner.search.make import make_strategy
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 from workers.child.runner import ChildRunner
 from workers.measure.compare import CompareRequest
 
@@ -69,7 +69,7 @@ def experiment(num_runs: int, times: Sequence[int], first_seed: int = 0) -> list
         for seed in range(first_seed, first_seed + num_runs):
             task, candidate = kernels[seed % len(kernels)]
             trials = [
-                Trial(n, Candidate(str(n), candidate.trace), Measurement((1.0,)))
+                MeasuredTrial(n, Candidate(str(n), candidate.trace), Measurement((1.0,)))
                 for n in range(len(times))
             ]
             start = time.perf_counter()

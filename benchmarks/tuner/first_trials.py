@@ -21,7 +21,7 @@ from tuner.replay.base_model import base_model
 from tuner.task import Task
 from tuner.warm_start import COLD, WarmStart
 from workers.child.runner import ChildRunner
-from workers.wire.request import Limits
+from workers.wire.request import MeasureLimits
 
 SPECS = ("matmul:512,512,512", "conv2d:1,64,56,56,64,3,1,1")
 TARGET = "cpu -num-cores=1"
@@ -53,7 +53,7 @@ def main() -> None:
 def _times(spec: str, seed: int, warm_start: WarmStart) -> list[float]:
     """Return the times of the trials of a search in seconds, in order."""
     task = Task(lw.ops.from_spec(spec), lw.Target(TARGET))
-    with ChildRunner(Limits()) as runner:
+    with ChildRunner(MeasureLimits()) as runner:
         found = tune(
             task,
             measurer=WorkerMeasurer(runner),

@@ -26,8 +26,8 @@ from compiler.ir.interpret.tolerance import Mismatch, compare
 from compiler.runtime.measurement import ErrorKind
 from compiler.runtime.module import Module, aligned_empty
 from compiler.runtime.time_calls import calls_per_sample, time_calls
-from compiler.schedule.beginnings import Beginnings
 from compiler.schedule.error import ScheduleError
+from compiler.schedule.trace_prefix_cache import TracePrefixCache
 from compiler.target.cpu import CpuTarget
 from tuner.space.design_space import DesignSpace, Point, distinct
 from tuner.space.filter.static_filter import is_compilable
@@ -78,7 +78,7 @@ class Recorder:
         known = self.secs.keys() | self.errors.keys()
         self._left = [n for n in range(len(self.points)) if n not in known]
         self._loaded: list[_Loaded] = []
-        self._beginnings = Beginnings()
+        self._beginnings = TracePrefixCache()
         self._inputs = random_inputs(self.task.func, 0)
         self._expected = interpret(self.task.func, self._inputs)
         self._arrays = {

@@ -33,7 +33,7 @@ _FIRST = "matmul:32,32,32:float32"
 
 
 @dataclass(frozen=True)
-class Run:
+class TrialRun:
     """One job: its wall time, what its trials spent, and its finish, where that is known."""
 
     secs: float
@@ -75,7 +75,7 @@ def compiled_once() -> Iterator[None]:
                 os.environ["PYTHONDONTWRITEBYTECODE"] = before
 
 
-def tuned_here(workload: str, seed: int, num_trials: int = NUM_TRIALS) -> Run:
+def tuned_here(workload: str, seed: int, num_trials: int = NUM_TRIALS) -> TrialRun:
     """Tune in this process."""
     last = start = time.perf_counter()
 
@@ -87,10 +87,10 @@ def tuned_here(workload: str, seed: int, num_trials: int = NUM_TRIALS) -> Run:
         workload, target=TARGET, trials=num_trials, seed=seed, progress=False, on_trial=see
     )
     end = time.perf_counter()
-    return Run(end - start, tuple(trial.measurement for trial in found.trials), end - last)
+    return TrialRun(end - start, tuple(trial.measurement for trial in found.trials), end - last)
 
 
-def tuned_there(workload: str, seed: int) -> Run:
+def tuned_there(workload: str, seed: int) -> TrialRun:
     """Tune on a server of one's own, from when a worker takes the job until it ends."""
     with serving() as server, lw.Client(server.url) as client:
         client.tune(_FIRST, target=TARGET, trials=4).wait()
@@ -99,10 +99,10 @@ def tuned_there(workload: str, seed: int) -> Run:
         assert job.started_at is not None, job
         assert job.finished_at is not None, job
         secs = (job.finished_at - job.started_at).total_seconds()
-        return Run(secs, tuple(handle.trials()))
+        return TrialRun(secs, tuple(handle.trials()))
 
 
-def breakdown(name: str, runs: Sequence[Run]) -> list[Metric]:
+def breakdown(name: str, runs: Sequence[TrialRun]) -> list[Metric]:
     """Return the rate of some runs, and the shares of what their wall time went into."""
 
     def share(what: str, *phases: str, goal: str = "") -> Metric:

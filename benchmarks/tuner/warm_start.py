@@ -36,11 +36,11 @@ from tuner.candidate import Candidate
 from tuner.cost_model.training import Measured, MeasuredTask
 from tuner.loop.tune import tune
 from tuner.task import Task
-from tuner.transfer.earlier import warm_start_of
-from tuner.trial import Trial
+from tuner.transfer.from_measurements import warm_start_of
+from tuner.trial import MeasuredTrial
 from tuner.warm_start import COLD, WarmStart
 from workers.child.runner import ChildRunner
-from workers.wire.request import Limits
+from workers.wire.request import MeasureLimits
 
 TARGET = "cpu -num-cores=1"
 SHAPES = {
@@ -73,8 +73,8 @@ def main(arguments: Sequence[str] = ()) -> None:
         for name in args.operators.split(",")
     }
     metrics: list[Metric] = []
-    with ChildRunner(Limits()) as runner:
-        bench = Bench(WorkerMeasurer(runner), args.trials)
+    with ChildRunner(MeasureLimits()) as runner:
+        bench = WarmStartRun(WorkerMeasurer(runner), args.trials)
         for specs in chosen.values():
             for spec in specs:
                 bench.whole(spec)
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] = ()) -> None:
 
 
 @dataclass(frozen=True)
-class Bench:
+class WarmStartRun:
     """Searches shapes, and keeps what they found."""
 
     measurer: WorkerMeasurer
@@ -96,7 +96,7 @@ class Bench:
         version = toolchain().replace("/", "-").replace(" ", "_")
         return RESULTS / "warm_start" / f"{self.num_trials}-{version}"
 
-    def whole(self, spec: str) -> list[Trial]:
+    def whole(self, spec: str) -> list[MeasuredTrial]:
         """Return the trials of a whole search that begins with nothing."""
         return self._searched(spec, "whole", self.num_trials, COLD)
 
@@ -124,7 +124,9 @@ class Bench:
         ]
         return warm_start_of(_task(spec), known)
 
-    def _searched(self, spec: str, name: str, num: int, warm_start: WarmStart) -> list[Trial]:
+    def _searched(
+        self, spec: str, name: str, num: int, warm_start: WarmStart
+    ) -> list[MeasuredTrial]:
         path = self.folder / f"{_file(spec)}-{name}.json"
         if not path.exists():
             print(f"{spec}: {name}, {num} trials", flush=True)
@@ -148,7 +150,7 @@ def _task(spec: str) -> Task:
     return Task(from_spec(spec), Target(TARGET))
 
 
-def _fastest(trials: Sequence[Trial], num: int) -> list[Candidate]:
+def _fastest(trials: Sequence[MeasuredTrial], num: int) -> list[Candidate]:
     right = sorted((t for t in trials if t.measurement.ok), key=lambda t: t.best_secs)
     return [trial.candidate for trial in right[:num]]
 
@@ -157,7 +159,7 @@ def _file(spec: str) -> str:
     return spec.replace(":", "_").replace(",", "x")
 
 
-def _written(trial: Trial) -> dict[str, Any]:
+def _written(trial: MeasuredTrial) -> dict[str, Any]:
     found = trial.measurement
     return {
         "number": trial.number,
@@ -168,10 +170,10 @@ def _written(trial: Trial) -> dict[str, Any]:
     }
 
 
-def _read(kept: dict[str, Any]) -> Trial:
+def _read(kept: dict[str, Any]) -> MeasuredTrial:
     candidate = Candidate(kept["sketch"], Trace.from_json(kept["trace"]))
     measurement = Measurement(tuple(kept["run_secs"]), error=kept["error"])
-    return Trial(kept["number"], candidate, measurement)
+    return MeasuredTrial(kept["number"], candidate, measurement)
 
 
 def _medians(metrics: Sequence[Metric]) -> list[Metric]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from compiler.ir.interpret.oracle.array_expr import wide
+from compiler.ir.interpret.oracle.vectorized_eval import wide
 from compiler.ops.references.elementwise import (
     ACTIVATIONS,
     BINARY,

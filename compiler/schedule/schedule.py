@@ -22,7 +22,7 @@ from compiler.schedule.methods.loop_methods import LoopMethods
 from compiler.schedule.methods.sampling_methods import SamplingMethods
 from compiler.schedule.methods.storage_methods import StorageMethods
 from compiler.schedule.methods.tensor_methods import TensorMethods
-from compiler.schedule.trace.specs import OLD_NAMES, SPECS
+from compiler.schedule.trace.instruction_kinds import INSTRUCTION_KINDS, OLD_NAMES
 from compiler.schedule.trace.trace import Trace
 
 _MAX_SEED = 2**31
@@ -123,7 +123,7 @@ def _undone_if_refused(name: str, method: Callable[..., Any]) -> Callable[..., A
 
     Arguments of a wrong type are refused before the primitive sees them.
     """
-    problem_of = argument_check(method, SPECS[name])
+    problem_of = argument_check(method, INSTRUCTION_KINDS[name])
     known = keywords_of(method)
 
     @wraps(method)
@@ -143,7 +143,7 @@ def _undone_if_refused(name: str, method: Callable[..., Any]) -> Callable[..., A
     return primitive
 
 
-for _name in (*SPECS, *OLD_NAMES):
+for _name in (*INSTRUCTION_KINDS, *OLD_NAMES):
     if hasattr(Schedule, _name):
         _spec = OLD_NAMES.get(_name, _name)
         setattr(Schedule, _name, _undone_if_refused(_spec, getattr(Schedule, _name)))

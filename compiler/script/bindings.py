@@ -12,7 +12,14 @@ from compiler.ir.core.nodes import Allocate, For, Let, Stmt, Var
 from compiler.script.arguments import DTYPE_NAMED, bind, string
 from compiler.script.blocks import Body
 from compiler.script.buffers import FLAT_ALLOCATIONS, flat_allocation
-from compiler.script.context import Axis, Context, Thread, Value, call_name, dialect_name
+from compiler.script.context import (
+    BlockAxis,
+    Context,
+    NamedValue,
+    ThreadBinding,
+    call_name,
+    dialect_name,
+)
 from compiler.script.error import near
 from compiler.script.expressions import expression
 from compiler.script.literals import adapt, stored
@@ -41,7 +48,7 @@ def assign(context: Context, name: str, value: ast.expr, node: ast.Assign) -> Bi
         return Binding(lambda body: context.at(Allocate(buffer, body), node))
     if called == "meta_var":
         argument = bind(context, value, ("value",))["value"]
-        context.define(name, Value(expression(context, argument)))
+        context.define(name, NamedValue(expression(context, argument)))
         return None
     if declare_symbol(context, node):
         return None
@@ -50,7 +57,7 @@ def assign(context: Context, name: str, value: ast.expr, node: ast.Assign) -> Bi
         return _launch(context, axis, tag, node)
     if called == "env_thread":
         argument = bind(context, value, ("thread_tag",), ("dtype",))["thread_tag"]
-        context.define(name, Thread(string(context, argument, "a thread")))
+        context.define(name, ThreadBinding(string(context, argument, "a thread")))
         return None
     if called == "let":
         value = bind(context, value, ("value",))["value"]
@@ -79,7 +86,7 @@ def let(
     if of is not None:
         computed = stored(context, name, of, computed, value)
     var = Var(name, dtype_of(computed))
-    context.define(name, Value(var))
+    context.define(name, NamedValue(var))
     return Binding(lambda body: context.at(Let(var, computed, body), node))
 
 
@@ -113,11 +120,11 @@ def with_let(context: Context, node: ast.With, call: ast.Call, body: Body) -> St
     if not isinstance(name, ast.Name):
         raise context.error("expected a name for the value", name)
     computed, declared = expression(context, value), context.get(name.id)
-    if isinstance(declared, Value) and isinstance(declared.expr, Var):
+    if isinstance(declared, NamedValue) and isinstance(declared.expr, Var):
         computed = adapt(context, computed, value, dtype_of(declared.expr))
     var = Var(name.id, dtype_of(computed))
     with context.scope():
-        context.define(name.id, Value(var))
+        context.define(name.id, NamedValue(var))
         return context.at(Let(var, computed, body(context, node.body, node)), node)
 
 
@@ -156,7 +163,7 @@ def with_threads(context: Context, node: ast.With, call: ast.Call, body: Body) -
         return _launch(context, axis, tag, node).around(body(context, node.body, node))
 
 
-def _launch(context: Context, axis: Axis, tag: str, node: ast.stmt) -> Binding:
+def _launch(context: Context, axis: BlockAxis, tag: str, node: ast.stmt) -> Binding:
     return Binding(
         lambda body: context.at(For(axis.var, axis.extent, body, "thread_binding", tag), node)
     )

@@ -29,7 +29,7 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.promotion import converted
 from compiler.script.arguments import bind, literal_dict, string
 from compiler.script.buffers import ALLOCATIONS, allocation, check_regions, match, regions
-from compiler.script.context import Axis, Context, call_name
+from compiler.script.context import BlockAxis, Context, call_name
 from compiler.script.error import near
 from compiler.script.expressions import condition, extent_of, index, interval
 from compiler.script.symbols import declare_symbol
@@ -284,20 +284,20 @@ class _Head:
             if not isinstance(name, ast.Name):
                 raise self._context.error("expected the name of an axis", name)
             axis = self._context.lookup(loop) if isinstance(loop, ast.Name) else None
-            if not isinstance(axis, Axis) or axis.step != 1:
+            if not isinstance(axis, BlockAxis) or axis.step != 1:
                 raise self._context.error("expected a loop variable", loop)
             # The axis counts from where the loop does.
             self._bind(name.id, _REMAP_LETTERS[letter], axis, axis.var)
 
     def _add(self, name: str, kind: IterKind, minimum: Expr, extent: Expr, value: Expr) -> None:
         dtype = dtype_of(value)
-        axis = Axis(Var(name, dtype), converted(extent, dtype), converted(minimum, dtype))
+        axis = BlockAxis(Var(name, dtype), converted(extent, dtype), converted(minimum, dtype))
         starts_at_zero = isinstance(minimum, IntImm) and minimum.value == 0
         shifted = value if starts_at_zero else simplify(BinOp("-", value, axis.minimum))
         self._bind(name, kind, axis, shifted)
 
-    def _bind(self, name: str, kind: IterKind, axis: Axis, value: Expr) -> None:
+    def _bind(self, name: str, kind: IterKind, axis: BlockAxis, value: Expr) -> None:
         var = Var(name, dtype_of(value))
         self.iter_vars.append(IterVar(var, axis.extent, kind))
         self._values.append(value)
-        self._context.define(name, Axis(var, axis.extent, axis.minimum))
+        self._context.define(name, BlockAxis(var, axis.extent, axis.minimum))

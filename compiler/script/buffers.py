@@ -21,7 +21,7 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.script.arguments import DTYPE_NAMED, Arguments, bind, dtype, string
-from compiler.script.context import Context, Value, call_name, dialect_name
+from compiler.script.context import Context, NamedValue, call_name, dialect_name
 from compiler.script.error import ScriptError, near
 from compiler.script.expressions import constant_int, extent_of, index, same_type, subscript
 from compiler.script.symbols import declared_dtype, dimension
@@ -216,7 +216,7 @@ def match(context: Context, target: ast.expr, call: ast.Call) -> MatchBuffer:
     context.define(target.id, buffer)
     offset = buffer.elem_offset
     if isinstance(offset, Var) and context.get(offset.name) is None:
-        context.define(offset.name, Value(offset))
+        context.define(offset.name, NamedValue(offset))
     return MatchBuffer(buffer, source)
 
 

@@ -26,7 +26,7 @@ _MAX_SUBSTITUTED = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class BlockAxis:
     """A loop variable or block iterator; `var` starts at zero, the script's name perhaps not."""
 
     var: Var
@@ -44,7 +44,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class NamedValue:
     """A name for an expression: a variable, or what `T.meta_var` abbreviates."""
 
     expr: Expr
@@ -58,13 +58,13 @@ class Handle:
 
 
 @dataclass(frozen=True, slots=True)
-class Thread:
+class ThreadBinding:
     """A thread that is named before it is launched."""
 
     tag: str
 
 
-Entity: TypeAlias = Buffer | Axis | Value | Handle | Thread
+Entity: TypeAlias = Buffer | BlockAxis | NamedValue | Handle | ThreadBinding
 
 
 class Context:
@@ -121,13 +121,13 @@ class Context:
         """Tell whether a name is defined around the innermost scope, and not in it."""
         return name not in self._scopes[-1] and self.get(name) is not None
 
-    def value_of(self, entity: Axis | Value, place: ast.AST) -> Expr:
+    def value_of(self, entity: BlockAxis | NamedValue, place: ast.AST) -> Expr:
         """Return the expression that a name stands for.
 
         Raises:
             ScriptError: If names for names for names have grown without bounds.
         """
-        value = entity.value if isinstance(entity, Axis) else entity.expr
+        value = entity.value if isinstance(entity, BlockAxis) else entity.expr
         self.copying(value, 1, place)
         return value
 
@@ -166,7 +166,7 @@ class Context:
 
     def ranges(self) -> dict[Var, Interval]:
         """Return the values that loop variables and iterators in scope take, where it is known."""
-        axes = (e for scope in self._scopes for e in scope.values() if isinstance(e, Axis))
+        axes = (e for scope in self._scopes for e in scope.values() if isinstance(e, BlockAxis))
         return {
             axis.var: (0, axis.extent.value - 1) for axis in axes if isinstance(axis.extent, IntImm)
         }

@@ -26,7 +26,7 @@ from compiler.ir.core.nodes import (
     Select,
 )
 from compiler.ir.core.promotion import promoted
-from compiler.script.context import Context, Handle, Thread
+from compiler.script.context import Context, Handle, ThreadBinding
 from compiler.script.error import described, near
 from compiler.script.literals import Parsed, match_types, number
 
@@ -339,7 +339,7 @@ def _name(context: Context, node: ast.Name) -> Expr:
             raise context.error(f"buffer {node.id} is used without indices", node)
         case Handle():
             raise context.error(f"{node.id} is a handle: match it with T.match_buffer", node)
-        case Thread():
+        case ThreadBinding():
             raise context.error(
                 f"{node.id} is not launched yet: T.launch_thread({node.id}, 4)", node
             )

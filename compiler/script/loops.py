@@ -15,7 +15,7 @@ from compiler.ir.text.names import Names
 from compiler.ir.text.print_expr import show_expr
 from compiler.script.arguments import bind, literal_dict, string
 from compiler.script.blocks import Body
-from compiler.script.context import Axis, Context, Thread, call_name
+from compiler.script.context import BlockAxis, Context, ThreadBinding, call_name
 from compiler.script.error import near
 from compiler.script.expressions import constant_int, extent_of, index, interval
 
@@ -98,7 +98,7 @@ def _axis(
     first: ast.expr | None,
     last: ast.expr,
     step: ast.expr | None = None,
-) -> Axis:
+) -> BlockAxis:
     """Return the axis of a loop from `first`, or zero, to `last`, which is left out."""
     if first is None:
         extent = extent_of(index(context, last))
@@ -117,7 +117,7 @@ def _axis(
         dtype = dtype_of(extent)
         rounded = BinOp("+", extent, IntImm(stride - 1, dtype))
         extent = extent_of(BinOp("//", rounded, IntImm(stride, dtype)))
-    return Axis(Var(name, dtype_of(extent)), extent, start, stride)
+    return BlockAxis(Var(name, dtype_of(extent)), extent, start, stride)
 
 
 def _grid(context: Context, node: ast.For, call: ast.Call, body: Body) -> Stmt:
@@ -130,7 +130,7 @@ def _grid(context: Context, node: ast.For, call: ast.Call, body: Body) -> Stmt:
         )
     if len(targets) > MAX_DEPTH:
         raise context.error(f"a grid of {len(targets)} loops: expected {MAX_DEPTH} at most", call)
-    axes: list[Axis] = []
+    axes: list[BlockAxis] = []
     for target, extent in zip(targets, call.args, strict=True):
         if not isinstance(target, ast.Name):
             raise context.error("expected a loop variable", target)
@@ -144,7 +144,7 @@ def _grid(context: Context, node: ast.For, call: ast.Call, body: Body) -> Stmt:
     return nest
 
 
-def _grid_axis(context: Context, name: str, extent: ast.expr) -> Axis:
+def _grid_axis(context: Context, name: str, extent: ast.expr) -> BlockAxis:
     """Return an axis of `T.grid(8, (2, 5))`: an extent, or where to start and an extent."""
     if not isinstance(extent, ast.Tuple):
         return _axis(context, name, None, extent)
@@ -155,7 +155,7 @@ def _grid_axis(context: Context, name: str, extent: ast.expr) -> Axis:
     return replace(axis, minimum=converted(start, dtype_of(axis.extent)))
 
 
-def launched(context: Context, name: str | None, call: ast.Call) -> tuple[Axis, str]:
+def launched(context: Context, name: str | None, call: ast.Call) -> tuple[BlockAxis, str]:
     """Parse `T.launch_thread("threadIdx.x", 64)` and define the name of the loop.
 
     Raises:
@@ -164,7 +164,7 @@ def launched(context: Context, name: str | None, call: ast.Call) -> tuple[Axis, 
     two = bind(context, call, ("thread", "extent"))
     thread = two["thread"]
     known = context.lookup(thread) if isinstance(thread, ast.Name) else None
-    if isinstance(known, Thread) and isinstance(thread, ast.Name):
+    if isinstance(known, ThreadBinding) and isinstance(thread, ast.Name):
         name, tag = name or thread.id, known.tag
     else:
         tag = string(context, thread, "a thread")

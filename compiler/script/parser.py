@@ -23,7 +23,7 @@ from compiler.script.blocks import root
 from compiler.script.buffers import DETAILS, declare, parameter
 from compiler.script.calls import call
 from compiler.script.constants import Surroundings, inline_constants
-from compiler.script.context import Context, Handle, Value, call_name, dialect_name
+from compiler.script.context import Context, Handle, NamedValue, call_name, dialect_name
 from compiler.script.source import Source
 from compiler.script.statements import statements
 from compiler.script.symbols import (
@@ -147,7 +147,7 @@ def _function(
     context.asked_offsets = _asked_offsets(source, node)
     for name in sorted(type_variables):
         if context.symbol_dtypes.setdefault(name, "int64") == "int64":
-            context.define(name, Value(Var(name, "int64")))
+            context.define(name, NamedValue(Var(name, "int64")))
     params = _parameters(context, node)
     attrs, rest = _prelude(context, node.body, params)
     for argument in node.args.args:
@@ -189,8 +189,8 @@ def _parameters(context: Context, node: ast.FunctionDef) -> _Params:
     scalars = _scalars(arguments.args)
     context.symbol_dtypes.update(scalars)
     for name in scalars:
-        if isinstance(context.get(name), Value):
-            context.define(name, Value(Var(name, scalars[name])))  # not the type variable
+        if isinstance(context.get(name), NamedValue):
+            context.define(name, NamedValue(Var(name, scalars[name])))  # not the type variable
     for argument in (*arguments.posonlyargs, *arguments.args):
         name, annotation = argument.arg, argument.annotation
         if name in params:
@@ -232,10 +232,10 @@ def _scalars(arguments: Sequence[ast.arg]) -> dict[str, DType]:
 def _scalar(context: Context, name: str, of: DType) -> Var:
     """Return the variable of a parameter, which a shape may have named before."""
     known = context.get(name)
-    if isinstance(known, Value) and isinstance(known.expr, Var):
+    if isinstance(known, NamedValue) and isinstance(known.expr, Var):
         return known.expr
     var = Var(name, of)
-    context.define(name, Value(var))
+    context.define(name, NamedValue(var))
     return var
 
 

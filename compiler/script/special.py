@@ -20,7 +20,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.opaque import OPAQUE
 from compiler.script.arguments import DTYPE_NAMED, bind, dtype, string
-from compiler.script.context import Context, Value
+from compiler.script.context import Context, NamedValue
 from compiler.script.expressions import expression
 
 
@@ -69,7 +69,7 @@ def let_in(context: Context, node: ast.Call) -> Expr:
         case _:
             raise context.error("expected one name and its value: where={x: 1.0}", two["where"])
     with context.scope():
-        context.define(name, Value(computed))
+        context.define(name, NamedValue(computed))
         return expression(context, two["expr"])
 
 

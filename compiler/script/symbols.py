@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from compiler.ir.core.dtypes import DType, is_integer
 from compiler.ir.core.nodes import Expr, Var
 from compiler.script.arguments import DTYPE_NAMED, bind, dtype, string
-from compiler.script.context import Context, Value, call_name, dialect_name
+from compiler.script.context import Context, NamedValue, call_name, dialect_name
 from compiler.script.expressions import index
 
 _DECLARATIONS = frozenset({"var", "Var", "size_var", "SizeVar"})
@@ -49,8 +49,8 @@ def declare_symbol(context: Context, statement: ast.stmt) -> bool:
         if not isinstance(target, ast.Name):
             raise context.error("expected one name for the variable", target)
         known = context.get(target.id)
-        if not (isinstance(known, Value) and isinstance(known.expr, Var)):
-            context.define(target.id, Value(Var(target.id, of)))
+        if not (isinstance(known, NamedValue) and isinstance(known.expr, Var)):
+            context.define(target.id, NamedValue(Var(target.id, of)))
         elif known.expr.dtype != of:
             raise context.error(f"{target.id} is {known.expr.dtype} already, not {of}", statement)
     return bool(pairs)
@@ -109,7 +109,7 @@ def _define(context: Context, name: str, node: ast.expr) -> None:
     of = context.symbol_dtypes.get(name, "int32")
     if not is_integer(of):
         raise context.error(f"{name} is {of}: expected an integer", node)
-    context.define(name, Value(Var(name, of)))
+    context.define(name, NamedValue(Var(name, of)))
 
 
 def type_variable(node: ast.stmt) -> str | None:

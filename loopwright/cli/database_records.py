@@ -9,8 +9,8 @@ from uuid import UUID
 
 from rich.progress import wrap_file
 
+from loopwright.atomic_file import atomic_file
 from loopwright.cli.output import err_console
-from loopwright.whole_file import whole_file
 from service.records.check import lines_of
 from service.records.merge import import_records
 from service.records.write import Selection, check, export
@@ -34,7 +34,7 @@ def export_from(
     with closing(open_database(db, must_exist=True)) as database:
         check(database, selection)
         pieces = export(database, selection)
-        with whole_file(file) as opened:
+        with atomic_file(file) as opened:
             opened.writelines(piece.encode() for piece in pieces)
 
 

@@ -20,8 +20,7 @@ from loopwright.errors import (
     ServerUnreachableError,
 )
 from loopwright.extras import MissingExtraError
-from service.common.errors import InvalidRequestError as InvalidRecordsError
-from service.common.errors import ServiceError
+from service.common.errors import ServiceError, UnprocessableError
 from workers.child.runner import ChildStartError
 from workers.engine.engine import EngineStartError
 from workers.health.self_test import SelfTestError
@@ -58,7 +57,7 @@ _USAGE = (
     InvalidRequestError,
     InvalidAddressError,
     AccessDeniedError,
-    InvalidRecordsError,
+    UnprocessableError,
     LibraryError,
 )
 _NO_RESULT = (

@@ -7,8 +7,8 @@ import shutil
 import zlib
 from pathlib import Path
 
+from loopwright.atomic_file import atomic_file
 from loopwright.cli.failure import InputError
-from loopwright.whole_file import whole_file
 
 _MAGIC = b"\x1f\x8b"
 
@@ -26,7 +26,7 @@ def gzip_file(plain: Path, file: Path) -> None:
     """
     with (
         plain.open("rb") as source,
-        whole_file(file) as opened,
+        atomic_file(file) as opened,
         # Without a name and a time, the same records are the same bytes.
         gzip.GzipFile("", "wb", fileobj=opened, mtime=0) as packed,
     ):

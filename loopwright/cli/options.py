@@ -13,8 +13,8 @@ import typer
 
 from compiler.script import parse
 from loopwright.cli.failure import InputError
-from loopwright.client.asking import read_id
 from loopwright.client.client import DEFAULT_URL, Client
+from loopwright.client.requests import read_id
 from loopwright.errors import LoopwrightError
 from loopwright.workload import to_func
 from workers.log_format import LOGS, LogFormat

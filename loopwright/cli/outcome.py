@@ -32,7 +32,7 @@ class Several:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TuneOutcome:
     """What a search found, wherever it ran."""
 
     workload: str

@@ -20,7 +20,7 @@ from loopwright.cli.options import (
     WorkloadsArgument,
     read_workload,
 )
-from loopwright.cli.outcome import Outcome, Search, Several
+from loopwright.cli.outcome import Search, Several, TuneOutcome
 from loopwright.cli.output import (
     against,
     between,
@@ -110,7 +110,7 @@ def tune(
     search = Search(text, target, options)
     if found is None:
         here = load_extra("loopwright.cli.tune_here", TUNE_HERE)
-        outcome: Outcome = here.tune_one_here(search, is_cold=cold)
+        outcome: TuneOutcome = here.tune_one_here(search, is_cold=cold)
     else:
         with Client(found, token) as client:
             outcome = _tune_there(client, search, warm_start=not cold)
@@ -134,7 +134,7 @@ def _known_rules(names: Sequence[str]) -> Sequence[str] | None:
     return names or None
 
 
-def _tune_there(client: Client, search: Search, *, warm_start: bool) -> Outcome:
+def _tune_there(client: Client, search: Search, *, warm_start: bool) -> TuneOutcome:
     handle = client.tune(
         search.workload,
         target=search.target,
@@ -154,7 +154,7 @@ def _tune_there(client: Client, search: Search, *, warm_start: bool) -> Outcome:
     if job.best_secs is None:
         raise JobFailedError(f"job {job.id} was {job.state} before anything ran")
     best = client.best(search.workload, target=job.target)
-    return Outcome(
+    return TuneOutcome(
         job.workload_name,
         job.shape,
         job.target,
@@ -168,7 +168,7 @@ def _tune_there(client: Client, search: Search, *, warm_start: bool) -> Outcome:
     )
 
 
-def _show(outcome: Outcome, text: str) -> None:
+def _show(outcome: TuneOutcome, text: str) -> None:
     default, best = outcome.default, outcome.best
     faster = times_faster(*(outcome.speedup or (None, None)))
     assert best.secs is not None, "a search without a best fails"

@@ -11,7 +11,7 @@ import typer
 
 from compiler.target.target import Target
 from loopwright.cli.failure import ExitCode
-from loopwright.cli.outcome import Outcome, Search, Several, as_told
+from loopwright.cli.outcome import Search, Several, TuneOutcome, as_told
 from loopwright.cli.output import err_console
 from loopwright.cli.where import say_in_process
 from loopwright.local import tuning
@@ -22,7 +22,7 @@ from tuner.loop.tune import NothingMeasuredError
 from tuner.transfer.shape import shape_of
 
 
-def tune_one_here(search: Search, *, is_cold: bool) -> Outcome:
+def tune_one_here(search: Search, *, is_cold: bool) -> TuneOutcome:
     """Tune one workload; Ctrl-C ends the search with the best schedule so far."""
     say_in_process()
     seen: list[tuning.Trial] = []
@@ -54,7 +54,7 @@ def tune_one_here(search: Search, *, is_cold: bool) -> Outcome:
     return _outcome(result, default, was_interrupted=was_interrupted)
 
 
-def tune_several_here(several: Several, *, is_cold: bool) -> list[Outcome]:
+def tune_several_here(several: Several, *, is_cold: bool) -> list[TuneOutcome]:
     """Tune several workloads that share the trials; Ctrl-C ends the search of all."""
     say_in_process()
     with _ctrl_c() as stopped:
@@ -80,8 +80,8 @@ def tune_several_here(several: Several, *, is_cold: bool) -> list[Outcome]:
     ]
 
 
-def _outcome(result: tuning.TuneResult, default: RunTime, *, was_interrupted: bool) -> Outcome:
-    return Outcome(
+def _outcome(result: tuning.TuneResult, default: RunTime, *, was_interrupted: bool) -> TuneOutcome:
+    return TuneOutcome(
         result.func.name,
         shape_of(result.func).in_words(),
         result.target.name,

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from loopwright.cli.failure import ExitCode, InputError
-from loopwright.cli.outcome import Outcome, Several
+from loopwright.cli.outcome import Several, TuneOutcome
 from loopwright.cli.output import err_console, labelled, print_json, print_table, times_faster
 from loopwright.cli.where import TUNE_HERE
 from loopwright.client.client import Client
@@ -27,7 +27,7 @@ def tune_several(
     try:
         if url is None:
             here = load_extra("loopwright.cli.tune_here", TUNE_HERE)
-            outcomes: list[Outcome] = here.tune_several_here(asked, is_cold=is_cold)
+            outcomes: list[TuneOutcome] = here.tune_several_here(asked, is_cold=is_cold)
         else:
             with Client(url, token) as client:
                 outcomes = _tune_there(client, asked, warm_start=not is_cold)
@@ -41,7 +41,7 @@ def tune_several(
         raise typer.Exit(ExitCode.INTERRUPTED)
 
 
-def _tune_there(client: Client, asked: Several, *, warm_start: bool) -> list[Outcome]:
+def _tune_there(client: Client, asked: Several, *, warm_start: bool) -> list[TuneOutcome]:
     handle = client.tune(
         asked.workloads,
         weights=asked.weights,
@@ -65,7 +65,7 @@ def _tune_there(client: Client, asked: Several, *, warm_start: bool) -> list[Out
         if job.best_secs is None:
             raise JobFailedError(f"job {job.id} was {job.state} before anything ran")
         outcomes.append(
-            Outcome(
+            TuneOutcome(
                 job.workload_name,
                 job.shape,
                 job.target,
@@ -81,7 +81,7 @@ def _tune_there(client: Client, asked: Several, *, warm_start: bool) -> list[Out
     return outcomes
 
 
-def _table(outcomes: Sequence[Outcome]) -> Table:
+def _table(outcomes: Sequence[TuneOutcome]) -> Table:
     table = Table("workload", "trials", "ended", "default", "best", "speed-up")
     for outcome in outcomes:
         table.add_row(

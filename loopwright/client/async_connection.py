@@ -12,6 +12,7 @@ import anyio
 import anyio.to_thread
 import httpx2
 
+from loopwright.atomic_file import atomic_file
 from loopwright.client.connection import (
     BusyError,
     Terms,
@@ -23,20 +24,19 @@ from loopwright.client.connection import (
     upload_options,
 )
 from loopwright.client.steps import (
-    Call,
-    Course,
     Download,
+    HttpCall,
     Item,
     Listen,
+    LocalWork,
     NextEvent,
     Pause,
     Plan,
+    PlanRunner,
     Step,
     Stream,
     Upload,
-    Work,
 )
-from loopwright.whole_file import whole_file
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ class AsyncConnection(Terms):
         """Carry out a plan, and return its result."""
         opened = _Opened()
         async with opened.stack:
-            with Course(plan) as course:
+            with PlanRunner(plan) as course:
                 while not course.is_over:
                     await self._take(course, opened)
                 return course.result
@@ -78,7 +78,7 @@ class AsyncConnection(Terms):
         """Carry out a stream, and yield its items; who leaves it early closes it (`aclosing`)."""
         opened = _Opened()
         async with opened.stack:
-            with Course(stream) as course:
+            with PlanRunner(stream) as course:
                 while not course.is_over:
                     if isinstance(course.step, Item):
                         yield course.step.value
@@ -86,7 +86,7 @@ class AsyncConnection(Terms):
                     else:
                         await self._take(course, opened)
 
-    async def _take(self, course: Course[Any], opened: _Opened) -> None:
+    async def _take(self, course: PlanRunner[Any], opened: _Opened) -> None:
         try:
             with self.asking(course.step):
                 came_of_it = await self._do(course.step, opened)
@@ -97,11 +97,11 @@ class AsyncConnection(Terms):
 
     async def _do(self, step: Step | Item[Any], opened: _Opened) -> Any:
         match step:
-            case Call():
+            case HttpCall():
                 return await self._send(step)
             case Pause(secs):
                 return await anyio.sleep(secs)
-            case Work(act):
+            case LocalWork(act):
                 return await anyio.to_thread.run_sync(act)
             case Listen():
                 await opened.stack.aclose()
@@ -119,7 +119,7 @@ class AsyncConnection(Terms):
             case Item():
                 raise AssertionError("an item is for the user of a stream")
 
-    async def _send(self, call: Call) -> httpx2.Response:
+    async def _send(self, call: HttpCall) -> httpx2.Response:
         try:
             async for attempt in self.retries(call):
                 with attempt:
@@ -141,7 +141,7 @@ class AsyncConnection(Terms):
         async with self._http.stream("GET", step.path, params=given(step.params)) as response:
             if response.is_error:
                 await response.aread()
-            with whole_file(step.file) as file:
+            with atomic_file(step.file) as file:
                 async for chunk in checked(response).aiter_bytes():
                     file.write(chunk)
 

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from compiler.user_cache import default_directory
-from loopwright.whole_file import PARTIAL, whole_file
+from loopwright.atomic_file import PARTIAL, atomic_file
 from service.wire.models import ScheduleQuery
 
 MAX_BYTES = 256 << 20
@@ -74,7 +74,7 @@ class AnswerCache:
         path = self._path(kind, url, query)
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            with whole_file(path) as file:
+            with atomic_file(path) as file:
                 file.write(_written(kept))
             self._make_room()
 

@@ -17,19 +17,19 @@ from uuid import UUID
 from compiler.keywords import suggests_keywords
 from compiler.runtime.signature import KeyFileError, PublicKey
 from compiler.target.target import Target
-from loopwright.client.answers import read
-from loopwright.client.asking import read_id, read_states, schedule_query
 from loopwright.client.async_connection import AsyncConnection
 from loopwright.client.best import Best
 from loopwright.client.cache import MAX_BYTES, AnswerCache
 from loopwright.client.connection import Connection
+from loopwright.client.decoding import read
 from loopwright.client.frames import trials_frame
 from loopwright.client.group import AsyncGroupHandle, GroupHandle
 from loopwright.client.job import AsyncJobHandle, JobHandle
-from loopwright.client.known import NO_TUNED_KERNEL, KnownBest, default_kernel
 from loopwright.client.methods import Awaiting, Blocking, request, stream
 from loopwright.client.pages import pages
-from loopwright.client.steps import Call, Download, Plan, Stream, Upload, collect, send
+from loopwright.client.requests import read_id, read_states, schedule_query
+from loopwright.client.resolve_kernel import NO_TUNED_KERNEL, KernelResolver, default_kernel
+from loopwright.client.steps import Download, HttpCall, Plan, Stream, Upload, collect, send
 from loopwright.client.submit import OneT, SeveralT, Submitting
 from loopwright.errors import SignatureError
 from loopwright.kernels.kernel import Kernel
@@ -84,7 +84,7 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
             attempts=attempts,
             is_offline=offline,
         )
-        self._known = KnownBest(
+        self._known = KernelResolver(
             self._connection.url, AnswerCache(cache, cache_bytes), offline, _public_key(public_key)
         )
 
@@ -222,12 +222,12 @@ class ClientMethods(Submitting[OneT, SeveralT], Generic[HandleT, OneT, SeveralT]
     @request
     def workers(self) -> Plan[tuple[WorkerRead, ...]]:
         """Return the workers that the server knows."""
-        return read(Page[WorkerRead], (yield from send(Call("GET", "/workers")))).items
+        return read(Page[WorkerRead], (yield from send(HttpCall("GET", "/workers")))).items
 
     @request
     def health(self) -> Plan[Health]:
         """Return whether the server can do its work."""
-        return read(Health, (yield from send(Call("GET", "/health"))))
+        return read(Health, (yield from send(HttpCall("GET", "/health"))))
 
     @request
     def export_records(

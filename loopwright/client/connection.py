@@ -22,20 +22,21 @@ import httpx2
 import stamina
 import stamina.instrumentation
 
+from loopwright.atomic_file import atomic_file
 from loopwright.client.steps import (
-    Call,
-    Course,
     Download,
+    HttpCall,
     Item,
     Listen,
+    LocalWork,
     NextEvent,
     Params,
     Pause,
     Plan,
+    PlanRunner,
     Step,
     Stream,
     Upload,
-    Work,
 )
 from loopwright.errors import (
     ClientClosedError,
@@ -43,7 +44,6 @@ from loopwright.errors import (
     ServerUnreachableError,
     error_for,
 )
-from loopwright.whole_file import whole_file
 from service.wire.models import problem_from
 
 API = "/api/v1"
@@ -101,7 +101,7 @@ class Terms:
             "trust_env": host not in _LOOPBACK,
         }
 
-    def retries(self, call: Call) -> Any:
+    def retries(self, call: HttpCall) -> Any:
         """Return the attempts of a request."""
         return stamina.retry_context(
             on=partial(_wait, may_repeat=call.may_repeat),
@@ -114,7 +114,7 @@ class Terms:
     @contextmanager
     def asking(self, step: Step | Item[Any]) -> Iterator[None]:
         """Take a step; what goes wrong on the way to the server becomes an error of ours."""
-        if isinstance(step, Call | Download | Upload | Listen):
+        if isinstance(step, HttpCall | Download | Upload | Listen):
             if self._is_closed():
                 raise ClientClosedError(
                     f"this client of {self.url} was closed: make another one, or do all its work "
@@ -158,7 +158,7 @@ class Connection(Terms):
     def run(self, plan: Plan[T]) -> T:
         """Carry out a plan, and return its result."""
         opened = _Opened()
-        with opened.stack, Course(plan) as course:
+        with opened.stack, PlanRunner(plan) as course:
             while not course.is_over:
                 self._take(course, opened)
             return course.result
@@ -166,7 +166,7 @@ class Connection(Terms):
     def items(self, stream: Stream[T]) -> Iterator[T]:
         """Carry out a stream, and yield its items."""
         opened = _Opened()
-        with opened.stack, Course(stream) as course:
+        with opened.stack, PlanRunner(stream) as course:
             while not course.is_over:
                 if isinstance(course.step, Item):
                     yield course.step.value
@@ -174,7 +174,7 @@ class Connection(Terms):
                 else:
                     self._take(course, opened)
 
-    def _take(self, course: Course[Any], opened: _Opened) -> None:
+    def _take(self, course: PlanRunner[Any], opened: _Opened) -> None:
         try:
             with self.asking(course.step):
                 came_of_it = self._do(course.step, opened)
@@ -185,11 +185,11 @@ class Connection(Terms):
 
     def _do(self, step: Step | Item[Any], opened: _Opened) -> Any:
         match step:
-            case Call():
+            case HttpCall():
                 return self._send(step)
             case Pause(secs):
                 return time.sleep(secs)
-            case Work(act):
+            case LocalWork(act):
                 return act()
             case Listen():
                 opened.stack.close()
@@ -205,7 +205,7 @@ class Connection(Terms):
             case Item():
                 raise AssertionError("an item is for the user of a stream")
 
-    def _send(self, call: Call) -> httpx2.Response:
+    def _send(self, call: HttpCall) -> httpx2.Response:
         try:
             for attempt in self.retries(call):
                 with attempt:
@@ -225,7 +225,7 @@ class Connection(Terms):
         with self._http.stream("GET", step.path, params=given(step.params)) as response:
             if response.is_error:
                 response.read()
-            with whole_file(step.file) as file:
+            with atomic_file(step.file) as file:
                 for chunk in checked(response).iter_bytes():
                     file.write(chunk)
 
@@ -236,7 +236,7 @@ def upload_options() -> dict[str, Any]:
     return {"headers": {"Content-Type": "application/x-ndjson"}, "timeout": timeout}
 
 
-def arguments(call: Call) -> dict[str, Any]:
+def arguments(call: HttpCall) -> dict[str, Any]:
     """Return what the transport is told of a request."""
     headers = dict(call.headers)
     content = None

@@ -6,14 +6,14 @@ import time
 from typing import Any
 from uuid import UUID
 
-from loopwright.client.answers import read
-from loopwright.client.asking import checked
 from loopwright.client.async_connection import AsyncConnection
 from loopwright.client.connection import Connection
+from loopwright.client.decoding import read
 from loopwright.client.job import POLL_SECS, read_patiently
 from loopwright.client.methods import Awaiting, Blocking, request
 from loopwright.client.progress import TrialProgress
-from loopwright.client.steps import Call, Pause, Plan, send
+from loopwright.client.requests import checked
+from loopwright.client.steps import HttpCall, Pause, Plan, send
 from loopwright.errors import ConflictError, JobFailedError, WaitTimeoutError
 from service.wire.models import GroupChange, GroupRead, JobState
 
@@ -57,7 +57,9 @@ class GroupMethods:
             ConflictError: If all jobs have ended and none can go on.
         """
         change = checked(GroupChange, trials=trials)
-        return read(GroupRead, (yield from send(Call("PATCH", self._path, change, is_query=True))))
+        return read(
+            GroupRead, (yield from send(HttpCall("PATCH", self._path, change, is_query=True)))
+        )
 
     @request
     def wait(
@@ -98,13 +100,13 @@ class GroupMethods:
             if job.state.is_final:
                 continue
             try:
-                yield from send(Call("POST", f"/jobs/{job.id}/{name}", is_query=True))
+                yield from send(HttpCall("POST", f"/jobs/{job.id}/{name}", is_query=True))
             except ConflictError:
                 continue  # it has ended meanwhile, or is about to
         return (yield from self._read())
 
     def _read(self) -> Plan[GroupRead]:
-        return read(GroupRead, (yield from send(Call("GET", self._path))))
+        return read(GroupRead, (yield from send(HttpCall("GET", self._path))))
 
 
 class GroupHandle(GroupMethods, Blocking):

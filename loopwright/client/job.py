@@ -7,16 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
-from loopwright.client.answers import read, read_event
-from loopwright.client.asking import checked
 from loopwright.client.async_connection import AsyncConnection
 from loopwright.client.connection import Connection
+from loopwright.client.decoding import read, read_event
 from loopwright.client.frames import trials_frame
 from loopwright.client.methods import Awaiting, Blocking, request, stream
 from loopwright.client.pages import pages
 from loopwright.client.progress import TrialProgress
+from loopwright.client.requests import checked
 from loopwright.client.steps import (
-    Call,
+    HttpCall,
     Item,
     Listen,
     NextEvent,
@@ -215,15 +215,15 @@ class JobMethods:
         return job
 
     def _act(self, name: str) -> Plan[JobRead]:
-        response = yield from send(Call("POST", f"{self._path}/{name}", is_query=True))
+        response = yield from send(HttpCall("POST", f"{self._path}/{name}", is_query=True))
         return read(JobRead, response)
 
     def _change(self, change: JobChange) -> Plan[JobRead]:
-        response = yield from send(Call("PATCH", self._path, change, is_query=True))
+        response = yield from send(HttpCall("PATCH", self._path, change, is_query=True))
         return read(JobRead, response)
 
     def _read(self) -> Plan[JobRead]:
-        return read(JobRead, (yield from send(Call("GET", self._path))))
+        return read(JobRead, (yield from send(HttpCall("GET", self._path))))
 
 
 class JobHandle(JobMethods, Blocking):

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from loopwright.client.answers import read
-from loopwright.client.steps import Call, Item, Params, Stream, send
+from loopwright.client.decoding import read
+from loopwright.client.steps import HttpCall, Item, Params, Stream, send
 from service.wire.models import Page
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -22,7 +22,7 @@ def pages(
     asked = dict(params or {})
     while limit is None or limit > 0:
         asked["limit"] = PAGE_LIMIT if limit is None else min(limit, PAGE_LIMIT)
-        page = read(Page[model], (yield from send(Call("GET", path, params=asked))))  # type: ignore[valid-type] # pydantic's generics are made at run time
+        page = read(Page[model], (yield from send(HttpCall("GET", path, params=asked))))  # type: ignore[valid-type] # pydantic's generics are made at run time
         for item in page.items[:limit]:
             yield Item(item)
         if limit is not None:

@@ -25,7 +25,7 @@ _REPEATABLE = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 
 
 @dataclass(frozen=True)
-class Call:
+class HttpCall:
     """A request; it comes to the response, which is no error.
 
     `is_query` says of a POST that it changes nothing, or that twice is the same as once.
@@ -69,7 +69,7 @@ class Pause:
 
 
 @dataclass(frozen=True)
-class Work(Generic[T]):
+class LocalWork(Generic[T]):
     """Do something that takes a while; it comes to the result."""
 
     act: Callable[[], T]
@@ -95,12 +95,12 @@ class Item(Generic[T]):
     value: T
 
 
-Step: TypeAlias = Call | Download | Upload | Pause | Work[Any] | Listen | NextEvent
+Step: TypeAlias = HttpCall | Download | Upload | Pause | LocalWork[Any] | Listen | NextEvent
 Plan: TypeAlias = Generator[Step, Any, T]
 Stream: TypeAlias = Generator[Step | Item[T], Any, None]
 
 
-def send(call: Call) -> Plan[httpx2.Response]:
+def send(call: HttpCall) -> Plan[httpx2.Response]:
     """Send a request; the plan of whoever needs no more than its response."""
     response: httpx2.Response = yield call
     return response
@@ -108,11 +108,11 @@ def send(call: Call) -> Plan[httpx2.Response]:
 
 def work(act: Callable[[], T]) -> Plan[T]:
     """Do something that takes a while."""
-    result: T = yield Work(act)
+    result: T = yield LocalWork(act)
     return result
 
 
-class Course(Generic[T]):
+class PlanRunner(Generic[T]):
     """A plan or a stream on its way: the `step` to take now, until it `is_over`."""
 
     step: Step | Item[Any]
@@ -147,7 +147,7 @@ class Course(Generic[T]):
 def collect(stream: Stream[T]) -> Plan[list[T]]:
     """Return all items of a stream."""
     items: list[T] = []
-    with Course(stream) as course:
+    with PlanRunner(stream) as course:
         while not course.is_over:
             if isinstance(course.step, Item):
                 items.append(course.step.value)

@@ -8,10 +8,10 @@ from uuid import uuid4
 
 from compiler.keywords import check_keywords
 from compiler.target.target import Target
-from loopwright.client.answers import read
-from loopwright.client.asking import checked, target_text
+from loopwright.client.decoding import read
 from loopwright.client.methods import request
-from loopwright.client.steps import KEY, Call, Plan, send
+from loopwright.client.requests import checked, target_text
+from loopwright.client.steps import KEY, HttpCall, Plan, send
 from loopwright.workload import WorkloadLike, Workloads, check_rules, to_wire, weights_of
 from service.wire.models import GroupCreate, GroupRead, GroupTask, JobCreate, JobRead
 
@@ -100,7 +100,7 @@ class Submitting(Generic[OneT, SeveralT]):
     @request
     def _tune_one(self, workload: WorkloadLike, options: dict[str, Any]) -> Plan[Any]:
         body = checked(JobCreate, workload=to_wire(workload), **_on_the_wire(options))
-        response = yield from send(Call("POST", "/jobs", body, headers={KEY: uuid4().hex}))
+        response = yield from send(HttpCall("POST", "/jobs", body, headers={KEY: uuid4().hex}))
         return self._handle(self._connection, read(JobRead, response).id)
 
     @request
@@ -115,7 +115,7 @@ class Submitting(Generic[OneT, SeveralT]):
             for workload, weight in zip(workloads, weights_of(workloads, weights), strict=True)
         ]
         body = checked(GroupCreate, tasks=tuple(tasks), **_on_the_wire(options))
-        response = yield from send(Call("POST", "/groups", body, headers={KEY: uuid4().hex}))
+        response = yield from send(HttpCall("POST", "/groups", body, headers={KEY: uuid4().hex}))
         return self._group_handle(self._connection, read(GroupRead, response).id)
 
 

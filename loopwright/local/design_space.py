@@ -26,7 +26,7 @@ MAX_SAMPLE = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)
-class Sketch:
+class SketchSummary:
     """A family of schedules, in words.
 
     Attributes:
@@ -75,7 +75,7 @@ class DesignSpace:
 
     @property
     def num_schedules(self) -> int:
-        """How many schedules there are in all sketches; see `Sketch.num_schedules`."""
+        """How many schedules there are in all sketches; see `SketchSummary.num_schedules`."""
         return sum(sketch.num_schedules for sketch in self.sketches)
 
     @property
@@ -170,10 +170,10 @@ def design_space(
     return DesignSpace(to_func(workload), where, rules)
 
 
-def _in_words(sketch: SketchTables, count: Count) -> Sketch:
+def _in_words(sketch: SketchTables, count: Count) -> SketchSummary:
     knobs = tuple(str(knob) for knob in sketch.knobs)
     own = (sketch.name, sketch.rules, knobs, sketch.size, count.number, count.is_exact)
-    return Sketch(*own)
+    return SketchSummary(*own)
 
 
 def _number(number: int, *, is_exact: bool) -> str:

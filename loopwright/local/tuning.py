@@ -25,7 +25,7 @@ from service.wire.times import RunTime, TimeKind, speed_up
 from tuner import trial as tuner_trial
 from tuner.candidate import Candidate
 from tuner.cost_model.training import Measured, MeasuredTask
-from tuner.finish.baseline import Baseline, against_libraries
+from tuner.finish.baseline import Baseline, measure_baselines
 from tuner.finish.finish import Finalist, Finish, Outcome, finish
 from tuner.loop import tune as tuner_tune
 from tuner.loop.budget import StopReason
@@ -33,11 +33,11 @@ from tuner.loop.tune_tasks import tune_tasks
 from tuner.replay.base_model import base_model
 from tuner.search.make import STRATEGIES, uses_model
 from tuner.task import Task
-from tuner.transfer.earlier import warm_start_of
+from tuner.transfer.from_measurements import warm_start_of
 from tuner.warm_start import COLD, WarmStart
 from workers.child.runner import ChildRunner
 from workers.libraries.load import chosen_libraries
-from workers.wire.request import Limits
+from workers.wire.request import MeasureLimits
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -174,7 +174,7 @@ def tune(
     progress: bool | None = None,
     on_trial: Callable[[Trial], None] | None = None,
     should_stop: Callable[[], bool] = _never,
-    limits: Limits | None = None,
+    limits: MeasureLimits | None = None,
 ) -> TuneResult: ...
 @overload
 def tune(
@@ -192,7 +192,7 @@ def tune(
     progress: bool | None = None,
     on_trial: Callable[[Trial], None] | None = None,
     should_stop: Callable[[], bool] = _never,
-    limits: Limits | None = None,
+    limits: MeasureLimits | None = None,
 ) -> list[TuneResult]: ...
 @suggests_keywords
 def tune(
@@ -210,7 +210,7 @@ def tune(
     progress: bool | None = None,
     on_trial: Callable[[Trial], None] | None = None,
     should_stop: Callable[[], bool] = _never,
-    limits: Limits | None = None,
+    limits: MeasureLimits | None = None,
 ) -> TuneResult | list[TuneResult]:
     """Search for a fast schedule of a workload on this host, or of each of several.
 
@@ -274,7 +274,7 @@ def tune(
     name = tasks[0].func.name if len(tasks) == 1 else f"{len(tasks)} tasks"
     with (
         TrialProgress(name, trials, show=progress) as bar,
-        ChildRunner(limits or Limits()) as runner,
+        ChildRunner(limits or MeasureLimits()) as runner,
     ):
         seen = _Seen(tasks, bar, on_trial)
         # PyTorch would have to be loaded first, which takes as long as a short search.
@@ -326,7 +326,7 @@ class _Seen:
         self._best: dict[str, float] = {}
         self._default: dict[str, float] = {}
 
-    def see(self, task: Task, measured: Sequence[tuner_trial.Trial]) -> None:
+    def see(self, task: Task, measured: Sequence[tuner_trial.MeasuredTrial]) -> None:
         """Take new trials of a task."""
         for trial in measured:
             self._num_measured += 1
@@ -377,7 +377,7 @@ def _begun(
 
 def _finished(
     task: Task,
-    found: tuner_tune.TuneResult,
+    found: tuner_tune.SearchResult,
     measurer: WorkerMeasurer,
     seed: int,
     should_stop: Callable[[], bool],
@@ -386,7 +386,7 @@ def _finished(
     final = finish(task, found.trials, measurer, seed=seed, should_stop=should_stop)
     baselines: list[Baseline] = []
     if final is not None and final.kept is not None:
-        baselines = against_libraries(
+        baselines = measure_baselines(
             task, final.kept.trial, measurer, seed=seed, should_stop=should_stop
         )
     return _result(task, found, final, next(iter(baselines), None))
@@ -394,7 +394,7 @@ def _finished(
 
 def _result(
     task: Task,
-    found: tuner_tune.TuneResult,
+    found: tuner_tune.SearchResult,
     final: Finish | None,
     baseline: Baseline | None,
 ) -> TuneResult:
@@ -407,6 +407,6 @@ def _result(
     return TuneResult(task.func, task.target, trials, found.stop_reason, baseline)
 
 
-def _seen(trial: tuner_trial.Trial, final: Finalist | None = None) -> Trial:
+def _seen(trial: tuner_trial.MeasuredTrial, final: Finalist | None = None) -> Trial:
     candidate = trial.candidate
     return Trial(trial.number, candidate.sketch, candidate.trace, trial.measurement, final)

@@ -27,7 +27,7 @@ class ServeError(ServiceError):
     """The service cannot start, and its operator can mend that."""
 
 
-class NotFoundError(ServiceError):
+class ServiceNotFoundError(ServiceError):
     """What was asked for does not exist; `job_id` is that of a job that looks for it."""
 
     def __init__(self, reason: str, job_id: UUID | None = None, *, advice: str = "") -> None:
@@ -44,7 +44,7 @@ class QuotaError(ServiceError):
     """The token of the caller has too much in the queue; that may be less later."""
 
 
-class ConflictError(ServiceError):
+class ServiceConflictError(ServiceError):
     """What was asked for contradicts what is there."""
 
 
@@ -58,7 +58,7 @@ class Flaw:
     column: int | None = None
 
 
-class InvalidRequestError(ServiceError):
+class UnprocessableError(ServiceError):
     """A request that can be read and cannot be meant."""
 
     def __init__(self, detail: str, *flaws: Flaw) -> None:
@@ -71,7 +71,7 @@ class BuildFailedError(ServiceError):
     """The compiler died of a kernel, or had to be killed; what it refuses is a bad request."""
 
 
-class BusyError(ServiceError):
+class ServiceBusyError(ServiceError):
     """Too many requests wait for the same thing already; a later one may succeed."""
 
 

@@ -19,7 +19,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Row, Select, and_, literal, or_, tuple_
 from sqlalchemy.orm import Session
 
-from service.common.errors import Flaw, InvalidRequestError
+from service.common.errors import Flaw, UnprocessableError
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 500
@@ -30,7 +30,7 @@ Value: TypeAlias = str | int | float | None
 
 
 @dataclass(frozen=True)
-class Key:
+class CursorKey:
     """A column that a list is sorted by, and the type of its values; nulls come last."""
 
     column: Any
@@ -39,7 +39,7 @@ class Key:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ListRequest:
     """Which page of which list: `sort` is the name of an order, after `-` for the other way."""
 
     sort: str
@@ -60,7 +60,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Found:
+class ListPage:
     """The rows of a page, without their keys, and where it goes on."""
 
     rows: Sequence[Sequence[Any]]
@@ -68,8 +68,8 @@ class Found:
 
 
 def page(
-    session: Session, query: Select[*tuple[Any, ...]], keys: Sequence[Key], asked: Asked
-) -> Found:
+    session: Session, query: Select[*tuple[Any, ...]], keys: Sequence[CursorKey], asked: ListRequest
+) -> ListPage:
     """Return a page of what a query finds.
 
     Args:
@@ -85,27 +85,29 @@ def page(
     rows = session.execute(query.order_by(*_order(keys, asked)).limit(asked.limit + 1)).all()
     shown = rows[: asked.limit]
     next_cursor = _encode(asked, shown[-1], len(keys)) if len(rows) > asked.limit else None
-    return Found([row[: -len(keys)] for row in shown], next_cursor)
+    return ListPage([row[: -len(keys)] for row in shown], next_cursor)
 
 
-def page_of_rows(rows: Sequence[Any], names: Sequence[str], asked: Asked) -> Found:
+def page_of_rows(rows: Sequence[Any], names: Sequence[str], asked: ListRequest) -> ListPage:
     """Do the same with a short list in memory, sorted by unique names in their ascending order."""
     begin = 0
     if asked.cursor is not None:
-        (last,) = _decode(asked, [Key(None, str)])
+        (last,) = _decode(asked, [CursorKey(None, str)])
         begin = sum(name <= last for name in names)
     end = begin + asked.limit
     is_more = end < len(rows)
-    return Found(rows[begin:end], _written(asked, [names[end - 1]]) if is_more else None)
+    return ListPage(rows[begin:end], _written(asked, [names[end - 1]]) if is_more else None)
 
 
-def _order(keys: Sequence[Key], asked: Asked) -> list[ColumnElement[Any]]:
+def _order(keys: Sequence[CursorKey], asked: ListRequest) -> list[ColumnElement[Any]]:
     first = keys[0]
     order = [key.column.desc() if asked.is_descending else key.column.asc() for key in keys]
     return [first.column.is_(None), *order] if first.is_nullable else order
 
 
-def _after(keys: Sequence[Key], values: Sequence[Any], asked: Asked) -> ColumnElement[bool]:
+def _after(
+    keys: Sequence[CursorKey], values: Sequence[Any], asked: ListRequest
+) -> ColumnElement[bool]:
     """Say which rows come after those values."""
     first, *ties = keys
     if not first.is_nullable:
@@ -117,7 +119,9 @@ def _after(keys: Sequence[Key], values: Sequence[Any], asked: Asked) -> ColumnEl
     return or_(beyond, and_(first.column == values[0], tied), first.column.is_(None))
 
 
-def _beyond(keys: Sequence[Key], values: Sequence[Any], asked: Asked) -> ColumnElement[bool]:
+def _beyond(
+    keys: Sequence[CursorKey], values: Sequence[Any], asked: ListRequest
+) -> ColumnElement[bool]:
     here = tuple_(*(key.column for key in keys))
     pairs = zip(keys, values, strict=True)
     there = tuple_(*(literal(value, key.column.type) for key, value in pairs))
@@ -125,11 +129,11 @@ def _beyond(keys: Sequence[Key], values: Sequence[Any], asked: Asked) -> ColumnE
     return beyond
 
 
-def _encode(asked: Asked, row: Row[*tuple[Any, ...]], num_keys: int) -> str:
+def _encode(asked: ListRequest, row: Row[*tuple[Any, ...]], num_keys: int) -> str:
     return _written(asked, [_plain(value) for value in row[-num_keys:]])
 
 
-def _written(asked: Asked, values: Sequence[Value]) -> str:
+def _written(asked: ListRequest, values: Sequence[Value]) -> str:
     text = json.dumps([asked.sort, asked.digest, *values], separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
@@ -146,7 +150,7 @@ def _plain(value: Any) -> Value:
             raise AssertionError(value)
 
 
-def _decode(asked: Asked, keys: Sequence[Key]) -> list[Any]:
+def _decode(asked: ListRequest, keys: Sequence[CursorKey]) -> list[Any]:
     """Return the values of the keys that a cursor holds."""
     cursor = asked.cursor or ""
     try:
@@ -172,7 +176,7 @@ def _decode(asked: Asked, keys: Sequence[Key]) -> list[Any]:
         raise _bad(f"cursor {cursor[:100]!r} is not one that this list gave out") from None
 
 
-def _value(key: Key, value: Any) -> Any:
+def _value(key: CursorKey, value: Any) -> Any:
     """Return a key's value from JSON.
 
     Raises:
@@ -198,5 +202,5 @@ def _moment(text: str) -> datetime:
     return moment.astimezone(UTC)
 
 
-def _bad(detail: str) -> InvalidRequestError:
-    return InvalidRequestError(detail, Flaw(detail, "query/cursor"))
+def _bad(detail: str) -> UnprocessableError:
+    return UnprocessableError(detail, Flaw(detail, "query/cursor"))

@@ -21,8 +21,8 @@ from compiler.target.target import Target
 from service.common import request_ids
 from service.common.errors import LeaseLostError
 from service.common.owner import Owner
-from service.coordinator.drive import Driven, Driver, Drives, Measuring
 from service.coordinator.heartbeat import PATIENCE_SECS, Heartbeat
+from service.coordinator.job_runner import Driver, Drives, JobOutcome, Measuring
 from service.learning import training
 from service.learning.retrain import Retrainer
 from service.store import workers
@@ -31,9 +31,9 @@ from service.store.jobs import baselines, blame, claims, controls, finals, lease
 from service.store.jobs.jobs import JobRow
 from service.store.trials import trials
 from service.wire.models import JobState
-from tuner.finish.baseline import Rivals
+from tuner.finish.baseline import BaselineMeasurer
 from tuner.loop.budget import StopReason
-from tuner.loop.tune import TuneResult
+from tuner.loop.tune import SearchResult
 from workers.child.runner import ChildStartError, RunnerClosedError
 from workers.engine.engine import (
     EngineClosedError,
@@ -94,7 +94,7 @@ class Coordinator:
         database: Database,
         measuring: Measuring,
         *,
-        rivals: Rivals | None = None,
+        rivals: BaselineMeasurer | None = None,
         interrupt: Callable[[], None] = _nothing,
         lease_secs: float = leases.LEASE_SECS,
         patience_secs: float = PATIENCE_SECS,
@@ -207,7 +207,7 @@ class Coordinator:
                 self._end(driven)
                 work.open_ids.remove(driven.job_id)
 
-    def _end(self, driven: Driven) -> None:
+    def _end(self, driven: JobOutcome) -> None:
         with self._database.write() as session:
             job = leases.owned(session, driven.job_id, str(self.owner))
             if driven.finish is not None:
@@ -222,7 +222,7 @@ class Coordinator:
                 self._conclude(session, job, driven.result)
             _log.info("job left", job=str(job.id), state=job.state.value, best_secs=job.best_secs)
 
-    def _conclude(self, session: Session, job: JobRow, result: TuneResult) -> None:
+    def _conclude(self, session: Session, job: JobRow, result: SearchResult) -> None:
         reason = result.stop_reason
         if controls.wants_more(session, job, result):
             leases.release(session, job.id, self.owner)

@@ -19,7 +19,7 @@ from service.common.errors import LeaseLostError
 from service.common.owner import Owner
 from service.store.database.database import Database
 from service.store.jobs import controls, groups, leases
-from service.store.jobs.controls import Wishes
+from service.store.jobs.controls import JobControls
 
 _log = structlog.get_logger()
 
@@ -52,7 +52,7 @@ class Heartbeat:
     ) -> None:
         self.is_lost = False
         self.is_joined = False
-        self.wishes: dict[UUID, Wishes] = {}
+        self.wishes: dict[UUID, JobControls] = {}
         self._database = database
         self._job_ids = list(job_ids)
         self._owner = owner

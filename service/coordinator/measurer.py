@@ -11,13 +11,13 @@ from compiler.runtime.measurement import Measurement
 from service.common import request_ids
 from tuner.candidate import Candidate
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 from workers.libraries.load import chosen_libraries
 from workers.measure.compare import CompareRequest
-from workers.wire.request import Limits, MeasureRequest
+from workers.wire.request import MeasureLimits, MeasureRequest
 
 
-class Measuring(Protocol):
+class MeasuringWorkers(Protocol):
     """What measures requests: a child runner, or an engine of many workers."""
 
     def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
@@ -39,8 +39,8 @@ class WorkerMeasurer:
 
     def __init__(
         self,
-        workers: Measuring,
-        limits: Limits | None = None,
+        workers: MeasuringWorkers,
+        limits: MeasureLimits | None = None,
         *,
         libraries: Sequence[str] | None = None,
     ) -> None:
@@ -81,8 +81,8 @@ class WorkerMeasurer:
         )
         yield from self._workers.compare(request)
 
-    def against_libraries(
-        self, task: Task, trial: Trial, num_rounds: int, seed: int
+    def measure_baselines(
+        self, task: Task, trial: MeasuredTrial, num_rounds: int, seed: int
     ) -> Iterator[tuple[Measurement, Mapping[str, Measurement]]]:
         """Yield rounds: a measurement of the trial's candidate, and one of each library."""
         operator = recognize(task.func) if self._libraries else None

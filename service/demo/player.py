@@ -11,8 +11,8 @@ from sqlalchemy import select
 
 from compiler.runtime.measurement import Measurement, Setting
 from service.common.owner import Owner
-from service.coordinator.drive import Driven, Drives
 from service.coordinator.heartbeat import Heartbeat
+from service.coordinator.job_runner import Drives, JobOutcome
 from service.store.database.database import Database
 from service.store.jobs import finals, jobs
 from service.store.jobs.baselines import BaselineRow
@@ -24,8 +24,8 @@ from service.store.trials.sql_store import SqlStore
 from tuner.finish.baseline import Baseline
 from tuner.finish.finish import Finalist, Finish
 from tuner.loop.budget import StopReason
-from tuner.loop.tune import TuneResult
-from tuner.trial import Trial
+from tuner.loop.tune import SearchResult
+from tuner.trial import MeasuredTrial
 
 MAX_PAUSE_SECS = 2.0
 """No gap of a recording lasts longer when it is played."""
@@ -54,7 +54,7 @@ class Player:
 
     def drive(
         self, claimed: Sequence[JobRow], heartbeat: Heartbeat, is_stopping: Callable[[], bool]
-    ) -> Iterator[Driven]:
+    ) -> Iterator[JobOutcome]:
         """Play a job, or have jobs driven."""
         [first, *_] = claimed
         if first.num_measured < self._num_recorded(first.id):
@@ -69,7 +69,9 @@ class Player:
         with self._database.read() as session:
             return jobs.get(session, self._sources[job_id]).num_measured
 
-    def _play(self, job: JobRow, heartbeat: Heartbeat, is_stopping: Callable[[], bool]) -> Driven:
+    def _play(
+        self, job: JobRow, heartbeat: Heartbeat, is_stopping: Callable[[], bool]
+    ) -> JobOutcome:
         with self._database.read() as session:
             source = jobs.get(session, self._sources[job.id])
             task = load_task(session, job.workload_key, job.target)
@@ -84,15 +86,15 @@ class Player:
             if trial.number in played:
                 continue
             if not self._wait(job.id, last, at[trial.number], heartbeat, is_stopping):
-                return Driven(job.id)
+                return JobOutcome(job.id)
             if heartbeat.wishes[job.id].is_stopped:
                 reason = StopReason.STOPPED
                 break
             last = at[trial.number]
             self._store.add(str(job.id), task, [trial])
-        result = TuneResult(tuple(self._store.trials(str(job.id))), reason)
+        result = SearchResult(tuple(self._store.trials(str(job.id))), reason)
         finish = _finish(result.trials, finalists)
-        return Driven(job.id, result, finish, () if finish is None else beside)
+        return JobOutcome(job.id, result, finish, () if finish is None else beside)
 
     def _wait(
         self,
@@ -128,7 +130,7 @@ def _again(source: JobRow) -> NewJob:
     )
 
 
-def _finish(played: Sequence[Trial], finalists: Sequence[FinalRow]) -> Finish | None:
+def _finish(played: Sequence[MeasuredTrial], finalists: Sequence[FinalRow]) -> Finish | None:
     """Return the finish of the recording, unless some of its finalists were not played."""
     by_number = {trial.number: trial for trial in played}
     if not finalists or any(row.number not in by_number for row in finalists):
@@ -154,7 +156,7 @@ def _baseline(row: BaselineRow) -> Baseline:
     )
 
 
-def _finalist(row: FinalRow, trial: Trial) -> Finalist:
+def _finalist(row: FinalRow, trial: MeasuredTrial) -> Finalist:
     rounds = [
         Measurement(run_secs=tuple(secs), worker=row.workers[0], toolchain=row.toolchain)
         for secs in row.rounds

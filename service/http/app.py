@@ -12,15 +12,15 @@ from service.http.auth import READ, Tokens
 from service.http.cache.best_answers import BestAnswers
 from service.http.cache.kept_answers import KeptAnswers
 from service.http.cache.short_cut import ShortCut
+from service.http.dependencies import Dependencies
 from service.http.event_feed import EventFeed
 from service.http.limits.content_types import ContentTypes
-from service.http.limits.guard import BodyLimit, KnownCallers, KnownHosts
 from service.http.limits.rate_limit import DEFAULT_PER_SEC, RateLimit
+from service.http.limits.request_limits import BodyLimit, KnownCallers, KnownHosts
 from service.http.limits.same_origin import SameOrigin
 from service.http.limits.security_headers import SecurityHeaders
 from service.http.metrics import Metrics, Timed
 from service.http.pages import Pages
-from service.http.parts import Parts
 from service.http.routes import (
     artifacts,
     caller,
@@ -46,7 +46,7 @@ PREFIX = "/api/v1"
 
 
 def create_app(
-    parts: Parts,
+    parts: Dependencies,
     *,
     token: str | None = None,
     hosts: Collection[str] | None = None,

@@ -36,7 +36,7 @@ _LIMIT = 500
 
 
 @dataclass(frozen=True)
-class Batch:
+class EventBatch:
     """Events of one job, by their ids, and as they go over the wire."""
 
     ids: tuple[int, ...]
@@ -44,7 +44,7 @@ class Batch:
     is_end: bool  # the job is in a final state after one of them
 
     @classmethod
-    def of(cls, found: Sequence[Event]) -> Batch:
+    def of(cls, found: Sequence[Event]) -> EventBatch:
         """Write events, which come in order."""
         written = tuple(map(_written, found))
         return cls(tuple(event.id for event in found), written, any(map(_is_end, found)))
@@ -72,11 +72,11 @@ class Listener:
         self.is_welcome = is_welcome
         self.is_behind = False
         self.is_closed = False
-        self._waiting: list[Batch] = []
+        self._waiting: list[EventBatch] = []
         self._num_waiting = 0
         self._has_news = asyncio.Event()
 
-    def put(self, batch: Batch) -> None:
+    def put(self, batch: EventBatch) -> None:
         """Hand it events, unless there are too many before it already."""
         if self._num_waiting + len(batch.ids) > MAX_WAITING:
             self.is_behind = True
@@ -91,7 +91,7 @@ class Listener:
         self.is_closed = True
         self._has_news.set()
 
-    async def take(self) -> list[Batch]:
+    async def take(self) -> list[EventBatch]:
         """Wait for something to happen, and return the events that came.
 
         Raises:
@@ -151,7 +151,7 @@ class EventFeed:
                         yield batch.after(last_id)
                         last_id = batch.ids[-1]
 
-    async def _fresh(self, listener: Listener) -> AsyncIterator[Batch | None]:
+    async def _fresh(self, listener: Listener) -> AsyncIterator[EventBatch | None]:
         """Yield what comes, none in a long silence, until it is worth a look into the database."""
         while not listener.is_behind and not listener.is_closed:
             try:
@@ -236,22 +236,22 @@ class EventFeed:
         with self._database.read() as session:
             return events.newest_id(session)
 
-    def _of_all_after(self, last_id: int) -> tuple[int, dict[UUID, Batch]] | None:
+    def _of_all_after(self, last_id: int) -> tuple[int, dict[UUID, EventBatch]] | None:
         """Return the last of the events after that one, and what there is for each job."""
         with self._database.read() as session:
             found = events.of_all_after(session, last_id)
         of_jobs: defaultdict[UUID, list[Event]] = defaultdict(list)
         for job_id, event in found:
             of_jobs[job_id].append(event)
-        batches = {job_id: Batch.of(some) for job_id, some in of_jobs.items()}
+        batches = {job_id: EventBatch.of(some) for job_id, some in of_jobs.items()}
         return (found[-1][1].id, batches) if found else None
 
-    def _look(self, job_id: UUID, last_id: int) -> tuple[Batch | None, bool, bool]:
+    def _look(self, job_id: UUID, last_id: int) -> tuple[EventBatch | None, bool, bool]:
         """Return a job's events after that one, whether those are all, whether it has ended."""
         with self._database.read() as session:
             found = events.after(session, job_id, last_id, limit=_LIMIT)
             is_final = jobs.get(session, job_id).state.is_final
-        return Batch.of(found) if found else None, len(found) < _LIMIT, is_final
+        return EventBatch.of(found) if found else None, len(found) < _LIMIT, is_final
 
 
 def _is_end(event: Event) -> bool:

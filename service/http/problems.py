@@ -17,12 +17,12 @@ from starlette.requests import ClientDisconnect
 
 from service.common.errors import (
     BuildFailedError,
-    BusyError,
-    ConflictError,
     ForbiddenError,
-    InvalidRequestError,
-    NotFoundError,
     QuotaError,
+    ServiceBusyError,
+    ServiceConflictError,
+    ServiceNotFoundError,
+    UnprocessableError,
 )
 from service.store.database.database import Database
 from service.store.database.error import DatabaseLostError
@@ -106,13 +106,13 @@ def install(app: FastAPI) -> None:
     """Answer every error of `app` with a problem document."""
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(RequestValidationError, _validation)
-    app.add_exception_handler(NotFoundError, _not_found)
+    app.add_exception_handler(ServiceNotFoundError, _not_found)
     app.add_exception_handler(ForbiddenError, _forbidden)
     app.add_exception_handler(QuotaError, _quota)
-    app.add_exception_handler(ConflictError, _conflict)
-    app.add_exception_handler(InvalidRequestError, _invalid)
+    app.add_exception_handler(ServiceConflictError, _conflict)
+    app.add_exception_handler(UnprocessableError, _invalid)
     app.add_exception_handler(BuildFailedError, _build_failed)
-    app.add_exception_handler(BusyError, _busy)
+    app.add_exception_handler(ServiceBusyError, _busy)
     app.add_exception_handler(OperationalError, _database_busy)
     app.add_exception_handler(DatabaseLostError, _database_lost)
     app.add_exception_handler(DatabaseError, _database_damaged)
@@ -170,7 +170,7 @@ def _pointer(location: tuple[int | str, ...]) -> str:
 
 
 def _not_found(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, NotFoundError)
+    assert isinstance(error, ServiceNotFoundError)
     return problem_response(404, str(error), instance=request.url.path, job_id=error.job_id)
 
 
@@ -191,7 +191,7 @@ def _conflict(request: Request, error: Exception) -> JSONResponse:
 
 
 def _invalid(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, InvalidRequestError)
+    assert isinstance(error, UnprocessableError)
     errors = tuple(
         ProblemError(detail=f.detail, pointer=f.pointer, line=f.line, column=f.column)
         for f in error.flaws

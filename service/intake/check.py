@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from functools import lru_cache, partial
 
-from service.intake.intake import read_target
+from service.intake.request_validation import read_target
 from service.intake.text_reader import apart
 from service.intake.workload_text import Looked, look_here, space_here
 from service.store.best_schedules import BestScheduleRow

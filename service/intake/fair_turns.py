@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Condition
 
-from service.common.errors import BusyError
+from service.common.errors import ServiceBusyError
 
 
 class FairTurns:
@@ -55,7 +55,7 @@ class FairTurns:
         queue = self._queues.get(caller, deque())
         num_waiting = sum(map(len, self._queues.values()))
         if num_waiting >= self._most_waiting or len(queue) >= self._most_waiting_of_one:
-            raise BusyError("too many programs wait to be read; try again in a moment")
+            raise ServiceBusyError("too many programs wait to be read; try again in a moment")
         ticket = object()
         self._queues[caller] = queue
         queue.append(ticket)

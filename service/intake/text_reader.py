@@ -23,7 +23,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from service.common.errors import Flaw, InvalidRequestError
+from service.common.errors import Flaw, UnprocessableError
 from service.intake.fair_turns import FairTurns
 
 CALLER = "loopwright.caller"
@@ -65,10 +65,10 @@ class TextReader:
                 answer = json.loads(self._answer(question.encode()))
             except _ChildDiedError as error:
                 detail = f"the program cannot be read: {error}; give it in smaller parts"
-                raise InvalidRequestError(detail, Flaw(detail, "/workload")) from None
+                raise UnprocessableError(detail, Flaw(detail, "/workload")) from None
         if "refused" in answer:
             flaws = (Flaw(**flaw) for flaw in answer["flaws"])
-            raise InvalidRequestError(answer["refused"], *flaws)
+            raise UnprocessableError(answer["refused"], *flaws)
         if "failed" in answer:
             raise RuntimeError(f"a child that reads texts failed:\n{answer['failed']}")
         return answer["done"]

@@ -17,7 +17,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-from service.common.errors import InvalidRequestError
+from service.common.errors import UnprocessableError
 from service.intake.workload_text import look_here, read_here, space_here
 from service.wire.models import Workload
 
@@ -58,7 +58,7 @@ def _limit_time(cpu_secs: int) -> None:
 def _answer(question: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return {"done": _WORK[question["wanted"]](**question["given"])}
-    except InvalidRequestError as error:
+    except UnprocessableError as error:
         return {"refused": error.detail, "flaws": [asdict(flaw) for flaw in error.flaws]}
     except MemoryError:
         return {"refused": "the program takes too much memory to be read", "flaws": []}

@@ -25,7 +25,7 @@ from compiler.ops.spec import from_spec
 from compiler.script.error import ScriptError
 from compiler.script.parser import parse
 from compiler.target.target import Target
-from service.common.errors import Flaw, InvalidRequestError
+from service.common.errors import Flaw, UnprocessableError
 from service.common.new_workload import NewWorkload
 from service.wire.models import MAX_SCRIPT_CHARS, Workload
 from service.wire.readings import ParameterRead
@@ -163,8 +163,8 @@ def _program(workload: Workload) -> PrimFunc:
     except ScriptError as error:
         # The detail is the whole rendering, caret included; the flaw is for programs to read.
         flaw = Flaw(error.message, pointer, error.line, error.column)
-        raise InvalidRequestError(str(error), flaw) from error
+        raise UnprocessableError(str(error), flaw) from error
 
 
-def _refused(detail: str, pointer: str) -> InvalidRequestError:
-    return InvalidRequestError(detail, Flaw(detail, pointer))
+def _refused(detail: str, pointer: str) -> UnprocessableError:
+    return UnprocessableError(detail, Flaw(detail, pointer))

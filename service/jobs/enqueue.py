@@ -14,7 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from service.common.caller import Caller
-from service.intake.intake import parse_target, read_workload
+from service.intake.request_validation import parse_target, read_workload
 from service.jobs.jobs import Queue
 from service.store import best_schedules
 from service.store.database.database import Database

@@ -8,15 +8,15 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from service.common.caller import ANYBODY, Caller
-from service.common.errors import Flaw, InvalidRequestError
+from service.common.errors import Flaw, UnprocessableError
 from service.common.new_workload import NewWorkload
-from service.intake.intake import read_workload
-from service.jobs.jobs import Key, Queue
+from service.intake.request_validation import read_workload
+from service.jobs.jobs import IdempotencyKey, Queue
 from service.store.database.database import Database
 from service.store.jobs import groups, jobs, quotas
 from service.wire.models import GroupCreate, GroupRead, JobRead
 from service.wire.times import TimeKind
-from tuner.loop.rounds import ROUND_SIZE
+from tuner.loop.search_loop import ROUND_SIZE
 
 
 def submit_group(
@@ -40,7 +40,7 @@ def submit_group(
         ForbiddenError: If the caller may never submit this.
         QuotaError: If the caller has too much in the queue.
     """
-    key = Key.of(request, idempotency_key, caller)
+    key = IdempotencyKey.of(request, idempotency_key, caller)
     tasks = _read_tasks(request)
     with database.write() as session:
         if (known := key.recall(session)) is not None:
@@ -95,25 +95,25 @@ def _read_tasks(request: GroupCreate) -> list[NewWorkload]:
     for place, task in enumerate(request.tasks):
         try:
             workload = read_workload(task.workload)
-        except InvalidRequestError as error:
+        except UnprocessableError as error:
             raise _within(error, f"/tasks/{place}") from error
         if workload.key in found:
             detail = (
                 f"task {place} is the same workload as one before it: give it once, with the sum "
                 "of the weights"
             )
-            raise InvalidRequestError(detail, Flaw(detail, f"/tasks/{place}/workload"))
+            raise UnprocessableError(detail, Flaw(detail, f"/tasks/{place}/workload"))
         found[workload.key] = workload
     if request.trials < ROUND_SIZE * len(found):
         detail = (
             f"{request.trials} trials are too few for {len(found)} tasks: expected {ROUND_SIZE} or "
             "more a task"
         )
-        raise InvalidRequestError(detail, Flaw(detail, "/trials"))
+        raise UnprocessableError(detail, Flaw(detail, "/trials"))
     return list(found.values())
 
 
-def _within(error: InvalidRequestError, pointer: str) -> InvalidRequestError:
+def _within(error: UnprocessableError, pointer: str) -> UnprocessableError:
     """Return an error of a task as one of the whole request."""
     flaws = (Flaw(f.detail, f"{pointer}{f.pointer or ''}", f.line, f.column) for f in error.flaws)
-    return InvalidRequestError(error.detail, *flaws)
+    return UnprocessableError(error.detail, *flaws)

@@ -9,9 +9,9 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from service.common.caller import ANYBODY, Caller
-from service.common.errors import Flaw, InvalidRequestError
+from service.common.errors import Flaw, UnprocessableError
 from service.common.new_workload import NewWorkload
-from service.intake.intake import read_rules, read_target, read_workload
+from service.intake.request_validation import read_rules, read_target, read_workload
 from service.store import targets, workloads
 from service.store.database.database import Database
 from service.store.jobs import idempotency, jobs, quotas, warm_starts
@@ -40,7 +40,7 @@ def submit_job(
         ForbiddenError: If the caller may never submit this.
         QuotaError: If the caller has too much in the queue.
     """
-    key = Key.of(request, idempotency_key, caller)
+    key = IdempotencyKey.of(request, idempotency_key, caller)
     workload = read_workload(request.workload)
     with database.write() as session:
         if (known := key.recall(session)) is not None:
@@ -52,7 +52,7 @@ def submit_job(
 
 
 @dataclass(frozen=True)
-class Key:
+class IdempotencyKey:
     """An idempotency key of a token, or none, and what it stands for."""
 
     owner: str | None
@@ -60,7 +60,7 @@ class Key:
     content: str
 
     @classmethod
-    def of(cls, request: SearchOptions, text: str | None, caller: Caller) -> Key:
+    def of(cls, request: SearchOptions, text: str | None, caller: Caller) -> IdempotencyKey:
         """Return the key of a request.
 
         Raises:
@@ -68,7 +68,7 @@ class Key:
         """
         if text is not None and not 1 <= len(text) <= idempotency.MAX_KEY_CHARS:
             detail = f"an idempotency key has 1 to {idempotency.MAX_KEY_CHARS} characters"
-            raise InvalidRequestError(detail, Flaw(detail, "header/Idempotency-Key"))
+            raise UnprocessableError(detail, Flaw(detail, "header/Idempotency-Key"))
         content = hashlib.sha256(request.model_dump_json().encode()).hexdigest()
         return cls(caller.name, text, content)
 

@@ -13,7 +13,7 @@ from service.store.relatives import TunedTask
 from service.store.tasks import load_task, parse_candidate
 from service.store.trials.trials import TrialRow
 from tuner.task import Task
-from tuner.transfer.begin import BEST_OF_EACH, NUM_RELATIVES, Relative
+from tuner.transfer.seed import BEST_OF_EACH, NUM_RELATIVES, Relative
 from tuner.transfer.shape import Shape, distance, shape_from_json, target_distance
 
 

@@ -33,7 +33,7 @@ from tuner.cost_model.cost_model import Samples
 from tuner.cost_model.quality import pairwise_accuracy
 from tuner.cost_model.training import Measured, MeasuredTask, Trained, train
 from tuner.cost_model.weights import weight
-from tuner.loop.tune import TuneResult
+from tuner.loop.tune import SearchResult
 from tuner.replay.packaged import packaged_samples, packaged_sets
 from tuner.space.features.features import SCHEMA_VERSION
 from tuner.task import Task
@@ -84,7 +84,7 @@ def packaged_for(label: str) -> list[Samples]:
     return weighted
 
 
-def keep_of_job(session: Session, job: JobRow, result: TuneResult) -> None:
+def keep_of_job(session: Session, job: JobRow, result: SearchResult) -> None:
     """Keep what a job's cost model learned, and how well it predicted what it had not seen."""
     if result.cost_model is None:
         return

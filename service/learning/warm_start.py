@@ -22,7 +22,7 @@ from tuner.cost_model.cost_model import CostModelError
 from tuner.replay.base_model import BaseModel, base_model
 from tuner.search.make import uses_model
 from tuner.task import Task
-from tuner.transfer.begin import Refitted, refitted
+from tuner.transfer.seed import Refitted, refitted
 from tuner.transfer.shape import shape_of
 from tuner.warm_start import COLD, WarmStart
 

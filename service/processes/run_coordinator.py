@@ -12,7 +12,7 @@ from threading import Event
 import structlog
 
 from service.common.errors import ServeError
-from service.processes.background import Background
+from service.processes.coordinator_thread import CoordinatorThread
 from service.processes.serve import STOP_SECS
 from service.store.database.database import open_database
 from workers.engine.engine import ClusterAddress
@@ -49,7 +49,7 @@ def run_coordinator(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: is_over.set())
     with closing(open_database(db_url)) as database:
-        background = Background(database, num_workers, cluster=cluster)
+        background = CoordinatorThread(database, num_workers, cluster=cluster)
         # A large file takes a while to read, and is served meanwhile.
         threading.Thread(target=database.look_for_damage, daemon=True).start()
         background.start()

@@ -19,13 +19,13 @@ from compiler.runtime.signature import KeyFileError, SigningKey
 from service.common.errors import ServeError
 from service.demo.recorded import import_recorded
 from service.http.app import create_app
-from service.http.limits.connections import Limits
+from service.http.dependencies import Dependencies
+from service.http.limits.connections import ConnectionLimits
 from service.http.limits.http_protocol import limited
 from service.http.limits.rate_limit import DEFAULT_PER_SEC
 from service.http.pages import HOW_TO_BUILD, is_built
-from service.http.parts import Parts
-from service.processes.background import Background
-from service.processes.elsewhere import Elsewhere
+from service.processes.coordinator_thread import CoordinatorThread
+from service.processes.external_coordinator import ExternalCoordinator
 from service.store import tokens
 from service.store.database.database import Database, open_database
 from workers.logs import configure_logs
@@ -82,11 +82,11 @@ def serve(
         if demo:
             import_recorded(database)
         background = (
-            Elsewhere(database)
+            ExternalCoordinator(database)
             if num_workers is None
-            else Background(database, num_workers, plays=demo)
+            else CoordinatorThread(database, num_workers, plays=demo)
         )
-        parts = Parts(
+        parts = Dependencies(
             database,
             signer=signer,
             wake=background.wake,
@@ -100,7 +100,7 @@ def serve(
                 create_app(
                     parts, token=token or None, hosts=names, requests_per_sec=requests_per_sec
                 ),
-                http=limited(Limits.of_process()),
+                http=limited(ConnectionLimits.of_process()),
                 ws="none",
                 log_config=None,
                 log_level="error",  # a request that is no HTTP is no worry of the operator's

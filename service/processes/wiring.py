@@ -9,7 +9,7 @@ from service.coordinator.coordinator import Coordinator
 from service.coordinator.measurer import WorkerMeasurer
 from service.demo.player import Player
 from service.learning.retrain import Retrainer
-from service.processes.embedded import EmbeddedWorkers
+from service.processes.engine_supervisor import EngineSupervisor
 from service.store.database.database import Database
 from workers.engine.dask_engine import DaskEngine
 from workers.engine.engine import ClusterAddress
@@ -21,7 +21,7 @@ def coordinate(
     *,
     plays: bool = False,
     cluster: ClusterAddress | None = None,
-) -> tuple[EmbeddedWorkers, Coordinator]:
+) -> tuple[EngineSupervisor, Coordinator]:
     """Return embedded workers and a coordinator over them; neither has started.
 
     Args:
@@ -30,10 +30,10 @@ def coordinate(
     """
     if cluster is None:
         embed = partial(DaskEngine.embedded, num_workers=num_workers)
-        workers = EmbeddedWorkers(database, embed, labels=[Target("cpu").label])
+        workers = EngineSupervisor(database, embed, labels=[Target("cpu").label])
     else:
         connect = partial(DaskEngine.connected, cluster)
-        workers = EmbeddedWorkers(database, connect, stays=True)
+        workers = EngineSupervisor(database, connect, stays=True)
     measurer = WorkerMeasurer(workers)
     coordinator = Coordinator(
         database,

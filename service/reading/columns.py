@@ -9,7 +9,7 @@ from uuid import UUID
 from sqlalchemy.orm import Session
 
 from service.store.jobs.jobs import JobRow
-from service.store.trials import packed
+from service.store.trials import trial_chunks
 from service.store.trials.trial_columns import TrialColumns, joined
 
 MAX_KEPT = 400_000
@@ -49,9 +49,9 @@ class ColumnsCache:
 
 def _read(session: Session, job: JobRow, known: TrialColumns | None) -> TrialColumns:
     if known is not None and len(known) and len(known) < job.num_measured:
-        since = packed.after(session, job.id, int(known.number[-1]))
+        since = trial_chunks.after(session, job.id, int(known.number[-1]))
         grown = joined([known, *since])
         # Numbers arrive out of order: a late one lies before the last that is known.
         if len(grown) == job.num_measured:
             return grown
-    return joined(packed.after(session, job.id))
+    return joined(trial_chunks.after(session, job.id))

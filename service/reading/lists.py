@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, String, cast, false, func, or_, select
 from sqlalchemy.orm import Session, defer
 
-from service.common.paging import Found, Key, page, page_of_rows
+from service.common.paging import CursorKey, ListPage, page, page_of_rows
 from service.reading.queries import (
     CostModelsQuery,
     JobsQuery,
@@ -36,7 +36,7 @@ ReadT = TypeVar("ReadT", bound=Response)
 _EXTENTS = re.compile(r"\s*[0-9]+(\s*[x\u00d7,\s]\s*[0-9]+)*\s*")
 
 
-def as_page(found: Found, read: Callable[..., ReadT]) -> Page[ReadT]:
+def as_page(found: ListPage, read: Callable[..., ReadT]) -> Page[ReadT]:
     """Return rows as the API shows them."""
     return Page[Any](items=tuple(read(*row) for row in found.rows), next_cursor=found.next_cursor)
 
@@ -79,14 +79,14 @@ def list_jobs(session: Session, query: JobsQuery) -> Page[JobRead]:
         is_id = contains(key, func.replace(cast(JobRow.id, String), "-", "")) if key else None
         named = or_(contains(query.text, *fields), has_shape(query.text, JobRow.workload_key))
         wanted = wanted.where(named if is_id is None else or_(named, is_id))
-    by: dict[str, Key] = {
-        "created_at": Key(JobRow.created_at, datetime),
-        "best_secs": Key(JobRow.best_secs, float, is_nullable=True),
-        "num_measured": Key(JobRow.num_measured, int),
-        "priority": Key(JobRow.priority, int),
-        "workload_name": Key(JobRow.workload_name, str),
+    by: dict[str, CursorKey] = {
+        "created_at": CursorKey(JobRow.created_at, datetime),
+        "best_secs": CursorKey(JobRow.best_secs, float, is_nullable=True),
+        "num_measured": CursorKey(JobRow.num_measured, int),
+        "priority": CursorKey(JobRow.priority, int),
+        "workload_name": CursorKey(JobRow.workload_name, str),
     }
-    keys = [by[query.sort.removeprefix("-")], Key(JobRow.id, UUID)]
+    keys = [by[query.sort.removeprefix("-")], CursorKey(JobRow.id, UUID)]
     return as_page(page(session, wanted, keys, query.asked("jobs", query.sort)), jobs.read)
 
 
@@ -104,12 +104,12 @@ def list_workloads(session: Session, query: WorkloadsQuery) -> Page[WorkloadRead
     if query.text is not None:
         named = contains(query.text, WorkloadRow.name, WorkloadRow.key)
         wanted = wanted.where(named | has_shape(query.text, WorkloadRow.key))
-    by: dict[str, Key] = {
-        "created_at": Key(WorkloadRow.created_at, datetime),
-        "name": Key(WorkloadRow.name, str),
-        "flops": Key(WorkloadRow.flops, int),
+    by: dict[str, CursorKey] = {
+        "created_at": CursorKey(WorkloadRow.created_at, datetime),
+        "name": CursorKey(WorkloadRow.name, str),
+        "flops": CursorKey(WorkloadRow.flops, int),
     }
-    keys = [by[query.sort.removeprefix("-")], Key(WorkloadRow.key, str)]
+    keys = [by[query.sort.removeprefix("-")], CursorKey(WorkloadRow.key, str)]
     found = page(session, wanted, keys, query.asked("workloads", query.sort))
     return as_page(found, _reader(WorkloadRead))
 
@@ -125,9 +125,9 @@ def list_targets(session: Session, query: TargetsQuery) -> Page[TargetRead]:
         wanted = wanted.where(TargetRow.label == query.label)
     if query.text is not None:
         wanted = wanted.where(contains(query.text, TargetRow.name))
-    name = Key(TargetRow.name, str)
+    name = CursorKey(TargetRow.name, str)
     is_by_name = query.sort.removeprefix("-") == "name"
-    keys = [name] if is_by_name else [Key(TargetRow.created_at, datetime), name]
+    keys = [name] if is_by_name else [CursorKey(TargetRow.created_at, datetime), name]
     found = page(session, wanted, keys, query.asked("targets", query.sort))
     return as_page(found, _reader(TargetRead))
 
@@ -146,11 +146,11 @@ def list_cost_models(session: Session, query: CostModelsQuery) -> Page[CostModel
     if query.of_store is not None:
         is_of_store = CostModelRow.job_id.is_(None)
         wanted = wanted.where(is_of_store if query.of_store else ~is_of_store)
-    by: dict[str, Key] = {
-        "created_at": Key(CostModelRow.created_at, datetime),
-        "trained_on": Key(CostModelRow.trained_on, int),
+    by: dict[str, CursorKey] = {
+        "created_at": CursorKey(CostModelRow.created_at, datetime),
+        "trained_on": CursorKey(CostModelRow.trained_on, int),
     }
-    keys = [by[query.sort.removeprefix("-")], Key(CostModelRow.id, int)]
+    keys = [by[query.sort.removeprefix("-")], CursorKey(CostModelRow.id, int)]
     found = page(session, wanted, keys, query.asked("cost-models", query.sort))
     return as_page(found, cost_models.read)
 
@@ -185,8 +185,11 @@ def list_tokens(session: Session, query: TokensQuery) -> Page[TokenRead]:
     if query.revoked is not None:
         is_live = TokenRow.revoked_at.is_(None)
         wanted = wanted.where(~is_live if query.revoked else is_live)
-    by = {"created_at": Key(TokenRow.created_at, datetime), "name": Key(TokenRow.name, str)}
-    keys = [by[query.sort.removeprefix("-")], Key(TokenRow.id, UUID)]
+    by = {
+        "created_at": CursorKey(TokenRow.created_at, datetime),
+        "name": CursorKey(TokenRow.name, str),
+    }
+    keys = [by[query.sort.removeprefix("-")], CursorKey(TokenRow.id, UUID)]
     found = page(session, wanted, keys, query.asked("tokens", query.sort))
     return as_page(found, _reader(TokenRead))
 

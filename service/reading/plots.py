@@ -11,7 +11,7 @@ from compiler.ir.core.nodes import BlockRealize, For, Stmt
 from compiler.ir.core.visit import statements_in
 from compiler.script.error import ScriptError
 from compiler.script.parser import parse
-from service.common.errors import Flaw, InvalidRequestError
+from service.common.errors import Flaw, UnprocessableError
 from service.reading import decisions as decided
 from service.reading import summary as summed
 from service.reading.columns import ColumnsCache
@@ -21,7 +21,7 @@ from service.reading.queries import MAX_NUMBER, ColumnsQuery, SelectionQuery
 from service.reading.selection import selected, standings
 from service.reading.thinning import thin
 from service.store.jobs.jobs import JobRow
-from service.store.trials import narrow
+from service.store.trials import trial_index
 from service.store.trials.trial_columns import Ints, TrialColumns
 from service.store.workloads import WorkloadRow
 from service.wire.readings import Columns, Curve, Decisions, Summary
@@ -58,7 +58,7 @@ class Plots:
         """Return how trials failed, what sketches reached, where the time went."""
         columns = self._cache.of(session, job)
         numbers = list(summed.first_failures(columns).values())
-        return summed.summary(columns, job, narrow.messages(session, job.id, numbers))
+        return summed.summary(columns, job, trial_index.messages(session, job.id, numbers))
 
     def decisions(self, session: Session, job: JobRow, sketch: str | None) -> Decisions:
         """Return what the trials of a sketch decided; of that with most trials if none is named.
@@ -74,9 +74,9 @@ class Plots:
         if name not in known:
             names = ", ".join(map(repr, known)) or "none"
             detail = f"no trial of this job is of sketch {name!r}; there are {names}"
-            raise InvalidRequestError(detail, Flaw(detail, "query/sketch"))
+            raise UnprocessableError(detail, Flaw(detail, "query/sketch"))
         places, _ = decided.chosen(columns, name)
-        traces = narrow.traces(session, job.id, columns.number[places].tolist())
+        traces = trial_index.traces(session, job.id, columns.number[places].tolist())
         script = session.get_one(WorkloadRow, job.workload_key).script
         return decided.decisions(columns, name, known, traces, _loops(script))
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from compiler.target.target import with_own_kind
-from service.common.paging import DEFAULT_LIMIT, MAX_LIMIT, Asked
+from service.common.paging import DEFAULT_LIMIT, MAX_LIMIT, ListRequest
 from service.wire.models import JobState
 from service.wire.readings import TrialOutcome
 from service.wire.server_models import WorkerState
@@ -30,10 +30,10 @@ class ListQuery(BaseModel):
         description="`next_cursor` of the page before; the order and the filters stay as they were",
     )
 
-    def asked(self, name: str, sort: str) -> Asked:
+    def asked(self, name: str, sort: str) -> ListRequest:
         """Return what is asked of the list of that name."""
         given = self.model_dump(mode="json", exclude={"limit", "cursor", "sort"})
-        return Asked(sort, {"list": name, **given}, self.limit, self.cursor)
+        return ListRequest(sort, {"list": name, **given}, self.limit, self.cursor)
 
 
 def _text(description: str) -> Any:

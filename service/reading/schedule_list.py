@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, ScalarSelect, case, func, select
 from sqlalchemy.orm import Session
 
-from service.common.paging import Key, page
+from service.common.paging import CursorKey, page
 from service.reading.lists import as_page, contains, has_shape
 from service.reading.queries import SchedulesQuery
 from service.store.best_schedules import BestScheduleRow, baseline_of
@@ -47,18 +47,18 @@ def list_schedules(session: Session, query: SchedulesQuery) -> Page[BestSummary]
         shaped = has_shape(query.text, BestScheduleRow.workload_key)
         wanted = wanted.where(contains(query.text, *fields) | shaped)
     run_secs = BestScheduleRow.run_secs
-    by: dict[str, Key] = {
-        "created_at": Key(BestScheduleRow.updated_at, datetime),
-        "run_secs": Key(run_secs, float),
-        "workload_name": Key(WorkloadRow.name, str),
-        "speedup": Key(_speedup(), float, is_nullable=True),
-        "flops_per_sec": Key(WorkloadRow.flops / run_secs, float),
-        "baseline": Key(_least_speedup(), float, is_nullable=True),
+    by: dict[str, CursorKey] = {
+        "created_at": CursorKey(BestScheduleRow.updated_at, datetime),
+        "run_secs": CursorKey(run_secs, float),
+        "workload_name": CursorKey(WorkloadRow.name, str),
+        "speedup": CursorKey(_speedup(), float, is_nullable=True),
+        "flops_per_sec": CursorKey(WorkloadRow.flops / run_secs, float),
+        "baseline": CursorKey(_least_speedup(), float, is_nullable=True),
     }
     keys = [
         by[query.sort.removeprefix("-")],
-        Key(BestScheduleRow.workload_key, str),
-        Key(BestScheduleRow.target, str),
+        CursorKey(BestScheduleRow.workload_key, str),
+        CursorKey(BestScheduleRow.target, str),
     ]
     return as_page(page(session, wanted, keys, query.asked("schedules", query.sort)), _read)
 

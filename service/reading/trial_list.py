@@ -8,7 +8,7 @@ from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from compiler.runtime.measurement import ErrorKind
-from service.common.paging import Found, Key, page
+from service.common.paging import CursorKey, ListPage, page
 from service.reading.lists import as_page
 from service.reading.queries import TrialsQuery
 from service.store.jobs import finals, jobs
@@ -39,9 +39,9 @@ def list_trials(session: Session, job_id: UUID, query: TrialsQuery) -> Page[Tria
         is_right = TrialRow.error.is_(None) if TrialOutcome.OK in query.outcome else None
         is_such = TrialRow.error.in_(kinds)
         wanted = wanted.where(is_such if is_right is None else or_(is_right, is_such))
-    number = Key(TrialRow.number, int)
+    number = CursorKey(TrialRow.number, int)
     if query.sort.removeprefix("-") == "best_secs":
-        keys = [Key(TrialRow.best_secs, float, is_nullable=True), number]
+        keys = [CursorKey(TrialRow.best_secs, float, is_nullable=True), number]
     else:
         keys = [number]
     found = page(session, wanted, keys, query.asked(f"trials of {job_id}", query.sort))
@@ -52,4 +52,4 @@ def list_trials(session: Session, job_id: UUID, query: TrialsQuery) -> Page[Tria
     by_number = {row.number: row for row in rows}
     of_finish = finals.of_trials(session, job_id, numbers)
     shown = [(by_number[n], finals.read(of_finish.get(n))) for n in numbers]
-    return as_page(Found(shown, found.next_cursor), trials.read)
+    return as_page(ListPage(shown, found.next_cursor), trials.read)

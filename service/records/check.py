@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from compiler.schedule.error import TraceError
 from compiler.target.error import TargetError
 from compiler.target.target import Target
-from service.common.errors import Flaw, InvalidRequestError
-from service.intake.intake import read_workload
+from service.common.errors import Flaw, UnprocessableError
+from service.intake.request_validation import read_workload
 from service.records.lines import (
     VERSION,
     AnyLine,
@@ -39,11 +39,11 @@ class _LineError(Exception):
     """A line that cannot be taken in; says why."""
 
 
-def refusal(flaws: Iterable[tuple[int, str]]) -> InvalidRequestError:
+def refusal(flaws: Iterable[tuple[int, str]]) -> UnprocessableError:
     """Return the error of a file with wrong lines: nothing of it was imported."""
     told = [Flaw(detail, line=line) for line, detail in flaws]
     lines = "; ".join(f"line {flaw.line}: {flaw.detail}" for flaw in told)
-    return InvalidRequestError(f"nothing was imported: {lines}", *told)
+    return UnprocessableError(f"nothing was imported: {lines}", *told)
 
 
 def lines_of(file: IO[bytes]) -> Iterator[bytes]:
@@ -181,7 +181,7 @@ class _Checker:
     def _workload(self, line: WorkloadLine) -> None:
         try:
             key = read_workload(Workload(script=line.script)).key
-        except InvalidRequestError as error:
+        except UnprocessableError as error:
             raise _LineError(f"script: {error.detail}") from None
         if key != line.key:
             raise _LineError(f"key: the script is workload {key}, not {line.key}")

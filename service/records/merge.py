@@ -16,7 +16,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.orm import Session, undefer
 
 from compiler.target.target import Target
-from service.intake.intake import read_workload
+from service.intake.request_validation import read_workload
 from service.records.check import refusal
 from service.records.lines import (
     BaselineLine,
@@ -38,7 +38,7 @@ from service.store.jobs.finals import FinalRow
 from service.store.jobs.groups import GroupRow
 from service.store.jobs.jobs import JobRow
 from service.store.targets import TargetRow
-from service.store.trials import packed
+from service.store.trials import trial_chunks
 from service.store.trials.settle import settle
 from service.store.trials.trials import TrialRow
 from service.store.workloads import WorkloadRow
@@ -232,7 +232,7 @@ class _Merge:
                 best = secs
                 points = add_point(points, place, secs)
         row.progress = [list(point) for point in points] or None
-        packed.pack(self._session, row.id, row.num_measured)
+        trial_chunks.pack(self._session, row.id, row.num_measured)
 
     def _add_trials(self, job: _Job) -> None:
         if job.row is not None:

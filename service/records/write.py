@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session, undefer
 
-from service.common.errors import NotFoundError
+from service.common.errors import ServiceNotFoundError
 from service.records.lines import (
     TRIAL_COLUMNS,
     BaselineLine,
@@ -67,7 +67,7 @@ def check(database: Database, selection: Selection) -> None:
     with database.read() as session:
         for job_id in selection.job_ids:
             if session.get(JobRow, job_id) is None:
-                raise NotFoundError(f"there is no job {job_id}")
+                raise ServiceNotFoundError(f"there is no job {job_id}")
 
 
 def export(database: Database, selection: Selection) -> Iterator[str]:

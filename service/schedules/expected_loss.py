@@ -13,7 +13,7 @@ from statistics import median
 from sqlalchemy.orm import Session
 
 from service.store.jobs import warm_starts
-from service.store.jobs.warm_starts import Outcome
+from service.store.jobs.warm_starts import WarmStartOutcome
 
 MIN_OUTCOMES = 3
 """Fewer are no basis."""
@@ -54,7 +54,7 @@ def expected_loss(session: Session, label: str, operator_key: str, distance: flo
     )
 
 
-def _like(outcomes: list[Outcome], distance: float) -> list[Outcome]:
+def _like(outcomes: list[WarmStartOutcome], distance: float) -> list[WarmStartOutcome]:
     """Return the outcomes at the distances nearest to one, none that are far from it."""
     apart = [(abs(math.log2((1 + o.distance) / (1 + distance))), o) for o in outcomes]
     near = sorted((pair for pair in apart if pair[0] <= MAX_APART), key=lambda pair: pair[0])

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from threading import BoundedSemaphore
 from typing import Any
 
-from service.common.errors import BuildFailedError, BusyError, InvalidRequestError
+from service.common.errors import BuildFailedError, ServiceBusyError, UnprocessableError
 from service.schedules import kernel_child
 
 
@@ -72,7 +72,7 @@ class KernelBuilder:
 
     def _run(self, request: KernelRequest, wanted: str) -> bytes:
         if not self._places.acquire(blocking=False):
-            raise BusyError("too many kernels wait to be built; try again in a moment")
+            raise ServiceBusyError("too many kernels wait to be built; try again in a moment")
         try:
             return self._run_child(request, wanted)
         finally:
@@ -114,7 +114,7 @@ class KernelBuilder:
             return artifact
         words = reason.decode(errors="replace").strip()
         if child.returncode == kernel_child.REFUSED:
-            raise InvalidRequestError(f"cannot build the kernel: {words}")
+            raise UnprocessableError(f"cannot build the kernel: {words}")
         raise BuildFailedError(
             f"cannot build the kernel: the compiler {_death(child.returncode)}: "
             f"{words.splitlines()[-1] if words else 'no last words'}"

@@ -19,7 +19,7 @@ from service.store.trials import trials
 from service.store.trials.trials import TrialRow
 from service.wire.models import BestRead, NearestRead
 from tuner.candidate import Candidate
-from tuner.transfer.begin import Relative, refitted
+from tuner.transfer.seed import Relative, refitted
 from tuner.transfer.shape import shape_from_json
 
 

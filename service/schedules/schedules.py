@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from compiler.driver import toolchain
 from compiler.schedule.trace.trace import Trace
 from compiler.target.target import Target
-from service.common.errors import NotFoundError
+from service.common.errors import ServiceNotFoundError
 from service.common.new_workload import NewWorkload
-from service.intake.intake import parse_target, read_workload
+from service.intake.request_validation import parse_target, read_workload
 from service.schedules.kernel_builder import KernelBuilder, KernelRequest
 from service.schedules.nearest import adapt_nearest
 from service.store import artifacts, best_schedules, targets, workloads
@@ -23,7 +23,7 @@ from service.wire.models import BestRead, ScheduleQuery
 
 
 @dataclass(frozen=True)
-class Kernel:
+class BuiltKernel:
     """A kernel to build or built already: what it is made from, and where its schedule is from.
 
     `key` digests all it depends on; `best` is none for the default schedule.
@@ -52,7 +52,7 @@ def find_best(database: Database, workload_key: str, target: str) -> BestRead:
     """
     best = _best(database, workload_key, target)
     if best is None:
-        raise NotFoundError(
+        raise ServiceNotFoundError(
             f"no schedule is known of workload {workload_key[:12]} on target {target!r}",
             advice="submit a job to find one, or ask for that of the nearest shape (`nearest`)",
         )
@@ -68,7 +68,7 @@ def find_nearest(database: Database, workload: NewWorkload, target: Target) -> B
     best = _best(database, workload.key, target.name)
     best = best or adapt_nearest(database, workload, target)
     if best is None:
-        raise NotFoundError(
+        raise ServiceNotFoundError(
             f"no schedule is known of workload {workload.key[:12]} on target {target.name!r}, nor "
             "one of another shape of its operator that fits",
             advice="submit a job to find one",
@@ -85,14 +85,14 @@ def find_nearest_by_key(database: Database, workload_key: str, target: Target) -
     with database.read() as session:
         workload = workloads.find(session, workload_key)
     if workload is None:
-        raise NotFoundError(
+        raise ServiceNotFoundError(
             f"no workload {workload_key[:12]} is known, so that its shape is not either; "
             "post its text to this address instead"
         )
     return find_nearest(database, workload, target)
 
 
-def plan_kernel(database: Database, query: ScheduleQuery, *, fallback: bool) -> Kernel:
+def plan_kernel(database: Database, query: ScheduleQuery, *, fallback: bool) -> BuiltKernel:
     """Say which kernel answers a query, without building it.
 
     Args:
@@ -109,13 +109,13 @@ def plan_kernel(database: Database, query: ScheduleQuery, *, fallback: bool) -> 
             best = find_nearest(database, workload, target)
         else:
             best = find_best(database, workload.key, target.name)
-    except NotFoundError:
+    except ServiceNotFoundError:
         if not fallback:
             raise
     trace = Trace().to_json() if best is None else dict(best.trace)
     made_by = toolchain()
     parts = [workload.key, target.name, made_by, json.dumps(trace, sort_keys=True)]
-    return Kernel(
+    return BuiltKernel(
         key=hashlib.sha256("\n".join(parts).encode()).hexdigest(),
         request=KernelRequest(workload.script, trace, target.name),
         workload=workload,
@@ -125,7 +125,7 @@ def plan_kernel(database: Database, query: ScheduleQuery, *, fallback: bool) -> 
     )
 
 
-def fetch_kernel(database: Database, builder: KernelBuilder, kernel: Kernel) -> bytes:
+def fetch_kernel(database: Database, builder: KernelBuilder, kernel: BuiltKernel) -> bytes:
     """Return the artifact of a kernel: the one that is kept, or a new one.
 
     Raises:

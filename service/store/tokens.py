@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import JSON, Index, Integer, String, select, text
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from service.common.errors import ConflictError, NotFoundError
+from service.common.errors import ServiceConflictError, ServiceNotFoundError
 from service.common.quota import NO_LIMITS, Quota
 from service.store.database.base import Base, UtcDateTime, utc_now
 from service.wire.server_models import Scope, TokenRead
@@ -75,11 +75,13 @@ def create(
         ConflictError: If a token of this name is in use, or the name is reserved.
     """
     if name == BOOTSTRAP:
-        raise ConflictError(
+        raise ServiceConflictError(
             f"{BOOTSTRAP!r} is the name of the token that `serve --token` is given: choose another"
         )
     if find(session, name) is not None:
-        raise ConflictError(f"there is a token {name!r}: revoke it first, or choose another name")
+        raise ServiceConflictError(
+            f"there is a token {name!r}: revoke it first, or choose another name"
+        )
     token = _PREFIX + secrets.token_urlsafe(32)
     row = TokenRow(
         id=uuid4(),
@@ -133,7 +135,7 @@ def revoke(session: Session, token_id: UUID) -> None:
     """
     row = session.get(TokenRow, token_id)
     if row is None:
-        raise NotFoundError(f"there is no token {token_id}")
+        raise ServiceNotFoundError(f"there is no token {token_id}")
     row.revoked_at = row.revoked_at or utc_now()
 
 

@@ -14,7 +14,7 @@ from compiler.target.target import Target
 from tuner.candidate import Candidate, default_candidate
 from tuner.store.store import DuplicateTrialError, MeasurementStore
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 
 def make_candidate(task: Task, number: int) -> Candidate:
@@ -28,7 +28,7 @@ def make_candidate(task: Task, number: int) -> Candidate:
 
 def make_trial(
     task: Task, number: int, secs: float | ErrorKind, *, candidate: int | None = None
-) -> Trial:
+) -> MeasuredTrial:
     """Return a trial whose run took `secs`, or that failed so."""
     measurement = (
         Measurement(error=secs, message="injected", build_secs=0.25)
@@ -37,7 +37,7 @@ def make_trial(
     )
     of = make_candidate(task, number if candidate is None else candidate)
     predicted = None if number == 0 else number / 8
-    return Trial(number, of, measurement, predicted=predicted, round=number // 4)
+    return MeasuredTrial(number, of, measurement, predicted=predicted, round=number // 4)
 
 
 class MeasurementStoreContract:

@@ -17,7 +17,7 @@ from tuner.search.strategy import Proposal, SearchStrategy
 from tuner.space.filter.static_filter import passes
 from tuner.space.generate import design_space
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 from tuner.warm_start import COLD, WarmStart
 
 TARGET = CpuTarget("cpu -mcpu=haswell -num-cores=1")
@@ -33,7 +33,7 @@ def cost(candidate: Candidate) -> float:
     return 1e-3 * (1 + sum(float(np.abs(p - 1.5).sum()) for p in parts))
 
 
-def measured(proposals: Sequence[Proposal], start: int = 0) -> list[Trial]:
+def measured(proposals: Sequence[Proposal], start: int = 0) -> list[MeasuredTrial]:
     """Return the trials of proposals; one in seven failed."""
     trials = []
     for number, proposal in enumerate(proposals, start):
@@ -43,7 +43,7 @@ def measured(proposals: Sequence[Proposal], start: int = 0) -> list[Trial]:
             if fails
             else Measurement((cost(proposal.candidate),))
         )
-        trials.append(Trial(number, proposal.candidate, found, proposal.predicted))
+        trials.append(MeasuredTrial(number, proposal.candidate, found, proposal.predicted))
     return trials
 
 
@@ -132,7 +132,7 @@ class SearchStrategyContract(_Made):
 
     def test_foreign_trials_are_no_trouble(self) -> None:
         search = self.new()
-        search.tell([Trial(0, default_candidate(), Measurement((1.0,)))])
+        search.tell([MeasuredTrial(0, default_candidate(), Measurement((1.0,)))])
         assert search.ask(8) == self.new().ask(8)
 
     def test_what_is_told_twice_counts_once(self) -> None:
@@ -152,7 +152,7 @@ class SearchStrategyContract(_Made):
     def test_a_warm_start_that_was_measured_is_not_proposed(self) -> None:
         relatives = tuple(p.candidate for p in self.new(seed=9).ask(4))
         search = self.new(warm=WarmStart(candidates=relatives))
-        search.tell([Trial(0, relatives[1], Measurement((1.0,)))])
+        search.tell([MeasuredTrial(0, relatives[1], Measurement((1.0,)))])
         asked = [p.candidate for p in search.ask(4)]
         assert asked[:3] == [relatives[0], *relatives[2:]]
         assert relatives[1] not in asked
@@ -199,6 +199,6 @@ class ThoroughContract(_Made):
         for _ in range(4):
             proposals = search.ask(16)
             failed = Measurement(error=error)
-            search.tell([Trial(n, p.candidate, failed) for n, p in enumerate(proposals)])
+            search.tell([MeasuredTrial(n, p.candidate, failed) for n, p in enumerate(proposals)])
             proposed += keys(proposals)
         assert len(set(proposed)) == 64

@@ -1,6 +1,7 @@
 """A worker that wants its coordinator to unpickle something, by every way that there is to it.
 
-Dask imports it in place of `workers.engine.slot`. Whatever unpickles a `Payload` makes a folder.
+Dask imports it in place of `workers.engine.dask_worker`. Whatever unpickles a `Payload` makes a
+folder.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from distributed.protocol.serialize import ToPickle
 
-from workers.engine import slot
+from workers.engine import dask_worker
 
 MARKER = "HOSTILE_MARKER"
 _calls = count()
@@ -41,13 +42,13 @@ def measure_batch(request: str) -> Any:
 
 def dask_setup(worker: Any) -> None:
     """Send payloads beside the answers, too."""
-    slot.dask_setup(worker)
+    dask_worker.dask_setup(worker)
     # Its own process unpickles as before: what matters is where things arrive.
-    slot.measure_batch = measure_batch
+    dask_worker.measure_batch = measure_batch
     warning = pickle.dumps(Payload("warning"))
     worker.log_event("warn", {"message": warning, "category": warning})
     worker.log_event("print", {"args": (ToPickle(Payload("event")),)})
     worker.metrics["payload"] = lambda _: ToPickle(Payload("metric"))
 
 
-dask_teardown = slot.dask_teardown
+dask_teardown = dask_worker.dask_teardown

@@ -13,7 +13,7 @@ import numpy as np
 
 from workers.child.child import main
 from workers.libraries.kernel_sets import CORE_TYPE, KernelSet
-from workers.libraries.library import Array, Call, Library
+from workers.libraries.library import Array, Library, LibraryCall
 from workers.libraries.load import load_library
 
 
@@ -73,7 +73,7 @@ class Faulty:
             return KernelSet("Haswell", CORE_TYPE)
         return KernelSet(os.environ.get(CORE_TYPE, "Haswell"), CORE_TYPE)
 
-    def prepare(self, operator: str, inputs: Sequence[Array]) -> Call:
+    def prepare(self, operator: str, inputs: Sequence[Array]) -> LibraryCall:
         call = self._numpy.prepare(operator, inputs)
 
         def run() -> Any:
@@ -91,7 +91,7 @@ class Faulty:
             result = call.run()
             return FAULTS[self._name](result) if self._name in FAULTS else result
 
-        return Call(run, call.result)
+        return LibraryCall(run, call.result)
 
 
 def load(name: str) -> Library:

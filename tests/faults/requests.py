@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from workers.wire.request import Limits, MeasureRequest
+from workers.wire.request import MeasureLimits, MeasureRequest
 
 CHILD = "tests.faults.child"
 
@@ -18,7 +18,7 @@ def copy(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
 """
 TARGET = "cpu -num-cores=1"
 DEFAULT_TRACE = '{"format": 1, "instructions": []}'
-LIMITS = Limits(memory_bytes=256 << 20)
+LIMITS = MeasureLimits(memory_bytes=256 << 20)
 
 
 def fault(name: str, **more: str) -> str:
@@ -26,6 +26,6 @@ def fault(name: str, **more: str) -> str:
     return json.dumps({"fault": name, **more})
 
 
-def request(*traces: str, limits: Limits = LIMITS) -> MeasureRequest:
+def request(*traces: str, limits: MeasureLimits = LIMITS) -> MeasureRequest:
     """Return a request to measure copies."""
     return MeasureRequest(COPY, TARGET, traces, limits=limits)

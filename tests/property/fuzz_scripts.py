@@ -22,7 +22,7 @@ import psutil
 from pydantic import ValidationError
 
 from compiler.target.cores import available_cores
-from service.common.errors import InvalidRequestError
+from service.common.errors import UnprocessableError
 from service.intake.workload_text import look_here, read_here
 from service.wire.models import Workload
 from tests.property.generators.mutated_scripts import corpus, mutated
@@ -66,7 +66,7 @@ def take_in(text: str) -> str:
         return "refused as no text"
     try:
         read = look_here(workload).workload
-    except InvalidRequestError as error:
+    except UnprocessableError as error:
         _check_refusal(error)
         return "refused"
     again = read_here(Workload(script=read.script))
@@ -74,7 +74,7 @@ def take_in(text: str) -> str:
     return "accepted"
 
 
-def _check_refusal(refusal: InvalidRequestError) -> None:
+def _check_refusal(refusal: UnprocessableError) -> None:
     assert refusal.detail.strip(), "an error says what is wrong"
     assert refusal.flaws, "an error has a place"
     assert all(flaw.pointer == "/workload/script" for flaw in refusal.flaws)

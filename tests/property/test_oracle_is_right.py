@@ -20,7 +20,7 @@ from compiler.ir.core.visit import walk
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.ir.interpret.inputs import param_roles, random_inputs
 from compiler.ir.interpret.oracle.oracle import compare, interpret
-from compiler.ir.interpret.oracle.oracle_plan import Plan
+from compiler.ir.interpret.oracle.oracle_plan import OraclePlan
 from tests.property.check_schedule import numbered
 from tests.property.fuzz import Counts, make_pair
 from tests.property.generators.odd_programs import odd_program
@@ -29,7 +29,7 @@ from tests.property.generators.odd_programs import odd_program
 def agree(func: PrimFunc) -> None:
     inputs = random_inputs(func, 0)
     computed = interpret(func, inputs)
-    with patch.object(Plan, "is_scalar", lambda *_: False):
+    with patch.object(OraclePlan, "is_scalar", lambda *_: False):
         as_arrays = interpret(func, inputs)
     for name, array in as_arrays.items():
         same = np.isnan(array) & np.isnan(computed[name]) if array.dtype.kind == "f" else False

@@ -11,8 +11,8 @@ from compiler.ir.core.limits import MAX_NEST
 from compiler.ir.core.spelling import Dialect
 from compiler.ir.text.printer import script
 from compiler.script import ScriptError, parse
-from service.common.errors import InvalidRequestError
-from service.intake.intake import read_workload
+from service.common.errors import UnprocessableError
+from service.intake.request_validation import read_workload
 from service.wire.models import Workload
 from tests.property.generators.texts import RandomText
 
@@ -101,7 +101,7 @@ def test_a_program_whose_printed_text_is_too_long_is_refused() -> None:
     name = "x" * 60_000
     body = f'with T.block("b"):\n    v = T.axis.spatial(1, 0)\n    {name}[v] = {name}[v]'
     text = _program(body, f"{name}: T.Buffer((4,))")
-    with pytest.raises(InvalidRequestError, match=r"printed with all types it has \d+ characters"):
+    with pytest.raises(UnprocessableError, match=r"printed with all types it has \d+ characters"):
         read_workload(Workload(script=text))
 
 

@@ -11,7 +11,7 @@ from compiler.ir.verify.verify import verify
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
-from tests.unit.compiler.schedule.refusals import computes_the_same
+from tests.unit.compiler.schedule.schedule_asserts import computes_the_same
 
 extents = st.integers(1, 7)
 factors = st.integers(1, 4)

@@ -100,27 +100,27 @@ def test_rules_are_chosen_by_their_names() -> None:
         lw.design_space("matmul:64,64,64", TARGET, rules=["packed_product"])
 
 
-def _raises(draft: lw.Draft) -> list[lw.Draft]:
+def _raises(draft: lw.SketchBuilder) -> list[lw.SketchBuilder]:
     raise KeyError("nothing there")
 
 
-def _returns_nothing(draft: lw.Draft) -> list[lw.Draft]:
+def _returns_nothing(draft: lw.SketchBuilder) -> list[lw.SketchBuilder]:
     return None  # type: ignore[return-value]
 
 
-def _decides_alone(draft: lw.Draft) -> list[lw.Draft]:
+def _decides_alone(draft: lw.SketchBuilder) -> list[lw.SketchBuilder]:
     draft.schedule.sample_categorical([1, 2], [0.5, 0.5])
     draft.choose([1, 2])
     return [draft]
 
 
-def _is_refused(draft: lw.Draft) -> list[lw.Draft]:
+def _is_refused(draft: lw.SketchBuilder) -> list[lw.SketchBuilder]:
     (loop,) = draft.loops("B")
     draft.schedule.split(loop, [0, 8])
     return [draft]
 
 
-def _notes_wrongly(draft: lw.Draft) -> list[lw.Draft]:
+def _notes_wrongly(draft: lw.SketchBuilder) -> list[lw.SketchBuilder]:
     facts = draft.block_facts()["B"]
     draft.choose([1, 2])
     draft.note(facts, {0: {6: 7}}, rest={})
@@ -138,8 +138,8 @@ def _notes_wrongly(draft: lw.Draft) -> list[lw.Draft]:
     ],
 )
 def test_a_rule_that_is_wrong_is_named(function: Any, reason: str) -> None:
-    def broken(draft: lw.Draft) -> list[lw.Draft]:
-        drafts: list[lw.Draft] = function(draft)
+    def broken(draft: lw.SketchBuilder) -> list[lw.SketchBuilder]:
+        drafts: list[lw.SketchBuilder] = function(draft)
         return drafts
 
     lw.schedule_rule(broken)
@@ -151,7 +151,7 @@ def test_a_rule_that_is_wrong_is_named(function: Any, reason: str) -> None:
 
 
 def test_a_sketch_without_nests_has_candidates_that_differ_in_features() -> None:
-    def samples(draft: lw.Draft) -> list[lw.Draft]:
+    def samples(draft: lw.SketchBuilder) -> list[lw.SketchBuilder]:
         (loop,) = draft.loops("B")
         length, _ = draft.choose([2, 4, 8])
         draft.schedule.split(loop, [None, length])
@@ -170,7 +170,7 @@ def test_a_sketch_without_nests_has_candidates_that_differ_in_features() -> None
 
 
 def test_a_rule_may_not_take_a_built_in_name() -> None:
-    def spatial_blocks(draft: lw.Draft) -> list[lw.Draft]:
+    def spatial_blocks(draft: lw.SketchBuilder) -> list[lw.SketchBuilder]:
         return [draft]
 
     with pytest.raises(lw.ScheduleRuleError, match="name of a built-in rule"):

@@ -13,7 +13,7 @@ from loopwright.cli.failure import explain
 from loopwright.cli.main import app
 from loopwright.errors import AccessDeniedError
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.store.database.database import open_database
 from service.wire.models import Problem
 
@@ -31,7 +31,7 @@ def status(url: str, token: str) -> int:
     """Return what a service over the database answers to a token."""
     database = open_database(url)
     headers = {"Authorization": f"Bearer {token}"}
-    with TestClient(create_app(Parts(database))) as client:
+    with TestClient(create_app(Dependencies(database))) as client:
         answer = client.get("/api/v1/tokens", headers=headers).status_code
     database.close()
     return answer

@@ -10,7 +10,7 @@ import numpy as np
 
 from tuner.cost_model.boosting import STORE_TREES, boost, score
 from tuner.cost_model.cost_model import Samples, Scores
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 FIRST_ROUND = 16
 """The candidates that a search measures first: what a model saves is counted over so many."""
@@ -107,7 +107,7 @@ def held_out(
     return found
 
 
-def pairwise_accuracy(trials: Sequence[Trial]) -> float | None:
+def pairwise_accuracy(trials: Sequence[MeasuredTrial]) -> float | None:
     """Return the share of pairs whose predicted order is the measured one; None without pairs.
 
     A trial's score was predicted before it was measured, by a model that had seen earlier rounds

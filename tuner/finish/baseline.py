@@ -19,7 +19,7 @@ from compiler.ir.analysis.flops import flops
 from compiler.runtime.measurement import LibraryFacts, Measurement, Setting
 from tuner.finish.signed_rank import shift, shift_interval
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 NUM_ROUNDS = 10
 """So many rounds are asked for; a slow kernel has fewer."""
@@ -31,11 +31,11 @@ _PEAK_SHARES = {"float32": 1.0, "float64": 0.5}
 _log = logging.getLogger(__name__)
 
 
-class Rivals(Protocol):
+class BaselineMeasurer(Protocol):
     """Times a candidate and the libraries that compute the same side by side."""
 
-    def against_libraries(
-        self, task: Task, trial: Trial, num_rounds: int, seed: int
+    def measure_baselines(
+        self, task: Task, trial: MeasuredTrial, num_rounds: int, seed: int
     ) -> Iterator[tuple[Measurement, Mapping[str, Measurement]]]:
         """Yield rounds: a measurement of the trial's candidate, and one of each library by name.
 
@@ -88,10 +88,10 @@ def _never() -> bool:
     return False
 
 
-def against_libraries(
+def measure_baselines(
     task: Task,
-    trial: Trial,
-    rivals: Rivals,
+    trial: MeasuredTrial,
+    rivals: BaselineMeasurer,
     *,
     seed: int = 0,
     should_stop: Callable[[], bool] = _never,
@@ -103,7 +103,7 @@ def against_libraries(
     """
     kernel: list[Measurement] = []
     libraries: dict[str, list[Measurement]] = {}
-    for own, others in rivals.against_libraries(task, trial, NUM_ROUNDS, seed):
+    for own, others in rivals.measure_baselines(task, trial, NUM_ROUNDS, seed):
         if should_stop() or not own.ok:
             return []
         kernel.append(own)

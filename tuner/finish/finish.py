@@ -11,9 +11,9 @@ tails of the noise are and however long its bad moments last.
 There are four looks at the data, after 10, 16, 24 and 36 rounds. At each, a pair is separated at a
 quarter of the pair's share of `ERROR_RATE`, so all looks together keep within that share. Who is
 slower than another drops out; who is left alone is the winner. There are no further looks where,
-with confidence, the fastest can be improved on by less than `WORTH`, and no two are `FAR` apart:
-they would cost more than they find. Among k finalists a pair's share is 2/k of the rate: to win
-wrongly, one of m equal finalists must beat one given other, a one-sided event of chance
+with confidence, the fastest can be improved on by less than `MIN_GAIN`, and no two are `CLEAR_GAP`
+apart: they would cost more than they find. Among k finalists a pair's share is 2/k of the rate: to
+win wrongly, one of m equal finalists must beat one given other, a one-sided event of chance
 `ERROR_RATE / k`, and there are m <= k of them. So a winner is declared among equals with a chance
 of at most `ERROR_RATE`. Those that are not separated in the end are tied.
 
@@ -36,22 +36,22 @@ from compiler.runtime.measurement import Measurement
 from tuner.finish.signed_rank import median_interval, p_slower, shift_interval
 from tuner.measurer.comparer import Comparer
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
-LOOKS = (10, 16, 24, 36)
+ANALYSIS_ROUNDS = (10, 16, 24, 36)
 """After how many rounds finalists are compared."""
 ERROR_RATE = 0.05
 """How often a winner may be declared among equals."""
-SAME = 0.01
+EQUIVALENCE_MARGIN = 0.01
 """A difference of time that nobody cares about."""
-WORTH = 0.03
+MIN_GAIN = 0.03
 """What there must be to gain for another look."""
-FAR = 0.08
+CLEAR_GAP = 0.08
 """A difference that is to be told from none, even if nothing is to be gained."""
 NUM_FINALISTS = 4
-CLOSE = 1.25
+FINALIST_RATIO = 1.25
 """Who took this many times the best time, or more, is no finalist."""
-SHARE = 0.1
+MAX_TIME_SHARE = 0.1
 """Of the time that the trials took: a finish that took more has no further looks."""
 LEAST_SECS = 5.0
 """So much time there is for further looks in any case."""
@@ -85,7 +85,7 @@ class Finalist:
         interval: Where that median is with a confidence of 95%.
     """
 
-    trial: Trial
+    trial: MeasuredTrial
     rounds: tuple[Measurement, ...]
     outcome: Outcome
     run_secs: float
@@ -115,7 +115,7 @@ def _never() -> bool:
 
 def finish(
     task: Task,
-    trials: Sequence[Trial],
+    trials: Sequence[MeasuredTrial],
     comparer: Comparer,
     *,
     seed: int = 0,
@@ -132,7 +132,7 @@ def finish(
         What was found; None if there is nothing to measure, or `should_stop` said so meanwhile.
     """
     begin = clock()
-    enough_secs = max(LEAST_SECS, SHARE * sum(_secs(t.measurement) for t in trials))
+    enough_secs = max(LEAST_SECS, MAX_TIME_SHARE * sum(_secs(t.measurement) for t in trials))
     failed: list[Finalist] = []
     for _ in range(_NUM_ATTEMPTS):
         known = {f.trial.number for f in failed}
@@ -159,7 +159,7 @@ def finish(
 def _with_default(
     found: Finish,
     task: Task,
-    trials: Sequence[Trial],
+    trials: Sequence[MeasuredTrial],
     comparer: Comparer,
     *,
     seed: int,
@@ -175,7 +175,7 @@ def _with_default(
     num_rounds = min(DEFAULT_ROUNDS, affordable)
     rounds: list[Measurement] = []
     for (measured,) in comparer.compare(
-        task, [default.candidate], num_rounds, _mixed(seed, LOOKS[-1] - 1)
+        task, [default.candidate], num_rounds, _mixed(seed, ANALYSIS_ROUNDS[-1] - 1)
     ):
         if should_stop():
             return None
@@ -188,7 +188,7 @@ def _with_default(
     return Finish((again, *found.finalists))
 
 
-def _finalist_of(trial: Trial, rounds: Sequence[Measurement], outcome: Outcome) -> Finalist:
+def _finalist_of(trial: MeasuredTrial, rounds: Sequence[Measurement], outcome: Outcome) -> Finalist:
     """Return a finalist with what its rounds say of its time."""
     if outcome is Outcome.FAILED:
         return Finalist(trial, tuple(rounds), outcome, math.inf, (math.inf, math.inf))
@@ -196,14 +196,16 @@ def _finalist_of(trial: Trial, rounds: Sequence[Measurement], outcome: Outcome) 
     return Finalist(trial, tuple(rounds), outcome, statistics.median(times), median_interval(times))
 
 
-def choose_finalists(trials: Sequence[Trial], also: Collection[int] = ()) -> list[Trial]:
+def choose_finalists(
+    trials: Sequence[MeasuredTrial], also: Collection[int] = ()
+) -> list[MeasuredTrial]:
     """Return the best trials that are close to each other, by number; the default if it is close.
 
     Nothing is to be gained by timing what is a quarter slower again, unless an earlier finish kept
     it (`also`).
     """
     right = sorted((t for t in trials if t.measurement.ok), key=lambda t: (t.best_secs, t.number))
-    close = [t for t in right if t.best_secs < CLOSE * right[0].best_secs]
+    close = [t for t in right if t.best_secs < FINALIST_RATIO * right[0].best_secs]
     chosen = close[:NUM_FINALISTS] + [t for t in close[NUM_FINALISTS:] if t.number == 0]
     chosen += [t for t in right if t.number in also and t not in chosen]
     return sorted(chosen, key=lambda t: t.number)
@@ -212,7 +214,9 @@ def choose_finalists(trials: Sequence[Trial], also: Collection[int] = ()) -> lis
 class _Final:
     """The rounds so far, and who is still in them; finalists are known by their place."""
 
-    def __init__(self, task: Task, trials: Sequence[Trial], comparer: Comparer, seed: int) -> None:
+    def __init__(
+        self, task: Task, trials: Sequence[MeasuredTrial], comparer: Comparer, seed: int
+    ) -> None:
         self._task = task
         self._trials = trials
         self._comparer = comparer
@@ -223,7 +227,7 @@ class _Final:
 
     def play(self, is_enough: Callable[[], bool]) -> Iterator[None]:
         """Measure until all is decided or it is enough, a round a step."""
-        for num_rounds in LOOKS:
+        for num_rounds in ANALYSIS_ROUNDS:
             yield from self.measure(num_rounds)
             self.look()
             if self.is_decided() or is_enough():
@@ -248,7 +252,7 @@ class _Final:
     def look(self) -> None:
         """Drop who is slower than another."""
         # One-sided, and one look of several: see the head of this file.
-        limit = ERROR_RATE / len(self._trials) / len(LOOKS)
+        limit = ERROR_RATE / len(self._trials) / len(ANALYSIS_ROUNDS)
         slower = {
             one
             for one, other in permutations(self.alive, 2)
@@ -266,7 +270,7 @@ class _Final:
             low, high = shift_interval(self._differences(*pair), ERROR_RATE)
             # The first of a pair takes at least `low` longer than the second, at most `high`.
             gain = {pair[0]: high, pair[1]: -low}.get(leader, 0.0)
-            if gain >= math.log1p(WORTH) or max(-low, high) >= math.log1p(FAR):
+            if gain >= math.log1p(MIN_GAIN) or max(-low, high) >= math.log1p(CLEAR_GAP):
                 return False
         return True
 
@@ -274,7 +278,7 @@ class _Final:
         """Return what became of each, and of `others` before them."""
         if self.alive:
             leader = min(map(self._secs, self.alive))
-            same = [p for p in self.alive if self._secs(p) <= (1 + SAME) * leader]
+            same = [p for p in self.alive if self._secs(p) <= (1 + EQUIVALENCE_MARGIN) * leader]
             # Of those that are tied the earliest will do, which may be the default schedule.
             self._outcomes |= dict.fromkeys(self.alive, Outcome.TIED) | {same[0]: Outcome.KEPT}
         finalists = [*others, *map(self._finalist, range(len(self._trials)))]
@@ -302,4 +306,4 @@ def _secs(measurement: Measurement) -> float:
 
 def _mixed(seed: int, done: int) -> int:
     """Return the seed of the rounds after the first `done`."""
-    return seed * LOOKS[-1] + done
+    return seed * ANALYSIS_ROUNDS[-1] + done

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 PLATEAU_GAIN = 0.01
 """What counts as progress: a best time that is shorter by this share."""
@@ -56,7 +56,7 @@ class Budget:
         if self.plateau is not None and self.plateau < 1:
             raise ValueError(f"plateau must be a positive number of trials, not {self.plateau}")
 
-    def is_on_plateau(self, trials: Sequence[Trial]) -> bool:
+    def is_on_plateau(self, trials: Sequence[MeasuredTrial]) -> bool:
         """Tell whether the last of `trials`, which are in order, brought no progress."""
         if self.plateau is None or len(trials) <= self.plateau:
             return False

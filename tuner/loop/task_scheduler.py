@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 WINDOW = 48
 """Trials that make the recent past of a task (d in the formula)."""
@@ -35,7 +35,7 @@ class Progress:
     """A task, and its trials so far, in order."""
 
     task: Task
-    trials: Sequence[Trial]
+    trials: Sequence[MeasuredTrial]
 
     def best_secs(self, num_trials: int) -> float:
         """Return the best time of the first trials; infinity without a right one."""

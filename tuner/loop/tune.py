@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 from compiler.target.cores import available_cores
 from tuner.loop.budget import Budget, StopReason
-from tuner.loop.rounds import ROUND_SIZE, MeasurerError, Rounds
+from tuner.loop.search_loop import ROUND_SIZE, MeasurerError, SearchLoop
 from tuner.measurer.measurer import Measurer
 from tuner.search.make import make_strategy
 from tuner.task import Task
-from tuner.trial import Trial, fastest
+from tuner.trial import MeasuredTrial, fastest
 from tuner.warm_start import COLD, WarmStart
 
-__all__ = ["ROUND_SIZE", "MeasurerError", "NothingMeasuredError", "TuneResult", "tune"]
+__all__ = ["ROUND_SIZE", "MeasurerError", "NothingMeasuredError", "SearchResult", "tune"]
 
 
 class NothingMeasuredError(LookupError):
@@ -28,15 +28,15 @@ class NothingMeasuredError(LookupError):
 
 
 @dataclass(frozen=True)
-class TuneResult:
+class SearchResult:
     """The trials of a job, by their numbers, why it ended, and what its cost model learned."""
 
-    trials: tuple[Trial, ...]
+    trials: tuple[MeasuredTrial, ...]
     stop_reason: StopReason
     cost_model: bytes | None = None
 
     @property
-    def best(self) -> Trial:
+    def best(self) -> MeasuredTrial:
         """The fastest trial that ran and was right.
 
         Raises:
@@ -48,7 +48,7 @@ class TuneResult:
         return best
 
     @property
-    def default(self) -> Trial:
+    def default(self) -> MeasuredTrial:
         """The trial of the default schedule, which may have failed.
 
         Raises:
@@ -61,7 +61,7 @@ class TuneResult:
         return self.trials[0]
 
 
-def _ignore(_: Sequence[Trial]) -> None:
+def _ignore(_: Sequence[MeasuredTrial]) -> None:
     pass
 
 
@@ -80,11 +80,11 @@ def tune(
     strategy: str = "evolutionary",
     rules: Collection[str] | None = None,
     warm_start: WarmStart = COLD,
-    history: Sequence[Trial] = (),
-    on_trials: Callable[[Sequence[Trial]], None] = _ignore,
+    history: Sequence[MeasuredTrial] = (),
+    on_trials: Callable[[Sequence[MeasuredTrial]], None] = _ignore,
     should_stop: Callable[[], bool] = _never,
     clock: Callable[[], float] = time.monotonic,
-) -> TuneResult:
+) -> SearchResult:
     """Search for a fast schedule of `task`.
 
     Trial 0 is the default schedule, so the best is never slower than it.
@@ -118,7 +118,7 @@ def tune(
             return StopReason.TIME_BUDGET
         return None
 
-    rounds = Rounds(
+    rounds = SearchLoop(
         task,
         measurer,
         make_strategy(strategy, task, seed, warm_start, rules),
@@ -132,4 +132,4 @@ def tune(
     with rounds:
         while (reason := rounds.run_next()) is None:
             pass
-        return TuneResult(rounds.trials(), reason, rounds.learned())
+        return SearchResult(rounds.trials(), reason, rounds.learned())

@@ -8,17 +8,17 @@ from contextlib import ExitStack
 
 from compiler.target.cores import available_cores
 from tuner.loop.budget import Budget, StopReason
-from tuner.loop.rounds import ROUND_SIZE, Rounds
-from tuner.loop.share import share
-from tuner.loop.tune import TuneResult
+from tuner.loop.interleave import interleave
+from tuner.loop.search_loop import ROUND_SIZE, SearchLoop
+from tuner.loop.tune import SearchResult
 from tuner.measurer.measurer import Measurer
 from tuner.search.make import make_strategy
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 from tuner.warm_start import COLD, WarmStart
 
 
-def _ignore(task: Task, trials: Sequence[Trial]) -> None:
+def _ignore(task: Task, trials: Sequence[MeasuredTrial]) -> None:
     pass
 
 
@@ -37,11 +37,11 @@ def tune_tasks(
     strategy: str = "evolutionary",
     rules: Collection[str] | None = None,
     warm_starts: Mapping[str, WarmStart] | None = None,
-    history: Mapping[str, Sequence[Trial]] | None = None,
-    on_trials: Callable[[Task, Sequence[Trial]], None] = _ignore,
+    history: Mapping[str, Sequence[MeasuredTrial]] | None = None,
+    on_trials: Callable[[Task, Sequence[MeasuredTrial]], None] = _ignore,
     should_stop: Callable[[], bool] = _never,
     clock: Callable[[], float] = time.monotonic,
-) -> list[TuneResult]:
+) -> list[SearchResult]:
     """Search for fast schedules of tasks that share a budget by expected gain.
 
     Each task has a round first, and so its default schedule; see `tuner.loop.task_scheduler` for
@@ -75,8 +75,8 @@ def tune_tasks(
             return StopReason.TIME_BUDGET
         return None
 
-    def search(task: Task) -> Rounds:
-        return Rounds(
+    def search(task: Task) -> SearchLoop:
+        return SearchLoop(
             task,
             measurer,
             make_strategy(strategy, task, seed, (warm_starts or {}).get(task.key, COLD), rules),
@@ -87,11 +87,11 @@ def tune_tasks(
             overlap=task.target.num_cores < available_cores(),
         )
 
-    searches: list[Rounds] = []
+    searches: list[SearchLoop] = []
     with ExitStack() as stack:
         searches += [stack.enter_context(search(task)) for task in tasks]
-        reasons = dict(share(searches, lambda: trials))
-        return [TuneResult(s.trials(), reasons[place]) for place, s in enumerate(searches)]
+        reasons = dict(interleave(searches, lambda: trials))
+        return [SearchResult(s.trials(), reasons[place]) for place, s in enumerate(searches)]
 
 
 def _check(tasks: Sequence[Task], trials: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from compiler.runtime.measurement import Measurement
 from tuner.candidate import Candidate
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 
 class UnknownCandidateError(LookupError):
@@ -17,7 +17,7 @@ class UnknownCandidateError(LookupError):
 class ReplayMeasurer:
     """Answers with the measurements of recorded trials of one task, by candidate key."""
 
-    def __init__(self, recording: Iterable[Trial]) -> None:
+    def __init__(self, recording: Iterable[MeasuredTrial]) -> None:
         self._measurements = {t.candidate.key: t.measurement for t in recording}
 
     def measure(

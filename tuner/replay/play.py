@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from tuner.replay.recorded_set import RecordedSet
 from tuner.search.strategy import Proposal, SearchStrategy
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 ROUND_SIZE = 16
 
@@ -25,7 +25,7 @@ def play(
     or what is at least `until` times as fast.
     """
     speeds = np.zeros(trials)
-    waiting: list[Trial] = []
+    waiting: list[MeasuredTrial] = []
     start = 1
     while start < trials and speeds.max() < until:
         proposals = search.ask(min(ROUND_SIZE - start % ROUND_SIZE, trials - start))
@@ -49,11 +49,11 @@ def trials_to(curve: Curve, share: float) -> float:
     return float(reached[0]) if len(reached) else float("inf")
 
 
-def _measured(recorded: RecordedSet, proposals: list[Proposal], start: int) -> list[Trial]:
+def _measured(recorded: RecordedSet, proposals: list[Proposal], start: int) -> list[MeasuredTrial]:
     trials = []
     for number, proposal in enumerate(proposals, start):
         point = recorded.space.point(proposal.candidate)
         assert point is not None, "a search proposes what its space holds"
         found = recorded.measurement(point)
-        trials.append(Trial(number, proposal.candidate, found, proposal.predicted))
+        trials.append(MeasuredTrial(number, proposal.candidate, found, proposal.predicted))
     return trials

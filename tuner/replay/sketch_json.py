@@ -1,7 +1,7 @@
 """Sketches as JSON: with their knobs and nests, so that no rule is needed to have them again.
 
-A value of a class of ours is an object with the name of the class under "is"; a field that an older
-file lacks has its default. Arrays are tuples, {"set": [...]} is a frozen set.
+A value of one of our classes is an object with a name of the class under "is"; a field that an
+older file lacks has its default. Arrays are tuples, {"set": [...]} is a frozen set.
 """
 
 from __future__ import annotations
@@ -10,28 +10,27 @@ from dataclasses import fields
 from typing import Any
 
 from compiler.schedule.trace.trace import Trace
-from tuner.space.analysis.block_facts import Access, Axis, BlockFacts
+from tuner.space.analysis.block_facts import BlockFacts, IterAxis, TensorAccess
 from tuner.space.analysis.operations import Operations
+from tuner.space.tables.canonical_decisions import LoopSlot
 from tuner.space.tables.knob import ChoiceKnob, CutKnob, TileKnob
-from tuner.space.tables.nest import Nest
-from tuner.space.tables.same_programs import Slot
+from tuner.space.tables.nest import TiledNest
 from tuner.space.tables.sketch import Sketch
 
 _KINDS: dict[str, type] = {
-    kind.__name__: kind
-    for kind in (
-        Access,
-        Axis,
-        BlockFacts,
-        ChoiceKnob,
-        CutKnob,
-        Nest,
-        Operations,
-        Sketch,
-        Slot,
-        TileKnob,
-    )
+    "Access": TensorAccess,
+    "Axis": IterAxis,
+    "BlockFacts": BlockFacts,
+    "ChoiceKnob": ChoiceKnob,
+    "CutKnob": CutKnob,
+    "Nest": TiledNest,
+    "Operations": Operations,
+    "Sketch": Sketch,
+    "Slot": LoopSlot,
+    "TileKnob": TileKnob,
 }
+"""Classes by the names that files have for them, which do not change when a class is renamed."""
+_NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 def write_sketch(sketch: Sketch) -> dict[str, Any]:
@@ -56,9 +55,9 @@ def read_sketch(obj: dict[str, Any]) -> Sketch:
 def _write(value: Any) -> Any:
     if isinstance(value, Trace):
         return {"is": "Trace", "trace": value.to_json()}
-    if type(value).__name__ in _KINDS:
+    if type(value) in _NAMES:
         own = {field.name: _write(getattr(value, field.name)) for field in fields(value)}
-        return {"is": type(value).__name__, **own}
+        return {"is": _NAMES[type(value)], **own}
     if isinstance(value, frozenset):
         return {"set": sorted(value)}
     if isinstance(value, tuple):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tuner.search.known import Known
 from tuner.search.local import points_beside
 from tuner.search.random import draw_points
+from tuner.search.search_state import SearchState
 from tuner.space.design_space import Point
 
 HOT = 0.5
@@ -29,7 +29,7 @@ class Annealing:
         self._temperature = HOT
         self._turn = 0
 
-    def propose(self, num: int, known: Known, rng: np.random.Generator) -> list[Point]:
+    def propose(self, num: int, known: SearchState, rng: np.random.Generator) -> list[Point]:
         """Return steps of the chains whose turn it is; random points where there is none."""
         self._settle(known, rng)
         if not self._chains:
@@ -46,7 +46,7 @@ class Annealing:
                 found.append(step)
         return found + draw_points(known.space, num - len(found), known.seen | set(found), rng)
 
-    def _settle(self, known: Known, rng: np.random.Generator) -> None:
+    def _settle(self, known: SearchState, rng: np.random.Generator) -> None:
         """Take those steps that pay, or that chance takes, of all that were measured."""
         for point in [point for point in self._steps if point in known.secs]:
             chain = self._steps.pop(point)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tuner.search.known import Known
 from tuner.search.pool import Pool
 from tuner.search.random import draw_points
+from tuner.search.search_state import SearchState
 from tuner.space.design_space import Point
 
 RANDOM_SHARE = 1 / 16
@@ -30,7 +30,7 @@ class Evolutionary:
     def __init__(self) -> None:
         self._pools: list[Pool] = []
 
-    def propose(self, num: int, known: Known, rng: np.random.Generator) -> list[Point]:
+    def propose(self, num: int, known: SearchState, rng: np.random.Generator) -> list[Point]:
         """Return the most promising points, then some random ones."""
         if not self._pools:
             self._pools = [Pool(known, i, rng) for i in range(len(known.space.sketches))]
@@ -40,7 +40,7 @@ class Evolutionary:
         chosen = self._promising(num - round(num * share), known)
         return chosen + draw_points(known.space, num - len(chosen), known.seen | set(chosen), rng)
 
-    def _promising(self, num: int, known: Known) -> list[Point]:
+    def _promising(self, num: int, known: SearchState) -> list[Point]:
         """Return new points by their prospects; without a model by turns of sketches."""
         ranked = [pool.best(num, known, OPTIMISM) for pool in self._pools]
         if known.has_model:

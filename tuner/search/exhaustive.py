@@ -6,8 +6,8 @@ from math import gcd
 
 import numpy as np
 
-from tuner.search.known import Known, points_of
 from tuner.search.random import draw_points
+from tuner.search.search_state import SearchState, points_of
 from tuner.space.design_space import Point
 
 GOLDEN = 0.618033988749895
@@ -24,7 +24,7 @@ class Exhaustive:
     def __init__(self) -> None:
         self._left: list[Point] | None = None
 
-    def propose(self, num: int, known: Known, rng: np.random.Generator) -> list[Point]:
+    def propose(self, num: int, known: SearchState, rng: np.random.Generator) -> list[Point]:
         """Return the next points of the grid."""
         if self._left is None:
             self._left = _grid(known, rng)
@@ -33,7 +33,7 @@ class Exhaustive:
         return chosen + draw_points(known.space, num - len(chosen), known.seen | set(chosen), rng)
 
 
-def _grid(known: Known, rng: np.random.Generator) -> list[Point]:
+def _grid(known: SearchState, rng: np.random.Generator) -> list[Point]:
     space = known.space
     small = [sketch for sketch in range(len(space.sketches)) if space.is_small(sketch)]
     lists = []

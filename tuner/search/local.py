@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tuner.search.known import Known, points_of
 from tuner.search.random import draw_points
+from tuner.search.search_state import SearchState, points_of
 from tuner.search.variation import one_apart
 from tuner.space.design_space import Point, distinct
 
@@ -22,7 +22,7 @@ class Local:
     its turn. See `Proposer`.
     """
 
-    def propose(self, num: int, known: Known, rng: np.random.Generator) -> list[Point]:
+    def propose(self, num: int, known: SearchState, rng: np.random.Generator) -> list[Point]:
         """Return new points beside the best, and random ones if those are too few."""
         found: list[Point] = []
         if len(known.seen) >= FIRST_RANDOM:
@@ -35,7 +35,7 @@ class Local:
         return found + draw_points(known.space, num - len(found), known.seen | set(found), rng)
 
 
-def points_beside(known: Known, center: Point, rng: np.random.Generator) -> list[Point]:
+def points_beside(known: SearchState, center: Point, rng: np.random.Generator) -> list[Point]:
     """Return the legal points that differ from one in a single knob, the most promising first.
 
     Without a model they come in a random order, in which each knob has its turn.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tuner.search.known import Known, points_of, rows_of
+from tuner.search.search_state import SearchState, points_of, rows_of
 from tuner.search.variation import crossed, mutated, selected
 from tuner.space.design_space import Point, distinct
 from tuner.space.tables.knob import Ints
@@ -29,14 +29,14 @@ BESIDE = 8
 class Pool:
     """Rows of one sketch; `matrix[i]` are the features of `rows[i]`."""
 
-    def __init__(self, known: Known, sketch: int, rng: np.random.Generator) -> None:
+    def __init__(self, known: SearchState, sketch: int, rng: np.random.Generator) -> None:
         space = known.space
         self.sketch = sketch
         self._is_whole = space.is_small(sketch)
         self.rows = space.enumerate(sketch) if self._is_whole else space.draw(sketch, DRAWN, rng)
         self.matrix = space.features(sketch, self.rows)
 
-    def grow(self, known: Known, rng: np.random.Generator) -> None:
+    def grow(self, known: SearchState, rng: np.random.Generator) -> None:
         """Evolve the rows of a larger sketch for a few generations, once there is a model."""
         if self._is_whole or not known.has_model:
             return
@@ -55,7 +55,7 @@ class Pool:
             best = np.argsort(-scores, kind="stable")[:LARGEST]
             self.rows, self.matrix = self.rows[best], self.matrix[best]
 
-    def best(self, num: int, known: Known, optimism: float) -> list[tuple[float, Point]]:
+    def best(self, num: int, known: SearchState, optimism: float) -> list[tuple[float, Point]]:
         """Return new points with their prospects, the best first: more than `num`, if there are.
 
         Args:
@@ -70,7 +70,7 @@ class Pool:
         ranked = zip(prospects[order].tolist(), points, strict=True)
         return [(prospect, point) for prospect, point in ranked if point not in known.seen]
 
-    def _add(self, known: Known, rows: Ints) -> None:
+    def _add(self, known: SearchState, rows: Ints) -> None:
         every = distinct(np.vstack([self.rows, rows]))
         if len(every) > len(self.rows):
             fresh = known.space.features(self.sketch, every[len(self.rows) :])

@@ -6,14 +6,14 @@ from collections.abc import Set as AbstractSet
 
 import numpy as np
 
-from tuner.search.known import Known, points_of
+from tuner.search.search_state import SearchState, points_of
 from tuner.space.design_space import DesignSpace, Point
 
 
 class Random:
     """Proposes random points; see `Proposer`."""
 
-    def propose(self, num: int, known: Known, rng: np.random.Generator) -> list[Point]:
+    def propose(self, num: int, known: SearchState, rng: np.random.Generator) -> list[Point]:
         """Draw points that are new."""
         return draw_points(known.space, num, known.seen, rng)
 

@@ -9,16 +9,16 @@ import numpy as np
 
 from tuner.candidate import Candidate
 from tuner.cost_model.cost_model import CostModel
-from tuner.search.known import Known
+from tuner.search.search_state import SearchState
 from tuner.search.strategy import Proposal
 from tuner.space.design_space import DesignSpace, Point
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 
 class Proposer(Protocol):
     """One idea of where to look next."""
 
-    def propose(self, num: int, known: Known, rng: np.random.Generator) -> list[Point]:
+    def propose(self, num: int, known: SearchState, rng: np.random.Generator) -> list[Point]:
         """Return up to `num` different points that are not in `known.seen`.
 
         Fewer than `num` means that the space holds no more. What is random comes from `rng`.
@@ -47,7 +47,7 @@ class Searcher:
         self._proposer = proposer
         self._seed = seed
         self._num_asks = 0
-        self._known = Known(space, model, task_key)
+        self._known = SearchState(space, model, task_key)
         points = (space.point(candidate) for candidate in first)
         self._first = list(dict.fromkeys(point for point in points if point is not None))
 
@@ -70,7 +70,7 @@ class Searcher:
         scores = self._known.expected(self._known.features(chosen)).tolist()
         return list(map(Proposal, candidates, scores))
 
-    def tell(self, trials: Sequence[Trial]) -> None:
+    def tell(self, trials: Sequence[MeasuredTrial]) -> None:
         """Remember what was measured, and teach it to the model."""
         self._known.measured(trials)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tuner.candidate import Candidate
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class SearchStrategy(Protocol):
         """
         ...
 
-    def tell(self, trials: Sequence[Trial]) -> None:
+    def tell(self, trials: Sequence[MeasuredTrial]) -> None:
         """Take in what was measured, in the order of trial numbers.
 
         Trials need not have been proposed. Those of sketches that the space does not have, such as

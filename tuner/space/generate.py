@@ -12,7 +12,6 @@ from tuner.space.design_space import DesignSpace
 from tuner.space.own_rules import finished, own_rules
 from tuner.space.rules.auto_inline import AutoInline
 from tuner.space.rules.decompose_reductions import DecomposeReductions
-from tuner.space.rules.draft import Draft
 from tuner.space.rules.flat_columns import FlatColumns
 from tuner.space.rules.multi_level_tiling import MultiLevelTiling
 from tuner.space.rules.packed_products import PackedProducts
@@ -21,6 +20,7 @@ from tuner.space.rules.place_producers import PlaceProducers
 from tuner.space.rules.product_chains import ProductChains
 from tuner.space.rules.row_chains import RowChains
 from tuner.space.rules.rule import ScheduleRule, rule_name
+from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.rules.spatial_blocks import SpatialBlocks
 from tuner.space.rules.special_blocks import SpecialBlocks
 from tuner.space.rules.transposed_copies import TransposedCopies
@@ -86,7 +86,7 @@ def design_space(task: Task, rules: Collection[str] | None = None) -> DesignSpac
 
 
 def _design_space(task: Task, rules: Collection[str] | None) -> DesignSpace:
-    drafts = [Draft.begin(task.func, task.target)]
+    drafts = [SketchBuilder.begin(task.func, task.target)]
     for rule in _chosen(rules):
         drafts = [d for draft in drafts for d in _applied(rule, draft)][:MAX_SKETCHES]
     sketches = [_finished(draft) for draft in drafts if draft.knobs]
@@ -108,13 +108,13 @@ def _chosen(names: Collection[str] | None) -> list[ScheduleRule]:
     return [rule for rule, name in zip(rules, known, strict=True) if name in names]
 
 
-def _finished(draft: Draft) -> Sketch:
+def _finished(draft: SketchBuilder) -> Sketch:
     added = {rule.name for rule in own_rules()}
     suspects = [name for name in draft.rules if name in added]
     return finished(suspects[0], draft) if suspects else draft.finish()
 
 
-def _applied(rule: ScheduleRule, draft: Draft) -> list[Draft]:
+def _applied(rule: ScheduleRule, draft: SketchBuilder) -> list[SketchBuilder]:
     before = draft.extent
     try:
         found = rule.apply(draft)

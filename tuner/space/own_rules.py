@@ -9,11 +9,11 @@ from typing import TypeAlias
 import numpy as np
 
 from tuner.space.features.features import features
-from tuner.space.rules.draft import Draft
 from tuner.space.rules.rule import BUILT_IN_RULES, ScheduleRuleError
+from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.sketch import Sketch
 
-RuleFunction: TypeAlias = Callable[[Draft], list[Draft]]
+RuleFunction: TypeAlias = Callable[[SketchBuilder], list[SketchBuilder]]
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class OwnRule:
     name: str
     function: RuleFunction
 
-    def apply(self, draft: Draft) -> list[Draft]:
+    def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Return the drafts that the function makes of one.
 
         Raises:
@@ -33,13 +33,15 @@ class OwnRule:
             found: object = self.function(draft)
         except Exception as error:
             raise ScheduleRuleError(self.name, f"raised {type(error).__name__}: {error}") from error
-        if not isinstance(found, list | tuple) or not all(isinstance(d, Draft) for d in found):
+        if not isinstance(found, list | tuple) or not all(
+            isinstance(d, SketchBuilder) for d in found
+        ):
             raise ScheduleRuleError(self.name, _not_drafts(found))
         return list(found)
 
 
 def _not_drafts(found: object) -> str:
-    if isinstance(found, Draft):
+    if isinstance(found, SketchBuilder):
         return "returned a draft: expected a list of drafts, so return [draft]"
     return f"returned {found!r}: expected a list of drafts, [draft] if it does nothing"
 
@@ -76,7 +78,7 @@ def own_rules() -> tuple[OwnRule, ...]:
     return tuple(_RULES.values())
 
 
-def finished(name: str, draft: Draft) -> Sketch:
+def finished(name: str, draft: SketchBuilder) -> Sketch:
     """Return the sketch of a draft; check that it can be replayed, at two ends of all decisions.
 
     Args:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 
 class DuplicateTrialError(ValueError):
@@ -21,7 +21,7 @@ class MeasurementStore(Protocol):
     each implementation to this.
     """
 
-    def add(self, job_id: str, task: Task, trials: Sequence[Trial]) -> None:
+    def add(self, job_id: str, task: Task, trials: Sequence[MeasuredTrial]) -> None:
         """Keep trials of a job, all of them or none.
 
         Raises:
@@ -30,10 +30,10 @@ class MeasurementStore(Protocol):
         """
         ...
 
-    def trials(self, job_id: str) -> list[Trial]:
+    def trials(self, job_id: str) -> list[MeasuredTrial]:
         """Return the trials of a job by their numbers; an unknown job has none."""
         ...
 
-    def best(self, task_key: str) -> Trial | None:
+    def best(self, task_key: str) -> MeasuredTrial | None:
         """Return the fastest right trial of a task over all jobs, the first added among equals."""
         ...

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tuner.space.design_space import DesignSpace, Point
 from tuner.space.tables.knob import Ints
-from tuner.space.tables.nest import NUM_LEVELS, UNROLLED_LEVEL, Floats, Nest
+from tuner.space.tables.nest import NUM_LEVELS, UNROLLED_LEVEL, Floats, TiledNest
 from tuner.space.tables.sketch import Sketch
 
 LEVEL_WEIGHTS = (0.0, 1.0, 1.0, 1.0, 1.0, 2.0, 4.0)
@@ -116,7 +116,7 @@ class _Goal:
         return np.array(row, np.int64)
 
 
-def _tiles(old: Nest, numbers: Ints, new: Nest, *, keep_whole: bool) -> Floats:
+def _tiles(old: TiledNest, numbers: Ints, new: TiledNest, *, keep_whole: bool) -> Floats:
     """Return the tiles to come near to, by level and axis."""
     tiles: Floats = old.tables(numbers).tiles[:, :, 0]
     were, are = (np.array([a.extent for a in nest.facts.axes]) for nest in (old, new))
@@ -137,7 +137,7 @@ def _are_alike(old: Sketch, new: Sketch) -> bool:
     )
 
 
-def _tile_columns(nests: tuple[Nest, ...]) -> set[int]:
+def _tile_columns(nests: tuple[TiledNest, ...]) -> set[int]:
     return {
         column
         for nest in nests

@@ -3,7 +3,7 @@
 It measures one candidate after the other, or a few side by side, and may die of any of them. It
 reads requests from one pipe and writes phases and measurements to another; see
 `workers.wire.frames`. Slots are memory files for what should outlive it; see
-`workers.measure.shelf`.
+`workers.measure.shared_arrays`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from workers.child.parent_death import die_with_parent
 from workers.child.sandbox import confine, is_spent, refuse
 from workers.libraries.load import Load, load_library
 from workers.measure.compare import Build, CompareRequest
-from workers.measure.measure import Bench, build_candidate
+from workers.measure.measure import CandidateMeasurer, build_candidate
 from workers.wire.frames import FrameDecoder, Message, encode
 from workers.wire.phase import Phase
-from workers.wire.request import Limits, MeasureRequest, SeatRequest
+from workers.wire.request import MeasureLimits, MeasureRequest, SeatRequest
 
 _READ_BYTES = 1 << 16
 _GC_THRESHOLD = 50_000  # new objects between two collections: those of a few candidates
@@ -40,7 +40,7 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
     die_with_parent(parent)  # a new name space of users would have cleared the signal
     lacks += refuse()
     own_bytes, resident_bytes = _memory_bytes()
-    bench = Bench(build, slots, load)
+    bench = CandidateMeasurer(build, slots, load)
     # What is loaded by now stays; what a candidate makes has few cycles, and many small objects.
     gc.freeze()
     gc.set_threshold(_GC_THRESHOLD)
@@ -62,21 +62,21 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
         for message in decoder.feed(content):
             if CompareRequest.is_in(message):
                 rounds = CompareRequest.from_json(message)
-                _limit_memory(own_bytes + (rounds.limits or Limits()).memory_bytes)
+                _limit_memory(own_bytes + (rounds.limits or MeasureLimits()).memory_bytes)
                 for told in bench.compare(rounds, announce):
                     say(told)
                 say({"done": True, "peak_bytes": _peak_bytes(), "is_spent": is_spent()})
                 continue
             if "seat" in message:
                 seat = SeatRequest.from_json(message["seat"])
-                _limit_memory(own_bytes + (seat.limits or Limits()).memory_bytes)
+                _limit_memory(own_bytes + (seat.limits or MeasureLimits()).memory_bytes)
                 say(bench.sit(seat, announce))
                 continue
             if "turn" in message:
                 say(bench.turn(message["turn"], message["num_threads"]))
                 continue
             request = MeasureRequest.from_json(message)
-            _limit_memory(own_bytes + (request.limits or Limits()).memory_bytes)
+            _limit_memory(own_bytes + (request.limits or MeasureLimits()).memory_bytes)
             found = bench.measure(request, announce)
             answer = {"measurement": found.to_json(), "peak_bytes": _peak_bytes()}
             say({**answer, "is_spent": is_spent()})

@@ -22,7 +22,7 @@ import numpy as np
 from compiler.runtime.measurement import ErrorKind, LibraryFacts, Measurement, Setting
 from compiler.target.host import host_features
 from compiler.target.target import Target
-from workers.child.attempt import Attempt
+from workers.child.phase_clock import PhaseClock
 from workers.child.process import ChildGoneError, ChildProcess, DeadlineError
 from workers.libraries.kernel_sets import KernelSet, better_settings, is_below
 from workers.measure.compare import CompareRequest
@@ -70,7 +70,7 @@ class Contestant:
         self.settings = settings
         self.num_threads = Target(request.target).num_cores
         self.toolchain = ""
-        self._attempt = Attempt(request)
+        self._attempt = PhaseClock(request)
         self._child = open_child(settings)
         try:
             greeting = self._child.receive(time.monotonic() + _START_SECS)

@@ -18,14 +18,14 @@ from types import TracebackType
 from typing import Any, Self
 
 from compiler.runtime.measurement import ErrorKind, Measurement
-from workers.child.attempt import Attempt
+from workers.child.phase_clock import PhaseClock
 from workers.child.process import ChildGoneError, ChildProcess, DeadlineError, Death
 from workers.child.race import Race
 from workers.measure.compare import CompareRequest
 from workers.measure.comparison import Comparison
 from workers.wire.frames import FrameError
 from workers.wire.phase import Phase
-from workers.wire.request import Limits, MeasureRequest
+from workers.wire.request import MeasureLimits, MeasureRequest
 
 _START_TIMEOUT_SECS = 60.0
 _GRACE_SECS = 1.0
@@ -87,12 +87,12 @@ class ChildRunner:
 
     def __init__(
         self,
-        limits: Limits | None = None,
+        limits: MeasureLimits | None = None,
         *,
         worker: str | None = None,
         child_module: str = "workers.child.child",
     ) -> None:
-        self.limits = limits or Limits()
+        self.limits = limits or MeasureLimits()
         self.worker = worker or f"{socket.gethostname()}/{os.getpid()}"
         self._child_module = child_module
         self._turn = threading.Lock()
@@ -103,7 +103,7 @@ class ChildRunner:
         self._is_closed = False
         self._peak_bytes = 0  # of the child, before the candidate in hand
         self._ooms_seen = 0
-        self._hopeless: dict[tuple[str, Limits], Measurement] = {}
+        self._hopeless: dict[tuple[str, MeasureLimits], Measurement] = {}
         self._slots = [os.memfd_create("loopwright-shelf") for _ in range(_NUM_SLOTS)]
 
     def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
@@ -225,7 +225,7 @@ class ChildRunner:
             The measurement; None if somebody else killed the child, and this is not the last try.
         """
         child = self._living_child()
-        attempt = Attempt(request)
+        attempt = PhaseClock(request)
         try:
             child.send(request.to_json(), attempt.deadline)
             while True:
@@ -261,7 +261,7 @@ class ChildRunner:
             False if somebody else killed the child, and this is not the last try.
         """
         child = self._living_child()
-        attempt = Attempt(request)
+        attempt = PhaseClock(request)
         try:
             child.send(comparison.rest().to_json(), attempt.deadline)
             while "done" not in (message := child.receive(attempt.deadline)):
@@ -313,7 +313,9 @@ class ChildRunner:
         made_by = self._host.toolchain
         return [replace(m, worker=self.worker, toolchain=m.toolchain or made_by) for m in measured]
 
-    def _failure(self, attempt: Attempt, error: Exception, *, is_last: bool) -> Measurement | None:
+    def _failure(
+        self, attempt: PhaseClock, error: Exception, *, is_last: bool
+    ) -> Measurement | None:
         """End the child, and say what its candidate did.
 
         Returns:
@@ -335,7 +337,7 @@ class ChildRunner:
                 self._bury()
                 return attempt.failed(ErrorKind.CRASH, f"broke the pipe to its runner: {error}")
 
-    def _explain(self, attempt: Attempt, death: Death) -> Measurement:
+    def _explain(self, attempt: PhaseClock, death: Death) -> Measurement:
         if death.was_alive:
             return attempt.failed(ErrorKind.CRASH, f"closed the pipe to its runner{_words(death)}")
         says_so = any(word in death.last_words for word in _OUT_OF_MEMORY_WORDS)
@@ -355,7 +357,9 @@ class ChildRunner:
         has_risen = death.peak_bytes > self._peak_bytes
         return death.peak_bytes - self._host.resident_bytes if has_risen else 0
 
-    def _explain_kill(self, attempt: Attempt, death: Death, *, is_last: bool) -> Measurement | None:
+    def _explain_kill(
+        self, attempt: PhaseClock, death: Death, *, is_last: bool
+    ) -> Measurement | None:
         if self._system_ran_out_of_memory():
             what = f"was killed: the host ran out of memory{_words(death)}"
             return attempt.failed(ErrorKind.OUT_OF_MEMORY, what)

@@ -14,11 +14,11 @@ from distributed import Nanny, Scheduler
 
 from compiler.target.target import Target
 from workers.child.runner import ChildRunner
-from workers.engine import certificates, slot
+from workers.engine import certificates, dask_worker
 from workers.engine.dask_settings import SETTINGS
 from workers.engine.engine import ClusterAddress
-from workers.engine.numbers import take_number
 from workers.engine.unpickling import restrict_dask
+from workers.engine.worker_index import take_worker_index
 from workers.health.self_test import self_test
 from workers.logs import configure_logs
 
@@ -93,7 +93,7 @@ async def _work(cluster: ClusterAddress, num_workers: int, announce: Callable[[s
     with ExitStack() as held:
         numbers = []
         for _ in range(num_workers):
-            number, holder = take_number(cluster.url)
+            number, holder = take_worker_index(cluster.url)
             held.enter_context(holder)
             numbers.append(number)
         offers = [asyncio.create_task(_offer(cluster, label, number)) for number in numbers]
@@ -113,7 +113,7 @@ async def _offer(cluster: ClusterAddress, label: str, number: int) -> None:
                 nthreads=1,
                 memory_limit=0,
                 resources={label: 1},
-                preload=[slot.__name__],
+                preload=[dask_worker.__name__],
                 security=certificates.read(cluster.certificates),
                 protocol="tls",
                 death_timeout=60.0,

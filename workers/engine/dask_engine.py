@@ -1,8 +1,8 @@
 """The engine on dask.distributed; the one module that imports it.
 
 Dask holds no more batches than its slots can take now, is told nothing but text, and runs nothing
-but `measure_batch` and `compare_batch` of `workers.engine.slot`: candidates live and die in that
-process's child.
+but `measure_batch` and `compare_batch` of `workers.engine.dask_worker`: candidates live and die in
+that process's child.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from distributed.security import Security
 
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target.target import Target
-from workers.engine import certificates, slot
-from workers.engine.batches import BatchSizer
+from workers.engine import certificates, dask_worker
+from workers.engine.batch_size import BatchSizer
 from workers.engine.dask_settings import SETTINGS
 from workers.engine.engine import (
     ClusterAddress,
@@ -103,7 +103,7 @@ class DaskEngine:
                     worker_class=Nanny,
                     memory_limit=0,
                     resources={label: 1},
-                    preload=[slot.__name__],
+                    preload=[dask_worker.__name__],
                 )
             except (OSError, RuntimeError) as error:
                 raise EngineStartError(f"the workers can't be started: {error}") from error
@@ -248,7 +248,7 @@ class _Slots:
             LostBatchError: If the worker was lost.
         """
         done: SimpleQueue[None] = SimpleQueue()
-        future = self.submit(slot.compare_batch, request)
+        future = self.submit(dask_worker.compare_batch, request)
         future.add_done_callback(lambda _: done.put(None))
         try:
             self.next_of(done)
@@ -322,7 +322,7 @@ class _Run:
             self._submit(_Batch(tuple(self._left.popleft() for _ in range(size))))
 
     def _submit(self, batch: _Batch) -> None:
-        future = self._slots.submit(slot.measure_batch, self._request.part(batch.indices))
+        future = self._slots.submit(dask_worker.measure_batch, self._request.part(batch.indices))
         self._in_flight[batch] = future
         future.add_done_callback(lambda _: self._done.put(batch))
 
@@ -381,7 +381,7 @@ def _raise_if(is_closed: Event) -> None:
 
 def _facts(worker: dict[str, Any]) -> WorkerFacts:
     """Read what a worker says of itself, which is anything at all until it was looked at."""
-    said = {**worker.get(slot.FACTS, {}), **worker["metrics"].get(slot.FACTS, {})}
+    said = {**worker.get(dask_worker.FACTS, {}), **worker["metrics"].get(dask_worker.FACTS, {})}
     told: dict[str, Any] = json.loads(json.dumps(said, allow_nan=False))
     host, pid = str(told.pop("host", worker["host"])), int(told.pop("pid", 0))
     (label,) = worker["resources"]

@@ -2,8 +2,8 @@
 
 Dask pickles tasks, results and errors, and unpickles them wherever they arrive: in the process of
 the scheduler, in the coordinator (often the same process) and in workers. A worker runs candidates,
-so what it sends must be data. Answers are texts (`workers.engine.slot`), and all else in a pickle
-is
+so what it sends must be data. Answers are texts (`workers.engine.dask_worker`), and all else in a
+pickle is
 limited to the names below: with them nothing can be opened, run or imported. Any other name becomes
 `Refused`, an object that takes whatever is done to it and does nothing.
 """
@@ -29,8 +29,8 @@ _NAMES = frozenset(
         ("dask._task_spec", "Task"),
         ("distributed.scheduler", "KilledWorker"),
         ("distributed.shuffle._worker_plugin", "ShuffleWorkerPlugin"),
-        ("workers.engine.slot", "compare_batch"),
-        ("workers.engine.slot", "measure_batch"),
+        ("workers.engine.dask_worker", "compare_batch"),
+        ("workers.engine.dask_worker", "measure_batch"),
     }
 )
 

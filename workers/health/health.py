@@ -32,7 +32,7 @@ class Measures(Protocol):
         ...
 
 
-class Health:
+class WorkerHealth:
     """What a worker tells of itself: what it does now, and its newest sample.
 
     Args:

@@ -18,7 +18,7 @@ class LibraryError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class LibraryCall:
     """A function of a library on given inputs.
 
     Attributes:
@@ -45,7 +45,7 @@ class Library(Protocol):
         """Return which code it uses on this CPU, once it was started."""
         ...
 
-    def prepare(self, operator: str, inputs: Sequence[Array]) -> Call:
+    def prepare(self, operator: str, inputs: Sequence[Array]) -> LibraryCall:
         """Find its function for an operator; inputs that it wants otherwise are converted here.
 
         Args:

@@ -11,7 +11,7 @@ from threadpoolctl import ThreadpoolController
 from compiler.ops.reference import REFERENCES
 from compiler.ops.spec import parse_spec
 from workers.libraries.kernel_sets import CORE_TYPE, KernelSet
-from workers.libraries.library import Array, Call, LibraryError
+from workers.libraries.library import Array, LibraryCall, LibraryError
 
 _NAMES = {"blis": "BLIS", "mkl": "MKL", "openblas": "OpenBLAS"}
 _TYPES = ("float32", "float64")
@@ -36,7 +36,7 @@ def kernel_set() -> KernelSet:
     return KernelSet(chosen["architecture"], CORE_TYPE if is_openblas else "")
 
 
-def prepare(operator: str, inputs: Sequence[Array]) -> Call:
+def prepare(operator: str, inputs: Sequence[Array]) -> LibraryCall:
     """Return the call of an operator; its result lies as an array usually does.
 
     Raises:
@@ -50,4 +50,6 @@ def prepare(operator: str, inputs: Sequence[Array]) -> Call:
     if spec.name == "erf" or is_exact or bound.get("activation") == "gelu":
         raise LibraryError("NumPy has no error function")
     options, function = SimpleNamespace(**bound), REFERENCES[spec.name]
-    return Call(lambda: np.ascontiguousarray(function(options, *inputs)), lambda found: found)
+    return LibraryCall(
+        lambda: np.ascontiguousarray(function(options, *inputs)), lambda found: found
+    )

@@ -15,7 +15,7 @@ import torch.nn.functional as F  # noqa: N812 - its usual name
 
 from compiler.ops.spec import parse_spec
 from workers.libraries.kernel_sets import KernelSet
-from workers.libraries.library import Array, Call, LibraryError
+from workers.libraries.library import Array, LibraryCall, LibraryError
 
 Options: TypeAlias = SimpleNamespace
 Function: TypeAlias = Callable[..., Any]
@@ -50,7 +50,7 @@ def kernel_set() -> KernelSet:
     return KernelSet(str(torch.backends.cpu.get_cpu_capability()))
 
 
-def prepare(operator: str, inputs: Sequence[Array]) -> Call:
+def prepare(operator: str, inputs: Sequence[Array]) -> LibraryCall:
     """Return the call of an operator.
 
     Raises:
@@ -66,7 +66,7 @@ def prepare(operator: str, inputs: Sequence[Array]) -> Call:
     function = _FUNCTIONS.get(spec.name)
     if function is None:
         raise LibraryError(f"PyTorch has no {spec.name}, or it was not found")
-    return Call(lambda: function(bound, *tensors), lambda found: found.numpy())
+    return LibraryCall(lambda: function(bound, *tensors), lambda found: found.numpy())
 
 
 def _matmul(p: Options, a: Any, b: Any, *bias: Any) -> Any:
@@ -79,7 +79,7 @@ def _matmul(p: Options, a: Any, b: Any, *bias: Any) -> Any:
     return _ACTIVATIONS[p.activation](total)
 
 
-def _convolution(name: str, p: Options, tensors: Sequence[Any]) -> Call:
+def _convolution(name: str, p: Options, tensors: Sequence[Any]) -> LibraryCall:
     image, weights, *bias = tensors
     is_first = p.layout.startswith("NC")
     if not is_first:
@@ -99,19 +99,21 @@ def _convolution(name: str, p: Options, tensors: Sequence[Any]) -> Call:
     function = _CONVOLUTIONS[f"conv{image.ndim - 2}d"]
     more = (bias[0] if bias else None, p.stride, _padding(p, image.ndim - 2), p.dilation, groups)
     activation = _ACTIVATIONS[p.activation]
-    return Call(lambda: activation(function(image, weights, *more)), _reader(is_first=is_first))
+    return LibraryCall(
+        lambda: activation(function(image, weights, *more)), _reader(is_first=is_first)
+    )
 
 
-def _pool(name: str, p: Options, image: Any) -> Call:
+def _pool(name: str, p: Options, image: Any) -> LibraryCall:
     is_first = p.layout == "NCHW"
     if not is_first:
         image = torch.movedim(image, -1, 1)
     args = (p.kernel, p.stride, _padding(p, 2))
     if name == "max_pool2d":
         more: tuple[Any, ...] = (p.dilation, p.ceil_mode)
-        return Call(lambda: F.max_pool2d(image, *args, *more), _reader(is_first=is_first))
+        return LibraryCall(lambda: F.max_pool2d(image, *args, *more), _reader(is_first=is_first))
     more = (p.ceil_mode, p.count_include_pad)
-    return Call(lambda: F.avg_pool2d(image, *args, *more), _reader(is_first=is_first))
+    return LibraryCall(lambda: F.avg_pool2d(image, *args, *more), _reader(is_first=is_first))
 
 
 def _reader(*, is_first: bool) -> Callable[[Any], Array]:

@@ -20,10 +20,10 @@ import numpy as np
 from compiler.ir.core.program import PrimFunc
 from compiler.runtime.artifact import Artifact
 from compiler.target.target import Target
-from workers.measure.prepared import Prepared
-from workers.measure.timed_run import Run, run_of_kernel
+from workers.measure.prepared import PreparedWorkload
+from workers.measure.timed_run import TimedRun, run_of_kernel
 from workers.wire.phase import Phase
-from workers.wire.request import Limits
+from workers.wire.request import MeasureLimits
 
 BATCH_SECS = 2.0
 """After so long a child has measured rounds enough; whoever asked may want no more."""
@@ -63,7 +63,7 @@ class CompareRequest:
     seed: int
     first_round: int = 0
     is_careful: bool = False
-    limits: Limits | None = None
+    limits: MeasureLimits | None = None
     request_id: str | None = None
     libraries: tuple[str, ...] = ()
     operator: str = ""
@@ -111,7 +111,7 @@ class CompareRequest:
             ValueError: If a value is out of its domain.
         """
         limits = obj.get("limits")
-        return cls(**{**obj, "limits": None if limits is None else Limits(**limits)})
+        return cls(**{**obj, "limits": None if limits is None else MeasureLimits(**limits)})
 
     @staticmethod
     def is_in(obj: Mapping[str, Any]) -> bool:
@@ -140,7 +140,7 @@ class Round:
 
 def compare(
     request: CompareRequest,
-    prepared: Prepared,
+    prepared: PreparedWorkload,
     build: Build,
     announce: Announce,
 ) -> Iterator[Round | FaultError]:
@@ -176,12 +176,14 @@ class SideBySide:
         announce: See `Announce`.
     """
 
-    def __init__(self, request: CompareRequest, prepared: Prepared, announce: Announce) -> None:
+    def __init__(
+        self, request: CompareRequest, prepared: PreparedWorkload, announce: Announce
+    ) -> None:
         self._request = request
         self._arrays = prepared
         self._announce = announce
         self._target = Target(request.target)
-        self._open_in: dict[int, Callable[[Prepared], Run]] = {}
+        self._open_in: dict[int, Callable[[PreparedWorkload], TimedRun]] = {}
         self._checked: set[int] = set()
 
     @property
@@ -220,7 +222,7 @@ class SideBySide:
         samples = self._take_turns({place: self._open(place) for place in order})
         return Round(samples)
 
-    def _open(self, place: int) -> Run:
+    def _open(self, place: int) -> TimedRun:
         """Load a contestant and run it once, which warms it up; at first, check its result."""
         self._announce(Phase.CHECK, place)
         try:
@@ -232,7 +234,7 @@ class SideBySide:
             raise FaultError(place) from error
         return run
 
-    def _take_turns(self, runs: Mapping[int, Run]) -> dict[int, Sequence[float]]:
+    def _take_turns(self, runs: Mapping[int, TimedRun]) -> dict[int, Sequence[float]]:
         self._announce(Phase.TIME, None)
         longest = max(run.first_secs for run in runs.values())
         num_turns = next(turns for secs, turns in _TURNS if longest >= secs)

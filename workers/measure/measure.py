@@ -18,23 +18,23 @@ from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.runtime.module import Module
 from compiler.runtime.time_calls import time_calls
-from compiler.schedule.beginnings import Beginnings
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.trace.trace import Trace
+from compiler.schedule.trace_prefix_cache import TracePrefixCache
 from compiler.script.error import ScriptError
 from compiler.target.error import TargetError
 from compiler.target.target import Target
 from workers.libraries.library import LibraryError
 from workers.libraries.load import Load, load_library
 from workers.measure.compare import Announce, Build, CompareRequest, FaultError, compare
-from workers.measure.prepared import Prepared, PreparedWorkloads, WrongResultError
+from workers.measure.prepared import PreparedWorkload, PreparedWorkloads, WrongResultError
 from workers.measure.sample import sample_secs
 from workers.measure.seat import CandidateSeat, LibrarySeat
 from workers.wire.frames import Message
 from workers.wire.phase import Phase
 from workers.wire.request import MeasureRequest, SeatRequest
 
-_BEGINNINGS = Beginnings()
+_BEGINNINGS = TracePrefixCache()
 _MESSAGE_CHARS = 4000
 # What a build may raise by design; anything else is a bug of ours, and says so.
 _REFUSALS = (
@@ -57,13 +57,13 @@ def build_candidate(func: PrimFunc, trace: str, target: Target) -> Artifact:
     return compile_artifact(schedule, target)
 
 
-class Bench:
+class CandidateMeasurer:
     """Measures candidates; keeps what their workloads need from one to the next.
 
     Args:
         build: Makes the artifact of a candidate.
-        slots: The memory files of a `workers.measure.shelf.Shelf`, for what should outlive this
-        process.
+        slots: The memory files of a `workers.measure.shared_arrays.SharedArrays`, for what should
+        outlive this process.
         load: Loads a library by its name.
     """
 
@@ -144,7 +144,7 @@ class Bench:
         except Exception as error:
             return {"fault": _failure(error).to_json()}
 
-    def _prepare(self, workload: str, announce: Callable[[Phase], None]) -> Prepared:
+    def _prepare(self, workload: str, announce: Callable[[Phase], None]) -> PreparedWorkload:
         prepared = self._prepared.find(workload)
         if prepared is None:
             announce(Phase.ORACLE)
@@ -153,7 +153,7 @@ class Bench:
 
 
 def _check_and_time(
-    module: Module, prepared: Prepared, incumbent_secs: float | None, clock: _PhaseClock
+    module: Module, prepared: PreparedWorkload, incumbent_secs: float | None, clock: _PhaseClock
 ) -> Measurement:
     clock.enter(Phase.CHECK)
     run = module.bind(*prepared.fresh_arrays())

@@ -20,7 +20,7 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.error_growth import check_case
 from compiler.ir.interpret.oracle.oracle import Mismatch, compare
 from compiler.script.parser import parse
-from workers.measure.shelf import Shelf
+from workers.measure.shared_arrays import SharedArrays
 
 Array = NDArray[Any]
 
@@ -32,7 +32,7 @@ class WrongResultError(Exception):
     """A kernel did not compute what the oracle expects."""
 
 
-class Prepared:
+class PreparedWorkload:
     """A workload with arrays to run its candidates on.
 
     Args:
@@ -56,9 +56,9 @@ class Prepared:
         self._arrays = {b.name: np.empty(static_shape(b), b.dtype) for b in func.buffers}
         self._first: dict[str, Array] = {}
 
-    def again(self) -> Prepared:
+    def again(self) -> PreparedWorkload:
         """Return the same with other arrays to run on."""
-        return Prepared(self.func, self._inputs, self._expected, self._growth)
+        return PreparedWorkload(self.func, self._inputs, self._expected, self._growth)
 
     def fresh_arrays(self) -> list[Array]:
         """Return one array a parameter: inputs as they should be, outputs poisoned."""
@@ -118,15 +118,15 @@ class PreparedWorkloads:
     """The workload in hand, and on the shelf those before it.
 
     Args:
-        slots: The memory files of a `Shelf`.
+        slots: The memory files of a `SharedArrays`.
     """
 
     def __init__(self, slots: Sequence[int] = ()) -> None:
-        self._shelf = Shelf(slots)
+        self._shelf = SharedArrays(slots)
         self._key = ""
-        self._current: Prepared | None = None
+        self._current: PreparedWorkload | None = None
 
-    def find(self, workload: str) -> Prepared | None:
+    def find(self, workload: str) -> PreparedWorkload | None:
         """Return a workload, given as script text, if its result is known."""
         key = _key(workload)
         if key != self._key or self._current is None:
@@ -136,7 +136,7 @@ class PreparedWorkloads:
             self._take(key, parse(workload), arrays)
         return self._current
 
-    def add(self, workload: str) -> Prepared:
+    def add(self, workload: str) -> PreparedWorkload:
         """Return a workload, given as script text, whose result the oracle computes now.
 
         Raises:
@@ -154,13 +154,13 @@ class PreparedWorkloads:
         key = _key(workload)
         return self._take(key, func, self._shelf.put(key, arrays))
 
-    def _take(self, key: str, func: PrimFunc, arrays: Mapping[str, Array]) -> Prepared:
+    def _take(self, key: str, func: PrimFunc, arrays: Mapping[str, Array]) -> PreparedWorkload:
         inputs, expected, growth = (
             {name.removeprefix(role): a for name, a in arrays.items() if name.startswith(role)}
             for role in (_INPUT, _EXPECTED, _GROWTH)
         )
         shares = {name: float(array[0]) for name, array in growth.items()}
-        self._key, self._current = key, Prepared(func, inputs, expected, shares)
+        self._key, self._current = key, PreparedWorkload(func, inputs, expected, shares)
         return self._current
 
 

@@ -11,8 +11,8 @@ from workers.libraries.library import Library
 from workers.libraries.load import Load
 from workers.measure.compare import Announce, Build
 from workers.measure.peak import peak_of_cores
-from workers.measure.prepared import Prepared
-from workers.measure.timed_run import Run, run_of_kernel, run_of_library
+from workers.measure.prepared import PreparedWorkload
+from workers.measure.timed_run import TimedRun, run_of_kernel, run_of_library
 from workers.wire.phase import Phase
 from workers.wire.request import SeatRequest
 
@@ -21,7 +21,7 @@ class CandidateSeat:
     """A candidate of the search."""
 
     def __init__(
-        self, request: SeatRequest, prepared: Prepared, announce: Announce, build: Build
+        self, request: SeatRequest, prepared: PreparedWorkload, announce: Announce, build: Build
     ) -> None:
         self._announce = announce
         self._arrays = prepared
@@ -29,7 +29,7 @@ class CandidateSeat:
         self._target = Target(request.target)
         self._artifact = build(prepared.func, request.trace, self._target)
         self._round = -1
-        self._run: Run | None = None
+        self._run: TimedRun | None = None
 
     def facts(self) -> dict[str, object]:
         """Return what the comparison wants to know: what the cores reach at most."""
@@ -54,7 +54,7 @@ class LibrarySeat:
     """A library that computes the same."""
 
     def __init__(
-        self, request: SeatRequest, prepared: Prepared, announce: Announce, load: Load
+        self, request: SeatRequest, prepared: PreparedWorkload, announce: Announce, load: Load
     ) -> None:
         self._announce = announce
         self._arrays = prepared
@@ -65,7 +65,7 @@ class LibrarySeat:
         # Its threads are started once they are asked for.
         self._version = self._library.start(1)
         self._round = -1
-        self._run: Run | None = None
+        self._run: TimedRun | None = None
 
     def facts(self) -> dict[str, object]:
         """Return what the comparison wants to know: its version, and the code that it uses."""

@@ -9,7 +9,7 @@ from compiler.runtime.artifact import Artifact
 from compiler.runtime.module import Module
 from compiler.runtime.time_calls import calls_per_sample, time_calls
 from workers.libraries.library import Library
-from workers.measure.prepared import Prepared
+from workers.measure.prepared import PreparedWorkload
 
 MIN_SAMPLE_SECS = 200e-6
 _LONG = 100
@@ -18,7 +18,7 @@ _WARM_UP_SECS = 20e-3  # until cores that slept, and who runs on which, are as t
 _REPEATS = ((20e-3, 1), (1e-3, 3), (0.0, 5))
 
 
-class Run:
+class TimedRun:
     """A function with all its threads.
 
     Args:
@@ -54,17 +54,19 @@ class Run:
         return min(self.sample() for _ in range(repeats))
 
 
-def run_of_kernel(artifact: Artifact, arrays: Prepared) -> Run:
+def run_of_kernel(artifact: Artifact, arrays: PreparedWorkload) -> TimedRun:
     """Bind a candidate to arrays.
 
     Raises:
         ArtifactError: If it can't be loaded.
     """
     module = Module(artifact)
-    return Run(module.bind(*arrays.fresh_arrays()), module.num_threads, arrays.check)
+    return TimedRun(module.bind(*arrays.fresh_arrays()), module.num_threads, arrays.check)
 
 
-def run_of_library(library: Library, operator: str, num_threads: int, arrays: Prepared) -> Run:
+def run_of_library(
+    library: Library, operator: str, num_threads: int, arrays: PreparedWorkload
+) -> TimedRun:
     """Bind a library's function to the inputs among arrays; what it returns is the result.
 
     Args:
@@ -80,4 +82,4 @@ def run_of_library(library: Library, operator: str, num_threads: int, arrays: Pr
     def check() -> None:
         arrays.check_result(call.result(call.run()))
 
-    return Run(call.run, num_threads, check)
+    return TimedRun(call.run, num_threads, check)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from workers.wire.request import Limits
+from workers.wire.request import MeasureLimits
 
 # What a candidate may cost beyond the incumbent before it is given up: losing is no news.
 _SLOWDOWN = 50.0
@@ -30,7 +30,7 @@ class Phase(StrEnum):
         }[self]
 
 
-def deadline_secs(phase: Phase, limits: Limits, incumbent_secs: float | None) -> float:
+def deadline_secs(phase: Phase, limits: MeasureLimits, incumbent_secs: float | None) -> float:
     """Return how long a phase may last.
 
     Without an incumbent the run has the whole limit: the default schedule, from which the search

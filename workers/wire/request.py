@@ -12,7 +12,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class MeasureLimits:
     """What one candidate may take before it is stopped.
 
     `memory_bytes` is address space on top of what the child needs for itself. The clock of a
@@ -52,7 +52,7 @@ class SeatRequest:
     library: str = ""
     operator: str = ""
     incumbent_secs: float | None = None
-    limits: Limits | None = None
+    limits: MeasureLimits | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON-able object that `from_json` reads."""
@@ -67,7 +67,7 @@ class SeatRequest:
             ValueError: If a value is out of its domain.
         """
         limits = obj.get("limits")
-        return cls(**{**obj, "limits": None if limits is None else Limits(**limits)})
+        return cls(**{**obj, "limits": None if limits is None else MeasureLimits(**limits)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class MeasureRequest:
     target: str
     traces: tuple[str, ...]
     incumbent_secs: float | None = None
-    limits: Limits | None = None
+    limits: MeasureLimits | None = None
     request_id: str | None = None
 
     def __post_init__(self) -> None:
@@ -111,4 +111,4 @@ class MeasureRequest:
             ValueError: If a value is out of its domain.
         """
         limits = obj.get("limits")
-        return cls(**{**obj, "limits": None if limits is None else Limits(**limits)})
+        return cls(**{**obj, "limits": None if limits is None else MeasureLimits(**limits)})

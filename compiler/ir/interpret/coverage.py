@@ -32,7 +32,7 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.opaque import OPAQUE
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import substitute, walk
-from compiler.ir.interpret.oracle.array_expr import LANE, Array, ArrayEvaluator, Box
+from compiler.ir.interpret.oracle.vectorized_eval import LANE, Array, ArrayEvaluator, Box
 
 # Points of loops that are looked at for one store.
 _MAX_POINTS = 1 << 22

@@ -38,19 +38,19 @@ _NEED_ONE = frozenset({"acosh"})
 _SMALL = (-8, 8)
 
 
-class Roles(NamedTuple):
+class ParamRoles(NamedTuple):
     """Parameters by name; one that is updated in place, or in part, is in both lists."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
 
 
-def param_roles(func: PrimFunc) -> Roles:
+def param_roles(func: PrimFunc) -> ParamRoles:
     """Tell which parameters a program reads before it writes them, and which it writes."""
     accesses = _Accesses()
     accesses.stmt(func.body)
     made = written_whole(func) - accesses.read_first
-    return Roles(
+    return ParamRoles(
         tuple(p.name for p in func.buffers if p not in made),
         tuple(p.name for p in func.buffers if p in accesses.written),
     )

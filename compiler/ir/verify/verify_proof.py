@@ -6,7 +6,7 @@ from compiler.ir.arith.facts import Facts
 from compiler.ir.arith.vectors import ends
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import BinOp, BufferRegion, Expr, IntImm, IterVar
-from compiler.ir.verify.all_points import MAX_POINTS, is_never_negative, points_of
+from compiler.ir.verify.exhaustive_proof import MAX_POINTS, is_never_negative, points_of
 
 _ALL_POINTS = 1 << 21
 

@@ -35,7 +35,7 @@ Span: TypeAlias = tuple[Affine, int]
 
 
 @dataclass(frozen=True)
-class Access:
+class LoweredAccess:
     """Where and at which indices a program touches a buffer; `path` runs from the root down.
 
     If the buffer is shared, the access counts for all threads at once.
@@ -90,14 +90,16 @@ class Access:
 
 def collect_accesses(
     stmt: Stmt, buffers: Container[Buffer], shared: Container[Buffer] = ()
-) -> dict[Buffer, list[Access]]:
+) -> dict[Buffer, list[LoweredAccess]]:
     """Find every load and store of some buffers, in program order."""
-    found: defaultdict[Buffer, list[Access]] = defaultdict(list)
+    found: defaultdict[Buffer, list[LoweredAccess]] = defaultdict(list)
 
     def visit_expr(expr: Expr, path: Path) -> None:
         for node in walk(expr):
             if isinstance(node, Load) and node.buffer in buffers:
-                access = Access(path, node.buffer, node.indices, False, node.buffer in shared)
+                access = LoweredAccess(
+                    path, node.buffer, node.indices, False, node.buffer in shared
+                )
                 found[node.buffer].append(access)
 
     def visit(node: Stmt, path: Path) -> None:
@@ -108,14 +110,14 @@ def collect_accesses(
             else:
                 visit_expr(child, path)  # type: ignore[arg-type]
         if isinstance(node, Store) and node.buffer in buffers:
-            access = Access(path, node.buffer, node.indices, True, node.buffer in shared)
+            access = LoweredAccess(path, node.buffer, node.indices, True, node.buffer in shared)
             found[node.buffer].append(access)
 
     visit(stmt, ())
     return found
 
 
-def common_path(accesses: list[Access]) -> Path:
+def common_path(accesses: list[LoweredAccess]) -> Path:
     """Return what lies around all of some accesses."""
     common = accesses[0].path
     for access in accesses[1:]:

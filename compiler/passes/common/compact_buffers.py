@@ -31,7 +31,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.visit import children, is_stmt, map_expr, map_stmt, walk_stmts
 from compiler.passes.common.accesses import (
-    Access,
+    LoweredAccess,
     Span,
     collect_accesses,
     common_path,
@@ -117,7 +117,7 @@ def _with_distinct_loops(stmt: Stmt) -> Stmt:
 
 
 def _place(
-    buffer: Buffer, accesses: list[Access], carried: set[Var], thread: Stmt | None
+    buffer: Buffer, accesses: list[LoweredAccess], carried: set[Var], thread: Stmt | None
 ) -> _Placement:
     common = common_path(accesses)
     # What a thread allocates stays with it.
@@ -153,7 +153,7 @@ def _is_parallel(stmt: Stmt) -> bool:
     return isinstance(stmt, For) and stmt.kind == "parallel"
 
 
-def _are_apart(accesses: list[Access], loop: Stmt) -> bool:
+def _are_apart(accesses: list[LoweredAccess], loop: Stmt) -> bool:
     """Tell whether different iterations of a loop touch different elements."""
     assert isinstance(loop, For)
     touches = [

@@ -36,7 +36,7 @@ _PART = ("software_pipeline_part", True)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PipelinePlan:
     """In which stage each statement of a loop runs, and at which place within an iteration.
 
     An optional plan is dropped where it would change what is computed.
@@ -92,7 +92,7 @@ def is_part(stmt: Stmt) -> bool:
     return isinstance(stmt, For) and _PART in stmt.annotations
 
 
-def plan_of(loop: For, count: int) -> Plan:
+def plan_of(loop: For, count: int) -> PipelinePlan:
     """Return the plan of a pipelined loop of some number of statements.
 
     Raises:
@@ -116,7 +116,7 @@ def plan_of(loop: For, count: int) -> Plan:
     for stage in _numbers(notes.get(ASYNC, ()), f"{ASYNC} of {what}"):
         if stage not in stages:
             raise LoweringError(f"{ASYNC} of {what} names stage {stage}, which it has not")
-    return Plan(stages, order, _OPTIONAL in loop.annotations)
+    return PipelinePlan(stages, order, _OPTIONAL in loop.annotations)
 
 
 def _numbers(value: AnnotationValue, what: str) -> tuple[int, ...]:

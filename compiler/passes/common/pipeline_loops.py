@@ -36,7 +36,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.visit import map_expr, map_stmt, substitute, walk
 from compiler.passes.common.error import LoweringError
-from compiler.passes.common.mark_pipelines import Plan, is_part, is_pipelined, plan_of
+from compiler.passes.common.mark_pipelines import PipelinePlan, is_part, is_pipelined, plan_of
 from compiler.passes.common.realize_blocks import in_order
 
 _ITERATION = "iteration"
@@ -93,7 +93,7 @@ def _take_apart(body: Stmt) -> _Parts:
     return parts
 
 
-def _check(loop: For, parts: _Parts, plan: Plan) -> None:
+def _check(loop: For, parts: _Parts, plan: PipelinePlan) -> None:
     """Refuse a plan that turns around two accesses of which one stores.
 
     Raises:
@@ -122,7 +122,7 @@ def _check(loop: For, parts: _Parts, plan: Plan) -> None:
 
 
 def _is_turned(
-    plan: Plan, first: int, second: int, one: Touch, other: Touch, *, is_own: bool
+    plan: PipelinePlan, first: int, second: int, one: Touch, other: Touch, *, is_own: bool
 ) -> bool:
     """Tell whether `other` may come before `one`, which it follows in the program."""
     ahead = plan.stages[first] - plan.stages[second]
@@ -138,7 +138,7 @@ def _is_turned(
 class _Pipeline:
     """Writes a pipelined loop."""
 
-    def __init__(self, loop: For, parts: _Parts, plan: Plan) -> None:
+    def __init__(self, loop: For, parts: _Parts, plan: PipelinePlan) -> None:
         self._loop = loop
         self._parts = parts
         self._plan = plan

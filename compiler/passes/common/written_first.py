@@ -9,16 +9,16 @@ from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import BinOp, Compare, Expr, For, If, IntImm, Logic
 from compiler.ir.core.visit import walk
-from compiler.passes.common.accesses import Access, Span, loop_extents
+from compiler.passes.common.accesses import LoweredAccess, Span, loop_extents
 from compiler.passes.common.thread_loops import is_thread
 
 
-def is_written_first(accesses: Iterable[Access], depth: int) -> bool:
+def is_written_first(accesses: Iterable[LoweredAccess], depth: int) -> bool:
     """Tell whether one run of the scope at `depth` loads only what it has stored before.
 
     If not, a value may come from an earlier run of the scope, where it had another corner.
     """
-    stored: list[Access] = []
+    stored: list[LoweredAccess] = []
     for access in accesses:
         if access.is_store:
             stored.append(access)
@@ -29,7 +29,7 @@ def is_written_first(accesses: Iterable[Access], depth: int) -> bool:
     return True
 
 
-def _is_covered(load: Access, stores: Sequence[Access], depth: int) -> bool:
+def _is_covered(load: LoweredAccess, stores: Sequence[LoweredAccess], depth: int) -> bool:
     """Tell whether some stores surely wrote the box of a load.
 
     One of them did, or several that differ in one dimension did together.
@@ -52,7 +52,7 @@ def _is_covered(load: Access, stores: Sequence[Access], depth: int) -> bool:
     return False
 
 
-def _is_trimmed(store: Access, depth: int) -> bool:
+def _is_trimmed(store: LoweredAccess, depth: int) -> bool:
     return any(isinstance(node, If) for node in store.path[depth:])
 
 
@@ -92,7 +92,7 @@ def _together(wanted: Span | None, parts: Sequence[Span | None]) -> bool:
     return reached >= wanted[1]
 
 
-def _is_surely_run(store: Access, load: Access, depth: int) -> bool:
+def _is_surely_run(store: LoweredAccess, load: LoweredAccess, depth: int) -> bool:
     """Tell whether a store happens in each run of the scope at `depth` in which the load does.
 
     A condition on the loops inside of the scope trims the box that is stored, and so does one that

@@ -27,7 +27,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.visit import statements_in, walk
 from compiler.passes.common.accesses import (
-    Access,
+    LoweredAccess,
     Path,
     collect_accesses,
     loop_extents,
@@ -212,7 +212,11 @@ def _is_inside(load: Load, ranges: dict[Var, int]) -> bool:
 
 
 def _start(
-    first: Access, update: Access, steps: tuple[For, ...], ranges: dict[Var, int], below: Below
+    first: LoweredAccess,
+    update: LoweredAccess,
+    steps: tuple[For, ...],
+    ranges: dict[Var, int],
+    below: Below,
 ) -> Start | None:
     """Return how an accumulation starts: before all of its steps, in the first of them.
 

@@ -33,7 +33,7 @@ from compiler.ir.core.nodes import (
     static_int,
 )
 from compiler.ir.core.visit import map_expr, map_stmt, substitute, walk
-from compiler.passes.common.accesses import Access, collect_accesses, loop_extents
+from compiler.passes.common.accesses import LoweredAccess, collect_accesses, loop_extents
 from compiler.passes.common.compact_buffers import private_buffers
 from compiler.passes.common.error import LoweringError
 from compiler.passes.common.realize_blocks import Realized
@@ -68,7 +68,7 @@ def separate_threads(realized: Realized, unified: Collection[Var]) -> Realized:
     return Realized(separator.stmt(stmt, {}), still) if apart else realized
 
 
-def _axes(accesses: list[Access], carried: set[Var]) -> Axes:
+def _axes(accesses: list[LoweredAccess], carried: set[Var]) -> Axes:
     """Return the axes over which threads have copies; none if several kernels use the buffer."""
     kernels = {id(next(filter(_is_bound, access.path), None)) for access in accesses}
     loops = [n for a in accesses for n in a.path if isinstance(n, For) and is_thread(n)]
@@ -86,7 +86,7 @@ def _is_bound(stmt: Stmt) -> bool:
     return isinstance(stmt, For) and stmt.thread is not None
 
 
-def _are_told_apart(accesses: list[Access]) -> bool:
+def _are_told_apart(accesses: list[LoweredAccess]) -> bool:
     """Tell whether each element is touched by one thread only."""
     touches = []
     for access in accesses:
@@ -102,16 +102,16 @@ def _are_told_apart(accesses: list[Access]) -> bool:
     return all(agree_on(touches[0], touch, axes) for touch in touches)
 
 
-def _differs_along(accesses: list[Access]) -> set[str | None]:
+def _differs_along(accesses: list[LoweredAccess]) -> set[str | None]:
     """Return the axes whose threads may keep different values: they write in loops over them."""
     return {axis for access in accesses if access.is_store for axis in _axes_around(access)}
 
 
-def _axes_around(access: Access) -> set[str | None]:
+def _axes_around(access: LoweredAccess) -> set[str | None]:
     return {node.thread for node in access.path if isinstance(node, For) and is_thread(node)}
 
 
-def _check_flow(buffer: Buffer, accesses: list[Access], unified: Collection[Var]) -> None:
+def _check_flow(buffer: Buffer, accesses: list[LoweredAccess], unified: Collection[Var]) -> None:
     """Refuse a buffer that carries values from thread to thread, if loops over one axis are many.
 
     In a single loop that was one from the beginning, threads come one after another.

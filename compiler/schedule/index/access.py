@@ -40,7 +40,7 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.visit import children, substitute, walk
-from compiler.schedule.index.digits import Extents
+from compiler.schedule.index.iter_map import Extents
 from compiler.schedule.tree.block_cache import by_identity
 from compiler.schedule.tree.extents import extent_or_unknown
 
@@ -51,7 +51,7 @@ Mode: TypeAlias = Literal["read", "write"]
 
 
 @frozen
-class Access:
+class BlockAccess:
     """One load or store, its indices in terms of the block's iterators and of inner loops.
 
     A region is an access whose indices name loops of their own. A vector is one too.
@@ -72,7 +72,7 @@ class Access:
 
 
 @frozen
-class Facts:
+class BlockAccesses:
     """All that a block touches, init included, in program order; and what it uses from outside.
 
     `init_reads` is the part of `reads` that the init makes, `init_writes` that of `writes`.
@@ -80,10 +80,10 @@ class Facts:
     names directly. `hidden` are buffers that it touches through a pointer, nobody knows where.
     """
 
-    reads: tuple[Access, ...]
-    writes: tuple[Access, ...]
-    init_reads: tuple[Access, ...]
-    init_writes: tuple[Access, ...]
+    reads: tuple[BlockAccess, ...]
+    writes: tuple[BlockAccess, ...]
+    init_reads: tuple[BlockAccess, ...]
+    init_writes: tuple[BlockAccess, ...]
     outside: frozenset[Var]
     hidden: tuple[str, ...]
     is_leaf: bool
@@ -96,13 +96,13 @@ class Facts:
         """Return the buffers that the block stores to."""
         return frozenset(access.buffer for access in self.writes)
 
-    def accesses(self, buffer: Buffer) -> tuple[Access, ...]:
+    def accesses(self, buffer: Buffer) -> tuple[BlockAccess, ...]:
         """Return every access to a buffer."""
         return tuple(a for a in (*self.writes, *self.reads) if a.buffer == buffer)
 
 
 @by_identity
-def facts_of(block: Block) -> Facts:
+def facts_of(block: Block) -> BlockAccesses:
     """Return what a block touches."""
     found = _Collector()
     place = _Place(block)
@@ -112,7 +112,7 @@ def facts_of(block: Block) -> Facts:
     init_reads, init_writes = len(found.reads), len(found.writes)
     found.stmt(block.body, place)
     local = found.local | set(block.alloc_buffers)
-    return Facts(
+    return BlockAccesses(
         _visible(found.reads, local),
         _visible(found.writes, local),
         _visible(found.reads[:init_reads], local),
@@ -123,7 +123,7 @@ def facts_of(block: Block) -> Facts:
     )
 
 
-def _visible(accesses: Iterable[Access], local: set[Buffer]) -> tuple[Access, ...]:
+def _visible(accesses: Iterable[BlockAccess], local: set[Buffer]) -> tuple[BlockAccess, ...]:
     return tuple(access for access in accesses if access.buffer not in local)
 
 
@@ -139,8 +139,8 @@ class _Place:
 
 class _Collector:
     def __init__(self) -> None:
-        self.reads: list[Access] = []
-        self.writes: list[Access] = []
+        self.reads: list[BlockAccess] = []
+        self.writes: list[BlockAccess] = []
         self.local: set[Buffer] = set()
         self.hidden: set[str] = set()
         self._views: dict[Buffer, BufferRegion] = {}
@@ -252,7 +252,7 @@ class _Collector:
             indices = tuple(_along_lanes(index, lanes) for index in indices)
             inner = lanes
         self._order += 1
-        access = Access(
+        access = BlockAccess(
             buffer,
             indices,
             inner,

@@ -15,7 +15,7 @@ from compiler.ir.arith.simplify import normal
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.frozen import frozen
 from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
-from compiler.schedule.index.digits import Extents, Guards, variables
+from compiler.schedule.index.iter_map import Extents, Guards, variables
 
 
 @frozen

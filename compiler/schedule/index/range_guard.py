@@ -9,7 +9,7 @@ from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.bounds import affine_bounds
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.nodes import BinOp, Compare, Expr, For, IntImm, Var
-from compiler.schedule.index.digits import Extents
+from compiler.schedule.index.iter_map import Extents
 from compiler.schedule.index.region import Span
 from compiler.schedule.tree.extents import UNKNOWN
 

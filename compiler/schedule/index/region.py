@@ -12,7 +12,7 @@ from compiler.ir.arith.bounds import Interval, affine_bounds
 from compiler.ir.arith.simplify import normal
 from compiler.ir.core.frozen import frozen
 from compiler.ir.core.nodes import BinOp, Expr, IntImm, Var
-from compiler.schedule.index.digits import Extents, canonical, variables
+from compiler.schedule.index.iter_map import Extents, canonical, variables
 from compiler.schedule.tree.extents import UNKNOWN
 
 

@@ -10,7 +10,7 @@ from compiler.ir.arith.simplify import normal
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import Block, Expr, IntImm, Var
 from compiler.ir.core.visit import substitute
-from compiler.schedule.index.digits import Extents, digit_of
+from compiler.schedule.index.iter_map import Extents, digit_of
 from compiler.schedule.index.region import Span, quotient, remainder
 from compiler.schedule.tree.extents import extent_or_unknown
 

@@ -36,7 +36,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.visit import operands_of, same_operation, substitute, walk
 from compiler.ir.text.print_expr import show_expr
-from compiler.schedule.index.digits import Extents, variables_of
+from compiler.schedule.index.iter_map import Extents, variables_of
 
 _Part = TypeVar("_Part")
 
@@ -46,7 +46,7 @@ class MismatchError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MatchedBuffer:
     """Where a buffer of the description is in the program."""
 
     buffer: Buffer
@@ -71,7 +71,7 @@ class Matcher:
     """
 
     def __init__(self, params: Sequence[Buffer], extents: Extents) -> None:
-        self.places: dict[Buffer, Place] = {}
+        self.places: dict[Buffer, MatchedBuffer] = {}
         self._params = set(params)
         self._extents: dict[Var, int] = dict(extents)
         self._vars: dict[Var, Expr] = {}
@@ -215,7 +215,7 @@ class Matcher:
             self._base(ours, index, None if n < leading else places[n - leading])
             for n, index in enumerate(indices)
         )
-        place = self.places.setdefault(theirs, Place(ours, base))
+        place = self.places.setdefault(theirs, MatchedBuffer(ours, base))
         if place.buffer != ours:
             reason = f"buffers {place.buffer.name} and {ours.name} both stand for its {theirs.name}"
             raise MismatchError(reason)

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Set as AbstractSet
 
 from compiler.ir.core.nodes import Buffer, IterVar, Var
-from compiler.schedule.index.access import Access
-from compiler.schedule.index.digits import determined
+from compiler.schedule.index.access import BlockAccess
+from compiler.schedule.index.iter_map import determined
 from compiler.schedule.index.region import Box, Span, contains, span_of
+from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.guard import covers_range, dense_box, dense_spans
-from compiler.schedule.legality.kind import Unknown
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.tree.extents import extent_or_unknown
 
 _NONE: frozenset[Var] = frozenset()
 
 
-def read_box(site: Site, access: Access, fixed: set[Var]) -> Box:
+def read_box(site: PlacedBlock, access: BlockAccess, fixed: set[Var]) -> Box:
     """Return a box that holds what one access touches while the loops not `fixed` run."""
     extents = {**site.extents, **access.inner}
     return tuple(span_of(form, fixed, extents) for form in site.indices(access))
 
 
 def finished_box(
-    site: Site, buffer: Buffer, fixed: AbstractSet[Var], *, is_certain: bool = False
+    site: PlacedBlock, buffer: Buffer, fixed: AbstractSet[Var], *, is_certain: bool = False
 ) -> tuple[Span, ...] | None:
     """Return the box of a buffer that a block finishes while the loops not `fixed` run.
 
@@ -33,7 +33,7 @@ def finished_box(
     Args:
         is_certain: Whether each element must surely be written; else it may be left as it was.
     """
-    if isinstance(site.kind, Unknown):
+    if isinstance(site.kind, Unclassified):
         return None
     if site.kind in ("update", "in_place") and not (
         {loop.var for loop in site.loops} <= determined(site.values, site.extents)
@@ -42,7 +42,9 @@ def finished_box(
     return _written_box(site, buffer, fixed, is_certain=is_certain)
 
 
-def written_box(site: Site, buffer: Buffer, fixed: AbstractSet[Var]) -> tuple[Span, ...] | None:
+def written_box(
+    site: PlacedBlock, buffer: Buffer, fixed: AbstractSet[Var]
+) -> tuple[Span, ...] | None:
     """Return the box of a buffer that a block writes while the loops not `fixed` run.
 
     Of a reduction, the elements need not be finished.
@@ -51,7 +53,7 @@ def written_box(site: Site, buffer: Buffer, fixed: AbstractSet[Var]) -> tuple[Sp
 
 
 def _written_box(
-    site: Site,
+    site: PlacedBlock,
     buffer: Buffer,
     fixed: AbstractSet[Var],
     *,
@@ -71,32 +73,32 @@ def is_whole(span: Span, iter_var: IterVar) -> bool:
     return covers_range(span, iter_var.extent)
 
 
-def runs_whole_domain(site: Site) -> bool:
+def runs_whole_domain(site: PlacedBlock) -> bool:
     """Tell whether a block surely runs for every point of its iterators' ranges."""
     spans = dense_spans(site, set())
     return spans is not None and all(map(is_whole, spans, site.block.iter_vars))
 
 
-def writes_whole(site: Site, buffer: Buffer) -> bool:
+def writes_whole(site: PlacedBlock, buffer: Buffer) -> bool:
     """Tell whether a block surely finishes every element of a buffer, by the end."""
     box = finished_box(site, buffer, set(), is_certain=True)
     return box is not None and all(map(covers_range, box, buffer.shape))
 
 
-def share_loops(a: Site, b: Site) -> bool:
+def share_loops(a: PlacedBlock, b: PlacedBlock) -> bool:
     """Tell whether some loop is around both of two blocks."""
     return bool(a.loops and b.loops and a.loops[0] is b.loops[0])
 
 
-def _common(a: Site, b: Site) -> set[Var]:
+def _common(a: PlacedBlock, b: PlacedBlock) -> set[Var]:
     """Return what stands still while two blocks of a scope run: their common loops, and above."""
     loops = {x.var for x, y in zip(a.loops, b.loops, strict=False) if x is y}
     return loops | (set(a.extents) - {loop.var for loop in a.loops})
 
 
 def covers_reads(
-    writer: Site,
-    reader: Site,
+    writer: PlacedBlock,
+    reader: PlacedBlock,
     buffer: Buffer,
     *,
     again: AbstractSet[Var] = _NONE,
@@ -126,7 +128,9 @@ def covers_reads(
     )
 
 
-def is_finished_for(writer: Site, reader: Site, again: AbstractSet[Var] = _NONE) -> bool:
+def is_finished_for(
+    writer: PlacedBlock, reader: PlacedBlock, again: AbstractSet[Var] = _NONE
+) -> bool:
     """Tell whether a block has finished what another one reads of it, whenever that runs.
 
     Args:

@@ -12,8 +12,8 @@ from compiler.ir.core.dtypes import is_integer
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import TRUE, BinOp, Compare, Expr, For, IntImm, Logic, Var
 from compiler.ir.core.visit import walk
-from compiler.schedule.index.access import Access
-from compiler.schedule.index.digits import (
+from compiler.schedule.index.access import BlockAccess
+from compiler.schedule.index.iter_map import (
     Extents,
     Guards,
     Terms,
@@ -25,7 +25,7 @@ from compiler.schedule.index.digits import (
 )
 from compiler.schedule.index.range_guard import simplest_bound
 from compiler.schedule.index.region import Span, separated, span_of
-from compiler.schedule.legality.site import Site, conditions
+from compiler.schedule.legality.placed_block import PlacedBlock, conditions
 from compiler.schedule.tree.extents import UNKNOWN, extent_or_unknown
 
 _NOTHING: Extents = {}
@@ -108,7 +108,7 @@ def derived(guards: Guards, forms: Iterable[Affine], extents: Extents) -> dict[T
     return found
 
 
-def dense_spans(site: Site, fixed: AbstractSet[Var]) -> tuple[Span, ...] | None:
+def dense_spans(site: PlacedBlock, fixed: AbstractSet[Var]) -> tuple[Span, ...] | None:
     """Return the span of each iterator while only the loops not `fixed` run, if all of it is run.
 
     That is: of the box of the spans, each point that lies in the iterators' own ranges is run.
@@ -118,7 +118,7 @@ def dense_spans(site: Site, fixed: AbstractSet[Var]) -> tuple[Span, ...] | None:
 
 
 def dense_box(
-    site: Site, access: Access, fixed: AbstractSet[Var], *, is_final: bool = True
+    site: PlacedBlock, access: BlockAccess, fixed: AbstractSet[Var], *, is_final: bool = True
 ) -> tuple[Span, ...] | None:
     """Return the box that an access touches while only the loops not `fixed` run, if all of it is.
 
@@ -154,7 +154,7 @@ def covers_range(span: Span, extent: Expr) -> bool:
 
 
 def _dense(
-    site: Site,
+    site: PlacedBlock,
     forms: Sequence[Affine],
     limits: Sequence[Expr],
     fixed: AbstractSet[Var],
@@ -211,7 +211,7 @@ def _lets_begin(
 
 
 def _cutting_guards(
-    site: Site, forms: Sequence[Affine], limits: Sequence[Expr], extents: Extents
+    site: PlacedBlock, forms: Sequence[Affine], limits: Sequence[Expr], extents: Extents
 ) -> dict[Terms, int] | None:
     """Return the bounds that a predicate sets, or None if it says anything else.
 

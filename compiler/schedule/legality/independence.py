@@ -6,7 +6,7 @@ of these holds:
 apart     different iterations touch different elements of it
 own       each iteration writes all that it reads, and nobody else looks at the buffer
 one       a single block touches it, whose runs may change places (see
-`compiler.schedule.legality.kind`)
+`compiler.schedule.legality.block_kind`)
 
 The last allows another order, but not two iterations at once.
 """
@@ -19,25 +19,25 @@ from functools import cached_property
 
 from compiler.ir.arith.affine import Affine
 from compiler.ir.core.nodes import Buffer, For, Var
-from compiler.schedule.index.digits import Guards, Terms, variables_of
-from compiler.schedule.legality.apart import tells_apart
+from compiler.schedule.index.iter_map import Guards, Terms, variables_of
+from compiler.schedule.legality.block_kind import Unclassified, is_commutative
 from compiler.schedule.legality.coverage import covers_reads
+from compiler.schedule.legality.disjoint_accesses import separates_iterations
 from compiler.schedule.legality.guard import bounds_of, conjuncts, derived
-from compiler.schedule.legality.kind import Unknown, is_commutative
+from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reduction import why_not_once
-from compiler.schedule.legality.scope import Scope
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.scope import BlockScope
 
 
 @dataclass(frozen=True)
-class Nest:
+class IterationNest:
     """A chain of loops in a scope, each the whole body of the one before."""
 
-    scope: Scope
+    scope: BlockScope
     chain: tuple[For, ...]
 
     @cached_property
-    def sites(self) -> list[Site]:
+    def sites(self) -> list[PlacedBlock]:
         """The blocks below the chain."""
         return [site for site in self.scope.sites if site.is_under(self.chain[-1])]
 
@@ -46,11 +46,11 @@ class Nest:
         """The variables of the chain."""
         return frozenset(loop.var for loop in self.chain)
 
-    def inner(self, site: Site) -> frozenset[Var]:
+    def inner(self, site: PlacedBlock) -> frozenset[Var]:
         """Return the variables of the loops around a block that lie below the chain."""
         return frozenset(loop.var for loop in site.loops_inside(self.chain[-1]))
 
-    def outer(self, site: Site) -> frozenset[Var]:
+    def outer(self, site: PlacedBlock) -> frozenset[Var]:
         """Return the variables that stand still while the chain runs."""
         return frozenset(site.extents) - self.moving - self.inner(site)
 
@@ -62,7 +62,7 @@ class Nest:
         return list(found)
 
 
-def is_apart(nest: Nest, buffer: Buffer) -> bool:
+def is_apart(nest: IterationNest, buffer: Buffer) -> bool:
     """Tell whether different iterations of a nest touch different elements of a buffer."""
     sites = [site for site in nest.sites if site.touches(buffer)]
     accesses = [(site, access) for site in sites for access in site.facts.accesses(buffer)]
@@ -82,7 +82,7 @@ def is_apart(nest: Nest, buffer: Buffer) -> bool:
                     extents[atom] = min(extents[atom], max(-(-bound // scale), 1))
 
     def is_told(forms: Sequence[tuple[Affine, ...]], known: Guards) -> bool:
-        return tells_apart(forms, nest.moving, nest.outer(sites[0]), extents, known)
+        return separates_iterations(forms, nest.moving, nest.outer(sites[0]), extents, known)
 
     forms = _distinct(site.indices(access) for site, access in accesses)
     flat = [form for indices in forms for form in indices]
@@ -109,7 +109,7 @@ def _common_guards(known: dict[Terms, int] | None, more: Guards) -> dict[Terms, 
     return {terms: max(known[terms], more[terms]) for terms in known.keys() & more.keys()}
 
 
-def is_own(nest: Nest, buffer: Buffer) -> bool:
+def is_own(nest: IterationNest, buffer: Buffer) -> bool:
     """Tell whether each iteration of a nest could have a buffer of its own.
 
     Nobody outside the nest touches it, and whatever is read in an iteration was written before in
@@ -134,7 +134,7 @@ def is_own(nest: Nest, buffer: Buffer) -> bool:
     return True
 
 
-def _accumulates_inside(nest: Nest, site: Site) -> bool:
+def _accumulates_inside(nest: IterationNest, site: PlacedBlock) -> bool:
     """Tell whether all the reduction loops of a block lie below a nest."""
     inner = nest.inner(site)
     return all(
@@ -144,7 +144,7 @@ def _accumulates_inside(nest: Nest, site: Site) -> bool:
     )
 
 
-def why_not_one(nest: Nest, buffer: Buffer, order: Sequence[Var]) -> str | None:
+def why_not_one(nest: IterationNest, buffer: Buffer, order: Sequence[Var]) -> str | None:
     """Return None if one block alone touches a buffer, and may in another order of the loops.
 
     Else return the reason why not.
@@ -154,21 +154,21 @@ def why_not_one(nest: Nest, buffer: Buffer, order: Sequence[Var]) -> str | None:
         names = ", ".join(site.name for site in touching)
         return f"blocks {names} share {buffer.name} across iterations"
     kind = touching[0].kind
-    if isinstance(kind, Unknown):
+    if isinstance(kind, Unclassified):
         return kind.reason
     return (
         None if kind in ("complete", "in_place") else _why_not_reduction(nest, touching[0], order)
     )
 
 
-def _why_not_reduction(nest: Nest, site: Site, order: Sequence[Var]) -> str | None:
+def _why_not_reduction(nest: IterationNest, site: PlacedBlock, order: Sequence[Var]) -> str | None:
     """Check that a reduction may take its points in another order of the nest's loops."""
     if not is_commutative(site.block) and not _keeps_order(nest, site, order):
         return f"the reduction of block {site.name} is not known to be commutative"
     return why_not_once(site, nest.moving | nest.inner(site), nest.moving)
 
 
-def _keeps_order(nest: Nest, site: Site, order: Sequence[Var]) -> bool:
+def _keeps_order(nest: IterationNest, site: PlacedBlock, order: Sequence[Var]) -> bool:
     """Tell whether the loops that reduce stay in their order; the others tell elements apart."""
     spatial: set[Var] = set()
     for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):

@@ -15,15 +15,15 @@ from collections.abc import Iterator, Sequence
 from compiler.ir.analysis.dependence import Touch, agree_on
 from compiler.ir.core.nodes import Buffer, For, IntImm, Var
 from compiler.ir.core.visit import walk_stmts
-from compiler.schedule.index.digits import variables_of
+from compiler.schedule.index.iter_map import variables_of
 from compiler.schedule.legality.coverage import covers_reads
+from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reduction import starts_anew
-from compiler.schedule.legality.scope import Scope
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.tree.tree import extents_of, loops_on
 
 
-def foreign_reads(scope: Scope) -> Iterator[tuple[Site, Buffer]]:
+def foreign_reads(scope: BlockScope) -> Iterator[tuple[PlacedBlock, Buffer]]:
     """Yield each block of a scope that may read what another thread wrote, and the buffer."""
     local = [b for b in scope.realize.block.alloc_buffers if b.scope.startswith("local")]
     if not local:
@@ -46,12 +46,12 @@ def foreign_reads(scope: Scope) -> Iterator[tuple[Site, Buffer]]:
                 yield site, buffer
 
 
-def _is_one_kernel(sites: Sequence[Site]) -> bool:
+def _is_one_kernel(sites: Sequence[PlacedBlock]) -> bool:
     kernels = {next((loop.var for loop in site.loops if loop.thread), None) for site in sites}
     return len(kernels) == 1 and None not in kernels
 
 
-def _threads(site: Site) -> list[For]:
+def _threads(site: PlacedBlock) -> list[For]:
     """Return the loops over the threads of a block that are around a block of the program."""
     return [loop for loop in site.loops if _is_thread(loop)]
 
@@ -61,7 +61,7 @@ def _is_thread(loop: For) -> bool:
     return loop.thread is not None and not loop.thread.startswith("blockIdx") and has_several
 
 
-def _reducing_threads(site: Site) -> set[Var]:
+def _reducing_threads(site: PlacedBlock) -> set[Var]:
     """Return the loops over whose threads a block reduces."""
     threads = {loop.var for loop in _threads(site)}
     pairs = zip(site.block.iter_vars, site.values, strict=True)
@@ -69,7 +69,7 @@ def _reducing_threads(site: Site) -> set[Var]:
     return {var for variables in named for var in variables & threads}
 
 
-def _is_own(site: Site, touching: Sequence[Site], place: int, buffer: Buffer) -> bool:
+def _is_own(site: PlacedBlock, touching: Sequence[PlacedBlock], place: int, buffer: Buffer) -> bool:
     """Tell whether a thread surely reads in a block what it wrote, or what all of them did."""
     writers = [other for other in touching if other.writes(buffer)]
     if not any(_holds_threads(other) for other in (site, *writers)):
@@ -83,11 +83,11 @@ def _is_own(site: Site, touching: Sequence[Site], place: int, buffer: Buffer) ->
     return all(_are_one_thread(writer, site, buffer) for writer in writers)
 
 
-def _holds_threads(site: Site) -> bool:
+def _holds_threads(site: PlacedBlock) -> bool:
     return any(isinstance(s, For) and _is_thread(s) for s in walk_stmts(site.block.body))
 
 
-def _are_one_thread(writer: Site, reader: Site, buffer: Buffer) -> bool:
+def _are_one_thread(writer: PlacedBlock, reader: PlacedBlock, buffer: Buffer) -> bool:
     if _holds_threads(writer) or _holds_threads(reader):
         return False
     axes = {str(loop.thread) for site in (writer, reader) for loop in _threads(site)}
@@ -98,7 +98,7 @@ def _are_one_thread(writer: Site, reader: Site, buffer: Buffer) -> bool:
     )
 
 
-def _touches(site: Site, buffer: Buffer, *, is_store: bool) -> list[Touch]:
+def _touches(site: PlacedBlock, buffer: Buffer, *, is_store: bool) -> list[Touch]:
     names = {loop.var: str(loop.thread) for loop in site.loops if loop.thread}
     around = extents_of(site.loops)
     accesses = site.facts.writes if is_store else site.facts.reads

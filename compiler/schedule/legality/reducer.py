@@ -57,7 +57,7 @@ class Reducer:
 
 
 @dataclass(frozen=True, slots=True)
-class Reduction:
+class ReductionForm:
     """A block that replaces `targets` by `reducer(targets, values)`, starting from `identity`."""
 
     targets: tuple[Load, ...]
@@ -66,7 +66,7 @@ class Reduction:
     reducer: Reducer
 
 
-def reduction_of(block: Block) -> Reduction | str:
+def reduction_of(block: Block) -> ReductionForm | str:
     """Return the reduction that a block with an init is, or why it is none that is known."""
     assert block.init is not None, "the block is a reduction"
     stores = _assignments(block.body)
@@ -111,7 +111,7 @@ def _reads(expr: Expr, buffers: set[Buffer]) -> bool:
 
 def _known(
     targets: tuple[Load, ...], results: tuple[Expr, ...], identity: tuple[Expr, ...]
-) -> Reduction | None:
+) -> ReductionForm | None:
     parts = [_one(*each) for each in zip(targets, results, identity, strict=True)]
     operands = [part for part in parts if part is not None]
     own = {target.buffer for target in targets}
@@ -123,7 +123,7 @@ def _known(
             for (op, _), a, b in zip(operands, x, y, strict=True)
         )
         values = tuple(rest for _, rest in operands)
-        return Reduction(targets, values, identity, Reducer(x, y, combined))
+        return ReductionForm(targets, values, identity, Reducer(x, y, combined))
     return _argument(targets, results, identity) if len(targets) == 2 else None
 
 
@@ -179,7 +179,7 @@ def _extremes(of_max: bool, dtype: DType) -> tuple[Expr, ...]:
 
 def _argument(
     targets: tuple[Load, ...], results: tuple[Expr, ...], identity: tuple[Expr, ...]
-) -> Reduction | None:
+) -> ReductionForm | None:
     """Read two results as the place of the greatest, or least, value and that value."""
     plain = tuple(_plain(result) for result in results)
     for of_max in (True, False):
@@ -194,7 +194,7 @@ def _argument(
                 continue
             values = tuple(holes[hole] for hole in reducer.y)
             if not any(_reads(value, {t.buffer for t in targets}) for value in values):
-                return Reduction(targets, values, identity, reducer)
+                return ReductionForm(targets, values, identity, reducer)
     return None
 
 

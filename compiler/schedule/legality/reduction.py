@@ -6,13 +6,21 @@ from collections.abc import Set as AbstractSet
 
 from compiler.ir.arith.affine import Affine
 from compiler.ir.core.nodes import Var
-from compiler.schedule.index.digits import Digit, determined, digit_of, variables, variables_of
+from compiler.schedule.index.iter_map import (
+    IterSplit,
+    determined,
+    digit_of,
+    variables,
+    variables_of,
+)
 from compiler.schedule.legality.coverage import is_whole
 from compiler.schedule.legality.guard import dense_spans
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.placed_block import PlacedBlock
 
 
-def why_not_once(site: Site, inner: AbstractSet[Var], unmixed: AbstractSet[Var]) -> str | None:
+def why_not_once(
+    site: PlacedBlock, inner: AbstractSet[Var], unmixed: AbstractSet[Var]
+) -> str | None:
     """Return why some loops do not run each point of a reduction once, its start first.
 
     Whatever the order of the loops, the first iteration then is that of the init.
@@ -36,7 +44,7 @@ def why_not_once(site: Site, inner: AbstractSet[Var], unmixed: AbstractSet[Var])
     return None
 
 
-def is_whole_reduction(site: Site) -> bool:
+def is_whole_reduction(site: PlacedBlock) -> bool:
     """Tell whether every element that a block computes is reduced over all points, each once."""
     bound = {
         var
@@ -57,7 +65,7 @@ def is_whole_reduction(site: Site) -> bool:
     )
 
 
-def own_digits(site: Site) -> set[Var]:
+def own_digits(site: PlacedBlock) -> set[Var]:
     """Return the loops of which iterators take digits that no other loop is mixed into.
 
     A loop of both spatial and reduction digits then runs the reduction of each element from its
@@ -65,7 +73,7 @@ def own_digits(site: Site) -> set[Var]:
     has, if the digits do not overlap. The predicate must not take any of them away.
     """
     mixed: set[Var] = set()
-    taken: dict[Var, list[tuple[bool, Digit]]] = {}
+    taken: dict[Var, list[tuple[bool, IterSplit]]] = {}
     for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
         for atom, scale in value.terms:
             found = variables(atom)
@@ -81,12 +89,12 @@ def own_digits(site: Site) -> set[Var]:
     return {loop.var for loop in site.loops} - mixed - variables(site.realize.predicate)
 
 
-def _overlap(a: Digit, b: Digit) -> bool:
+def _overlap(a: IterSplit, b: IterSplit) -> bool:
     """Tell whether two digits of one number depend on each other."""
     return a.low < b.low * b.extent and b.low < a.low * a.extent
 
 
-def starts_anew(site: Site) -> bool:
+def starts_anew(site: PlacedBlock) -> bool:
     """Tell whether a block is a reduction that initialises every element before it adds to it.
 
     Where one loop binds a spatial and a reduction iterator, `C[i] += A[i, i]`, the reduction begins

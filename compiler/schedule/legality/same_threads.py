@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from compiler.ir.core.nodes import For, If
 from compiler.schedule.error import Refuse
-from compiler.schedule.index.digits import variables, variables_of
-from compiler.schedule.legality.scope import Scope
-from compiler.schedule.legality.site import Site
+from compiler.schedule.index.iter_map import variables, variables_of
+from compiler.schedule.legality.placed_block import PlacedBlock
+from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.tree.tree import Path, loop_at, loops_on
 
 
-def require_shareable(scope: Scope, path: Path, around: For) -> None:
+def require_shareable(scope: BlockScope, path: Path, around: For) -> None:
     """Refuse if the threads of a loop may not share the iterations of a loop inside it.
 
     Args:
@@ -36,7 +36,7 @@ def require_shareable(scope: Scope, path: Path, around: For) -> None:
             _require_same_in_all(scope, site, loop, around)
 
 
-def _require_same_in_all(scope: Scope, site: Site, loop: For, around: For) -> None:
+def _require_same_in_all(scope: BlockScope, site: PlacedBlock, loop: For, around: For) -> None:
     """Refuse unless a block computes the same in each thread, and in memory that all share."""
     if site.kind != "complete":
         raise scope.refuse(
@@ -66,7 +66,7 @@ def _require_same_in_all(scope: Scope, site: Site, loop: For, around: For) -> No
                 raise scope.refuse(reason, other.realize)
 
 
-def _named(site: Site) -> set[object]:
+def _named(site: PlacedBlock) -> set[object]:
     """Return the variables that tell what a block does, and whether and how often."""
     named: set[object] = set(site.facts.outside)
     for value in site.values:

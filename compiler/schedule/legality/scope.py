@@ -14,12 +14,12 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse
 from compiler.schedule.legality.coverage import is_finished_for
-from compiler.schedule.legality.site import Site, sites
+from compiler.schedule.legality.placed_block import PlacedBlock, sites
 from compiler.schedule.tree.tree import Path, block_path, realize_at, scope_path
 
 
 @dataclass(frozen=True)
-class Scope:
+class BlockScope:
     """The scope that `path` leads to, in `func`; `refuse` makes the errors of one primitive."""
 
     func: PrimFunc
@@ -27,7 +27,7 @@ class Scope:
     refuse: Refuse
 
     @classmethod
-    def around(cls, func: PrimFunc, path: Path, refuse: Refuse) -> Scope:
+    def around(cls, func: PrimFunc, path: Path, refuse: Refuse) -> BlockScope:
         """Return the scope around the end of a path."""
         return cls(func, scope_path(path), refuse)
 
@@ -37,36 +37,36 @@ class Scope:
         return realize_at(self.path)
 
     @cached_property
-    def sites(self) -> list[Site]:
+    def sites(self) -> list[PlacedBlock]:
         """The blocks of the scope in program order."""
         return sites(self.realize, self.refuse)
 
-    def site(self, realize: BlockRealize) -> Site:
+    def site(self, realize: BlockRealize) -> PlacedBlock:
         """Return where a block of the scope stands."""
         return next(site for site in self.sites if site.realize is realize)
 
-    def whole_path(self, site: Site) -> Path:
+    def whole_path(self, site: PlacedBlock) -> Path:
         """Return the path to a block from the root of the program."""
         return (*self.path[:-1], *site.path)
 
-    def position(self, site: Site) -> int:
+    def position(self, site: PlacedBlock) -> int:
         """Return the place of a block in program order."""
         return next(n for n, other in enumerate(self.sites) if other is site)
 
-    def writers(self, buffer: Buffer) -> list[Site]:
+    def writers(self, buffer: Buffer) -> list[PlacedBlock]:
         """Return the blocks that write to a buffer."""
         return [site for site in self.sites if site.writes(buffer)]
 
-    def readers(self, buffer: Buffer) -> list[Site]:
+    def readers(self, buffer: Buffer) -> list[PlacedBlock]:
         """Return the blocks that read from a buffer."""
         return [site for site in self.sites if site.reads(buffer)]
 
-    def producers(self, site: Site) -> list[Site]:
+    def producers(self, site: PlacedBlock) -> list[PlacedBlock]:
         """Return the other blocks that write what a block reads."""
         read = site.facts.read_buffers()
         return [s for s in self.sites if s is not site and s.facts.written_buffers() & read]
 
-    def consumers(self, site: Site) -> list[Site]:
+    def consumers(self, site: PlacedBlock) -> list[PlacedBlock]:
         """Return the other blocks that read what a block writes."""
         written = site.facts.written_buffers()
         return [s for s in self.sites if s is not site and s.facts.read_buffers() & written]
@@ -75,7 +75,7 @@ class Scope:
         """Tell whether a buffer lives in the scope: nothing outside can see it."""
         return any(own == buffer for own in self.realize.block.alloc_buffers)
 
-    def require_only_writer(self, site: Site) -> None:
+    def require_only_writer(self, site: PlacedBlock) -> None:
         """Refuse if another block writes to what a block writes."""
         for buffer in site.facts.written_buffers():
             for other in self.writers(buffer):
@@ -86,7 +86,7 @@ class Scope:
                         other.realize,
                     )
 
-    def require_local(self, site: Site) -> None:
+    def require_local(self, site: PlacedBlock) -> None:
         """Refuse if a block writes what can be seen from outside the scope."""
         for buffer in site.facts.written_buffers():
             if not self.is_local(buffer):
@@ -95,7 +95,9 @@ class Scope:
                     site.realize,
                 )
 
-    def require_inputs_settled(self, site: Site, again: AbstractSet[Var] = frozenset()) -> None:
+    def require_inputs_settled(
+        self, site: PlacedBlock, again: AbstractSet[Var] = frozenset()
+    ) -> None:
         """Refuse if what a block reads may be other than what it would read later, or elsewhere.
 
         That is: if it is written after the block, or not finished when the block runs.
@@ -115,7 +117,7 @@ class Scope:
                 reason = f"block {other.name} is not proved to have finished what block {site.name}"
                 raise self.refuse(f"{reason} reads of {names}", other.realize)
 
-    def require_outputs_finished(self, site: Site) -> None:
+    def require_outputs_finished(self, site: PlacedBlock) -> None:
         """Refuse if a consumer may read partial results of a reduction."""
         if site.kind == "complete":
             return
@@ -125,10 +127,10 @@ class Scope:
                 raise self.refuse(reason, other.realize)
 
 
-def scope_of_block(func: PrimFunc, name: str, refuse: Refuse) -> tuple[Scope, Site]:
+def scope_of_block(func: PrimFunc, name: str, refuse: Refuse) -> tuple[BlockScope, PlacedBlock]:
     """Return a block and its scope, or refuse."""
     path = block_path(func, name, refuse)
     if len(path) == 1:
         raise refuse(f'"{name}" is the root block: it holds the program', func)
-    scope = Scope.around(func, path, refuse)
+    scope = BlockScope.around(func, path, refuse)
     return scope, scope.site(realize_at(path))

@@ -18,7 +18,7 @@ from compiler.ir.core.dtypes import DType, is_integer
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import TRUE, BinOp, Compare, Expr, IntImm, Var
 from compiler.ir.core.visit import substitute
-from compiler.schedule.index.digits import (
+from compiler.schedule.index.iter_map import (
     Extents,
     Terms,
     count_of,
@@ -28,14 +28,14 @@ from compiler.schedule.index.digits import (
     variables_of,
 )
 from compiler.schedule.legality.guard import conjunction, conjuncts, upper_bound
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.tree.extents import UNKNOWN
 
 _Term: TypeAlias = tuple[Expr, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class IteratorPart:
     """A value made of some loops, and how many values it takes from zero on."""
 
     value: Expr
@@ -56,13 +56,13 @@ class Part:
 class Division:
     """The parts of each iterator, and those of the predicate."""
 
-    outer: tuple[Part, ...]
-    inner: tuple[Part, ...]
+    outer: tuple[IteratorPart, ...]
+    inner: tuple[IteratorPart, ...]
     outer_predicate: Expr = TRUE
     inner_predicate: Expr = TRUE
 
 
-def divide(site: Site, inner: AbstractSet[Var], *, keep_unit_loops: bool) -> Division | None:
+def divide(site: PlacedBlock, inner: AbstractSet[Var], *, keep_unit_loops: bool) -> Division | None:
     """Divide a block's iterators and predicate, or return None if that can't be done.
 
     Args:
@@ -126,7 +126,7 @@ def _symbolic_bound(condition: Expr, extents: Extents) -> tuple[Terms, Expr] | N
 
 @dataclass
 class _Divider:
-    site: Site
+    site: PlacedBlock
     inner: AbstractSet[Var]
     guards: dict[Terms, _Guard] = field(default_factory=dict)
 
@@ -150,11 +150,11 @@ class _Divider:
         """Give each iterator as it is to the one side that it is made of, if there is no guard."""
         if self.guards:
             return None
-        outer: list[Part] = []
-        inner: list[Part] = []
+        outer: list[IteratorPart] = []
+        inner: list[IteratorPart] = []
         for iter_var, value in zip(self.site.block.iter_vars, values, strict=True):
-            unit = Part(IntImm(0, dtype_of(value)), IntImm(1, dtype_of(value)))
-            whole = Part(value, iter_var.extent)
+            unit = IteratorPart(IntImm(0, dtype_of(value)), IntImm(1, dtype_of(value)))
+            whole = IteratorPart(value, iter_var.extent)
             used = variables(value)
             if used and used <= self.inner:
                 outer.append(unit)
@@ -170,7 +170,7 @@ class _Divider:
         used = (g.condition for g in self.guards.values() if g.is_inner is is_inner)
         return conjunction(tuple(used))
 
-    def _pair(self, form: Affine) -> tuple[Part, Part] | None:
+    def _pair(self, form: Affine) -> tuple[IteratorPart, IteratorPart] | None:
         """Divide one sum into its outer and inner part."""
         outer: list[_Term] = []
         inner: list[_Term] = []
@@ -185,7 +185,9 @@ class _Divider:
         large = self._part(outer, small.size or 1, form.dtype, is_inner=False)
         return None if large is None else (large, small)
 
-    def _part(self, terms: list[_Term], unit: int, dtype: DType, *, is_inner: bool) -> Part | None:
+    def _part(
+        self, terms: list[_Term], unit: int, dtype: DType, *, is_inner: bool
+    ) -> IteratorPart | None:
         """Return the sum of some terms over `unit`, if they leave no gap and do not overlap."""
         extents = self.site.extents
         group: list[_Term] = []
@@ -207,7 +209,7 @@ class _Divider:
                 size = min(size, guard.bound)
                 symbolic = guard.size or symbolic
         value = Affine(tuple(reversed(group)), 0, dtype).to_expr()
-        return Part(value, IntImm(size, dtype) if symbolic is None else symbolic)
+        return IteratorPart(value, IntImm(size, dtype) if symbolic is None else symbolic)
 
     def _unknown_extent(self, atom: Expr, scale: int) -> Expr | None:
         """Return the extent of a symbolic loop, times a scale."""
@@ -216,7 +218,9 @@ class _Divider:
                 return simplify(BinOp("*", loop.extent, IntImm(scale, dtype_of(loop.extent))))
         return None
 
-    def _are_independent(self, forms: Sequence[Affine], parts: list[tuple[Part, Part]]) -> bool:
+    def _are_independent(
+        self, forms: Sequence[Affine], parts: list[tuple[IteratorPart, IteratorPart]]
+    ) -> bool:
         """Tell whether the iterators take all combinations of their values."""
         sizes = [o.size * i.size for o, i in parts if o.size is not None and i.size is not None]
         if len(sizes) == len(forms):

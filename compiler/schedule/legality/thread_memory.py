@@ -32,11 +32,11 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
 from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.error import ScheduleError, refusal
-from compiler.schedule.index.digits import variables, variables_of
-from compiler.schedule.legality.independence import Nest, is_apart
+from compiler.schedule.index.iter_map import variables, variables_of
+from compiler.schedule.legality.independence import IterationNest, is_apart
 from compiler.schedule.legality.local_memory import foreign_reads
-from compiler.schedule.legality.scope import Scope
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.placed_block import PlacedBlock
+from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.legality.thread_reductions import why_not_by_threads
 from compiler.schedule.tree.tree import Path, block_path, blocks, children, loops_on, places_of
 
@@ -75,7 +75,7 @@ def _faults(func: PrimFunc) -> Iterator[_Fault]:
     yield from _extents(func)
     yield from _shared_storage(func)
     for realize in blocks(func):
-        scope = Scope(func, (realize,), refusal("bind", func))
+        scope = BlockScope(func, (realize,), refusal("bind", func))
         try:
             sites = scope.sites
         except ScheduleError:
@@ -148,11 +148,11 @@ def _dependent(path: Path, loop: For) -> set[object]:
     return found
 
 
-def _threads(site: Site) -> list[For]:
+def _threads(site: PlacedBlock) -> list[For]:
     return [loop for loop in site.loops if loop.thread and loop.extent != IntImm(1)]
 
 
-def _reductions(site: Site, loop: For) -> Iterator[_Fault]:
+def _reductions(site: PlacedBlock, loop: For) -> Iterator[_Fault]:
     """Find what a block reduces over threads, if they can't do so together."""
     for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
         if iter_var.kind == "spatial" or loop.var not in variables_of(value):
@@ -167,7 +167,7 @@ def _reductions(site: Site, loop: For) -> Iterator[_Fault]:
             yield _Fault(problem, site.realize, (site.name, iter_var.var.name, str(loop.thread)))
 
 
-def _shared_sums(scope: Scope, site: Site, loop: For) -> Iterator[_Fault]:
+def _shared_sums(scope: BlockScope, site: PlacedBlock, loop: For) -> Iterator[_Fault]:
     """Find what a block adds to, while other threads of a loop do so too."""
     if _reduces(site, loop) or _is_chosen(site, loop):
         return
@@ -185,13 +185,13 @@ def _shared_sums(scope: Scope, site: Site, loop: For) -> Iterator[_Fault]:
 
 
 @dataclass(frozen=True)
-class _Alone(Nest):
+class _Alone(IterationNest):
     """A nest as if there were only one block in it."""
 
-    site: Site
+    site: PlacedBlock
 
     @property
-    def sites(self) -> list[Site]:
+    def sites(self) -> list[PlacedBlock]:
         """The one block."""
         return [self.site]
 
@@ -203,7 +203,7 @@ def _is_private(buffer: Buffer, loop: For) -> bool:
     return buffer.scope.startswith("local")
 
 
-def _updated(site: Site) -> list[Buffer]:
+def _updated(site: PlacedBlock) -> list[Buffer]:
     """Return the buffers to which a block writes what depends on what was there."""
     both = site.facts.written_buffers() & site.facts.read_buffers()
     stores = [node for node in walk(site.block) if isinstance(node, Store)]
@@ -220,7 +220,7 @@ def _updated(site: Site) -> list[Buffer]:
     ]
 
 
-def _reduces(site: Site, loop: For) -> bool:
+def _reduces(site: PlacedBlock, loop: For) -> bool:
     """Tell whether the threads of a loop reduce together."""
     return any(
         iter_var.kind != "spatial" and loop.var in variables_of(value)
@@ -228,7 +228,7 @@ def _reduces(site: Site, loop: For) -> bool:
     )
 
 
-def _is_chosen(site: Site, loop: For) -> bool:
+def _is_chosen(site: PlacedBlock, loop: For) -> bool:
     """Tell whether a condition around a block looks at who runs it."""
     path: Path = site.path
     return any(isinstance(s, If) and loop.var in variables(s.condition) for s in path)

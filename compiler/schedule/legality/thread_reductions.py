@@ -11,15 +11,15 @@ So all threads reduce to the same elements, one at a time: the loop tells no ele
 from __future__ import annotations
 
 from compiler.ir.core.nodes import For
-from compiler.schedule.index.digits import variables_of
-from compiler.schedule.legality.kind import is_commutative
+from compiler.schedule.index.iter_map import variables_of
+from compiler.schedule.legality.block_kind import is_commutative
+from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reducer import reduction_of
 from compiler.schedule.legality.reduction import why_not_once
-from compiler.schedule.legality.site import Site
 from compiler.schedule.tree.extents import extent_or_unknown
 
 
-def why_not_by_threads(site: Site, loop: For) -> str | None:
+def why_not_by_threads(site: PlacedBlock, loop: For) -> str | None:
     """Return why threads of a loop can't reduce what a block does over it; None if they can."""
     block = site.block
     if block.init is None:
@@ -43,7 +43,7 @@ def why_not_by_threads(site: Site, loop: For) -> str | None:
     return f"{reason} of equal values too"
 
 
-def _reducing_around(site: Site, depth: int) -> For | None:
+def _reducing_around(site: PlacedBlock, depth: int) -> For | None:
     """Return a loop outside of a depth that reduces too, and has several iterations."""
     reducing = {
         var

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from compiler.ir.core.nodes import Buffer, Var
 from compiler.schedule.trace.handle import ExprRV, LoopRV, TermRV
-from compiler.schedule.trace.specs import ParameterKind, Spec
+from compiler.schedule.trace.instruction_kinds import InstructionKind, ParameterKind
 
 _Check: TypeAlias = Callable[[object], bool]
 _SHOWN = 80
@@ -56,7 +56,7 @@ _CHOSEN: tuple[_Check, str] = (
 )
 
 
-def argument_check(method: Callable[..., Any], spec: Spec) -> Callable[..., str | None]:
+def argument_check(method: Callable[..., Any], spec: InstructionKind) -> Callable[..., str | None]:
     """Return what tells what is wrong with the arguments of a primitive, None if nothing is."""
     parameters = [*inspect.signature(method).parameters.values()][1:]
     names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
@@ -73,7 +73,7 @@ def argument_check(method: Callable[..., Any], spec: Spec) -> Callable[..., str 
     return problem
 
 
-def _check_of(name: str, kind: ParameterKind, spec: Spec) -> tuple[_Check, str] | None:
+def _check_of(name: str, kind: ParameterKind, spec: InstructionKind) -> tuple[_Check, str] | None:
     if kind == "int" and name.endswith("buffer_index"):
         return _BUFFER_INDEX
     return _CHOSEN if kind == "int" and spec.decides else _CHECKS.get(kind)

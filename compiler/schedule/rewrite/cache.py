@@ -25,12 +25,12 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
 from compiler.schedule.error import Refuse
-from compiler.schedule.index.access import Access
+from compiler.schedule.index.access import BlockAccess
 from compiler.schedule.index.region import Box, hull
 from compiler.schedule.legality.coverage import covers_reads, read_box
 from compiler.schedule.legality.guard import dense_box
-from compiler.schedule.legality.scope import Scope
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.placed_block import PlacedBlock
+from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.rewrite.placement import require_no_vector_around
 from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.tree import (
@@ -51,7 +51,7 @@ _SCOPES = re.compile(
 
 
 @dataclass(frozen=True)
-class Place:
+class CopyLocation:
     """Where a copy goes: before statement `position` of what the end of `path` runs.
 
     The path leads from the scope to a loop, or is the scope alone.
@@ -65,7 +65,7 @@ class Place:
         """Whether the copy stands in the scope itself, below no loop."""
         return len(self.path) == 1
 
-    def standing(self, site: Site) -> set[Var]:
+    def standing(self, site: PlacedBlock) -> set[Var]:
         """Return what stands still while the copy, or all that it is about, runs once."""
         return {loop.var for loop in loops_on(self.path)} | (
             set(site.extents) - {loop.var for loop in site.loops}
@@ -105,7 +105,7 @@ def cache_of(
 # Where
 
 
-def only_writer(scope: Scope, buffer: Buffer) -> Site | None:
+def only_writer(scope: BlockScope, buffer: Buffer) -> PlacedBlock | None:
     """Return the block of a scope that writes a buffer, if one does; refuse if several do."""
     writers = scope.writers(buffer)
     if len(writers) > 1:
@@ -114,7 +114,7 @@ def only_writer(scope: Scope, buffer: Buffer) -> Site | None:
     return writers[0] if writers else None
 
 
-def require_no_pointer(scope: Scope, buffer: Buffer) -> None:
+def require_no_pointer(scope: BlockScope, buffer: Buffer) -> None:
     """Refuse if a block touches a buffer in ways that its facts do not tell.
 
     That is: if it hands out the storage without naming it in its regions, or if the values of its
@@ -130,12 +130,14 @@ def require_no_pointer(scope: Scope, buffer: Buffer) -> None:
             raise scope.refuse(f"{reason}, nobody knows what is touched", site.realize)
 
 
-def place_before(scope: Scope, writer: Site | None, readers: Sequence[Site]) -> Place:
+def place_before(
+    scope: BlockScope, writer: PlacedBlock | None, readers: Sequence[PlacedBlock]
+) -> CopyLocation:
     """Return the place before the first of some readers, all of which stand after the writer."""
     if writer is None:
-        place = Place((scope.realize,), 0)
+        place = CopyLocation((scope.realize,), 0)
     elif not readers:
-        place = Place((scope.realize,), len(stmts_of(scope.realize)))
+        place = CopyLocation((scope.realize,), len(stmts_of(scope.realize)))
     else:
         first = min(readers, key=scope.position)
         if scope.position(first) < scope.position(writer):
@@ -146,12 +148,12 @@ def place_before(scope: Scope, writer: Site | None, readers: Sequence[Site]) -> 
         if child_position(path[-1], writer) >= position:
             reason = f"blocks {writer.name} and {first.name} share a condition"
             raise scope.refuse(f"{reason}, where no copy can stand", first.realize)
-        place = Place(path, position)
+        place = CopyLocation(path, position)
     require_no_vector_around((*scope.path, *place.path), scope.refuse)
     return place
 
 
-def common_path(sites: Iterable[Site]) -> Path:
+def common_path(sites: Iterable[PlacedBlock]) -> Path:
     """Return the longest path from the scope that leads to all of some blocks, themselves not.
 
     It ends in a loop or in the scope.
@@ -175,7 +177,7 @@ def body_of(stmt: Stmt) -> Stmt:
     return stmt.body
 
 
-def child_position(stmt: Stmt, site: Site) -> int:
+def child_position(stmt: Stmt, site: PlacedBlock) -> int:
     """Return which of the statements that a loop or a block runs holds a block below it."""
     return next(n for n, child in enumerate(stmts_of(stmt)) if site.is_under(child))
 
@@ -186,7 +188,9 @@ def stmts_of(stmt: Stmt) -> tuple[Stmt, ...]:
     return body.stmts if isinstance(body, Seq) else (body,)
 
 
-def insert_copy(scope: Scope, place: Place, nest: Stmt, cache: Buffer | None) -> PrimFunc:
+def insert_copy(
+    scope: BlockScope, place: CopyLocation, nest: Stmt, cache: Buffer | None
+) -> PrimFunc:
     """Return the program with a copy at its place, and its buffer allocated in the scope."""
     whole = (*scope.path[:-1], *place.path)
     body = body_of(place.path[-1])
@@ -201,17 +205,17 @@ def insert_copy(scope: Scope, place: Place, nest: Stmt, cache: Buffer | None) ->
 # What
 
 
-def box_of_writes(site: Site, buffer: Buffer, fixed: set[Var]) -> Box:
+def box_of_writes(site: PlacedBlock, buffer: Buffer, fixed: set[Var]) -> Box:
     """Return a box that holds all that a block writes of a buffer while `fixed` stand."""
     return _hull_of(site, [a for a in site.facts.writes if a.buffer == buffer], fixed)
 
 
-def box_of_reads(site: Site, buffer: Buffer, fixed: set[Var]) -> Box:
+def box_of_reads(site: PlacedBlock, buffer: Buffer, fixed: set[Var]) -> Box:
     """Return a box that holds all that a block reads of a buffer while `fixed` stand."""
     return _hull_of(site, [a for a in site.facts.reads if a.buffer == buffer], fixed)
 
 
-def _hull_of(site: Site, accesses: Sequence[Access], fixed: set[Var]) -> Box:
+def _hull_of(site: PlacedBlock, accesses: Sequence[BlockAccess], fixed: set[Var]) -> Box:
     return hull_of([read_box(site, access, fixed) for access in accesses])
 
 
@@ -223,7 +227,7 @@ def hull_of(boxes: Sequence[Box]) -> Box:
     return box
 
 
-def is_all_written(site: Site, buffer: Buffer, box: Box, fixed: set[Var]) -> bool:
+def is_all_written(site: PlacedBlock, buffer: Buffer, box: Box, fixed: set[Var]) -> bool:
     """Tell whether a block surely writes each element of a box while `fixed` stand."""
     for span, size in zip(box, buffer.shape, strict=True):
         # Of such a box all of the dimension is copied, even what lies before its beginning: one
@@ -243,7 +247,11 @@ def is_all_written(site: Site, buffer: Buffer, box: Box, fixed: set[Var]) -> boo
 
 
 def require_copy_holds(
-    scope: Scope, buffer: Buffer, writer: Site, readers: Sequence[Site], place: Place
+    scope: BlockScope,
+    buffer: Buffer,
+    writer: PlacedBlock,
+    readers: Sequence[PlacedBlock],
+    place: CopyLocation,
 ) -> None:
     """Refuse unless readers of a copy find in it what they would find in the buffer.
 
@@ -258,7 +266,9 @@ def require_copy_holds(
             raise scope.refuse(f"{reason} reads of {buffer.name}", reader.realize)
 
 
-def named_readers(scope: Scope, site: Site, buffer: Buffer, names: Sequence[str]) -> list[Site]:
+def named_readers(
+    scope: BlockScope, site: PlacedBlock, buffer: Buffer, names: Sequence[str]
+) -> list[PlacedBlock]:
     """Return blocks of a scope, given by name, that read a buffer and do not write it."""
     by_name = {reader.name: reader for reader in scope.readers(buffer)}
     for name in names:

@@ -30,10 +30,10 @@ from compiler.ir.core.promotion import converted, widest
 from compiler.ir.core.visit import substitute, walk
 from compiler.schedule.error import Refuse
 from compiler.schedule.index.region import Box
-from compiler.schedule.legality.scope import Scope, scope_of_block
-from compiler.schedule.legality.site import Site
-from compiler.schedule.rewrite.cache import Place, region_buffer, require_no_pointer
-from compiler.schedule.rewrite.copy_block import Part, read_to_find, whole_of
+from compiler.schedule.legality.placed_block import PlacedBlock
+from compiler.schedule.legality.scope import BlockScope, scope_of_block
+from compiler.schedule.rewrite.cache import CopyLocation, region_buffer, require_no_pointer
+from compiler.schedule.rewrite.copy_block import CopiedPart, read_to_find, whole_of
 from compiler.schedule.rewrite.placement import require_no_vector_around
 from compiler.schedule.rewrite.rewrite_access import Mode
 from compiler.schedule.tree.extents import extent_or_unknown
@@ -44,7 +44,7 @@ from compiler.schedule.tree.tree import loop_at, loop_path
 class Body:
     """A loop, the buffer that a block under it touches, and who else under it does."""
 
-    scope: Scope
+    scope: BlockScope
     path: tuple[Stmt, ...]  # from the scope to the loop
     buffer: Buffer
 
@@ -53,7 +53,7 @@ class Body:
         """The loop."""
         return loop_at(self.path)
 
-    def touching(self, mode: Mode) -> list[Site]:
+    def touching(self, mode: Mode) -> list[PlacedBlock]:
         """Return the blocks under the loop that read the buffer, or write it; refuse none.
 
         A block may declare what its body never does.
@@ -69,13 +69,13 @@ class Body:
         return found
 
     @property
-    def sites(self) -> list[Site]:
+    def sites(self) -> list[PlacedBlock]:
         """The blocks under the loop that touch the buffer."""
         return [s for s in self.scope.sites if s.is_under(self.loop) and s.touches(self.buffer)]
 
-    def place(self, position: int) -> Place:
+    def place(self, position: int) -> CopyLocation:
         """Return a place among the statements of the loop."""
-        return Place(self.path, position)
+        return CopyLocation(self.path, position)
 
 
 def body_of_loop(
@@ -98,10 +98,10 @@ def body_of_loop(
     return Body(scope, path[len(scope.path) - 1 :], buffer)
 
 
-def parts_inside(body: Body, box: Box, refuse: Refuse) -> tuple[Part, ...]:
+def parts_inside(body: Body, box: Box, refuse: Refuse) -> tuple[CopiedPart, ...]:
     """Return the parts of a buffer that a box takes, or refuse if it may reach outside."""
     parts = tuple(
-        whole if span is None else Part(span.low, IntImm(span.extent, dtype_of(size)))
+        whole if span is None else CopiedPart(span.low, IntImm(span.extent, dtype_of(size)))
         for whole, span, size in zip(whole_of(body.buffer), box, body.buffer.shape, strict=True)
     )
     extents = body.sites[0].extents
@@ -122,7 +122,7 @@ def parts_inside(body: Body, box: Box, refuse: Refuse) -> tuple[Part, ...]:
 
 
 def copy_block(
-    name: str, source: Buffer, target: Buffer, parts: Sequence[Part], body: Body
+    name: str, source: Buffer, target: Buffer, parts: Sequence[CopiedPart], body: Body
 ) -> Stmt:
     """Return a block that copies a box, its loops inside."""
     around = {loop.var: loop for loop in body.path if isinstance(loop, For)}

@@ -30,7 +30,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk
-from compiler.schedule.index.digits import Extents
+from compiler.schedule.index.iter_map import Extents
 from compiler.schedule.index.region import Box, Span
 from compiler.schedule.legality.guard import conjunction
 from compiler.schedule.rewrite.rewrite_access import AccessRewriter, Indices, Mode, with_views
@@ -39,22 +39,22 @@ from compiler.schedule.tree.tree import find_block, replace_at
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CopiedPart:
     """The elements `low`, ..., `low + extent - 1` of a dimension."""
 
     low: Affine
     extent: Expr
 
 
-def parts_of(buffer: Buffer, box: Box) -> tuple[Part, ...]:
+def parts_of(buffer: Buffer, box: Box) -> tuple[CopiedPart, ...]:
     """Return the part of each dimension that a box takes; all of it where nothing is known."""
     return tuple(_part(size, span) for size, span in zip(buffer.shape, box, strict=True))
 
 
-def _part(size: Expr, span: Span | None) -> Part:
+def _part(size: Expr, span: Span | None) -> CopiedPart:
     dtype = dtype_of(size)
     limit = extent_or_unknown(size)
-    whole = Part(Affine((), 0, dtype), size)
+    whole = CopiedPart(Affine((), 0, dtype), size)
     if span is None or span.extent > MAX_EXTENT or _is_loaded(span.low):
         return whole
     if span.extent >= limit and span.low.terms:
@@ -65,7 +65,7 @@ def _part(size: Expr, span: Span | None) -> Part:
         if start >= stop or (start, stop) == (0, limit):
             return whole
         low, extent = Affine((), start), stop - start
-    return Part(Affine(low.terms, low.const, dtype), IntImm(extent, dtype))
+    return CopiedPart(Affine(low.terms, low.const, dtype), IntImm(extent, dtype))
 
 
 def _is_loaded(low: Affine) -> bool:
@@ -73,7 +73,7 @@ def _is_loaded(low: Affine) -> bool:
     return any(isinstance(node, Load) for atom, _ in low.terms for node in walk(atom))
 
 
-def whole_of(buffer: Buffer) -> tuple[Part, ...]:
+def whole_of(buffer: Buffer) -> tuple[CopiedPart, ...]:
     """Return the parts that are all of a buffer."""
     return parts_of(buffer, (None,) * len(buffer.shape))
 
@@ -82,7 +82,7 @@ def copy_nest(
     name: str,
     source: Buffer,
     target: Buffer,
-    parts: Sequence[Part],
+    parts: Sequence[CopiedPart],
     around: Extents,
     *,
     compact: Buffer | None = None,
@@ -140,7 +140,7 @@ def read_to_find(stmt: Stmt, source: Buffer) -> tuple[BufferRegion, ...]:
     return tuple(region for region in access_regions(stmt)[0] if region.buffer != source)
 
 
-def _guards(part: Part, place: Expr, size: Expr, around: Extents) -> list[Expr]:
+def _guards(part: CopiedPart, place: Expr, size: Expr, around: Extents) -> list[Expr]:
     """Return the conditions that keep a place in its dimension, those that are not proved."""
     if part.extent == size:
         return []
@@ -155,7 +155,7 @@ def _guards(part: Part, place: Expr, size: Expr, around: Extents) -> list[Expr]:
     return guards
 
 
-def is_whole(buffer: Buffer, parts: Sequence[Part]) -> bool:
+def is_whole(buffer: Buffer, parts: Sequence[CopiedPart]) -> bool:
     """Tell whether parts are all of a buffer."""
     return tuple(part.extent for part in parts) == buffer.shape
 
@@ -170,7 +170,7 @@ def redirect(
     names: Iterable[str],
     old: Buffer,
     new: Buffer,
-    parts: Sequence[Part] | None = None,
+    parts: Sequence[CopiedPart] | None = None,
 ) -> PrimFunc:
     """Return the program with one buffer replaced by another in some blocks.
 

@@ -26,11 +26,11 @@ from compiler.ir.core.nodes import (
     seq,
 )
 from compiler.ir.core.visit import map_region, substitute, walk
-from compiler.schedule.index.digits import variables
+from compiler.schedule.index.iter_map import variables
 from compiler.schedule.legality.guard import conjunction, conjuncts
-from compiler.schedule.legality.reducer import Reduction
-from compiler.schedule.legality.scope import Scope
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.placed_block import PlacedBlock
+from compiler.schedule.legality.reducer import ReductionForm
+from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.tree.tree import fresh_buffer_name
 
 _Item = TypeVar("_Item")
@@ -40,10 +40,10 @@ _Item = TypeVar("_Item")
 class Factoring:
     """A reduction and the loop that it is factored by."""
 
-    scope: Scope
-    site: Site
+    scope: BlockScope
+    site: PlacedBlock
     target: For
-    reduction: Reduction
+    reduction: ReductionForm
 
     @cached_property
     def reduce_loops(self) -> set[Var]:
@@ -202,7 +202,7 @@ def last_nest(factoring: Factoring, axis: int, buffers: tuple[Buffer, ...]) -> S
 
 
 def _combining_block(
-    like: Block, targets: tuple[Load, ...], values: tuple[Expr, ...], reduction: Reduction
+    like: Block, targets: tuple[Load, ...], values: tuple[Expr, ...], reduction: ReductionForm
 ) -> Block:
     """Return a block that combines values into its targets, or stores them if it reduces none."""
     if not any(iter_var.kind == "reduce" for iter_var in like.iter_vars):

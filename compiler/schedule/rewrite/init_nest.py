@@ -21,7 +21,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.visit import map_region, substitute, walk
 from compiler.schedule.error import Refuse
-from compiler.schedule.index.digits import Extents, variables
+from compiler.schedule.index.iter_map import Extents, variables
 from compiler.schedule.legality.guard import conjunction, conjuncts
 
 

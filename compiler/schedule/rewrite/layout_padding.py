@@ -36,7 +36,7 @@ from compiler.ir.core.visit import substitute, transform, walk, walk_stmts
 from compiler.schedule.error import Refuse
 from compiler.schedule.index.index_map_inverse import Inverse
 from compiler.schedule.index.pad_value import PadValue
-from compiler.schedule.legality.kind import Unknown, kind_of
+from compiler.schedule.legality.block_kind import Unclassified, classify_block
 from compiler.schedule.rewrite.copy_block import point_of
 from compiler.schedule.rewrite.placement import require_no_vector_around
 from compiler.schedule.tree.tree import Path, children, fresh_block_name, realize_at, replace_at
@@ -257,7 +257,7 @@ def _first_iterator(realize: BlockRealize, store: Store) -> int | None:
 
 def _stores_only(block: Block, store: Store) -> bool:
     """Tell whether a block does nothing but store to one place, and may run in any order."""
-    if isinstance(kind_of(block), Unknown):
+    if isinstance(classify_block(block), Unclassified):
         return False
     parts = (block.body,) if block.init is None else (block.init, block.body)
     return all(

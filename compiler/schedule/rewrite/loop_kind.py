@@ -11,11 +11,11 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse
-from compiler.schedule.index.digits import variables
-from compiler.schedule.legality.independence import Nest, is_apart, is_own
-from compiler.schedule.legality.kind import Unknown, kind_of
-from compiler.schedule.legality.scope import Scope
-from compiler.schedule.legality.site import Site
+from compiler.schedule.index.iter_map import variables
+from compiler.schedule.legality.block_kind import Unclassified, classify_block
+from compiler.schedule.legality.independence import IterationNest, is_apart, is_own
+from compiler.schedule.legality.placed_block import PlacedBlock
+from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.legality.thread_reductions import why_not_by_threads
 from compiler.schedule.tree.tree import Path, loop_at, loops_below, loops_on, replace_at
 
@@ -36,7 +36,7 @@ def require_concurrent(
     """
     loop = loop_at(path)
     name = loop.var.name
-    nest = Nest(Scope.around(func, path, refuse), (loop,))
+    nest = IterationNest(BlockScope.around(func, path, refuse), (loop,))
     reduced = _reduced(nest, loop, refuse, may_reduce=is_thread)
     for buffer in nest.written():
         if is_apart(nest, buffer) or (not is_vector and is_own(nest, buffer)):
@@ -50,15 +50,15 @@ def require_concurrent(
     for site in nest.sites:
         if _is_recurrence(site) and all(is_apart(nest, b) for b in site.facts.written_buffers()):
             continue
-        kind = kind_of(site.block)
-        if isinstance(kind, Unknown):
+        kind = classify_block(site.block)
+        if isinstance(kind, Unclassified):
             raise refuse(kind.reason, site.realize)
         if kind not in ("complete", "reduction"):
             reason = f"block {site.name} adds to what was there before: it is neither complete nor"
             raise refuse(f"{reason} a reduction", site.realize)
 
 
-def _reduced(nest: Nest, loop: For, refuse: Refuse, *, may_reduce: bool) -> set[Buffer]:
+def _reduced(nest: IterationNest, loop: For, refuse: Refuse, *, may_reduce: bool) -> set[Buffer]:
     """Return the buffers that are reduced over a loop; refuse if there are, and may not be."""
     reduced: set[Buffer] = set()
     for site in nest.sites:
@@ -77,7 +77,7 @@ def _reduced(nest: Nest, loop: For, refuse: Refuse, *, may_reduce: bool) -> set[
     return reduced
 
 
-def _is_recurrence(site: Site) -> bool:
+def _is_recurrence(site: PlacedBlock) -> bool:
     """Tell whether a block computes elements from earlier ones, and touches nothing unseen."""
     return not site.facts.hidden and any(i.kind == "scan" for i in site.block.iter_vars)
 

@@ -23,9 +23,9 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.visit import map_stmt, substitute, transform_expr
-from compiler.schedule.index.digits import Extents, variables
-from compiler.schedule.legality.site import Site
-from compiler.schedule.legality.subspace import Division, Part
+from compiler.schedule.index.iter_map import Extents, variables
+from compiler.schedule.legality.placed_block import PlacedBlock
+from compiler.schedule.legality.subspace import Division, IteratorPart
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Blockized:
 
 
 def blockized(
-    site: Site,
+    site: PlacedBlock,
     division: Division,
     *,
     keep_unit_iters: bool,
@@ -85,7 +85,7 @@ def blockized(
     )
 
 
-def _iterator(like: IterVar, part: Part, suffix: str) -> IterVar:
+def _iterator(like: IterVar, part: IteratorPart, suffix: str) -> IterVar:
     return IterVar(Var(f"{like.var.name}{suffix}", like.var.dtype), part.extent, like.kind)
 
 

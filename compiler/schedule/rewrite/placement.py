@@ -11,26 +11,26 @@ from compiler.ir.core.limits import MAX_EXTENT
 from compiler.ir.core.nodes import Block, BlockRealize, Expr, For, IntImm, IterVar, Seq, Stmt, Var
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse
-from compiler.schedule.index.digits import Extents, as_written, variables_of
+from compiler.schedule.index.iter_map import Extents, as_written, variables_of
 from compiler.schedule.index.range_guard import guards_of
 from compiler.schedule.index.region import Span, hull
 from compiler.schedule.index.solve import without_units
+from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.guard import conjunction
-from compiler.schedule.legality.kind import Unknown
+from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reduction import is_whole_reduction
 from compiler.schedule.legality.same_threads import require_no_shared_work
-from compiler.schedule.legality.scope import Scope
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.tree import Path, find_loop, insert_in, loop_at, loop_path, replace_at
 
 
 @dataclass(frozen=True)
-class Target:
+class ComputeLocation:
     """The loop under which a block shall stand: `path` leads to it from the root."""
 
     path: Path
-    scope: Scope
+    scope: BlockScope
 
     @property
     def loop(self) -> For:
@@ -38,11 +38,11 @@ class Target:
         return loop_at(self.path)
 
     @property
-    def sites(self) -> list[Site]:
+    def sites(self) -> list[PlacedBlock]:
         """The blocks under the loop."""
         return [site for site in self.scope.sites if site.is_under(self.loop)]
 
-    def fixed(self, site: Site) -> set[Var]:
+    def fixed(self, site: PlacedBlock) -> set[Var]:
         """Return what stands still in one iteration of the loop, for a block under it."""
         inside = {loop.var for loop in site.loops_inside(self.loop)}
         return set(site.extents) - inside
@@ -52,20 +52,20 @@ class Target:
         """How many statements the loop's body is."""
         return len(self.loop.body.stmts) if isinstance(self.loop.body, Seq) else 1
 
-    def child_of(self, site: Site) -> int:
+    def child_of(self, site: PlacedBlock) -> int:
         """Return which statement of the loop's body holds a block under it."""
         body = self.loop.body
         stmts = body.stmts if isinstance(body, Seq) else (body,)
         return next(n for n, stmt in enumerate(stmts) if site.is_under(stmt))
 
 
-def require_movable(scope: Scope, site: Site) -> None:
+def require_movable(scope: BlockScope, site: PlacedBlock) -> None:
     """Refuse unless a block computes each element from its inputs alone, whatever runs it.
 
     That is: it is complete, or a whole reduction; and it is the only writer of what it writes.
     """
     kind = site.kind
-    if isinstance(kind, Unknown):
+    if isinstance(kind, Unclassified):
         raise scope.refuse(kind.reason, site.realize)
     if kind not in ("complete", "reduction"):
         reason = f"block {site.name} adds to what was there before: it can't be computed anew"
@@ -77,7 +77,7 @@ def require_movable(scope: Scope, site: Site) -> None:
     scope.require_outputs_finished(site)
 
 
-def find_target(scope: Scope, site: Site, loop: Var) -> Target:
+def find_target(scope: BlockScope, site: PlacedBlock, loop: Var) -> ComputeLocation:
     """Return the loop under which a block shall stand.
 
     Raises:
@@ -94,7 +94,7 @@ def find_target(scope: Scope, site: Site, loop: Var) -> Target:
         raise refuse(f"loop {loop.name} is around block {site.name} already", path[-1])
     require_no_vector_around(path, refuse)
     require_no_shared_work(path, refuse)
-    return Target(path, scope)
+    return ComputeLocation(path, scope)
 
 
 def require_no_vector_around(path: Path, refuse: Refuse) -> None:
@@ -161,7 +161,7 @@ def make_nest(
 
 
 def require_serial_reductions(
-    site: Site, spans: Sequence[Span], loops: Sequence[For], refuse: Refuse
+    site: PlacedBlock, spans: Sequence[Span], loops: Sequence[For], refuse: Refuse
 ) -> None:
     """Refuse if what is no spatial iterator would take its value from a loop without order."""
     unordered = {loop.var: loop for loop in loops if loop.kind in ("parallel", "vectorized")}

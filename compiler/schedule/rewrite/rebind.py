@@ -20,8 +20,8 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.visit import substitute
 from compiler.schedule.index.access import facts_of
-from compiler.schedule.index.digits import Extents
 from compiler.schedule.index.iter_form import in_iter_form
+from compiler.schedule.index.iter_map import Extents
 from compiler.schedule.legality.guard import bounds_of, conjunction, conjuncts
 from compiler.schedule.tree.extents import extent_or_unknown
 

@@ -27,13 +27,13 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import substitute, walk
 from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.error import Refuse
-from compiler.schedule.index.digits import determined, variables, variables_of
 from compiler.schedule.index.index_map import IndexMapError, IndexMapLike, as_index_map
-from compiler.schedule.legality.kind import extents_of_iterators
-from compiler.schedule.legality.scope import Scope
-from compiler.schedule.legality.site import Site
+from compiler.schedule.index.iter_map import determined, variables, variables_of
+from compiler.schedule.legality.block_kind import extents_of_iterators
+from compiler.schedule.legality.placed_block import PlacedBlock
+from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.rewrite.cache import (
-    Place,
+    CopyLocation,
     cache_of,
 )
 from compiler.schedule.rewrite.copy_block import is_passed_on, point_of, read_to_find
@@ -53,12 +53,12 @@ class Reindexed:
     `iter_vars` are those of the block's iterators that tell which element it is.
     """
 
-    site: Site
+    site: PlacedBlock
     far: Load
     near: Load
     iter_vars: tuple[IterVar, ...]
 
-    def nest(self, name: str, place: Place, *, is_read: bool) -> Stmt:
+    def nest(self, name: str, place: CopyLocation, *, is_read: bool) -> Stmt:
         """Return the block's loops below a place, with a copy instead of the block."""
         block = self.site.block
         new = {
@@ -89,7 +89,7 @@ class Reindexed:
 
 
 def reindexed(
-    scope: Scope, site: Site, buffer: Buffer, memory_scope: str, index_map: IndexMapLike
+    scope: BlockScope, site: PlacedBlock, buffer: Buffer, memory_scope: str, index_map: IndexMapLike
 ) -> Reindexed:
     """Return where the element that a block touches goes in a new buffer.
 
@@ -137,7 +137,7 @@ def reindexed(
     return Reindexed(site, Load(buffer, indices), Load(cache, places), used)
 
 
-def _require_runs_always(site: Site, used: set[Var], refuse: Refuse) -> None:
+def _require_runs_always(site: PlacedBlock, used: set[Var], refuse: Refuse) -> None:
     """Refuse unless a block runs for every value that its loops give to some of its iterators."""
     pairs = zip(site.block.iter_vars, site.realize.iter_values, strict=True)
     loops = {n for i, v in pairs if i.var in used for n in walk(v) if isinstance(n, Var)}
@@ -173,7 +173,9 @@ def copy_name(func: PrimFunc, buffer: Buffer, memory_scope: str) -> str:
     return fresh_block_name(func, f"{buffer.name}_{memory_scope}")
 
 
-def require_fixed_extents(scope: Scope, site: Site, iter_vars: Sequence[IterVar]) -> None:
+def require_fixed_extents(
+    scope: BlockScope, site: PlacedBlock, iter_vars: Sequence[IterVar]
+) -> None:
     """Refuse iterators whose extents vary: they can be no dimensions of a buffer."""
     symbols = set(symbolic_vars(scope.func))
     for iter_var in iter_vars:
@@ -183,7 +185,7 @@ def require_fixed_extents(scope: Scope, site: Site, iter_vars: Sequence[IterVar]
             raise scope.refuse(reason, site.realize)
 
 
-def only_indices(site: Site, buffer: Buffer, refuse: Refuse) -> tuple[Expr, ...]:
+def only_indices(site: PlacedBlock, buffer: Buffer, refuse: Refuse) -> tuple[Expr, ...]:
     """Return where a block touches a buffer, the same place wherever it does."""
     if any(isinstance(node, Block) for node in walk(site.block) if node is not site.block):
         raise refuse(f"block {site.name} holds other blocks", site.realize)

@@ -20,7 +20,7 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.visit import map_expr, map_stmt, replace_buffers, walk_stmts
-from compiler.schedule.index.digits import Extents
+from compiler.schedule.index.iter_map import Extents
 from compiler.schedule.tree.extents import extent_or_unknown
 
 Indices: TypeAlias = tuple[Expr, ...]

@@ -27,7 +27,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import map_expr, map_stmt, walk
-from compiler.ir.verify.races.accesses import Access, Loop, accesses_of
+from compiler.ir.verify.races.accesses import Loop, SharedAccess, accesses_of
 from compiler.ir.verify.races.private import is_own
 
 _MAX_ELEMENTS = 1 << 24
@@ -36,7 +36,7 @@ _MAX_ELEMENTS = 1 << 24
 def widen_private(func: PrimFunc) -> PrimFunc:
     """Return a program without blocks whose private buffers have an element an iteration."""
     places: dict[Buffer, tuple[Buffer, tuple[Var, ...]]] = {}
-    touching: dict[Buffer, list[Access]] = {}
+    touching: dict[Buffer, list[SharedAccess]] = {}
     for access in accesses_of(func):
         touching.setdefault(access.buffer, []).append(access)
     for buffer in func.root.alloc_buffers:
@@ -51,7 +51,7 @@ def widen_private(func: PrimFunc) -> PrimFunc:
     return _redirected(func, places) if places else func
 
 
-def _shared_loops(accesses: list[Access]) -> list[Loop]:
+def _shared_loops(accesses: list[SharedAccess]) -> list[Loop]:
     """Return the loops around all of some accesses that tell none of them apart yet."""
     shared: list[Loop] = []
     for loops in zip(*(access.loops for access in accesses), strict=False):
@@ -63,7 +63,7 @@ def _shared_loops(accesses: list[Access]) -> list[Loop]:
     return shared
 
 
-def _uses(access: Access, var: Var) -> bool:
+def _uses(access: SharedAccess, var: Var) -> bool:
     return any(node is var for index in access.indices for node in walk(index))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 from compiler.ir.core.frozen import frozen
-from compiler.schedule.trace.specs import SPECS, Spec
+from compiler.schedule.trace.instruction_kinds import INSTRUCTION_KINDS, InstructionKind
 
 Decision: TypeAlias = int | tuple[int, ...]
 TermOp: TypeAlias = Literal["+", "-", "*", "//", "%"]
@@ -53,9 +53,9 @@ class Instruction:
     decision: Decision | None = None
 
     @property
-    def spec(self) -> Spec:
+    def spec(self) -> InstructionKind:
         """What this kind of instruction takes and gives."""
-        return SPECS[self.name]
+        return INSTRUCTION_KINDS[self.name]
 
     def refs(self) -> tuple[str, ...]:
         """Return the names of the handles it uses."""

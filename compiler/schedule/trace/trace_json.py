@@ -29,13 +29,13 @@ from compiler.schedule.trace.instruction import (
     Term,
     TermOp,
 )
-from compiler.schedule.trace.specs import (
+from compiler.schedule.trace.instruction_kinds import (
+    INSTRUCTION_KINDS,
     OLD_NAMES,
-    SPECS,
     HandleKind,
+    InstructionKind,
     Parameter,
     ParameterKind,
-    Spec,
 )
 from compiler.schedule.trace.trace_values import (
     MAX_INT,
@@ -164,7 +164,7 @@ class _Reader:
     def instruction(self, entry: object) -> Instruction:
         fields = as_object(entry, self._where, {"name", "arguments"}, {"outputs", "decision"})
         name = fields["name"]
-        spec = SPECS.get(OLD_NAMES.get(name, name)) if isinstance(name, str) else None
+        spec = INSTRUCTION_KINDS.get(OLD_NAMES.get(name, name)) if isinstance(name, str) else None
         if spec is None:
             raise TraceError(f"{self._where}.name", f"{shown(name)} is no instruction")
         arguments = self._arguments(spec, fields["arguments"])
@@ -179,7 +179,7 @@ class _Reader:
             raise TraceError(where, f"{spec.name} decides nothing, got {shown(decision)}")
         return instruction
 
-    def _arguments(self, spec: Spec, obj: object) -> tuple[tuple[str, Argument], ...]:
+    def _arguments(self, spec: InstructionKind, obj: object) -> tuple[tuple[str, Argument], ...]:
         where = f"{self._where}.arguments"
         fields = as_object(obj, where, spec.required, spec.optional)
         found = tuple(
@@ -296,7 +296,7 @@ class _Reader:
         return Ref(value)
 
     def _outputs(
-        self, spec: Spec, arguments: Mapping[str, Argument], obj: object
+        self, spec: InstructionKind, arguments: Mapping[str, Argument], obj: object
     ) -> tuple[str, ...]:
         where = f"{self._where}.outputs"
         names = as_list(obj, where, 0)
@@ -318,7 +318,7 @@ class _Reader:
         return name
 
 
-def _num_outputs(spec: Spec, arguments: Mapping[str, Argument]) -> int | None:
+def _num_outputs(spec: InstructionKind, arguments: Mapping[str, Argument]) -> int | None:
     if not isinstance(spec.num_outputs, str):
         return spec.num_outputs
     value = arguments[spec.num_outputs]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from compiler.schedule.trace.instruction import Argument, Instruction, NoteDict, Ref, Term
-from compiler.schedule.trace.specs import Parameter
+from compiler.schedule.trace.instruction_kinds import Parameter
 
 Names = Mapping[str, str]
 """How handles are called in the text."""

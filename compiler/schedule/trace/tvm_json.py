@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from compiler.schedule.error import TraceError
 from compiler.schedule.trace.instruction import Argument, Instruction, NoteDict, Ref, Term
-from compiler.schedule.trace.specs import SPECS, Parameter, Spec
+from compiler.schedule.trace.instruction_kinds import INSTRUCTION_KINDS, InstructionKind, Parameter
 from compiler.schedule.trace.trace_text import literal, numbered
 
-_BY_KIND = {spec.kind: spec for spec in SPECS.values()}
+_BY_KIND = {spec.kind: spec for spec in INSTRUCTION_KINDS.values()}
 _FLAT = ("loops", "factors")
 _MODES = ("read", "write")
 _DEFAULTS: dict[str, object] = {
@@ -102,7 +102,7 @@ def _entry(entry: object, where: str) -> dict[str, object]:
 
 
 def _arguments(
-    spec: Spec, inputs: list[object], attributes: list[object], where: str
+    spec: InstructionKind, inputs: list[object], attributes: list[object], where: str
 ) -> dict[str, object]:
     found: dict[str, object] = {}
     for parameter in spec.parameters:

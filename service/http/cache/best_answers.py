@@ -12,7 +12,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from service.intake.intake import parse_target, read_workload
+from service.intake.request_validation import parse_target, read_workload
 from service.schedules.schedules import find_best, find_nearest, find_nearest_by_key
 from service.store import best_schedules
 from service.store.best_schedules import Stamp

@@ -14,7 +14,7 @@ _RESERVED_FILES = 512
 
 
 @dataclass(frozen=True)
-class Limits:
+class ConnectionLimits:
     """What a connection may take up.
 
     Args:
@@ -37,7 +37,7 @@ class Limits:
     linger_secs: float = 2.0
 
     @classmethod
-    def of_process(cls) -> Limits:
+    def of_process(cls) -> ConnectionLimits:
         """Raise this process's limit of open files, and return limits that keep within it."""
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if soft != resource.RLIM_INFINITY and soft < _MOST_FILES:
@@ -49,7 +49,7 @@ class Limits:
         return cls(connections=connections, per_address=min(cls.per_address, connections // 2))
 
 
-class Connection(Protocol):
+class OpenConnection(Protocol):
     """A connection that can be closed for another one."""
 
     def evict(self) -> None:
@@ -64,13 +64,13 @@ class Connections:
     longest first. So silent connections keep others out at no number.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ConnectionLimits) -> None:
         self._limits = limits
-        self._addresses: dict[Connection, str] = {}
+        self._addresses: dict[OpenConnection, str] = {}
         self._of_address: defaultdict[str, int] = defaultdict(int)
-        self._waiting: defaultdict[str, dict[Connection, None]] = defaultdict(dict)
+        self._waiting: defaultdict[str, dict[OpenConnection, None]] = defaultdict(dict)
 
-    def admit(self, connection: Connection, host: str) -> bool:
+    def admit(self, connection: OpenConnection, host: str) -> bool:
         """Count a new connection, which waits for its first request, if there is room for it."""
         address = address_of(host)
         if self._of_address[address] >= self._limits.per_address:
@@ -89,19 +89,19 @@ class Connections:
         self.wait(connection)
         return True
 
-    def wait(self, connection: Connection) -> None:
+    def wait(self, connection: OpenConnection) -> None:
         """Note that a connection waits for a request; it may be closed for another one."""
         address = self._addresses.get(connection)
         if address is not None:
             self._waiting[address][connection] = None
 
-    def work(self, connection: Connection) -> None:
+    def work(self, connection: OpenConnection) -> None:
         """Note that a request is under way on a connection."""
         address = self._addresses.get(connection)
         if address is not None:
             self._waiting[address].pop(connection, None)
 
-    def leave(self, connection: Connection) -> None:
+    def leave(self, connection: OpenConnection) -> None:
         """Note that a connection was closed; a second call does nothing."""
         address = self._addresses.pop(connection, None)
         if address is not None:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from service.http.limits.connections import Connections, Limits
+from service.http.limits.connections import ConnectionLimits, Connections
 from service.http.problems import problem_response
 
 
@@ -29,7 +29,7 @@ class _RefusedError(Exception):
     """Ends the parser in the midst of a request."""
 
 
-def limited(limits: Limits) -> type[asyncio.Protocol]:
+def limited(limits: ConnectionLimits) -> type[asyncio.Protocol]:
     """Return the protocol for one server."""
 
     class Limited(LimitedProtocol):
@@ -47,7 +47,7 @@ class LimitedProtocol(HttpToolsProtocol):
     packet: a request that comes in one piece costs a few comparisons more than without limits.
     """
 
-    limits: ClassVar[Limits]
+    limits: ClassVar[ConnectionLimits]
     open_connections: ClassVar[Connections]
 
     def __init__(self, *args: Any, **options: Any) -> None:

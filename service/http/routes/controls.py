@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from service.common.caller import Caller
 from service.http.auth import SUBMIT, CallerOf
-from service.http.parts import Parts, PartsOf
+from service.http.dependencies import Dependencies, PartsOf
 from service.http.problems import responses
 from service.store.jobs import controls, jobs, quotas
 from service.store.jobs.jobs import JobRow
@@ -23,7 +23,7 @@ router = APIRouter(prefix="/jobs/{job_id}", tags=["jobs"], dependencies=[SUBMIT]
 
 
 def _changed(
-    parts: Parts, caller: Caller, job_id: UUID, act: Callable[[Session, UUID], JobRow]
+    parts: Dependencies, caller: Caller, job_id: UUID, act: Callable[[Session, UUID], JobRow]
 ) -> JobRead:
     """Change a job of the caller's, within the caller's quota."""
     with parts.database.write() as session:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from service.http.parts import PartsOf
+from service.http.dependencies import PartsOf
 from service.http.problems import responses
 from service.reading.lists import list_cost_models
 from service.reading.queries import CostModelsQuery

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from service.common.caller import Caller
-from service.common.errors import ForbiddenError, NotFoundError, QuotaError
+from service.common.errors import ForbiddenError, QuotaError, ServiceNotFoundError
 from service.http.auth import refuse_unless
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.jobs.enqueue import enqueue
 from service.wire.models import ScheduleQuery
 from service.wire.server_models import Scope
@@ -17,15 +17,15 @@ HEADER = "Loopwright-Job"
 
 
 @contextmanager
-def enqueued(parts: Parts, caller: Caller, asked: ScheduleQuery) -> Iterator[dict[str, str]]:
+def enqueued(parts: Dependencies, caller: Caller, asked: ScheduleQuery) -> Iterator[dict[str, str]]:
     """Queue a job for what is asked for, and look for what there is meanwhile in the body.
 
     Args:
         asked: A query; a job is queued only if it has `enqueue`.
 
     Yields:
-        The headers of the answer, which name the job if there is one. A `NotFoundError` of the body
-        names it, too.
+        The headers of the answer, which name the job if there is one. A `ServiceNotFoundError` of
+        the body names it, too.
 
     Raises:
         HTTPException: 403 if a job is wanted, and the caller may not submit one.
@@ -43,8 +43,8 @@ def enqueued(parts: Parts, caller: Caller, asked: ScheduleQuery) -> Iterator[dic
         parts.wake()
     try:
         yield {} if found is None else {HEADER: str(found.job.id)}
-    except NotFoundError as error:
+    except ServiceNotFoundError as error:
         if found is None and not advice:
             raise
         job_id = None if found is None else found.job.id
-        raise NotFoundError(error.reason, job_id, advice=advice or str(found)) from error
+        raise ServiceNotFoundError(error.reason, job_id, advice=advice or str(found)) from error

@@ -8,7 +8,7 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Response, status
 
 from service.http.auth import SUBMIT, CallerOf
-from service.http.parts import PartsOf
+from service.http.dependencies import PartsOf
 from service.http.problems import responses
 from service.jobs.groups import read, submit_group
 from service.store.jobs import controls, groups, quotas

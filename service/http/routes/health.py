@@ -8,7 +8,7 @@ import structlog
 from fastapi import APIRouter, Response
 from sqlalchemy.exc import SQLAlchemyError
 
-from service.http.parts import PartsOf
+from service.http.dependencies import PartsOf
 from service.http.problems import problem_response, responses
 from service.store import workers
 from service.store.database import migrate

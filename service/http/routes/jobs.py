@@ -11,8 +11,8 @@ from pydantic import Field
 from starlette.responses import StreamingResponse
 
 from service.http.auth import SUBMIT, CallerOf, is_still_known
+from service.http.dependencies import PartsOf
 from service.http.event_feed import EventFeed
-from service.http.parts import PartsOf
 from service.http.problems import responses
 from service.jobs.jobs import submit_job
 from service.reading.lists import list_jobs

@@ -11,7 +11,7 @@ from uuid import UUID
 from fastapi import APIRouter, Header, Query, Response
 from pydantic import BaseModel
 
-from service.http.parts import PartsOf
+from service.http.dependencies import PartsOf
 from service.http.problems import responses
 from service.http.routes.conditional import NOT_MODIFIED, has_it, quoted
 from service.reading.queries import ColumnsQuery, CurveQuery, SelectionQuery

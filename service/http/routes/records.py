@@ -13,8 +13,8 @@ from fastapi.responses import StreamingResponse
 from compiler.target.error import TargetError
 from compiler.target.target import Target
 from service.http.auth import ADMIN
+from service.http.dependencies import PartsOf
 from service.http.limits.content_types import RECORDS
-from service.http.parts import PartsOf
 from service.http.problems import responses
 from service.records.check import lines_of
 from service.records.merge import import_records

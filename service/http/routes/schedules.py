@@ -8,10 +8,10 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 
-from service.common.errors import Flaw, InvalidRequestError
+from service.common.errors import Flaw, UnprocessableError
 from service.http.auth import CallerOf
 from service.http.cache.best_answers import Answer, BestAnswers
-from service.http.parts import PartsOf
+from service.http.dependencies import PartsOf
 from service.http.problems import responses
 from service.http.routes.conditional import NOT_MODIFIED, has_it, quoted
 from service.http.routes.enqueued import enqueued
@@ -72,7 +72,7 @@ async def get_best(
 ) -> Response:
     """Find the best schedule of a workload given by its key; `nearest` as by POST."""
     if enqueue:
-        raise InvalidRequestError(_NO_ENQUEUE, Flaw(_NO_ENQUEUE, "query/enqueue"))
+        raise UnprocessableError(_NO_ENQUEUE, Flaw(_NO_ENQUEUE, "query/enqueue"))
     answers: BestAnswers = request.app.state.best_answers
     # What is at hand is not worth a thread, and deployed programs ask for the same again and again.
     answer = None if nearest else answers.at_hand(workload_key, target)

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response, status
 
 from service.common.quota import Quota
 from service.http.auth import ADMIN
-from service.http.parts import PartsOf
+from service.http.dependencies import PartsOf
 from service.http.problems import responses
 from service.reading.lists import list_tokens
 from service.reading.queries import TokensQuery

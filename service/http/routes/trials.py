@@ -7,7 +7,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Path
 
-from service.http.parts import PartsOf
+from service.http.dependencies import PartsOf
 from service.http.problems import responses
 from service.schedules.trial_code import show_code
 from service.store.jobs import finals

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from service.common.errors import NotFoundError
-from service.http.parts import PartsOf
+from service.common.errors import ServiceNotFoundError
+from service.http.dependencies import PartsOf
 from service.http.problems import responses
 from service.intake.check import check
 from service.reading.lists import list_workloads
@@ -34,7 +34,7 @@ def get_workload(
     with parts.database.read() as session:
         row = session.get(WorkloadRow, key)
         if row is None:
-            raise NotFoundError(f"there is no workload {key}")
+            raise ServiceNotFoundError(f"there is no workload {key}")
         return WorkloadText.model_validate(row, from_attributes=True)
 
 

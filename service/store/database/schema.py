@@ -16,7 +16,7 @@ from service.store import (
 )
 from service.store.database.base import Base
 from service.store.jobs import baselines, events, finals, groups, idempotency, jobs, warm_starts
-from service.store.trials import packed, trials
+from service.store.trials import trial_chunks, trials
 
 ROWS = (
     workloads.WorkloadRow,
@@ -24,7 +24,7 @@ ROWS = (
     jobs.JobRow,
     groups.GroupRow,
     trials.TrialRow,
-    packed.PackedTrialsRow,
+    trial_chunks.PackedTrialsRow,
     best_schedules.BestScheduleRow,
     finals.FinalRow,
     baselines.BaselineRow,

@@ -5,8 +5,8 @@
     cancelled, failed, stopped --resume--> queued
     succeeded, cancelled, failed --change of a budget that leaves something to do--> queued
 
-What cannot be meant as things stand is refused (`ConflictError`), and what is done already is not
-done again, so that a request may be sent twice.
+What cannot be meant as things stand is refused (`ServiceConflictError`), and what is done already
+is not done again, so that a request may be sent twice.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from uuid import UUID
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from service.common.errors import ConflictError
+from service.common.errors import ServiceConflictError
 from service.store.database.base import utc_now
 from service.store.jobs import blame, groups, jobs
 from service.store.jobs.groups import GroupRow
 from service.store.jobs.jobs import JobRow
 from service.wire.models import JobState
 from tuner.loop.budget import Budget, StopReason
-from tuner.loop.tune import TuneResult
+from tuner.loop.tune import SearchResult
 
 BUDGETS = frozenset({"trials", "seconds", "plateau"})
 
 
 @dataclass(frozen=True)
-class Wishes:
+class JobControls:
     """What users want of a job at a moment.
 
     `shared_trials` is the budget of its group, or its own.
@@ -44,7 +44,7 @@ class Wishes:
     shared_trials: int
 
 
-def wishes(session: Session, job_ids: Collection[UUID]) -> dict[UUID, Wishes]:
+def wishes(session: Session, job_ids: Collection[UUID]) -> dict[UUID, JobControls]:
     """Return what users want of jobs now."""
     rows = session.execute(
         select(JobRow, func.coalesce(GroupRow.trials, JobRow.trials))
@@ -52,7 +52,7 @@ def wishes(session: Session, job_ids: Collection[UUID]) -> dict[UUID, Wishes]:
         .where(JobRow.id.in_(job_ids))
     )
     return {
-        row.id: Wishes(
+        row.id: JobControls(
             is_cancelled=row.cancel_requested,
             is_stopped=row.stop_requested,
             budget=row.budget,
@@ -91,7 +91,9 @@ def stop(session: Session, job_id: UUID) -> JobRow:
     if row.state is JobState.SUCCEEDED or row.stop_reason is StopReason.STOPPED:
         return row
     if row.state.is_final:
-        raise ConflictError(f"job {job_id} has ended ({row.state}): resume it before you stop it")
+        raise ServiceConflictError(
+            f"job {job_id} has ended ({row.state}): resume it before you stop it"
+        )
     _refuse_cancelled(row)
     if row.state is JobState.QUEUED and not row.num_measured:
         _end(session, row, StopReason.STOPPED)
@@ -116,7 +118,7 @@ def resume(session: Session, job_id: UUID) -> JobRow:
         _refuse_stopped(row)
         return row
     if row.state is JobState.SUCCEEDED and row.stop_reason is not StopReason.STOPPED:
-        raise ConflictError(
+        raise ServiceConflictError(
             f"job {job_id} has succeeded (ended: {row.stop_reason}) and needs no resuming: "
             "to have it go on, give it a larger budget"
         )
@@ -163,7 +165,7 @@ def change_group(session: Session, group_id: UUID, trials: int) -> None:
         if row.stop_reason is StopReason.BUDGET and why_over(session, row) is None:
             _go_on(session, row)
     if rows and all(row.state.is_final for row in rows):
-        raise ConflictError(
+        raise ServiceConflictError(
             f"all jobs of group {group_id} have ended, and {trials} trials let none of them go on: "
             f"{groups.trials_left(session, group_id)} are left"
         )
@@ -182,7 +184,7 @@ def why_over(session: Session, row: JobRow) -> str | None:
     return None
 
 
-def wants_more(session: Session, row: JobRow, result: TuneResult) -> bool:
+def wants_more(session: Session, row: JobRow, result: SearchResult) -> bool:
     """Tell whether a job's budget grew when its search had ended already."""
     if row.stop_requested or why_over(session, row) is not None:
         return False
@@ -197,7 +199,7 @@ def wants_more(session: Session, row: JobRow, result: TuneResult) -> bool:
 
 def _go_on(session: Session, row: JobRow) -> None:
     if (reason := why_over(session, row)) is not None:
-        raise ConflictError(f"job {row.id} {reason}")
+        raise ServiceConflictError(f"job {row.id} {reason}")
     if row.stop_reason is StopReason.PLATEAU:
         row.plateau_from = row.num_measured
     row.state, row.finished_at = JobState.QUEUED, None
@@ -215,9 +217,11 @@ def _end(session: Session, row: JobRow, reason: StopReason) -> None:
 
 def _refuse_cancelled(row: JobRow) -> None:
     if row.cancel_requested and not row.state.is_final:
-        raise ConflictError(f"job {row.id} is being cancelled: resume it when that is done")
+        raise ServiceConflictError(f"job {row.id} is being cancelled: resume it when that is done")
 
 
 def _refuse_stopped(row: JobRow) -> None:
     if row.stop_requested and not row.state.is_final:
-        raise ConflictError(f"job {row.id} is being stopped: have it go on when that is done")
+        raise ServiceConflictError(
+            f"job {row.id} is being stopped: have it go on when that is done"
+        )

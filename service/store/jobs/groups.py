@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import Integer, func, select
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from service.common.errors import NotFoundError
+from service.common.errors import ServiceNotFoundError
 from service.store.database.base import Base, UtcDateTime, utc_now
 from service.store.jobs.jobs import JobRow
 from service.wire.models import JobState
@@ -41,7 +41,7 @@ def get(session: Session, group_id: UUID, *, lock: bool = False) -> GroupRow:
     """
     row = session.get(GroupRow, group_id, with_for_update=lock)
     if row is None:
-        raise NotFoundError(f"there is no group {group_id}")
+        raise ServiceNotFoundError(f"there is no group {group_id}")
     return row
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import ForeignKey, String
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
-from service.common.errors import InvalidRequestError
+from service.common.errors import UnprocessableError
 from service.store.database.base import Base, UtcDateTime, utc_now
 
 MAX_KEY_CHARS = 255
@@ -42,7 +42,7 @@ def recall(session: Session, owner: str | None, key: str, request_sha256: str) -
     if row is None:
         return None
     if row.request_sha256 != request_sha256:
-        raise InvalidRequestError(
+        raise UnprocessableError(
             f"idempotency key {key!r} was used before with another request (job {row.job_id}); "
             "choose a new key for a new request"
         )

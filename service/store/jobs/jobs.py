@@ -34,7 +34,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, Session, column_property, mapped_column, relationship
 
 from service.common import request_ids
-from service.common.errors import NotFoundError
+from service.common.errors import ServiceNotFoundError
 from service.store import targets, workloads
 from service.store.database.base import Base, UtcDateTime, enum_column, utc_now
 from service.store.jobs import baselines, events
@@ -274,7 +274,7 @@ def get(session: Session, job_id: UUID, *, lock: bool = False) -> JobRow:
     """
     row = session.get(JobRow, job_id, with_for_update=lock)
     if row is None:
-        raise NotFoundError(f"there is no job {job_id}")
+        raise ServiceNotFoundError(f"there is no job {job_id}")
     return row
 
 

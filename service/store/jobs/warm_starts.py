@@ -59,7 +59,7 @@ class WarmCandidateRow(Base):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class WarmStartOutcome:
     """What became of a relative's best schedule: `loss` is 1 - the task's best time / its time."""
 
     distance: float
@@ -93,7 +93,9 @@ def keep(
     return row
 
 
-def outcomes(session: Session, label: str, operator_key: str | None = None) -> list[Outcome]:
+def outcomes(
+    session: Session, label: str, operator_key: str | None = None
+) -> list[WarmStartOutcome]:
     """Return what became of relatives' best schedules on one kind of target.
 
     Args:
@@ -123,6 +125,6 @@ def outcomes(session: Session, label: str, operator_key: str | None = None) -> l
         )
     return [
         # The best was measured more than once, so that its time may be the longer one.
-        Outcome(distance, 1.0 if secs is None else max(0.0, 1 - best_secs / secs))
+        WarmStartOutcome(distance, 1.0 if secs is None else max(0.0, 1 - best_secs / secs))
         for distance, secs, best_secs in session.execute(query)
     ]

@@ -16,7 +16,7 @@ from service.store.database.database import Database
 from service.store.jobs import blame, events, jobs, leases
 from service.store.jobs.jobs import JobRow
 from service.store.tasks import parse_candidate
-from service.store.trials import packed, toolchains, trials
+from service.store.trials import toolchains, trial_chunks, trials
 from service.store.trials.settle import settle
 from service.store.trials.trials import TrialRow
 from service.wire.models import EventKind
@@ -24,7 +24,7 @@ from service.wire.times import kind_of
 from tuner.loop.progress import add_point
 from tuner.store.store import DuplicateTrialError
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 
 class SqlStore:
@@ -41,7 +41,7 @@ class SqlStore:
         self._database = database
         self._owner = owner
 
-    def add(self, job_id: str, task: Task, trials: Sequence[Trial]) -> None:
+    def add(self, job_id: str, task: Task, trials: Sequence[MeasuredTrial]) -> None:
         """Keep trials of a job, all of them or none."""
         if not trials:
             return
@@ -56,8 +56,8 @@ class SqlStore:
                 best_schedules.offer(session, job, row)
                 if row.error in toolchains.WRONG and not toolchains.is_outdated(row.toolchain):
                     _refute(session, job, row)
-            if packed.is_due(job.num_measured - len(trials), job.num_measured):
-                packed.pack(session, job.id, job.num_measured)
+            if trial_chunks.is_due(job.num_measured - len(trials), job.num_measured):
+                trial_chunks.pack(session, job.id, job.num_measured)
             blame.note_progress(session, job)
             payload = {
                 "num_measured": job.num_measured,
@@ -68,7 +68,7 @@ class SqlStore:
             }
             events.append(session, job.id, EventKind.TRIALS, payload)
 
-    def trials(self, job_id: str) -> list[Trial]:
+    def trials(self, job_id: str) -> list[MeasuredTrial]:
         """Return the trials of a job by their numbers; an unknown job has none."""
         try:
             known = UUID(job_id)
@@ -77,7 +77,7 @@ class SqlStore:
         with self._database.read() as session:
             return [_trial(row) for row in trials.of_job(session, known)]
 
-    def best(self, task_key: str) -> Trial | None:
+    def best(self, task_key: str) -> MeasuredTrial | None:
         """Return the fastest right trial of a task over all jobs, the first added among equals."""
         workload_key, _, target = task_key.partition("@")
         with self._database.read() as session:
@@ -90,7 +90,7 @@ class SqlStore:
         return leases.owned(session, job_id, str(self._owner))
 
 
-def _refuse_duplicates(session: Session, job: JobRow, added: Sequence[Trial]) -> None:
+def _refuse_duplicates(session: Session, job: JobRow, added: Sequence[MeasuredTrial]) -> None:
     """Name the duplicate; the table's own keys would refuse it too, and name nothing."""
     there = session.execute(
         select(TrialRow.number, TrialRow.candidate_key).where(
@@ -135,7 +135,7 @@ def _refute(session: Session, job: JobRow, trial: TrialRow) -> None:
         settle(session, job.workload_key, job.target)
 
 
-def _row(job_id: UUID, trial: Trial) -> TrialRow:
+def _row(job_id: UUID, trial: MeasuredTrial) -> TrialRow:
     found = trial.measurement
     return TrialRow(
         job_id=job_id,
@@ -160,8 +160,8 @@ def _row(job_id: UUID, trial: Trial) -> TrialRow:
     )
 
 
-def _trial(row: TrialRow) -> Trial:
-    return Trial(
+def _trial(row: TrialRow) -> MeasuredTrial:
+    return MeasuredTrial(
         number=row.number,
         candidate=parse_candidate(row.sketch, row.trace),
         measurement=Measurement(

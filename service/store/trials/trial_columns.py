@@ -63,7 +63,7 @@ class TrialColumns:
 
 
 def of_rows(rows: Sequence[Sequence[Any]]) -> TrialColumns:
-    """Return the columns of rows of `service.store.trials.narrow`."""
+    """Return the columns of rows of `service.store.trials.trial_index`."""
     fields = list(zip(*rows, strict=True)) if rows else [()] * 10
     number, rounds, sketch, error, best, predicted, build, check, time, at = fields
     sketches: dict[str, int] = {}

@@ -21,7 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from compiler.runtime.measurement import ErrorKind
-from service.common.errors import NotFoundError
+from service.common.errors import ServiceNotFoundError
 from service.store.database.base import Base, UtcDateTime, enum_column
 from service.wire.models import FinalRead, TrialRead
 
@@ -35,7 +35,8 @@ class TrialRow(Base):
     __tablename__ = "trials"
     __table_args__ = (
         UniqueConstraint("job_id", "candidate_key"),
-        # All that lists and plots need of a trial but its trace; see `service.store.trials.narrow`.
+        # All that lists and plots need of a trial but its trace; see
+        # `service.store.trials.trial_index`.
         Index(
             "ix_trials_narrow",
             "job_id",
@@ -87,7 +88,7 @@ def get(session: Session, job_id: UUID, number: int) -> TrialRow:
     """
     row = session.get(TrialRow, (job_id, number))
     if row is None:
-        raise NotFoundError(f"job {job_id} has no trial {number}")
+        raise ServiceNotFoundError(f"job {job_id} has no trial {number}")
     return row
 
 

@@ -15,7 +15,7 @@ import pytest
 import uvicorn
 
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.http.problems import KINDS
 from service.store.database.database import Database
 from tests.integration.service.tuned import tuned
@@ -27,7 +27,7 @@ COMMANDS = re.findall(r"```bash\n(.*?)```", PAGE, re.DOTALL)
 @contextmanager
 def running(database: Database) -> Iterator[str]:
     """Serve the API alone while the body runs."""
-    app = create_app(Parts(database))
+    app = create_app(Dependencies(database))
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
     # What connects before the server runs waits for it.
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from service.store.jobs import controls
-from service.store.jobs.controls import Wishes
+from service.store.jobs.controls import JobControls
 from tests.patience import PATIENCE_SECS
 from tests.service_fixtures import database as database
 from tests.service_fixtures import database_file as database_file
@@ -26,7 +26,7 @@ def until_seen(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     looks = 0
     look = controls.wishes
 
-    def counted(*args: Any) -> dict[UUID, Wishes]:
+    def counted(*args: Any) -> dict[UUID, JobControls]:
         nonlocal looks
         found = look(*args)
         looks += 1

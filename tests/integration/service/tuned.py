@@ -20,8 +20,8 @@ from tuner.candidate import Candidate, default_candidate
 from tuner.space.design_space import DesignSpace, Point
 from tuner.space.generate import design_space
 from tuner.task import Task
-from tuner.transfer.begin import BEST_OF_EACH
-from tuner.trial import Trial
+from tuner.transfer.seed import BEST_OF_EACH
+from tuner.trial import MeasuredTrial
 
 SPEC = "matmul:96,96,96"
 OWNER = Owner.here()
@@ -44,17 +44,19 @@ def some_candidates(space: DesignSpace, num: int) -> list[Candidate]:
     return found[:num]
 
 
-def tuned(database: Database, spec: str, *, best_secs: float = 0.25) -> tuple[UUID, list[Trial]]:
+def tuned(
+    database: Database, spec: str, *, best_secs: float = 0.25
+) -> tuple[UUID, list[MeasuredTrial]]:
     """Keep a job of `spec` whose trial 1 is the fastest, then 2, and so on; the default is last."""
     task = task_of(spec)
     request = JobCreate(workload=Workload(operator=spec), target=task.target.name, trials=16)
     job_id = submit_job(database, request)[0].id
     candidates = some_candidates(design_space(task), 2 * BEST_OF_EACH)
     trials = [
-        Trial(number, candidate, Measurement((best_secs * 2 ** ((number - 1) / 4),)))
+        MeasuredTrial(number, candidate, Measurement((best_secs * 2 ** ((number - 1) / 4),)))
         for number, candidate in enumerate(candidates, 1)
     ]
-    slow = Trial(0, default_candidate(), Measurement((32 * best_secs,)))
+    slow = MeasuredTrial(0, default_candidate(), Measurement((32 * best_secs,)))
     SqlStore(database).add(str(job_id), task, [slow, *trials])
     return job_id, [slow, *trials]
 

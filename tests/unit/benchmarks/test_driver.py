@@ -15,7 +15,7 @@ from benchmarks.kernels.driver import Settings, measure
 from benchmarks.peers import numpy_peer, worker
 from benchmarks.peers.environments import PEERS, Peer
 from benchmarks.peers.library import NotTunedError, Prepared
-from benchmarks.workloads import Array, Workload, select
+from benchmarks.workloads import Array, BenchmarkWorkload, select
 
 (SMALL,) = select("mm_relu_128x128x128")
 CORE = max(os.sched_getaffinity(0))
@@ -80,7 +80,7 @@ class FakeLibrary:
     def start(self, threads: int) -> dict[str, str]:
         return {"fake": str(threads)}
 
-    def prepare(self, workload: Workload, backend: str) -> Prepared:
+    def prepare(self, workload: BenchmarkWorkload, backend: str) -> Prepared:
         if backend == "untuned":
             raise NotTunedError("no schedule is stored")
 

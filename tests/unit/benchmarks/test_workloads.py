@@ -8,12 +8,14 @@ import pytest
 import loopwright as lw
 from benchmarks.kernels.traces import program
 from benchmarks.peers import numpy_peer
-from benchmarks.workloads import ALIGNMENT, WORKLOADS, Workload, aligned, select
+from benchmarks.workloads import ALIGNMENT, WORKLOADS, BenchmarkWorkload, aligned, select
 from compiler.ir.core.nodes import static_shape
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda w: w.name)
-def test_our_program_takes_the_inputs_and_counts_the_operations(workload: Workload) -> None:
+def test_our_program_takes_the_inputs_and_counts_the_operations(
+    workload: BenchmarkWorkload,
+) -> None:
     func = program(workload)
     *inputs, output = (static_shape(buffer) for buffer in func.buffers)
     assert (tuple(inputs), output) == (workload.shapes, workload.out)
@@ -51,7 +53,7 @@ def test_the_limits_of_memory_are_told_apart() -> None:
 def test_numpy_computes_what_the_operators_do() -> None:
     # The reference of the benchmark is held against the references of the operators, small.
     for op, spec, shapes, out, options in SMALL:
-        workload = Workload("small", op, spec, shapes, out, 1.0, options=options)
+        workload = BenchmarkWorkload("small", op, spec, shapes, out, 1.0, options=options)
         inputs = [aligned(shape) for shape in shapes]
         rng = np.random.default_rng(1)
         for array in inputs:

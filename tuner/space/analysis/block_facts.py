@@ -35,7 +35,7 @@ from tuner.space.analysis.operations import Operations, operations
 
 
 @dataclass(frozen=True)
-class Axis:
+class IterAxis:
     """A block iterator together with the loop that drives it."""
 
     name: str
@@ -44,7 +44,7 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Access:
+class TensorAccess:
     """An array element that a block touches at each point.
 
     `coefficients[d][a]` says by how much index `d` grows with axis `a`; where an index is not
@@ -79,9 +79,9 @@ class BlockFacts:
     """
 
     name: str
-    axes: tuple[Axis, ...]
-    write: Access
-    reads: tuple[Access, ...]
+    axes: tuple[IterAxis, ...]
+    write: TensorAccess
+    reads: tuple[TensorAccess, ...]
     flops_per_point: int
     is_conditional: bool
     operations: Operations = field(default_factory=Operations)
@@ -134,7 +134,7 @@ class BlockFacts:
         accesses = (self.write, *self.reads)
         return all(a.strides[outer] == extent * a.strides[inner] for a in accesses)
 
-    def _is_reused(self, read: Access) -> bool:
+    def _is_reused(self, read: TensorAccess) -> bool:
         return any(
             stride == 0 and axis.extent > 1 and not axis.is_reduction
             for stride, axis in zip(read.strides, self.axes, strict=True)
@@ -142,7 +142,7 @@ class BlockFacts:
 
 
 @dataclass(frozen=True)
-class Site:
+class BlockPosition:
     """A block directly under loops of the root, outermost loop first.
 
     `is_alone` tells that no other block is under these loops.
@@ -158,7 +158,7 @@ class Site:
         return self.realize.block
 
 
-def sites(func: PrimFunc) -> list[Site]:
+def sites(func: PrimFunc) -> list[BlockPosition]:
     """Return the blocks of the root in program order."""
     found = list(_sites(func.root.body, ()))
     outermost = Counter(id(site.loops[0]) for site in found if site.loops)
@@ -168,7 +168,7 @@ def sites(func: PrimFunc) -> list[Site]:
     ]
 
 
-def _sites(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[Site]:
+def _sites(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[BlockPosition]:
     match stmt:
         case Seq(stmts):
             for child in stmts:
@@ -176,19 +176,19 @@ def _sites(stmt: Stmt, loops: tuple[For, ...]) -> Iterator[Site]:
         case For(body=body):
             yield from _sites(body, (*loops, stmt))
         case BlockRealize():
-            yield Site(loops, stmt)
+            yield BlockPosition(loops, stmt)
         case _:
             pass
 
 
-def block_facts(site: Site) -> BlockFacts | None:
+def block_facts(site: BlockPosition) -> BlockFacts | None:
     """Return the facts of a block, None if it is not of the form that `BlockFacts` says."""
     kinds = {iter_var.kind for iter_var in site.block.iter_vars}
     is_plain = isinstance(site.block.body, Store) and kinds <= {"spatial", "reduce"}
     return _facts(site) if is_plain else None
 
 
-def special_facts(site: Site) -> BlockFacts | None:
+def special_facts(site: BlockPosition) -> BlockFacts | None:
     """Return the facts of a block that reduces to several buffers at once, or scans along an axis.
 
     What they say of writing holds for the first buffer; an axis that is scanned counts as reduced.
@@ -201,7 +201,7 @@ def special_facts(site: Site) -> BlockFacts | None:
     return _facts(site)
 
 
-def _facts(site: Site) -> BlockFacts | None:
+def _facts(site: BlockPosition) -> BlockFacts | None:
     block = site.block
     by_loop = dict(zip(site.realize.iter_values, block.iter_vars, strict=True))
     is_driven = len(by_loop) == len(site.loops) and all(
@@ -213,7 +213,7 @@ def _facts(site: Site) -> BlockFacts | None:
     if not all(isinstance(i.extent, IntImm) for i in iters):
         return None
     axes = tuple(
-        Axis(i.var.name, i.extent.value, i.kind != "spatial")
+        IterAxis(i.var.name, i.extent.value, i.kind != "spatial")
         for i in iters
         if isinstance(i.extent, IntImm)
     )
@@ -234,7 +234,7 @@ def _facts(site: Site) -> BlockFacts | None:
     )
 
 
-def _access(buffer: Buffer, indices: tuple[Expr, ...], variables: list[Var]) -> Access:
+def _access(buffer: Buffer, indices: tuple[Expr, ...], variables: list[Var]) -> TensorAccess:
     rows: list[tuple[int, ...]] = []
     is_affine = True
     for index in indices:
@@ -251,7 +251,7 @@ def _access(buffer: Buffer, indices: tuple[Expr, ...], variables: list[Var]) -> 
     # A buffer without dimensions is one with a single element.
     shape = static_shape(buffer) or (1,)
     rows = rows or [(0,) * len(variables)]
-    return Access(buffer.name, shape, size_bytes(buffer.dtype), tuple(rows), is_affine)
+    return TensorAccess(buffer.name, shape, size_bytes(buffer.dtype), tuple(rows), is_affine)
 
 
 def _is_arithmetic(node: object) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tuner.space.analysis.block_facts import Access, BlockFacts
+from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 
 CHANNEL_BLOCK = 16
 """Input channels of a block: with a window's rows they fit the first-level cache."""
@@ -13,7 +13,7 @@ MIN_CHANNEL_BLOCK = 4
 
 
 @dataclass(frozen=True)
-class Roles:
+class OperandRoles:
     """The parts of a sum of products `out[v, ...] += image[c, ...] * weights[v, c, ...]`.
 
     Attributes:
@@ -25,15 +25,15 @@ class Roles:
         channel_tile: The same of the channel.
     """
 
-    image: Access
-    weights: Access
+    image: TensorAccess
+    weights: TensorAccess
     vector: int
     channel: int
     vector_tile: int
     channel_tile: int
 
 
-def find_roles(facts: BlockFacts, lanes: int, registers: int) -> Roles | None:
+def find_roles(facts: BlockFacts, lanes: int, registers: int) -> OperandRoles | None:
     """Return the roles in a block, None if it is no such sum.
 
     Args:
@@ -52,11 +52,11 @@ def find_roles(facts: BlockFacts, lanes: int, registers: int) -> Roles | None:
                 continue
             block = max(_divisors(facts.axes[channel].extent, CHANNEL_BLOCK))
             block = block if block >= MIN_CHANNEL_BLOCK else 1
-            return Roles(image, weights, vector, channel, tile, block)
+            return OperandRoles(image, weights, vector, channel, tile, block)
     return None
 
 
-def dimension(access: Access, axis: int) -> int | None:
+def dimension(access: TensorAccess, axis: int) -> int | None:
     """Return the dimension whose index is an axis and nothing else, None if there is none."""
     for number, row in enumerate(access.coefficients):
         if row[axis] == 1 and sum(map(abs, row)) == 1:
@@ -64,7 +64,7 @@ def dimension(access: Access, axis: int) -> int | None:
     return None
 
 
-def _is_vector(facts: BlockFacts, image: Access, weights: Access, axis: int) -> bool:
+def _is_vector(facts: BlockFacts, image: TensorAccess, weights: TensorAccess, axis: int) -> bool:
     return (
         not any(row[axis] for row in image.coefficients)
         and _is_alone(weights, axis)
@@ -72,15 +72,15 @@ def _is_vector(facts: BlockFacts, image: Access, weights: Access, axis: int) -> 
     )
 
 
-def _is_alone(access: Access, axis: int) -> bool:
+def _is_alone(access: TensorAccess, axis: int) -> bool:
     return dimension(access, axis) is not None and sum(map(bool, _column(access, axis))) == 1
 
 
-def _column(access: Access, axis: int) -> list[int]:
+def _column(access: TensorAccess, axis: int) -> list[int]:
     return [row[axis] for row in access.coefficients]
 
 
-def _channel(facts: BlockFacts, image: Access, weights: Access) -> int | None:
+def _channel(facts: BlockFacts, image: TensorAccess, weights: TensorAccess) -> int | None:
     """Return the longest axis summed over that is alone in a dimension of both operands."""
     found = [
         index
@@ -90,7 +90,7 @@ def _channel(facts: BlockFacts, image: Access, weights: Access) -> int | None:
     return max(found, key=lambda index: facts.axes[index].extent, default=None)
 
 
-def _is_moved_over(facts: BlockFacts, image: Access, weights: Access) -> bool:
+def _is_moved_over(facts: BlockFacts, image: TensorAccess, weights: TensorAccess) -> bool:
     """Tell whether windows slide over the image, or two or more axes run over it alone."""
     slides = any(sum(map(bool, row)) > 1 for row in image.coefficients)
     alone = [

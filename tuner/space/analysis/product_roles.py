@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tuner.space.analysis.block_facts import Access, BlockFacts
+from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 
 MIN_STEPS = 8
 """A shorter sum is over before a register tile pays."""
@@ -19,7 +19,7 @@ class Operand:
         along: The dimension of the axis that is summed over.
     """
 
-    read: Access
+    read: TensorAccess
     across: int
     along: int
 
@@ -72,14 +72,14 @@ def find_product(facts: BlockFacts) -> Product | None:
     return None
 
 
-def _operand(read: Access, across: int, along: int) -> Operand | None:
+def _operand(read: TensorAccess, across: int, along: int) -> Operand | None:
     found = _dimension(read, across), _dimension(read, along)
     if found[0] is None or found[1] is None:
         return None
     return Operand(read, found[0], found[1])
 
 
-def _dimension(read: Access, axis: int) -> int | None:
+def _dimension(read: TensorAccess, axis: int) -> int | None:
     """Return the dimension whose index is an axis, if no other dimension depends on it."""
     found = [number for number, row in enumerate(read.coefficients) if row[axis]]
     if len(found) != 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tuner.space.analysis.block_facts import Access, BlockFacts
+from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 
 AxisOf = tuple[str, int]
 """A block by its name, and one of its axes by its index."""
@@ -49,7 +49,9 @@ def row_axes(blocks: Sequence[BlockFacts]) -> RowAxes:
     )
 
 
-def _link(classes: _Classes, producer: BlockFacts, consumer: BlockFacts, read: Access) -> None:
+def _link(
+    classes: _Classes, producer: BlockFacts, consumer: BlockFacts, read: TensorAccess
+) -> None:
     """Join the axes that write and read the same index; bar those that are read otherwise."""
     for written, wanted in zip(producer.write.coefficients, read.coefficients, strict=True):
         own = [i for i, coefficient in enumerate(written) if coefficient]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from compiler.target.cpu import CpuTarget
-from tuner.space.features.groups.batch import Batch
+from tuner.space.features.groups.batch import CandidateBatch
 from tuner.space.features.groups.buffers import BUFFER_NAMES, buffer_columns
 from tuner.space.features.groups.costs import (
     CACHE_NAMES,
@@ -48,7 +48,7 @@ from tuner.space.tables.sketch import Sketch
 SCHEMA_VERSION = 3
 
 Names: TypeAlias = tuple[str, ...]
-Group: TypeAlias = tuple[Names, Callable[[Batch], Floats]]
+Group: TypeAlias = tuple[Names, Callable[[CandidateBatch], Floats]]
 
 _OF_SKETCH: tuple[Group, ...] = (
     (TARGET_NAMES, target_columns),
@@ -79,7 +79,7 @@ def features(sketch: Sketch, choices: Ints, target: CpuTarget) -> FeatureMatrix:
 
     A sketch without nests has only those of the sketch; the others are zeros.
     """
-    batch = Batch(sketch, choices, target)
+    batch = CandidateBatch(sketch, choices, target)
     rows = np.zeros((NUM_FEATURES, len(choices)), np.float32)
     first = 0
     for names, columns in (*_OF_SKETCH, *_OF_NEST) if sketch.nests else _OF_SKETCH:

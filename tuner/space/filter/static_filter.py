@@ -11,7 +11,7 @@ from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.target.cpu import CpuTarget
 from tuner.space.features.issue_slots import issue_slots
 from tuner.space.tables.knob import Ints
-from tuner.space.tables.nest import NUM_LEVELS, REGISTER_LEVEL, Floats, Nest, NestTables
+from tuner.space.tables.nest import NUM_LEVELS, REGISTER_LEVEL, Floats, NestTables, TiledNest
 from tuner.space.tables.register_tile import RegisterTile
 from tuner.space.tables.sketch import Sketch
 
@@ -102,7 +102,7 @@ def _is_short(tables: NestTables, tile: RegisterTile) -> Mask:
     return short
 
 
-def _uses_lanes(nest: Nest, tile: RegisterTile, target: CpuTarget) -> Mask:
+def _uses_lanes(nest: TiledNest, tile: RegisterTile, target: CpuTarget) -> Mask:
     if nest.vector_axis is None:
         return np.ones(len(tile.rows), np.bool_)
     longest = MAX_VECTOR_BYTES // nest.facts.write.item_bytes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tuner.space.analysis.block_facts import BlockFacts
-from tuner.space.rules.draft import Draft
+from tuner.space.rules.sketch_builder import SketchBuilder
 
 
 class AutoInline:
@@ -14,7 +14,7 @@ class AutoInline:
     guards its loads.
     """
 
-    def apply(self, draft: Draft) -> list[Draft]:
+    def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Inline whatever can be; there is no choice in it."""
         for name in list(draft.block_facts()):
             facts = draft.block_facts()
@@ -23,7 +23,7 @@ class AutoInline:
         return [draft]
 
 
-def _is_inlined(draft: Draft, facts: dict[str, BlockFacts], name: str) -> bool:
+def _is_inlined(draft: SketchBuilder, facts: dict[str, BlockFacts], name: str) -> bool:
     block = facts[name]
     consumers = draft.consumers(name)
     if block.is_reduction or block.is_conditional or not draft.is_intermediate(name):

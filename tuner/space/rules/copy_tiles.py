@@ -6,10 +6,10 @@ from compiler.ir.core.nodes import For, IntImm
 from compiler.schedule.trace.handle import LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.operand_roles import dimension
-from tuner.space.rules.draft import Draft
+from tuner.space.rules.sketch_builder import SketchBuilder
 
 
-def schedule_copy(draft: Draft, facts: BlockFacts, depth: int = 0) -> None:
+def schedule_copy(draft: SketchBuilder, facts: BlockFacts, depth: int = 0) -> None:
     """Schedule a spatial block whose axes are the dimensions of what it writes, without choices.
 
         for i, j, v in ...:             for i, j0, v0 in ...:  # parallel
@@ -47,7 +47,7 @@ def _contiguous(facts: BlockFacts, strides: tuple[int, ...]) -> int | None:
     return max(found, default=None)
 
 
-def _fill_first(draft: Draft, facts: BlockFacts) -> int | None:
+def _fill_first(draft: SketchBuilder, facts: BlockFacts) -> int | None:
     """Fill in the constant of a padding ahead of the image that it is put around.
 
     Returns:
@@ -71,7 +71,7 @@ def _fill_first(draft: Draft, facts: BlockFacts) -> int | None:
 
 
 def _transpose(
-    draft: Draft, facts: BlockFacts, loops: list[LoopRV], axes: tuple[int, int]
+    draft: SketchBuilder, facts: BlockFacts, loops: list[LoopRV], axes: tuple[int, int]
 ) -> list[LoopRV]:
     """Tile the axes along which memory is read and written; return the loops left around."""
     schedule = draft.schedule

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tuner.space.rules.draft import Draft
+from tuner.space.rules.sketch_builder import SketchBuilder
 
 
 class DecomposeReductions:
@@ -15,7 +15,7 @@ class DecomposeReductions:
                                                 C[...] += ...
     """
 
-    def apply(self, draft: Draft) -> list[Draft]:
+    def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Decompose every tiled reduction."""
         for tiling in draft.tilings:
             block = draft.schedule.get_block(tiling.block)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler.schedule.trace.handle import BlockRV
 from tuner.space.analysis.block_facts import BlockFacts
-from tuner.space.rules.draft import Draft
+from tuner.space.rules.sketch_builder import SketchBuilder
 
 
 def is_epilogue(block: BlockFacts, consumer: BlockFacts) -> bool:
@@ -25,7 +25,7 @@ def is_epilogue(block: BlockFacts, consumer: BlockFacts) -> bool:
     )
 
 
-def epilogue_of(draft: Draft, facts: BlockFacts, memory_scope: str) -> BlockRV:
+def epilogue_of(draft: SketchBuilder, facts: BlockFacts, memory_scope: str) -> BlockRV:
     """Return what takes up finished tiles: the only consumer, or a copy; it counts as scheduled.
 
     Args:

@@ -9,10 +9,10 @@ from math import prod
 from compiler import te
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, LoopRV
-from tuner.space.analysis.block_facts import Access, BlockFacts
-from tuner.space.rules.draft import Draft, Tiling
+from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.rules.epilogue import epilogue_of
-from tuner.space.tables.nest import NUM_LEVELS, Nest
+from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
+from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_ROWS = 8
 MAX_UNROLLED_STEPS = 8
@@ -35,7 +35,7 @@ class _Product:
     image that they index, `step_dim` that of `step`.
     """
 
-    image: Access
+    image: TensorAccess
     row: int
     step: int
     columns: tuple[int, ...]
@@ -59,7 +59,7 @@ class FlatColumns:
     contiguous: nothing is transposed, whether or not vectors divide a row.
     """
 
-    def apply(self, draft: Draft) -> list[Draft]:
+    def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Fork for the first such block."""
         for name, facts in draft.block_facts().items():
             product = None if name in draft.scheduled else _find(facts, draft)
@@ -74,7 +74,7 @@ class FlatColumns:
         return [draft]
 
 
-def _find(facts: BlockFacts, draft: Draft) -> _Product | None:
+def _find(facts: BlockFacts, draft: SketchBuilder) -> _Product | None:
     steps = [i for i, a in enumerate(facts.axes) if a.is_reduction and a.extent > 1]
     if not facts.is_affine or len(facts.reads) != 2 or facts.flops_per_point != 2:
         return None
@@ -101,7 +101,7 @@ def _find(facts: BlockFacts, draft: Draft) -> _Product | None:
     return None
 
 
-def _columns(facts: BlockFacts, image: Access, weights: Access) -> tuple[int, ...]:
+def _columns(facts: BlockFacts, image: TensorAccess, weights: TensorAccess) -> tuple[int, ...]:
     """Return the innermost two axes, if both image and output run on along them."""
     found: list[int] = []
     expected = 1
@@ -119,7 +119,7 @@ def _columns(facts: BlockFacts, image: Access, weights: Access) -> tuple[int, ..
     return ()
 
 
-def _dimension(facts: BlockFacts, access: Access, axis: int) -> int | None:
+def _dimension(facts: BlockFacts, access: TensorAccess, axis: int) -> int | None:
     """Return the dimension that an axis alone indexes; axes of one element do not count."""
     for dim, row in enumerate(access.coefficients):
         moving = [i for i, c in enumerate(row) if c and facts.axes[i].extent > 1]
@@ -128,7 +128,7 @@ def _dimension(facts: BlockFacts, access: Access, axis: int) -> int | None:
     return None
 
 
-def _schedule(draft: Draft, facts: BlockFacts, product: _Product) -> None:
+def _schedule(draft: SketchBuilder, facts: BlockFacts, product: _Product) -> None:
     schedule = draft.schedule
     block = schedule.get_block(facts.name)
     copy = schedule.cache_read(block, product.image.buffer, "global")
@@ -190,7 +190,7 @@ class _Layout:
 
 
 def _tile(
-    draft: Draft, name: str, names: Sequence[int | None], product: _Product, blocks: _Blocks
+    draft: SketchBuilder, name: str, names: Sequence[int | None], product: _Product, blocks: _Blocks
 ) -> None:
     """Tile the block; `names` are its axes as they were before some were flattened.
 
@@ -228,7 +228,7 @@ def _tile(
     _place(draft, blocks, levels)
     outer = draft.parallelize(levels[_OUTER])
     draft.tilings.append(Tiling(name, outer - 1, outer + len(levels[_MIDDLE])))
-    draft.nests.append(Nest(facts, tuple(columns), tuple(rest), list(names).index(None)))
+    draft.nests.append(TiledNest(facts, tuple(columns), tuple(rest), list(names).index(None)))
     draft.scheduled.add(name)
 
 
@@ -247,7 +247,7 @@ def _levels(axis: int | None, is_reduction: bool, product: _Product) -> tuple[in
     return (_OUTER, _MIDDLE) if axis == product.columns[0] else (_OUTER,)
 
 
-def _place(draft: Draft, blocks: _Blocks, levels: dict[int, list[LoopRV]]) -> None:
+def _place(draft: SketchBuilder, blocks: _Blocks, levels: dict[int, list[LoopRV]]) -> None:
     """Pack the panels of one round of the outer loops, and take up each tile when it is done."""
     schedule = draft.schedule
     schedule.reverse_compute_at(blocks.epilogue, levels[_MIDDLE][-1], preserve_unit_loops=True)

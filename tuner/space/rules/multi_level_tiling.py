@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
-from tuner.space.rules.draft import Draft, Tiling
 from tuner.space.rules.epilogue import is_epilogue
-from tuner.space.tables.nest import NUM_LEVELS, REDUCTION_LEVELS, SPATIAL_LEVELS, Nest
+from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
+from tuner.space.tables.nest import NUM_LEVELS, REDUCTION_LEVELS, SPATIAL_LEVELS, TiledNest
 
 MAX_ROWS = 16
 """Unrolled rows along one axis."""
@@ -31,7 +31,7 @@ class MultiLevelTiling:
     it (`fused`).
     """
 
-    def apply(self, draft: Draft) -> list[Draft]:
+    def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Tile every reduction; each has as many forks as ways to deal with its output."""
         drafts = [draft]
         for name, facts in draft.block_facts().items():
@@ -40,7 +40,7 @@ class MultiLevelTiling:
         return drafts
 
 
-def _tiled(draft: Draft, name: str) -> list[Draft]:
+def _tiled(draft: SketchBuilder, name: str) -> list[SketchBuilder]:
     facts = draft.block_facts()
     block = facts[name]
     consumers = draft.consumers(name)
@@ -71,7 +71,7 @@ class _Levels:
         return [loop for level in self.loops for loop in level]
 
 
-def _tile(draft: Draft, facts: BlockFacts, epilogue: BlockRV | None) -> None:
+def _tile(draft: SketchBuilder, facts: BlockFacts, epilogue: BlockRV | None) -> None:
     """Tile a block; `epilogue` is the block that reads its output tile, if any."""
     schedule = draft.schedule
     block = schedule.get_block(facts.name)
@@ -111,12 +111,12 @@ def _tile(draft: Draft, facts: BlockFacts, epilogue: BlockRV | None) -> None:
     outer = draft.parallelize(levels.loops[0])
     draft.tilings.append(Tiling(facts.name, outer - 1, outer + len(levels.loops[1])))
     draft.nests.append(
-        Nest(facts, tuple(columns), tuple(whole), vector if vector in inner else None)
+        TiledNest(facts, tuple(columns), tuple(whole), vector if vector in inner else None)
     )
     draft.scheduled.add(facts.name)
 
 
-def _limits(draft: Draft, facts: BlockFacts) -> list[int | None]:
+def _limits(draft: SketchBuilder, facts: BlockFacts) -> list[int | None]:
     """Return, an axis, the most that its innermost part may be; None for no innermost part."""
     lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     unrolled = max(
@@ -131,7 +131,7 @@ def _limits(draft: Draft, facts: BlockFacts) -> list[int | None]:
     return limits
 
 
-def _expand(draft: Draft, loops: list[LoopRV], has_vectors: bool) -> None:
+def _expand(draft: SketchBuilder, loops: list[LoopRV], has_vectors: bool) -> None:
     """Unroll the register tile, and vectorize its last loop."""
     for loop in loops[:-1] if has_vectors else loops:
         draft.schedule.unroll(loop)
@@ -140,7 +140,7 @@ def _expand(draft: Draft, loops: list[LoopRV], has_vectors: bool) -> None:
 
 
 def _place_epilogue(
-    draft: Draft,
+    draft: SketchBuilder,
     facts: BlockFacts,
     epilogue: BlockRV,
     around: list[LoopRV],

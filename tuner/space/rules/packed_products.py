@@ -9,9 +9,9 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.product_roles import Operand, Product, find_product
-from tuner.space.rules.draft import Draft
 from tuner.space.rules.epilogue import is_epilogue
-from tuner.space.tables.nest import NUM_LEVELS, Nest
+from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_UNROLLED_STEPS = 8
 MAX_SMALL_POINTS = 1 << 18
@@ -62,7 +62,7 @@ class PackedProducts:
     tile where the sum is taken in one go, otherwise the columns that are finished.
     """
 
-    def apply(self, draft: Draft) -> list[Draft]:
+    def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Fork for each variant, of every product."""
         drafts = [draft]
         for name, facts in draft.block_facts().items():
@@ -74,7 +74,9 @@ class PackedProducts:
         return drafts
 
 
-def _forks(draft: Draft, name: str, product: Product, is_small: bool) -> list[Draft]:
+def _forks(
+    draft: SketchBuilder, name: str, product: Product, is_small: bool
+) -> list[SketchBuilder]:
     """Return a draft for each variant, and the draft as it was where packing may not pay."""
     facts = draft.block_facts()[name]
     steps = facts.axes[product.step].extent
@@ -96,7 +98,7 @@ class _Packing:
     """Schedules one product in one draft."""
 
     def __init__(
-        self, draft: Draft, facts: BlockFacts, product: Product, variant: _Variant
+        self, draft: SketchBuilder, facts: BlockFacts, product: Product, variant: _Variant
     ) -> None:
         self._draft = draft
         self._facts = facts
@@ -251,5 +253,5 @@ class _Packing:
             rest.append(_PANELS if is_left_over else None if own else _OUTER)
         reads = (product.right, *([product.left] if self._variant.is_left_packed else []))
         packed = frozenset(1 + facts.reads.index(operand.read) for operand in reads)
-        draft.nests.append(Nest(facts, tuple(columns), tuple(rest), product.column, packed))
+        draft.nests.append(TiledNest(facts, tuple(columns), tuple(rest), product.column, packed))
         draft.scheduled.add(facts.name)

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from compiler import te
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, LoopRV
-from tuner.space.analysis.block_facts import Access, BlockFacts
-from tuner.space.analysis.operand_roles import Roles, dimension, find_roles
+from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
+from tuner.space.analysis.operand_roles import OperandRoles, dimension, find_roles
 from tuner.space.rules.copy_tiles import schedule_copy
-from tuner.space.rules.draft import Draft, Tiling
 from tuner.space.rules.epilogue import epilogue_of
-from tuner.space.tables.nest import NUM_LEVELS, Nest
+from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
+from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_DIRECT_POINTS = 1 << 24
 """Beyond that, packing always pays: trials are better spent on how."""
@@ -43,7 +43,7 @@ class PackedWindows:
             C[...] = T[...]
     """
 
-    def apply(self, draft: Draft) -> list[Draft]:
+    def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Fork for the first block that there is something to pack for."""
         lanes = draft.cpu.vector_bits // 32
         for name, facts in draft.block_facts().items():
@@ -57,7 +57,7 @@ class PackedWindows:
         return [draft]
 
 
-def _forks(draft: Draft, name: str, roles: Roles) -> list[Draft]:
+def _forks(draft: SketchBuilder, name: str, roles: OperandRoles) -> list[SketchBuilder]:
     packed = draft.fork("blocked", "packed")
     try:
         _pack(packed, name, roles)
@@ -66,7 +66,7 @@ def _forks(draft: Draft, name: str, roles: Roles) -> list[Draft]:
     return [packed]
 
 
-def _pack(draft: Draft, name: str, roles: Roles) -> None:
+def _pack(draft: SketchBuilder, name: str, roles: OperandRoles) -> None:
     facts = draft.block_facts()[name]
     schedule = draft.schedule
     block = schedule.get_block(name)
@@ -87,7 +87,7 @@ def _pack(draft: Draft, name: str, roles: Roles) -> None:
         _pack_weights(draft, weights, loops)
 
 
-def _pack_weights(draft: Draft, name: str, loops: Sequence[LoopRV]) -> None:
+def _pack_weights(draft: SketchBuilder, name: str, loops: Sequence[LoopRV]) -> None:
     """Pack the weights of one round of the outermost loop, which stay in the cache till its end."""
     schedule = draft.schedule
     facts = draft.block_facts()[name]
@@ -98,7 +98,9 @@ def _pack_weights(draft: Draft, name: str, loops: Sequence[LoopRV]) -> None:
         schedule_copy(draft, facts)
 
 
-def _packed(draft: Draft, name: str, read: Access, layout: Layout | None) -> str | None:
+def _packed(
+    draft: SketchBuilder, name: str, read: TensorAccess, layout: Layout | None
+) -> str | None:
     """Give what a block reads another layout; return the block that writes it.
 
     None if it is a parameter, which stays as it is where there is no layout.
@@ -116,7 +118,7 @@ def _packed(draft: Draft, name: str, read: Access, layout: Layout | None) -> str
     return maker
 
 
-def _maker(draft: Draft, name: str, read: Access) -> str | None:
+def _maker(draft: SketchBuilder, name: str, read: TensorAccess) -> str | None:
     """Return the block that makes an operand for this block alone, point by point."""
     for maker, facts in draft.block_facts().items():
         if facts.write.buffer != read.buffer or facts.is_reduction or maker in draft.scheduled:
@@ -128,7 +130,7 @@ def _maker(draft: Draft, name: str, read: Access) -> str | None:
     return None
 
 
-def _is_identity(access: Access) -> bool:
+def _is_identity(access: TensorAccess) -> bool:
     rows = access.coefficients
     return all(
         coefficient == (dim == axis)
@@ -147,7 +149,7 @@ def _split_last(dim: int, tile: int) -> Layout:
     return layout
 
 
-def _blocked(access: Access, roles: Roles, facts: BlockFacts) -> Layout | None:
+def _blocked(access: TensorAccess, roles: OperandRoles, facts: BlockFacts) -> Layout | None:
     """Return the layout of an operand, None if it may stay as it is."""
     channel = dimension(access, roles.channel)
     vector = dimension(access, roles.vector)
@@ -169,7 +171,7 @@ def _blocked(access: Access, roles: Roles, facts: BlockFacts) -> Layout | None:
     return layout
 
 
-def _iterators(facts: BlockFacts, roles: Roles) -> Layout:
+def _iterators(facts: BlockFacts, roles: OperandRoles) -> Layout:
     """Return the iterators of the block: blocks of outputs come first, vectors after places."""
 
     def layout(*i: te.Value) -> tuple[te.Value, ...]:
@@ -186,7 +188,7 @@ def _iterators(facts: BlockFacts, roles: Roles) -> Layout:
 
 
 def _tile(
-    draft: Draft, name: str, epilogue: BlockRV, vector: int, *, is_blocked: bool
+    draft: SketchBuilder, name: str, epilogue: BlockRV, vector: int, *, is_blocked: bool
 ) -> list[LoopRV]:
     """Tile the block, whose iterators `_iterators` has put in order; return its outermost loops.
 
@@ -229,12 +231,12 @@ def _tile(
     _expand(draft, levels[_TILE])
     outer = draft.parallelize(levels[_OUTER])
     draft.tilings.append(Tiling(name, outer - 1, outer + len(levels[_MIDDLE])))
-    draft.nests.append(Nest(facts, tuple(columns), tuple(whole), vector))
+    draft.nests.append(TiledNest(facts, tuple(columns), tuple(whole), vector))
     draft.scheduled.add(name)
     return levels[_OUTER]
 
 
-def _expand(draft: Draft, loops: Sequence[LoopRV]) -> None:
+def _expand(draft: SketchBuilder, loops: Sequence[LoopRV]) -> None:
     for loop in loops[:-1]:
         draft.schedule.unroll(loop)
     draft.schedule.vectorize(loops[-1])

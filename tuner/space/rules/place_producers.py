@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tuner.space.rules.draft import Draft, Tiling
+from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
 
 
 class PlaceProducers:
@@ -18,7 +18,7 @@ class PlaceProducers:
     cache, and borders are computed again by the neighbours.
     """
 
-    def apply(self, draft: Draft) -> list[Draft]:
+    def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Fork once for each producer."""
         drafts = [draft]
         for tiling in draft.tilings:
@@ -27,7 +27,7 @@ class PlaceProducers:
         return drafts
 
 
-def _producers(draft: Draft, tiling: Tiling) -> list[str]:
+def _producers(draft: SketchBuilder, tiling: Tiling) -> list[str]:
     """Return the spatial blocks not yet scheduled that a tiled block alone reads."""
     return [
         name
@@ -39,7 +39,7 @@ def _producers(draft: Draft, tiling: Tiling) -> list[str]:
     ]
 
 
-def _placed(draft: Draft, producer: str, tiling: Tiling) -> list[Draft]:
+def _placed(draft: SketchBuilder, producer: str, tiling: Tiling) -> list[SketchBuilder]:
     ahead = draft.fork("ahead", "padded_at_root")
     tiled = draft.fork("tilewise", "padded_at_tile")
     schedule = tiled.schedule

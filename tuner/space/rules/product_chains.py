@@ -11,18 +11,18 @@ from compiler.passes.cpu.reduce_in_lanes import KEY
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.schedule.trace.handle import ExprRV, LoopRV
-from tuner.space.analysis.block_facts import Access, BlockFacts, sites
+from tuner.space.analysis.block_facts import BlockFacts, TensorAccess, sites
 from tuner.space.analysis.operand_roles import dimension
 from tuner.space.analysis.row_axes import RowAxes, row_axes
-from tuner.space.rules.draft import Draft
 from tuner.space.rules.epilogue import is_epilogue
-from tuner.space.tables.nest import NUM_LEVELS, Nest
+from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_ROWS = 8
 """Rows of a register tile."""
 MAX_VECTORS = 4
 """Vectors of a row of a register tile, or of its partial results."""
-_Copy: TypeAlias = tuple[str, Access, int]
+_Copy: TypeAlias = tuple[str, TensorAccess, int]
 """The block that copies an operand, how that is read, and which dimension runs along columns."""
 _OUTER, _COLUMNS, _TILE, _INNER, _UNROLLED, _REGISTERS = 0, 1, 3, 4, 5, 6
 
@@ -41,7 +41,7 @@ class ProductChains:
     power of two, the lines of a panel would push each other out of the first-level cache.
     """
 
-    def apply(self, draft: Draft) -> list[Draft]:
+    def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Schedule the whole program, if it is such a chain."""
         chain = _chain(draft)
         if chain is None:
@@ -66,7 +66,7 @@ class _Chain:
         return [i for i in range(len(block.axes)) if i not in self.rows.of[block.name]]
 
 
-def _chain(draft: Draft) -> _Chain | None:
+def _chain(draft: SketchBuilder) -> _Chain | None:
     blocks = list(draft.block_facts().values())
     if len(blocks) < len(sites(draft.schedule.func)) or len(blocks) < 2 or draft.scheduled:
         return None
@@ -99,7 +99,7 @@ def _chain(draft: Draft) -> _Chain | None:
 class _Scheduler:
     """Schedules the blocks of a chain."""
 
-    draft: Draft
+    draft: SketchBuilder
     chain: _Chain
     factors: list[ExprRV] = field(default_factory=list)
     first: int = 0
@@ -288,7 +288,7 @@ class _Scheduler:
             else _INNER
             for index in range(len(block.axes))
         )
-        self.draft.nests.append(Nest(block, columns, rest, vector))
+        self.draft.nests.append(TiledNest(block, columns, rest, vector))
 
 
 def _divisor(extent: int, most: int) -> int:

@@ -10,8 +10,8 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, sites
 from tuner.space.analysis.row_axes import RowAxes, row_axes
-from tuner.space.rules.draft import Draft
-from tuner.space.tables.nest import NUM_LEVELS, Nest
+from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_ROWS = 8
 """Rows at once: their chains of dependent additions run side by side."""
@@ -36,7 +36,7 @@ class RowChains:
     piece of as many rows instead. A reduction over what is contiguous is a chain by itself.
     """
 
-    def apply(self, draft: Draft) -> list[Draft]:
+    def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Schedule the whole program, if it is such a chain."""
         chain = _chain(draft)
         if chain is None:
@@ -63,7 +63,7 @@ class _Chain:
         return [index for index in range(len(block.axes)) if index not in own]
 
 
-def _chain(draft: Draft) -> _Chain | None:
+def _chain(draft: SketchBuilder) -> _Chain | None:
     facts = list(draft.block_facts().values())
     if not facts or len(facts) < len(sites(draft.schedule.func)) or draft.scheduled:
         return None
@@ -104,7 +104,7 @@ def _has_inner_axes(chain: _Chain, block: BlockFacts) -> bool:
 class _Scheduler:
     """Schedules the blocks of a chain."""
 
-    draft: Draft
+    draft: SketchBuilder
     chain: _Chain
     depth: int = 0
     row_column: int | None = None
@@ -240,7 +240,7 @@ class _Scheduler:
         for loop in loops:
             self.draft.schedule.unroll(loop)
 
-    def _nest(self, block: BlockFacts) -> Nest:
+    def _nest(self, block: BlockFacts) -> TiledNest:
         rows = self.chain.rows.of.get(block.name, ())
         columns: list[tuple[int | None, ...]] = []
         whole: list[int | None] = []
@@ -257,4 +257,4 @@ class _Scheduler:
             rest = _OUTER if index in rows else _INNER if axis.is_reduction else _TILE
             whole.append(None if own else rest)
         vector = rows[-1] if self.chain.is_across else block.lane_axis
-        return Nest(block, tuple(columns), tuple(whole), vector)
+        return TiledNest(block, tuple(columns), tuple(whole), vector)

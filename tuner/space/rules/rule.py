@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from tuner.space.rules.draft import Draft
+from tuner.space.rules.sketch_builder import SketchBuilder
 
 BUILT_IN_RULES = (
     "auto_inline",
@@ -35,7 +35,7 @@ class ScheduleRule(Protocol):
     is returned as it was. A `ScheduleError` of a built-in rule drops the draft.
     """
 
-    def apply(self, draft: Draft) -> list[Draft]:
+    def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Return the drafts that come of one."""
         ...
 

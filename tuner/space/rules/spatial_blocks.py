@@ -6,10 +6,10 @@ from dataclasses import replace
 from math import prod
 
 from compiler.schedule.trace.handle import LoopRV
-from tuner.space.analysis.block_facts import Access, Axis, BlockFacts
-from tuner.space.rules.draft import Draft
+from tuner.space.analysis.block_facts import BlockFacts, IterAxis, TensorAccess
+from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.rules.streams import offer_streams
-from tuner.space.tables.nest import NUM_LEVELS, Nest
+from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_TILE = 64
 MAX_VECTORS = 8
@@ -29,7 +29,7 @@ class SpatialBlocks:
     of the memory is contiguous; or else they are left whole too, and end in shorter vectors.
     """
 
-    def apply(self, draft: Draft) -> list[Draft]:
+    def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Schedule every spatial block that no other rule did."""
         for name, facts in draft.block_facts().items():
             if name not in draft.scheduled and not facts.is_reduction and facts.axes:
@@ -40,7 +40,7 @@ class SpatialBlocks:
         return [draft]
 
 
-def _schedule(draft: Draft, facts: BlockFacts) -> None:
+def _schedule(draft: SketchBuilder, facts: BlockFacts) -> None:
     lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     if not _is_ragged(facts, lanes):
         _cut(draft, facts, lanes)
@@ -65,22 +65,22 @@ def _is_one_row(facts: BlockFacts) -> bool:
     return facts.is_affine and all(facts.runs_on(i, i + 1) for i in range(len(facts.axes) - 1))
 
 
-def _joined(draft: Draft, facts: BlockFacts) -> BlockFacts:
+def _joined(draft: SketchBuilder, facts: BlockFacts) -> BlockFacts:
     """Fuse all loops of a block; return its facts as one of a single axis."""
     draft.schedule.fuse(*draft.loops(facts.name))
 
-    def flat(access: Access) -> Access:
+    def flat(access: TensorAccess) -> TensorAccess:
         return replace(access, shape=(prod(access.shape),), coefficients=((access.strides[-1],),))
 
     return replace(
         facts,
-        axes=(Axis("fused", facts.points, is_reduction=False),),
+        axes=(IterAxis("fused", facts.points, is_reduction=False),),
         write=flat(facts.write),
         reads=tuple(flat(read) for read in facts.reads),
     )
 
 
-def _run_rows(draft: Draft, facts: BlockFacts) -> None:
+def _run_rows(draft: SketchBuilder, facts: BlockFacts) -> None:
     """Vectorize whole rows; what is chosen is how many of them are a task."""
     schedule, loops = draft.schedule, draft.loops(facts.name)
     vector = facts.vector_axis
@@ -96,7 +96,7 @@ def _run_rows(draft: Draft, facts: BlockFacts) -> None:
     cut = tuple({_OUTER: column, _TILE: column + 1}.get(level) for level in range(NUM_LEVELS))
     columns = tuple(cut if index == first else none for index in range(len(loops)))
     whole = tuple(None if index == first else _TILE for index in range(len(loops)))
-    draft.nests.append(Nest(facts, columns, whole, None))
+    draft.nests.append(TiledNest(facts, columns, whole, None))
 
 
 def _vectors(extent: int, lanes: int) -> list[int]:
@@ -104,7 +104,7 @@ def _vectors(extent: int, lanes: int) -> list[int]:
     return [lanes * n for n in (MAX_VECTORS, 4, 2, 1) if extent % (lanes * n) == 0][:3]
 
 
-def _cut(draft: Draft, facts: BlockFacts, lanes: int) -> None:
+def _cut(draft: SketchBuilder, facts: BlockFacts, lanes: int) -> None:
     schedule = draft.schedule
     vector = facts.vector_axis
     outer: list[LoopRV] = []
@@ -136,4 +136,4 @@ def _cut(draft: Draft, facts: BlockFacts, lanes: int) -> None:
     if is_cut:
         schedule.vectorize(inner[-1])
     draft.parallelize(outer)
-    draft.nests.append(Nest(facts, tuple(columns), tuple(whole), vector if is_cut else None))
+    draft.nests.append(TiledNest(facts, tuple(columns), tuple(whole), vector if is_cut else None))

@@ -8,8 +8,8 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.schedule.trace.handle import BlockRV, LoopRV
 from tuner.space.analysis.block_facts import BlockFacts, sites, special_facts
-from tuner.space.rules.draft import Draft
-from tuner.space.tables.nest import NUM_LEVELS, Nest
+from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_VECTORS = 4
 """Vectors of each partial result."""
@@ -28,7 +28,7 @@ class SpecialBlocks:
                                                 (N[i], M[i]) = better(...)
     """
 
-    def apply(self, draft: Draft) -> list[Draft]:
+    def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Schedule each such block."""
         for site in sites(draft.schedule.func):
             facts = special_facts(site)
@@ -37,7 +37,7 @@ class SpecialBlocks:
         return [draft]
 
 
-def _scheduled(draft: Draft, facts: BlockFacts, *, has_init: bool) -> Draft:
+def _scheduled(draft: SketchBuilder, facts: BlockFacts, *, has_init: bool) -> SketchBuilder:
     """Return the draft with a block in vectors, or as it was if there is no way."""
     fork = draft.fork("special")
     vector = facts.vector_axis
@@ -63,7 +63,7 @@ def _suits(facts: BlockFacts, index: int) -> bool:
     return any(MIN_LANES <= lanes <= MAX_LANES for lanes in divisors(axis.extent))
 
 
-def _run_across(draft: Draft, facts: BlockFacts, vector: int, *, has_init: bool) -> None:
+def _run_across(draft: SketchBuilder, facts: BlockFacts, vector: int, *, has_init: bool) -> None:
     """Keep the results of neighbours in vectors; a scan keeps its loops in their order."""
     schedule, loops = draft.schedule, draft.loops(facts.name)
     lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
@@ -88,7 +88,7 @@ def _run_across(draft: Draft, facts: BlockFacts, vector: int, *, has_init: bool)
     _add_nest(draft, facts, vector, {_OUTER: first, _REGISTERS: first + 1})
 
 
-def _run_along(draft: Draft, facts: BlockFacts, lane: int) -> None:
+def _run_along(draft: SketchBuilder, facts: BlockFacts, lane: int) -> None:
     """Reduce into as many partial results as there are lanes, row by row."""
     schedule, loops = draft.schedule, draft.loops(facts.name)
     lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
@@ -115,7 +115,7 @@ def _run_along(draft: Draft, facts: BlockFacts, lane: int) -> None:
 
 
 def _parts(
-    draft: Draft, block: BlockRV, depth: int, known: set[str]
+    draft: SketchBuilder, block: BlockRV, depth: int, known: set[str]
 ) -> tuple[LoopRV | None, list[LoopRV]]:
     """Return the loop over an iterator of a new name, and those that reduce."""
     realize = draft.schedule.get(block)
@@ -134,7 +134,7 @@ def _parts(
     return vector, steps
 
 
-def _add_nest(draft: Draft, facts: BlockFacts, axis: int, own: dict[int, int]) -> None:
+def _add_nest(draft: SketchBuilder, facts: BlockFacts, axis: int, own: dict[int, int]) -> None:
     none: tuple[int | None, ...] = (None,) * NUM_LEVELS
     cut = tuple(own.get(level) for level in range(NUM_LEVELS))
     columns = tuple(cut if index == axis else none for index in range(len(facts.axes)))
@@ -142,4 +142,4 @@ def _add_nest(draft: Draft, facts: BlockFacts, axis: int, own: dict[int, int]) -
         None if index == axis else _INNER if a.is_reduction else _OUTER
         for index, a in enumerate(facts.axes)
     )
-    draft.nests.append(Nest(facts, columns, whole, axis))
+    draft.nests.append(TiledNest(facts, columns, whole, axis))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from compiler.backends.cpu.codegen.stores import STREAMS
 from tuner.space.analysis.block_facts import BlockFacts
-from tuner.space.rules.draft import Draft
+from tuner.space.rules.sketch_builder import SketchBuilder
 
 
-def offer_streams(draft: Draft, facts: BlockFacts) -> None:
+def offer_streams(draft: SketchBuilder, facts: BlockFacts) -> None:
     """Let the search choose how a block that is scheduled already stores, if it moves so much."""
     moved = facts.write.size_bytes + sum(read.size_bytes for read in facts.reads)
     if 2 * moved <= draft.cpu.l3_bytes:

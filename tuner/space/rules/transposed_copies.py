@@ -9,8 +9,8 @@ from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.schedule.trace.handle import LoopRV
 from tuner.space.analysis.block_facts import BlockFacts
 from tuner.space.analysis.operand_roles import dimension
-from tuner.space.rules.draft import Draft
-from tuner.space.tables.nest import LINE_BYTES, NUM_LEVELS, Nest
+from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.space.tables.nest import LINE_BYTES, NUM_LEVELS, TiledNest
 
 MAX_COLUMNS = 16
 """Rows of a tile; it is written in columns of so many elements."""
@@ -35,7 +35,7 @@ class TransposedCopies:
     that are no whole number of vectors: its own are.
     """
 
-    def apply(self, draft: Draft) -> list[Draft]:
+    def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Schedule each such block; fork if a tile aside is worth its place."""
         found = _transposed(draft)
         drafts = []
@@ -52,18 +52,18 @@ class TransposedCopies:
         return [*drafts, draft]
 
 
-def _transposed(draft: Draft) -> list[BlockFacts]:
+def _transposed(draft: SketchBuilder) -> list[BlockFacts]:
     found = draft.block_facts().values()
     return [facts for facts in found if facts.name not in draft.scheduled and _axes(facts)]
 
 
-def _is_large(draft: Draft, facts: BlockFacts) -> bool:
+def _is_large(draft: SketchBuilder, facts: BlockFacts) -> bool:
     """Tell whether a block moves so much that nothing of it is found in the caches again."""
     moved = facts.write.size_bytes + sum(read.size_bytes for read in facts.reads)
     return 2 * moved > draft.cpu.l3_bytes
 
 
-def _gains_aside(draft: Draft, facts: BlockFacts) -> bool:
+def _gains_aside(draft: SketchBuilder, facts: BlockFacts) -> bool:
     """Tell whether a tensor is large, or its rows or columns no whole number of vectors."""
     lanes = max(1, draft.cpu.vector_bits // (8 * facts.write.item_bytes))
     is_ragged = any(facts.axes[axis].extent % lanes for axis in _axes(facts) or ())
@@ -71,7 +71,7 @@ def _gains_aside(draft: Draft, facts: BlockFacts) -> bool:
     return is_whole and (is_ragged or _is_large(draft, facts))
 
 
-def _run(draft: Draft, found: list[BlockFacts], *, is_aside: bool) -> None:
+def _run(draft: SketchBuilder, found: list[BlockFacts], *, is_aside: bool) -> None:
     for facts in found:
         axes = _axes(facts)
         assert axes is not None, "they are transposed"
@@ -95,7 +95,7 @@ def _axes(facts: BlockFacts) -> tuple[int, int] | None:
     return read[0], written[0]
 
 
-def _schedule(draft: Draft, facts: BlockFacts, read: int, written: int) -> None:
+def _schedule(draft: SketchBuilder, facts: BlockFacts, read: int, written: int) -> None:
     schedule = draft.schedule
     loops = draft.loops(facts.name)
     extent, item_bytes = facts.axes[read].extent, facts.write.item_bytes
@@ -118,10 +118,10 @@ def _schedule(draft: Draft, facts: BlockFacts, read: int, written: int) -> None:
     columns[written] = tuple(own.get(level) for level in range(NUM_LEVELS))
     whole = [_OUTER if index != written else None for index in range(len(facts.axes))]
     whole[read] = _OUTER
-    draft.nests.append(Nest(facts, tuple(columns), tuple(whole), None))
+    draft.nests.append(TiledNest(facts, tuple(columns), tuple(whole), None))
 
 
-def _schedule_aside(draft: Draft, facts: BlockFacts, read: int, written: int) -> None:
+def _schedule_aside(draft: SketchBuilder, facts: BlockFacts, read: int, written: int) -> None:
     """Transpose tiles of a line's width into a buffer of their own, and store its rows."""
     schedule, item_bytes = draft.schedule, facts.write.item_bytes
     block = schedule.get_block(facts.name)
@@ -158,7 +158,7 @@ def _schedule_aside(draft: Draft, facts: BlockFacts, read: int, written: int) ->
     own = {_OUTER: first, _BLOCK: first + 1}
     columns[written] = tuple(own.get(level) for level in range(NUM_LEVELS))
     whole = [_OUTER if index != written else None for index in range(len(facts.axes))]
-    draft.nests.append(Nest(facts, tuple(columns), tuple(whole), None))
+    draft.nests.append(TiledNest(facts, tuple(columns), tuple(whole), None))
 
 
 def _divisor(extent: int, most: int) -> int:

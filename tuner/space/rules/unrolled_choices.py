@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from compiler.ir.core.nodes import Compare, Conditional, IntImm, Var
 from compiler.ir.core.visit import walk
-from tuner.space.analysis.block_facts import BlockFacts, Site, sites
+from tuner.space.analysis.block_facts import BlockFacts, BlockPosition, sites
 from tuner.space.rules.copy_tiles import schedule_copy
-from tuner.space.rules.draft import Draft
+from tuner.space.rules.sketch_builder import SketchBuilder
 
 MAX_CHOICES = 8
 """The extent of an axis that is chosen by."""
@@ -26,7 +26,7 @@ class UnrolledChoices:
     search is the product.
     """
 
-    def apply(self, draft: Draft) -> list[Draft]:
+    def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Schedule the transforms of a program and the copies beside them."""
         found = {site.block.name: _choices(site) for site in sites(draft.schedule.func)}
         if not any(found.values()):
@@ -41,7 +41,7 @@ class UnrolledChoices:
         return [draft]
 
 
-def _choices(site: Site) -> list[int]:
+def _choices(site: BlockPosition) -> list[int]:
     """Return the axes of a block that its formula is chosen by."""
     tested: set[Var] = set()
     for node in walk(site.block.body):
@@ -60,7 +60,7 @@ def _choices(site: Site) -> list[int]:
     ]
 
 
-def _unroll(draft: Draft, facts: BlockFacts, choices: list[int]) -> None:
+def _unroll(draft: SketchBuilder, facts: BlockFacts, choices: list[int]) -> None:
     schedule = draft.schedule
     vector = facts.vector_axis
     if vector is None or vector in choices:

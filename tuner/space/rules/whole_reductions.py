@@ -6,8 +6,8 @@ from compiler.passes.cpu.reduce_in_lanes import KEY
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.primitives.sampling.sample import divisors
 from tuner.space.analysis.block_facts import BlockFacts
-from tuner.space.rules.draft import Draft
-from tuner.space.tables.nest import NUM_LEVELS, Nest
+from tuner.space.rules.sketch_builder import SketchBuilder
+from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_PARTS = 64
 MAX_VECTORS = 8
@@ -26,7 +26,7 @@ class WholeReductions:
                                      S += S_rf[k0]
     """
 
-    def apply(self, draft: Draft) -> list[Draft]:
+    def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Schedule such a reduction if there are cores to share it."""
         if draft.target.num_cores == 1:
             return [draft]
@@ -43,7 +43,7 @@ class WholeReductions:
         return [draft]
 
 
-def _parts(draft: Draft, facts: BlockFacts) -> list[int]:
+def _parts(draft: SketchBuilder, facts: BlockFacts) -> list[int]:
     """Return into how many parts a reduction may be cut, none if it is not of this kind."""
     if facts.lane_axis != len(facts.axes) - 1 or not all(a.is_reduction for a in facts.axes):
         return []
@@ -51,7 +51,7 @@ def _parts(draft: Draft, facts: BlockFacts) -> list[int]:
     return [d for d in divisors(facts.axes[0].extent) if cores <= d <= MAX_PARTS]
 
 
-def _schedule(draft: Draft, facts: BlockFacts, parts: list[int]) -> None:
+def _schedule(draft: SketchBuilder, facts: BlockFacts, parts: list[int]) -> None:
     schedule = draft.schedule
     chosen, first = draft.choose(parts)
     outer, _ = schedule.split(draft.loops(facts.name)[0], [chosen, None])
@@ -72,4 +72,4 @@ def _schedule(draft: Draft, facts: BlockFacts, parts: list[int]) -> None:
         tuple(cut.get(index, {}).get(level) for level in range(NUM_LEVELS))
         for index in range(len(facts.axes))
     )
-    draft.nests.append(Nest(facts, columns, (_INNER,) * len(facts.axes), len(facts.axes) - 1))
+    draft.nests.append(TiledNest(facts, columns, (_INNER,) * len(facts.axes), len(facts.axes) - 1))

@@ -8,10 +8,10 @@ from math import prod
 from compiler import te
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace.handle import BlockRV, LoopRV
-from tuner.space.analysis.block_facts import Access, BlockFacts
-from tuner.space.rules.draft import Draft, Tiling
+from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.rules.epilogue import epilogue_of
-from tuner.space.tables.nest import NUM_LEVELS, Nest
+from tuner.space.rules.sketch_builder import SketchBuilder, Tiling
+from tuner.space.tables.nest import NUM_LEVELS, TiledNest
 
 MAX_STEPS = 64
 """Elements of a window, all of them unrolled."""
@@ -24,7 +24,7 @@ _OUTER, _MIDDLE, _UNROLLED, _TILE = 0, 1, 5, 6
 class _Window:
     """What slides: the image, the axes along and across its rows, and the step along them."""
 
-    image: Access
+    image: TensorAccess
     row: int
     column: int
     stride: int
@@ -46,7 +46,7 @@ class WindowRows:
                 C[...] = T[...]
     """
 
-    def apply(self, draft: Draft) -> list[Draft]:
+    def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
         """Fork for the first block of that form."""
         for name, facts in draft.block_facts().items():
             window = _window(facts)
@@ -80,7 +80,7 @@ def _window(facts: BlockFacts) -> _Window | None:
     return None
 
 
-def _slide(draft: Draft, facts: BlockFacts, window: _Window) -> None:
+def _slide(draft: SketchBuilder, facts: BlockFacts, window: _Window) -> None:
     schedule = draft.schedule
     block = schedule.get_block(facts.name)
     maker = _maker(draft, facts.name, window)
@@ -101,7 +101,7 @@ def _slide(draft: Draft, facts: BlockFacts, window: _Window) -> None:
     draft.tilings.append(Tiling(facts.name, count - 1, count + len(middle)))
 
 
-def _maker(draft: Draft, name: str, window: _Window) -> str | None:
+def _maker(draft: SketchBuilder, name: str, window: _Window) -> str | None:
     """Return the block that makes the image for this block alone; a copy, where it steps."""
     for maker, facts in draft.block_facts().items():
         if facts.write.buffer == window.image.buffer and not facts.is_reduction:
@@ -115,7 +115,7 @@ def _maker(draft: Draft, name: str, window: _Window) -> str | None:
     return draft.block_name(copy)
 
 
-def _take_apart(draft: Draft, maker: str, window: _Window) -> None:
+def _take_apart(draft: SketchBuilder, maker: str, window: _Window) -> None:
     """Put the elements of a row that have one remainder side by side, aligned to vectors."""
     schedule, step = draft.schedule, window.stride
     last = len(window.image.shape) - 1
@@ -132,7 +132,7 @@ def _take_apart(draft: Draft, maker: str, window: _Window) -> None:
 
 
 def _tile(
-    draft: Draft, facts: BlockFacts, window: _Window, block: BlockRV, epilogue: BlockRV
+    draft: SketchBuilder, facts: BlockFacts, window: _Window, block: BlockRV, epilogue: BlockRV
 ) -> tuple[list[LoopRV], list[LoopRV]]:
     """Tile the block; return the loops around a tile of rows, and those inside."""
     schedule = draft.schedule
@@ -163,6 +163,6 @@ def _tile(
         schedule.unroll(loop)
     for loop in (levels[_TILE][-1], loops[-1]):
         schedule.vectorize(loop)
-    draft.nests.append(Nest(facts, tuple(columns), tuple(rest), window.column))
+    draft.nests.append(TiledNest(facts, tuple(columns), tuple(rest), window.column))
     draft.scheduled.add(facts.name)
     return levels[_OUTER], levels[_MIDDLE]

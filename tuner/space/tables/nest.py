@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from tuner.space.analysis.block_facts import Access, BlockFacts
+from tuner.space.analysis.block_facts import BlockFacts, TensorAccess
 from tuner.space.tables.knob import Ints
 
 NUM_LEVELS = 7
@@ -25,7 +25,7 @@ LINE_BYTES = 64
 
 
 @dataclass(frozen=True)
-class Nest:
+class TiledNest:
     """A block and, for each axis, the column of its sketch's table that each level's extent is in.
 
     `columns[a][l]` is None where the extent is 1, and what knobs leave over of the axis, rounded
@@ -41,7 +41,7 @@ class Nest:
     packed: frozenset[int] = frozenset()
 
     @property
-    def accesses(self) -> tuple[Access, ...]:
+    def accesses(self) -> tuple[TensorAccess, ...]:
         """The output first, then what is read."""
         return (self.facts.write, *self.facts.reads)
 
@@ -67,7 +67,7 @@ class NestTables:
     Floats hold the integers here: products of extents stay exact far beyond what can be run.
     """
 
-    def __init__(self, nest: Nest, extents: Floats) -> None:
+    def __init__(self, nest: TiledNest, extents: Floats) -> None:
         self.nest = nest
         self.extents = extents
         """Loop extents by level and axis."""
@@ -150,7 +150,7 @@ class NestTables:
         return rows
 
 
-def _line_bytes(access: Access, spans: list[Floats], elements: Floats) -> Floats:
+def _line_bytes(access: TensorAccess, spans: list[Floats], elements: Floats) -> Floats:
     """Return the bytes of the lines of a box, whose dimensions of full extent run on."""
     contiguous = spans[-1]
     is_full = spans[-1] >= access.shape[-1]

@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from compiler.schedule.trace.trace import Trace
 from tuner.candidate import Candidate
+from tuner.space.tables.canonical_decisions import Zone, canonical
 from tuner.space.tables.knob import Ints, Knob
-from tuner.space.tables.nest import Nest
-from tuner.space.tables.same_programs import Zone, canonical
+from tuner.space.tables.nest import TiledNest
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Sketch:
         tags: What the rules did that the nests do not tell, such as `fused` or `padded_at_tile`.
         rules: The names of the rules that made it, in the order in which they ran.
         zones: Where different decisions make the same loops; see
-        `tuner.space.tables.same_programs`.
+        `tuner.space.tables.canonical_decisions`.
         excluded: Columns and numbers: where a column holds that number, another sketch has the
             same program.
     """
@@ -37,7 +37,7 @@ class Sketch:
     name: str
     trace: Trace
     knobs: tuple[Knob, ...]
-    nests: tuple[Nest, ...]
+    nests: tuple[TiledNest, ...]
     tags: frozenset[str] = frozenset()
     rules: tuple[str, ...] = ()
     zones: tuple[Zone, ...] = ()

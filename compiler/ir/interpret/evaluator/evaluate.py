@@ -50,7 +50,11 @@ from compiler.ir.interpret.evaluator.evaluate_expr import (
     converted,
     unlike_any,
 )
-from compiler.ir.interpret.evaluator.evaluate_threads import Kernel, find_kernels, is_block_axis
+from compiler.ir.interpret.evaluator.evaluate_threads import (
+    ThreadKernel,
+    find_kernels,
+    is_block_axis,
+)
 
 __all__ = ["Array", "EvaluationError", "evaluate", "poisoned"]
 
@@ -89,13 +93,13 @@ class _Evaluator(ExpressionEvaluator):
     """Runs statements for several threads at once."""
 
     def __init__(
-        self, memory: dict[Buffer, Array], kernels: Mapping[int, Kernel], *, backwards: bool
+        self, memory: dict[Buffer, Array], kernels: Mapping[int, ThreadKernel], *, backwards: bool
     ) -> None:
         self.memory = memory
         self.kernels = kernels
         self.backwards = backwards
         # In a kernel: what is known of it, its threads, and the axes whose loops are entered.
-        self.kernel: Kernel | None = None
+        self.kernel: ThreadKernel | None = None
         self.all_threads: list[Thread] = []
         self.entered: frozenset[str] = frozenset()
         # Of what each thread has for itself: by buffer and the thread's place on some axes.
@@ -178,7 +182,7 @@ class _Evaluator(ExpressionEvaluator):
             self.run(loop.body, running)
         self.entered = before
 
-    def _launch(self, loop: For, kernel: Kernel, threads: list[Thread]) -> None:
+    def _launch(self, loop: For, kernel: ThreadKernel, threads: list[Thread]) -> None:
         """Run a kernel: the outermost loop that is bound to an axis, with all threads it needs."""
         (host,) = threads
         axes = {a: n for a, n in kernel.extents.items() if not is_block_axis(a)}

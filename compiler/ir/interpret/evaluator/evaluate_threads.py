@@ -22,7 +22,7 @@ from compiler.ir.interpret.evaluator.evaluate_expr import EvaluationError
 
 
 @dataclass(slots=True)
-class Kernel:
+class ThreadKernel:
     """The threads that a loop starts which is bound to an axis, with no such loop around it.
 
     Attributes:
@@ -62,13 +62,13 @@ def is_block_axis(axis: str) -> bool:
     return axis.startswith("blockIdx")
 
 
-def find_kernels(func: PrimFunc) -> dict[int, Kernel]:
+def find_kernels(func: PrimFunc) -> dict[int, ThreadKernel]:
     """Return the kernels of a program by the identity of their outermost loops.
 
     Raises:
         EvaluationError: If loops bound to one axis have different extents.
     """
-    found: dict[int, Kernel] = {}
+    found: dict[int, ThreadKernel] = {}
     used: dict[Buffer, set[int]] = {}
 
     def visit(stmt: Stmt | Block | Expr, kernel: int) -> None:
@@ -95,8 +95,8 @@ def find_kernels(func: PrimFunc) -> dict[int, Kernel]:
     return found
 
 
-def _kernel(loop: For) -> Kernel:
-    kernel = Kernel({})
+def _kernel(loop: For) -> ThreadKernel:
+    kernel = ThreadKernel({})
     axes: dict[Var, set[str]] = {}
     for stmt in walk_stmts(loop):
         if isinstance(stmt, For) and stmt.thread is not None:
@@ -114,7 +114,7 @@ def _kernel(loop: For) -> Kernel:
     return kernel
 
 
-def _note_reduction(kernel: Kernel, realize: BlockRealize, axes: dict[Var, set[str]]) -> None:
+def _note_reduction(kernel: ThreadKernel, realize: BlockRealize, axes: dict[Var, set[str]]) -> None:
     block = realize.block
     for iter_var, value in zip(block.iter_vars, realize.iter_values, strict=True):
         over = {axis for v in walk(value) if isinstance(v, Var) for axis in axes.get(v, ())}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from compiler.ir.arith.affine import affine
 from compiler.ir.core.dtypes import DType, bits, is_float, is_signed
 from compiler.ir.core.nodes import BinOp, Cast, Expr, Load, Var
-from compiler.ir.interpret.oracle.array_expr import ArrayEvaluator
+from compiler.ir.interpret.oracle.vectorized_eval import ArrayEvaluator
 
 # Whole numbers below this are exact in float64.
 _EXACT = 1 << 53

@@ -32,8 +32,8 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.visit import substitute, walk
-from compiler.ir.interpret.oracle.array_expr import Array, ArrayEvaluator, Box
 from compiler.ir.interpret.oracle.lanes import Touched
+from compiler.ir.interpret.oracle.vectorized_eval import Array, ArrayEvaluator, Box
 
 # Points of loops that are looked at to find what values iterators take.
 _MAX_POINTS = 1 << 24
@@ -51,7 +51,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Reduction:
+class NestReduction:
     """A body of the form `out[...] = op(out[...], term)`, where `term` does not read `out`."""
 
     op: str
@@ -60,7 +60,7 @@ class Reduction:
 
 
 @dataclass(frozen=True, slots=True)
-class Nest:
+class OracleNest:
     """Loops around a block; around bare statements, the loops themselves are the iterators.
 
     Attributes:
@@ -79,7 +79,7 @@ class Nest:
     body: Stmt
     groups: tuple[Group, ...]
     lanes: frozenset[Var]
-    reduction: Reduction | None
+    reduction: NestReduction | None
     _boxes: dict[tuple[int, ...], tuple[Box | None, bool]] = field(default_factory=dict)
 
     @property
@@ -179,7 +179,7 @@ class Nest:
 _COUNT = Var("count")  # stands for the points themselves: there may be no iterator
 
 
-def nest_at(loop: For | BlockRealize) -> Nest | None:
+def nest_at(loop: For | BlockRealize) -> OracleNest | None:
     """Return the nest that begins with a loop; None if it is none, or has nothing to do at once."""
     loops: dict[Var, int] = {}
     inner: Stmt = loop
@@ -210,7 +210,7 @@ def _bare(loops: Mapping[Var, int], body: Stmt) -> BlockRealize:
     return BlockRealize(tuple(loops), TRUE, block)
 
 
-def _nest(loops: Mapping[Var, int], realize: BlockRealize) -> Nest | None:
+def _nest(loops: Mapping[Var, int], realize: BlockRealize) -> OracleNest | None:
     block = realize.block
     extents = {it.var: it.extent.value for it in block.iter_vars if isinstance(it.extent, IntImm)}
     touched = Touched.by(*(() if block.init is None else (block.init,)), block.body)
@@ -227,10 +227,10 @@ def _nest(loops: Mapping[Var, int], realize: BlockRealize) -> Nest | None:
     reduction = _reduction(block.body, stepped) if may_reduce else None
     if not lanes and reduction is None:
         return None
-    return Nest(loops, values, reduced, block.init, block.body, groups, lanes, reduction)
+    return OracleNest(loops, values, reduced, block.init, block.body, groups, lanes, reduction)
 
 
-def _reduction(body: Stmt, stepped: AbstractSet[Var]) -> Reduction | None:
+def _reduction(body: Stmt, stepped: AbstractSet[Var]) -> NestReduction | None:
     """Return a body as a reduction over the stepped iterators, None if it is none."""
     match body:
         case Store(buffer, indices, BinOp(op, lhs, rhs)) if op in ("+", "*", "min", "max"):
@@ -246,7 +246,7 @@ def _reduction(body: Stmt, stepped: AbstractSet[Var]) -> Reduction | None:
     }
     if not stepped or buffer in reads or not stepped.isdisjoint(places):
         return None
-    return Reduction(op, term, body)
+    return NestReduction(op, term, body)
 
 
 def _lanes(

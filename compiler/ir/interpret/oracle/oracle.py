@@ -38,17 +38,9 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk, walk_stmts
-from compiler.ir.interpret.inputs import Roles, param_roles, random_inputs
-from compiler.ir.interpret.oracle.array_expr import (
-    LANE,
-    Array,
-    ArrayEvaluator,
-    Box,
-    OracleError,
-    rounded,
-)
+from compiler.ir.interpret.inputs import ParamRoles, param_roles, random_inputs
 from compiler.ir.interpret.oracle.contraction import contract, factors, stepped
-from compiler.ir.interpret.oracle.nest import Nest, Reduction
+from compiler.ir.interpret.oracle.nest import NestReduction, OracleNest
 from compiler.ir.interpret.oracle.oracle_frame import Frame, Names, aligned, all_zero
 from compiler.ir.interpret.oracle.oracle_memory import (
     given_array,
@@ -56,15 +48,23 @@ from compiler.ir.interpret.oracle.oracle_memory import (
     run_in_lockstep,
     unwritten,
 )
-from compiler.ir.interpret.oracle.oracle_plan import Plan
-from compiler.ir.interpret.oracle.scalar_code import Action, ScalarCode
+from compiler.ir.interpret.oracle.oracle_plan import OraclePlan
+from compiler.ir.interpret.oracle.scalar_eval import Action, ScalarCode
+from compiler.ir.interpret.oracle.vectorized_eval import (
+    LANE,
+    Array,
+    ArrayEvaluator,
+    Box,
+    OracleError,
+    rounded,
+)
 from compiler.ir.interpret.tolerance import Mismatch, compare, tolerance
 from compiler.ir.verify.races.check import threads_communicate
 
 __all__ = [
     "Mismatch",
     "OracleError",
-    "Roles",
+    "ParamRoles",
     "compare",
     "interpret",
     "param_roles",
@@ -108,7 +108,7 @@ def interpret(
         OracleError: If an input is missing or has another shape, the program does what the
             oracle does not know, or it would take too long.
     """
-    plan = Plan(_CHUNK)
+    plan = OraclePlan(_CHUNK)
     secs = plan.secs(func.root.body)
     if secs > limit_secs:
         raise OracleError(
@@ -135,7 +135,7 @@ def interpret(
 
 def estimated_secs(func: PrimFunc) -> float:
     """Return about how long `interpret` takes."""
-    return Plan(_CHUNK).secs(func.root.body)
+    return OraclePlan(_CHUNK).secs(func.root.body)
 
 
 class _Run:
@@ -145,8 +145,8 @@ class _Run:
         self,
         func: PrimFunc,
         given: Mapping[Buffer, Array],
-        plan: Plan,
-        roles: Roles,
+        plan: OraclePlan,
+        roles: ParamRoles,
         nudge: float,
     ) -> None:
         self._nudge = nudge
@@ -331,7 +331,7 @@ class _Run:
 
     # Nests
 
-    def _nest(self, nest: Nest, frame: Frame) -> bool:
+    def _nest(self, nest: OracleNest, frame: Frame) -> bool:
         """Run a nest over its iterators; False if it can't be done so."""
         domain = nest.domain(self._memory, frame.names)
         if domain is None:
@@ -347,19 +347,19 @@ class _Run:
                 self._point(nest, inside.named(values))
         return True
 
-    def _order(self, nest: Nest, frame: Frame) -> list[dict[Var, Array]]:
+    def _order(self, nest: OracleNest, frame: Frame) -> list[dict[Var, Array]]:
         order = nest.steps(self._memory, frame.names)
         if order is None:
             raise OracleError("a loop has too many steps for the oracle")
         return order
 
-    def _point(self, nest: Nest, frame: Frame) -> None:
+    def _point(self, nest: OracleNest, frame: Frame) -> None:
         """Run the block of a nest for one value of the iterators that are stepped through."""
         if nest.init is not None and not any(frame.names[v].item() for v in nest.reduced):
             self._stmt(nest.init, frame)
         self._stmt(nest.body, frame)
 
-    def _reduce(self, nest: Nest, frame: Frame, steps: Box) -> bool:
+    def _reduce(self, nest: OracleNest, frame: Frame, steps: Box) -> bool:
         """Run a nest that combines its output with terms; False if it can't be done so."""
         reduction = nest.reduction
         assert reduction is not None
@@ -377,7 +377,7 @@ class _Run:
         self._accumulate(update, at, total)
         return True
 
-    def _partials(self, reduction: Reduction, frame: Frame, steps: Box) -> Iterator[Array]:
+    def _partials(self, reduction: NestReduction, frame: Frame, steps: Box) -> Iterator[Array]:
         """Yield what the output is combined with, for parts of the reduction that cover it."""
         moving = {**frame.box.extents, **steps.extents}
         product = factors(reduction.term) if reduction.op == "+" else None

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from compiler.ir.core.nodes import Var
-from compiler.ir.interpret.oracle.array_expr import Array, Box
+from compiler.ir.interpret.oracle.vectorized_eval import Array, Box
 
 Names: TypeAlias = Mapping[Var, Array]
 

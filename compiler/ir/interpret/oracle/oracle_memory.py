@@ -11,8 +11,8 @@ from compiler.ir.core.dtypes import is_float
 from compiler.ir.core.nodes import Buffer, static_shape
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.evaluator.evaluate import EvaluationError, evaluate
-from compiler.ir.interpret.inputs import Roles
-from compiler.ir.interpret.oracle.array_expr import Array, OracleError, wide
+from compiler.ir.interpret.inputs import ParamRoles
+from compiler.ir.interpret.oracle.vectorized_eval import Array, OracleError, wide
 
 
 def given_array(buffer: Buffer, inputs: Mapping[str, Array]) -> Array:
@@ -46,7 +46,7 @@ def nudged(array: Array, share: float) -> Array:
 
 
 def run_in_lockstep(
-    func: PrimFunc, given: Mapping[Buffer, Array], roles: Roles
+    func: PrimFunc, given: Mapping[Buffer, Array], roles: ParamRoles
 ) -> dict[str, Array]:
     """Run a program whose threads wait for one another, one scalar at a time.
 

@@ -20,8 +20,8 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.visit import children, walk
 from compiler.ir.interpret.oracle.contraction import factors
 from compiler.ir.interpret.oracle.lanes import Touched
-from compiler.ir.interpret.oracle.nest import Nest, nest_at
-from compiler.ir.interpret.oracle.scalar_code import can_run
+from compiler.ir.interpret.oracle.nest import OracleNest, nest_at
+from compiler.ir.interpret.oracle.scalar_eval import can_run
 
 # What a node costs: once for an array, and for each of its elements; and a nest, to begin with.
 _SECS_PER_NODE = 2e-6
@@ -37,7 +37,7 @@ _UNKNOWN_EXTENT = 64
 _ENOUGH = 1 << 14
 
 
-class Plan:
+class OraclePlan:
     """What is to be done with each loop of a program.
 
     Args:
@@ -47,7 +47,7 @@ class Plan:
     def __init__(self, chunk: int) -> None:
         self._chunk = chunk
         # By identity: the very loops of one program, which the caller keeps alive.
-        self._nests: dict[int, Nest | None] = {}
+        self._nests: dict[int, OracleNest | None] = {}
         self._lanes: dict[int, bool] = {}
         self._points: dict[int, int] = {}
         self._nodes: dict[int, int] = {}
@@ -62,7 +62,7 @@ class Plan:
             self._scalar[key] = secs < self._side_by_side(loop, 0) and can_run(loop)
         return self._scalar[key]
 
-    def nest(self, loop: For) -> Nest | None:
+    def nest(self, loop: For) -> OracleNest | None:
         """Return the nest that begins at a loop, if it can be run at once."""
         key = id(loop)
         if key not in self._nests:
@@ -139,7 +139,7 @@ class Plan:
         chunk = max(1, min(extent, self._chunk // max(1, lanes)))
         return math.ceil(extent / chunk) * self.secs(loop.body, max(1, lanes) * chunk)
 
-    def _nest(self, nest: Nest) -> float:
+    def _nest(self, nest: OracleNest) -> float:
         reduction = nest.reduction
         if reduction is None:
             chunks = math.ceil(nest.num_lanes / self._chunk)

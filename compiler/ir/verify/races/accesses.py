@@ -69,7 +69,7 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class SharedAccess:
     """A load or store.
 
     Attributes:
@@ -111,7 +111,7 @@ def is_concurrent(stmt: Stmt) -> bool:
     )
 
 
-def accesses_of(func: PrimFunc) -> list[Access]:
+def accesses_of(func: PrimFunc) -> list[SharedAccess]:
     """Return the accesses of a static program to buffers that it stores to, in its order."""
     collector = _Collector(func)
     collector.program(func)
@@ -129,12 +129,12 @@ class _Place:
         loops: The loops around.
         conditions: What holds here.
         views: What buffers view, and from which corner on.
-        homes: See `Access`.
+        homes: See `SharedAccess`.
         axes: The variables of the axes of the kernel.
         reduced: The buffers that the block around writes, and the loops that it reduces over.
         is_divergent: Whether some threads may not come here.
-        epoch: See `Access`.
-        time: See `Access`.
+        epoch: See `SharedAccess`.
+        time: See `SharedAccess`.
     """
 
     values: Mapping[Var, Expr] = field(default_factory=dict)
@@ -173,7 +173,7 @@ class _Collector:
     """Walks a program twice: how long the bodies of loops are, is known after the first time."""
 
     def __init__(self, func: PrimFunc) -> None:
-        self.found: list[Access] = []
+        self.found: list[SharedAccess] = []
         self._stored = stored_buffers(func.body)
         self._bodies: list[_Length] = []  # of the loops in the order of the program
         self._num_loops = 0
@@ -369,7 +369,7 @@ class _Collector:
             loops = (*loops, Loop(LANE, lanes, "serial", None, -1))
         written, over = place.reduced
         self.found.append(
-            Access(
+            SharedAccess(
                 node,
                 source,
                 places,

@@ -27,7 +27,7 @@ from compiler.ir.core.nodes import Buffer, For, Load, Store, Var
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk_stmts
 from compiler.ir.text.print_expr import show_expr
-from compiler.ir.verify.races.accesses import Access, Loop, accesses_of, is_concurrent
+from compiler.ir.verify.races.accesses import Loop, SharedAccess, accesses_of, is_concurrent
 from compiler.ir.verify.races.points import Instance, Question, find_race, is_known
 from compiler.ir.verify.races.private import has_small_numbers, is_declared_inside, is_own
 from compiler.ir.verify.verify_error import VerifyError
@@ -71,8 +71,8 @@ def threads_communicate(func: PrimFunc) -> bool:
     return False
 
 
-def _by_buffer(func: PrimFunc) -> dict[Buffer, list[Access]]:
-    found: dict[Buffer, list[Access]] = {}
+def _by_buffer(func: PrimFunc) -> dict[Buffer, list[SharedAccess]]:
+    found: dict[Buffer, list[SharedAccess]] = {}
     for access in accesses_of(func):
         found.setdefault(access.buffer, []).append(access)
     return found
@@ -90,14 +90,14 @@ class _Group:
     """
 
     what: str
-    accesses: Sequence[Access]
+    accesses: Sequence[SharedAccess]
     moving: Sequence[Loop]
     fixed: frozenset[Var]
 
 
-def _groups(accesses: Sequence[Access]) -> Iterator[_Group]:
-    loops: dict[int, tuple[Loop, frozenset[Var], list[Access]]] = {}
-    kernels: dict[int, tuple[frozenset[Var], list[Access]]] = {}
+def _groups(accesses: Sequence[SharedAccess]) -> Iterator[_Group]:
+    loops: dict[int, tuple[Loop, frozenset[Var], list[SharedAccess]]] = {}
+    kernels: dict[int, tuple[frozenset[Var], list[SharedAccess]]] = {}
     for access in accesses:
         around: frozenset[Var] = frozenset()
         kernel = _kernel(access)
@@ -117,7 +117,7 @@ def _groups(accesses: Sequence[Access]) -> Iterator[_Group]:
         yield _Group("threads", below, threads, around | {loop.var for loop in blocks})
 
 
-def _kernel(access: Access) -> int | None:
+def _kernel(access: SharedAccess) -> int | None:
     """Return the number of the loop that starts the threads of an access."""
     return next((loop.number for loop in access.loops if loop.axis is not None), None)
 
@@ -129,7 +129,7 @@ class _Checker:
         self._params = params
         self._points_left = _ALL_POINTS
 
-    def check(self, group: _Group, touching: Sequence[Access]) -> None:
+    def check(self, group: _Group, touching: Sequence[SharedAccess]) -> None:
         """Refuse a group in which two accesses race.
 
         Args:
@@ -162,7 +162,7 @@ class _Checker:
 def _is_private(
     buffer: Buffer,
     group: _Group,
-    touching: Sequence[Access],
+    touching: Sequence[SharedAccess],
     moving: Collection[Var],
     points: int,
 ) -> bool:
@@ -180,7 +180,7 @@ def _is_private(
 
 
 def _are_told_apart(
-    accesses: Sequence[Access], moving: Sequence[Var], fixed: Collection[Var]
+    accesses: Sequence[SharedAccess], moving: Sequence[Var], fixed: Collection[Var]
 ) -> bool:
     """Tell whether the indices of accesses say in which iteration or thread each happens."""
     touches = []
@@ -221,7 +221,7 @@ def _shown(instance: Instance) -> str:
     return f"{verb} {show_expr(Load(node.buffer, node.indices))}"
 
 
-def _is_certain(access: Access) -> bool:
+def _is_certain(access: SharedAccess) -> bool:
     return all(is_known(expr, access) for expr in (*access.indices, *access.conditions))
 
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from compiler.ir.core.nodes import Expr, Load, Var
 from compiler.ir.core.visit import walk
-from compiler.ir.verify.all_points import UnknownError, value_at
-from compiler.ir.verify.races.accesses import Access
+from compiler.ir.verify.exhaustive_proof import UnknownError, value_at
+from compiler.ir.verify.races.accesses import SharedAccess
 
 # Points that are looked at for one access at least.
 _MIN_POINTS = 1 << 8
@@ -29,7 +29,7 @@ Numbers: TypeAlias = NDArray[np.int64]
 class Instance:
     """An access at one point of the loops."""
 
-    access: Access
+    access: SharedAccess
     point: Mapping[Var, int]
 
 
@@ -46,7 +46,7 @@ class Question:
         most_points: About how many points may be looked at.
     """
 
-    accesses: Sequence[Access]
+    accesses: Sequence[SharedAccess]
     moving: Collection[Var]
     fixed: Collection[Var]
     waits: bool = False
@@ -118,7 +118,7 @@ class _Table:
     values: Sequence[Numbers]
 
 
-def _table(access: Access, question: Question) -> _Table:
+def _table(access: SharedAccess, question: Question) -> _Table:
     exprs = [access.indices[dim] for dim in known_dims(question.accesses)]
     if question.waits:
         exprs.append(access.epoch)
@@ -158,7 +158,7 @@ def _table(access: Access, question: Question) -> _Table:
     )
 
 
-def _has_plain_value(access: Access) -> bool:
+def _has_plain_value(access: SharedAccess) -> bool:
     """Tell whether what is stored does not depend on what was there."""
     return access.value is not None and not any(
         isinstance(node, Load) and node.buffer == access.node.buffer for node in walk(access.value)
@@ -166,7 +166,7 @@ def _has_plain_value(access: Access) -> bool:
 
 
 def _axes(
-    access: Access, used: Collection[Var], question: Question, most: int
+    access: SharedAccess, used: Collection[Var], question: Question, most: int
 ) -> dict[Var, Numbers]:
     """Return the values to try of each variable: of those that do not matter, as few as do."""
     axes: dict[Var, Numbers] = {}
@@ -188,7 +188,7 @@ def points_of(axes: Mapping[Var, Numbers]) -> dict[Var, Numbers]:
     return dict(zip(axes, np.meshgrid(*axes.values(), indexing="ij", sparse=True), strict=True))
 
 
-def known_dims(accesses: Sequence[Access]) -> list[int]:
+def known_dims(accesses: Sequence[SharedAccess]) -> list[int]:
     """Return the dimensions of a buffer at which all accesses have known indices."""
     return [
         dim
@@ -197,7 +197,7 @@ def known_dims(accesses: Sequence[Access]) -> list[int]:
     ]
 
 
-def is_known(expr: Expr, access: Access) -> bool:
+def is_known(expr: Expr, access: SharedAccess) -> bool:
     """Tell whether the loops around an access determine an expression."""
     try:
         value_at(expr, {loop.var: np.zeros(1, np.int64) for loop in access.loops})
@@ -228,7 +228,7 @@ def _joined(rows: Sequence[Sequence[Numbers]], sizes: Sequence[int]) -> Numbers:
 
 
 def _instance(
-    row: int, ends: Numbers, tables: Sequence[_Table], accesses: Sequence[Access]
+    row: int, ends: Numbers, tables: Sequence[_Table], accesses: Sequence[SharedAccess]
 ) -> Instance:
     number = int(np.searchsorted(ends, row, side="right"))
     table = tables[number]

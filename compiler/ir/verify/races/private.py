@@ -15,8 +15,8 @@ import numpy as np
 from compiler.ir.arith.bounds import bounds
 from compiler.ir.core.nodes import Expr, IntImm, Var, static_shape
 from compiler.ir.core.visit import walk
-from compiler.ir.verify.all_points import value_at
-from compiler.ir.verify.races.accesses import Access, Loop
+from compiler.ir.verify.exhaustive_proof import value_at
+from compiler.ir.verify.races.accesses import Loop, SharedAccess
 from compiler.ir.verify.races.points import Numbers, is_known, points_of, variables_of
 
 # Iterations that are looked at, and how many of them lie evenly in a long loop.
@@ -25,13 +25,15 @@ _SPREAD = 64
 _LATEST = np.iinfo(np.int64).max
 
 
-def is_declared_inside(access: Access, moving: Collection[Var]) -> bool:
+def is_declared_inside(access: SharedAccess, moving: Collection[Var]) -> bool:
     """Tell whether the buffer of an access is allocated below all loops that move."""
     depth = access.homes.get(access.buffer, -1)
     return depth >= _depth(access, moving)
 
 
-def is_own(accesses: Sequence[Access], moving: Collection[Var], most_points: int = 1 << 18) -> bool:
+def is_own(
+    accesses: Sequence[SharedAccess], moving: Collection[Var], most_points: int = 1 << 18
+) -> bool:
     """Tell whether each iteration reads only what it has written before.
 
     Args:
@@ -53,13 +55,13 @@ def is_own(accesses: Sequence[Access], moving: Collection[Var], most_points: int
     return all(_reads_what_it_wrote(accesses, place, most_points) for place in places)
 
 
-def _num_points(access: Access, depth: int) -> int:
+def _num_points(access: SharedAccess, depth: int) -> int:
     """Return how many points an access has in one iteration of the loops above a depth."""
     used = variables_of([*access.indices, *access.conditions])
     return math.prod(loop.extent for loop in access.loops[depth:] if loop.var in used)
 
 
-def _places(accesses: Sequence[Access], outer: Sequence[Loop]) -> Iterator[dict[Var, int]]:
+def _places(accesses: Sequence[SharedAccess], outer: Sequence[Loop]) -> Iterator[dict[Var, int]]:
     """Yield iterations of some loops to look at: those in which accesses may differ come first."""
     first = {loop.var: 0 for loop in outer}
     yield first
@@ -77,14 +79,14 @@ def _places(accesses: Sequence[Access], outer: Sequence[Loop]) -> Iterator[dict[
                 yield {**first, loop.var: value}
 
 
-def _depth(access: Access, moving: Collection[Var]) -> int:
+def _depth(access: SharedAccess, moving: Collection[Var]) -> int:
     """Return how many loops stand around what lies below all those that move."""
     inside = [n for n, loop in enumerate(access.loops, 1) if loop.var in moving]
     return inside[-1] if len(inside) == len(moving) else len(access.loops) + 1
 
 
 def _reads_what_it_wrote(
-    accesses: Sequence[Access], place: Mapping[Var, int], most_points: int
+    accesses: Sequence[SharedAccess], place: Mapping[Var, int], most_points: int
 ) -> bool:
     """Tell whether one iteration does so; if it has too many points, it is taken to."""
     shape = static_shape(accesses[0].buffer)
@@ -114,7 +116,7 @@ def _reads_what_it_wrote(
     return True
 
 
-def has_small_numbers(access: Access) -> bool:
+def has_small_numbers(access: SharedAccess) -> bool:
     """Tell whether the order of an access can be computed with."""
     ranges = {loop.var: (0, loop.extent - 1) for loop in access.loops}
     ends = [bounds(expr, ranges) for expr in (access.time, access.epoch)]
@@ -122,7 +124,7 @@ def has_small_numbers(access: Access) -> bool:
 
 
 def _touched(
-    access: Access, exprs: Sequence[Expr], place: Mapping[Var, int], most: int
+    access: SharedAccess, exprs: Sequence[Expr], place: Mapping[Var, int], most: int
 ) -> tuple[tuple[Numbers, ...], Numbers] | None:
     """Return the places that an access touches in an iteration, and when it first does.
 

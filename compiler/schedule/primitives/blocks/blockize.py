@@ -20,10 +20,10 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse, refusal
-from compiler.schedule.legality.kind import Unknown
+from compiler.schedule.legality.block_kind import Unclassified
+from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reduction import why_not_once
-from compiler.schedule.legality.scope import Scope, scope_of_block
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.legality.subspace import Division, divide
 from compiler.schedule.rewrite.cache import body_of, common_path
 from compiler.schedule.rewrite.init_nest import init_nest
@@ -87,7 +87,7 @@ def blockize(
 
 
 def _divided(
-    site: Site, top: Stmt, loops: Sequence[For], refuse: Refuse, keep_unit_loops: bool
+    site: PlacedBlock, top: Stmt, loops: Sequence[For], refuse: Refuse, keep_unit_loops: bool
 ) -> Division:
     """Divide a block's iterators by the loops from a statement inwards, or refuse."""
     depth = next(n for n, stmt in enumerate(site.path) if stmt is top)
@@ -103,7 +103,9 @@ def _divided(
     return division
 
 
-def _outer(scope: Scope, site: Site, parts: Blockized, loops: Sequence[For], name: str) -> Stmt:
+def _outer(
+    scope: BlockScope, site: PlacedBlock, parts: Blockized, loops: Sequence[For], name: str
+) -> Stmt:
     """Return the outer block around a block and its inner loops; it takes over the init."""
     realize = parts.inner
     old = site.block
@@ -156,9 +158,9 @@ def _reduces(block: Block) -> bool:
     return any(iter_var.kind == "reduce" for iter_var in block.iter_vars)
 
 
-def _require_start(site: Site, loops: Sequence[For], refuse: Refuse) -> None:
+def _require_start(site: PlacedBlock, loops: Sequence[For], refuse: Refuse) -> None:
     """Refuse unless a reduction under some loops may initialise all of its elements first."""
-    if isinstance(site.kind, Unknown):
+    if isinstance(site.kind, Unclassified):
         raise refuse(site.kind.reason, site.realize)
     assert site.kind == "reduction", "the block has an init"
     reason = why_not_once(site, {loop.var for loop in loops}, set())
@@ -247,7 +249,9 @@ def blockize_blocks(
     return replace_at(func, (*scope.path[:-1], *path, body_of(top)), body), name
 
 
-def _neighbours(func: PrimFunc, names: Sequence[str], refuse: Refuse) -> tuple[Scope, list[Site]]:
+def _neighbours(
+    func: PrimFunc, names: Sequence[str], refuse: Refuse
+) -> tuple[BlockScope, list[PlacedBlock]]:
     if len(names) < 2:
         raise refuse("a list of blocks must name two at least: else give their loop", func)
     scope, first = scope_of_block(func, names[0], refuse)
@@ -264,7 +268,7 @@ def _neighbours(func: PrimFunc, names: Sequence[str], refuse: Refuse) -> tuple[S
 
 
 def _require_same_outer(
-    site: Site, division: Division, parts: Sequence[Blockized], refuse: Refuse
+    site: PlacedBlock, division: Division, parts: Sequence[Blockized], refuse: Refuse
 ) -> None:
     for iter_var, part in zip(site.block.iter_vars, division.outer, strict=True):
         if iter_var.kind != "spatial" and not part.is_unit:
@@ -283,7 +287,7 @@ def _children(stmt: Stmt) -> tuple[Stmt, ...]:
     return body.stmts if isinstance(body, Seq) else (body,)
 
 
-def _place(top: Stmt, site: Site) -> int:
+def _place(top: Stmt, site: PlacedBlock) -> int:
     return next(n for n, child in enumerate(_children(top)) if site.is_under(child))
 
 

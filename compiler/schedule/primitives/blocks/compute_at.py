@@ -12,15 +12,15 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import refusal
-from compiler.schedule.index.access import Access
-from compiler.schedule.index.digits import Extents, variables, variables_of
+from compiler.schedule.index.access import BlockAccess
+from compiler.schedule.index.iter_map import Extents, variables, variables_of
 from compiler.schedule.index.region import Span
 from compiler.schedule.index.solve import solve_sum
 from compiler.schedule.legality.coverage import read_box
-from compiler.schedule.legality.scope import Scope, scope_of_block
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.placed_block import PlacedBlock
+from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.rewrite.placement import (
-    Target,
+    ComputeLocation,
     Wanted,
     clip,
     find_target,
@@ -84,7 +84,9 @@ def compute_at(
     return move(func, scope.whole_path(site), loop, position, nest)
 
 
-def _require_consumers_under(scope: Scope, site: Site, target: Target) -> list[Site]:
+def _require_consumers_under(
+    scope: BlockScope, site: PlacedBlock, target: ComputeLocation
+) -> list[PlacedBlock]:
     name = target.loop.var.name
     consumers = scope.consumers(site)
     if not consumers:
@@ -98,7 +100,7 @@ def _require_consumers_under(scope: Scope, site: Site, target: Target) -> list[S
     return consumers
 
 
-def _wanted(site: Site, consumers: list[Site], target: Target) -> Wanted:
+def _wanted(site: PlacedBlock, consumers: list[PlacedBlock], target: ComputeLocation) -> Wanted:
     """Return the part of the block's iterators that makes what the consumers read."""
     sizes = {i.var: extent_or_unknown(i.extent) for i in site.block.iter_vars}
     sizes = {var: size for var, size in sizes.items() if size > 1}
@@ -120,7 +122,7 @@ def _wanted(site: Site, consumers: list[Site], target: Target) -> Wanted:
 
 
 def _solved(
-    place: Expr, write: Access, span: Span | None, sizes: Extents, extents: Extents
+    place: Expr, write: BlockAccess, span: Span | None, sizes: Extents, extents: Extents
 ) -> dict[Var, Span | None]:
     """Return the parts of the iterators at which a block writes at an index that lies in a span."""
     form = normal(place, {**sizes, **write.inner})
@@ -133,7 +135,7 @@ def _solved(
     return solve_sum(outer_form, span, sizes, extents, interval[1] + 1)
 
 
-def _together(target: Target, buffer: Buffer) -> set[Var]:
+def _together(target: ComputeLocation, buffer: Buffer) -> set[Var]:
     """Return the loops of threads around a target that see the same copy of a buffer.
 
     Whatever thread computes, the others may read: so each computes what all of them read.

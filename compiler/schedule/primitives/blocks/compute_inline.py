@@ -15,10 +15,10 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import map_stmt, substitute, transform, walk, walk_stmts
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.index.solve import iterators_at
+from compiler.schedule.legality.block_kind import Unclassified, extents_of_iterators
 from compiler.schedule.legality.coverage import covers_reads, writes_whole
-from compiler.schedule.legality.kind import Unknown, extents_of_iterators
-from compiler.schedule.legality.scope import Scope, scope_of_block
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.placed_block import PlacedBlock
+from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.tree.tree import (
     drop_buffer,
     extents_of,
@@ -73,10 +73,10 @@ def compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     return drop_buffer(func, scope.realize.block.name, store.buffer)
 
 
-def require_single_store(scope: Scope, site: Site) -> Store:
+def require_single_store(scope: BlockScope, site: PlacedBlock) -> Store:
     """Return the one store of a complete block, or refuse."""
     kind = site.kind
-    if isinstance(kind, Unknown):
+    if isinstance(kind, Unclassified):
         raise scope.refuse(kind.reason, site.realize)
     if kind != "complete":
         reason = "is a reduction" if kind == "reduction" else "reads what it writes"
@@ -92,7 +92,7 @@ def require_single_store(scope: Scope, site: Site) -> Store:
     return store
 
 
-def _require_no_views(scope: Scope, consumer: Site, buffer: Buffer) -> None:
+def _require_no_views(scope: BlockScope, consumer: PlacedBlock, buffer: Buffer) -> None:
     """Refuse if a block reads the buffer by another name."""
     for realize in walk_stmts(consumer.realize):
         if not isinstance(realize, BlockRealize):
@@ -105,7 +105,9 @@ def _require_no_views(scope: Scope, consumer: Site, buffer: Buffer) -> None:
         raise scope.refuse(reason, consumer.realize)
 
 
-def _inline_into(func: PrimFunc, name: str, site: Site, store: Store, refuse: Refuse) -> PrimFunc:
+def _inline_into(
+    func: PrimFunc, name: str, site: PlacedBlock, store: Store, refuse: Refuse
+) -> PrimFunc:
     path = find_block(func, name)
     assert path is not None, "the consumers are in the program"
     realize = realize_at(path)

@@ -29,12 +29,12 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import map_region, substitute
 from compiler.schedule.error import Refuse, ScheduleError, refusal
-from compiler.schedule.index.digits import Extents, Terms, count_of, terms_of, variables
+from compiler.schedule.index.iter_map import Extents, Terms, count_of, terms_of, variables
+from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.coverage import covers_reads
 from compiler.schedule.legality.guard import conjunction, conjuncts, upper_bound
-from compiler.schedule.legality.kind import Unknown
-from compiler.schedule.legality.scope import Scope, scope_of_block
-from compiler.schedule.legality.site import Site, conditions
+from compiler.schedule.legality.placed_block import PlacedBlock, conditions
+from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.tree.tree import fresh_block_name, loop_at, loop_path, replace_at
 
 
@@ -109,9 +109,9 @@ class _Padding:
     spans: tuple[_Span, ...]
 
 
-def _padding(site: Site, refuse: Refuse) -> _Padding:
+def _padding(site: PlacedBlock, refuse: Refuse) -> _Padding:
     """Take a padding block apart, or refuse."""
-    if isinstance(site.kind, Unknown):
+    if isinstance(site.kind, Unclassified):
         raise refuse(site.kind.reason, site.realize)
     if site.kind != "complete":
         raise refuse(f"block {site.name} is not complete: it reads what it writes", site.realize)
@@ -133,7 +133,7 @@ def _padding(site: Site, refuse: Refuse) -> _Padding:
     return _Padding(buffer, indices, value, constant, kept, spans)
 
 
-def _inside_spans(site: Site, inside: Sequence[Expr], refuse: Refuse) -> tuple[_Span, ...]:
+def _inside_spans(site: PlacedBlock, inside: Sequence[Expr], refuse: Refuse) -> tuple[_Span, ...]:
     """Return the span of each iterator that the conditions leave, or refuse."""
     ends: list[tuple[int, int]] = []
     places: dict[Terms, int] = {}
@@ -168,7 +168,7 @@ def _inside_spans(site: Site, inside: Sequence[Expr], refuse: Refuse) -> tuple[_
     return tuple(_Span(low, high - low + 1) for low, high in ends)
 
 
-def _require_alone(scope: Scope, site: Site, target: For) -> None:
+def _require_alone(scope: BlockScope, site: PlacedBlock, target: For) -> None:
     """Refuse if constants filled in before the loop could be seen, or be overwritten."""
     for other in scope.sites:
         if other is site or not other.is_under(target):
@@ -182,7 +182,7 @@ def _require_alone(scope: Scope, site: Site, target: For) -> None:
                 raise scope.refuse(f"{reason} before block {site.name} has made it", other.realize)
 
 
-def _single_loops(site: Site, target: For) -> tuple[For, ...]:
+def _single_loops(site: PlacedBlock, target: For) -> tuple[For, ...]:
     """Return the loops at and below one that hold nothing but the block, the outermost first."""
     loops: list[For] = []
     for stmt in reversed(site.path[:-1]):
@@ -198,7 +198,7 @@ def _single_loops(site: Site, target: For) -> tuple[For, ...]:
 # The two nests
 
 
-def _constant_nest(site: Site, padding: _Padding, target: For, name: str) -> Stmt:
+def _constant_nest(site: PlacedBlock, padding: _Padding, target: For, name: str) -> Stmt:
     """Return serial loops, and a block that fills in the constant, all variables new."""
     loops = (target, *site.loops_inside(target))
     renamed: dict[Var, Expr] = {loop.var: Var(loop.var.name, loop.var.dtype) for loop in loops}
@@ -228,7 +228,7 @@ def _constant_nest(site: Site, padding: _Padding, target: For, name: str) -> Stm
     return nest
 
 
-def _units(site: Site, inner: set[Var]) -> dict[Var, Expr]:
+def _units(site: PlacedBlock, inner: set[Var]) -> dict[Var, Expr]:
     """Return zero for the loops of one iteration that are not among the inner ones."""
     return {
         loop.var: IntImm(0, dtype_of(loop.var))
@@ -237,7 +237,7 @@ def _units(site: Site, inner: set[Var]) -> dict[Var, Expr]:
     }
 
 
-def _inside_nest(site: Site, padding: _Padding, loops: Sequence[For]) -> Stmt:
+def _inside_nest(site: PlacedBlock, padding: _Padding, loops: Sequence[For]) -> Stmt:
     """Return the loops that hold the block alone, and the block, for what is not padding."""
     inner = {loop.var for loop in loops}
     units = _units(site, inner)
@@ -286,7 +286,7 @@ def _plus(var: Var, low: int) -> Expr:
     return BinOp("+", var, IntImm(low, dtype_of(var))) if low else var
 
 
-def _is_alone(site: Site, loop: Var) -> bool:
+def _is_alone(site: PlacedBlock, loop: Var) -> bool:
     """Tell whether a loop binds a single iterator."""
     return sum(loop in variables(value) for value in site.realize.iter_values) == 1
 

@@ -14,12 +14,12 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import refusal
-from compiler.schedule.index.digits import variables_of
+from compiler.schedule.index.iter_map import variables_of
+from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.coverage import covers_reads
-from compiler.schedule.legality.kind import Unknown
+from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reduction import own_digits, why_not_once
-from compiler.schedule.legality.scope import Scope, scope_of_block
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.rewrite.init_nest import init_nest, reads_without_init
 from compiler.schedule.tree.tree import fresh_block_name, loop_at, loop_path, replace_at, with_block
 
@@ -51,7 +51,7 @@ def decompose_reduction(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc
     refuse = refusal("decompose_reduction", func)
     scope, site = scope_of_block(func, block, refuse)
     kind = site.kind
-    if isinstance(kind, Unknown):
+    if isinstance(kind, Unclassified):
         raise refuse(kind.reason, site.realize)
     if kind != "reduction":
         raise refuse(f"block {block} is not a reduction with an init", site.realize)
@@ -79,7 +79,7 @@ def decompose_reduction(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc
     return replace_at(func, path, seq(init, path[-1])), init_name, update_name
 
 
-def _require_separable(scope: Scope, site: Site, inner: tuple[For, ...]) -> None:
+def _require_separable(scope: BlockScope, site: PlacedBlock, inner: tuple[For, ...]) -> None:
     """Refuse unless the loops `inner` hold the whole reduction of each element, and once."""
     refuse = scope.refuse
     moving = {loop.var for loop in inner}
@@ -103,7 +103,7 @@ def _require_separable(scope: Scope, site: Site, inner: tuple[For, ...]) -> None
     _require_settled_init(scope, site, inner[0])
 
 
-def _require_settled_init(scope: Scope, site: Site, target: For) -> None:
+def _require_settled_init(scope: BlockScope, site: PlacedBlock, target: For) -> None:
     """Refuse if an init before the loop would read, or spoil, other values than inside it."""
     init_reads = {access.buffer for access in site.facts.init_reads}
     for other in scope.sites:
@@ -118,7 +118,7 @@ def _require_settled_init(scope: Scope, site: Site, target: For) -> None:
                 raise scope.refuse(f"{reason} before block {site.name} has made it", other.realize)
 
 
-def _comes_after(scope: Scope, site: Site, other: Site, buffer: Buffer) -> bool:
+def _comes_after(scope: BlockScope, site: PlacedBlock, other: PlacedBlock, buffer: Buffer) -> bool:
     """Tell whether a block only reads what a reduction has finished just before."""
     is_later = scope.position(other) > scope.position(site)
     return is_later and not other.writes(buffer) and covers_reads(site, other, buffer)

@@ -16,12 +16,12 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import map_region, substitute, walk
 from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.coverage import is_finished_for, runs_whole_domain, share_loops
-from compiler.schedule.legality.kind import Unknown
-from compiler.schedule.legality.reducer import Reduction, reduction_of
+from compiler.schedule.legality.placed_block import PlacedBlock
+from compiler.schedule.legality.reducer import ReductionForm, reduction_of
 from compiler.schedule.legality.reduction import is_whole_reduction
-from compiler.schedule.legality.scope import Scope, scope_of_block
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.tree.tree import block_path, realize_at, replace_at, with_block
 
 
@@ -96,10 +96,10 @@ class _Added:
     iterators: dict[Var, Expr]
 
 
-def _sum_of(scope: Scope, site: Site) -> Reduction:
+def _sum_of(scope: BlockScope, site: PlacedBlock) -> ReductionForm:
     """Return the sum that a block is, or refuse."""
     refuse = scope.refuse
-    if isinstance(site.kind, Unknown):
+    if isinstance(site.kind, Unclassified):
         raise refuse(site.kind.reason, site.realize)
     if site.kind != "reduction":
         raise refuse(f"block {site.name} is not a reduction with an init", site.realize)
@@ -117,9 +117,9 @@ def _sum_of(scope: Scope, site: Site) -> Reduction:
     return taken
 
 
-def _added(site: Site, after: Site, taken: Reduction, refuse: Refuse) -> _Added:
+def _added(site: PlacedBlock, after: PlacedBlock, taken: ReductionForm, refuse: Refuse) -> _Added:
     """Return what an epilogue adds to a sum, or refuse."""
-    if isinstance(after.kind, Unknown):
+    if isinstance(after.kind, Unclassified):
         raise refuse(after.kind.reason, after.realize)
     if after.kind != "complete" or not runs_whole_domain(after):
         reason = f"block {after.name} is not complete, or does not run for all its points"
@@ -140,7 +140,7 @@ def _added(site: Site, after: Site, taken: Reduction, refuse: Refuse) -> _Added:
     raise refuse(f"{reason} {target.buffer.name}", after.realize)
 
 
-def _iterators(site: Site, after: Site, refuse: Refuse) -> dict[Var, Expr]:
+def _iterators(site: PlacedBlock, after: PlacedBlock, refuse: Refuse) -> dict[Var, Expr]:
     """Return the reduction's spatial iterators by those of the epilogue, in their order."""
     mine = [i for i in site.block.iter_vars if i.kind == "spatial"]
     theirs = after.block.iter_vars
@@ -157,7 +157,7 @@ def _reads(expr: Expr, buffers: set[Buffer]) -> bool:
     return any(isinstance(node, Load) and node.buffer in buffers for node in walk(expr))
 
 
-def _require_order(scope: Scope, site: Site, after: Site, added: _Added) -> None:
+def _require_order(scope: BlockScope, site: PlacedBlock, after: PlacedBlock, added: _Added) -> None:
     """Refuse unless all that the epilogue reads and writes may happen where the sum begins."""
     refuse = scope.refuse
     if scope.position(after) < scope.position(site) or not is_finished_for(site, after):

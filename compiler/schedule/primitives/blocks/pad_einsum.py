@@ -34,13 +34,13 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import replace_buffers
 from compiler.schedule.error import Refuse, refusal
-from compiler.schedule.index.digits import variables
+from compiler.schedule.index.iter_map import variables
+from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.coverage import writes_whole
 from compiler.schedule.legality.guard import conjunction
-from compiler.schedule.legality.kind import Unknown
-from compiler.schedule.legality.reducer import Reduction, reduction_of
-from compiler.schedule.legality.scope import Scope, scope_of_block
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.placed_block import PlacedBlock
+from compiler.schedule.legality.reducer import ReductionForm, reduction_of
+from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.tree.tree import (
     Path,
     allocate_in,
@@ -109,16 +109,16 @@ def pad_einsum(func: PrimFunc, block: str, padding: Sequence[int]) -> PrimFunc:
 # Requirements
 
 
-def _require_padding(site: Site, padding: Sequence[int], refuse: Refuse) -> None:
+def _require_padding(site: PlacedBlock, padding: Sequence[int], refuse: Refuse) -> None:
     count = len(site.block.iter_vars)
     if len(padding) != count or any(size < 1 for size in padding):
         reason = f"block {site.name} takes {count} positive numbers, one an iterator, got"
         raise refuse(f"{reason} {list(padding)}", site.realize)
 
 
-def _require_einsum(site: Site, refuse: Refuse) -> None:
+def _require_einsum(site: PlacedBlock, refuse: Refuse) -> None:
     """Refuse unless a block touches each buffer at one element, named by iterators."""
-    if isinstance(site.kind, Unknown):
+    if isinstance(site.kind, Unclassified):
         raise refuse(site.kind.reason, site.realize)
     if site.kind not in ("complete", "reduction"):
         reason = f"block {site.name} reads what it writes without having initialised it"
@@ -147,7 +147,7 @@ def _is_first(index: Expr, size: Expr) -> bool:
     return values == [0, 1]
 
 
-def _padded_extents(site: Site, padding: Sequence[int]) -> dict[Var, Expr]:
+def _padded_extents(site: PlacedBlock, padding: Sequence[int]) -> dict[Var, Expr]:
     """Return the new extents of the iterators that are padded."""
     found: dict[Var, Expr] = {}
     for iter_var, size in zip(site.block.iter_vars, padding, strict=True):
@@ -160,7 +160,7 @@ def _padded_extents(site: Site, padding: Sequence[int]) -> dict[Var, Expr]:
     return found
 
 
-def _require_own_loops(site: Site, padded: Mapping[Var, Expr], refuse: Refuse) -> None:
+def _require_own_loops(site: PlacedBlock, padded: Mapping[Var, Expr], refuse: Refuse) -> None:
     for iter_var, value in zip(site.block.iter_vars, site.realize.iter_values, strict=True):
         if iter_var.var not in padded:
             continue
@@ -172,7 +172,7 @@ def _require_own_loops(site: Site, padded: Mapping[Var, Expr], refuse: Refuse) -
             raise refuse(f"{reason} its whole range", site.realize)
 
 
-def _require_vanishing(site: Site, padded: Mapping[Var, Expr], refuse: Refuse) -> None:
+def _require_vanishing(site: PlacedBlock, padded: Mapping[Var, Expr], refuse: Refuse) -> None:
     """Refuse if padding could add to an element something other than zero."""
     told = {r.minimum for region in site.block.writes for r in region.region}
     for iter_var in site.block.iter_vars:
@@ -191,7 +191,7 @@ def _require_vanishing(site: Site, padded: Mapping[Var, Expr], refuse: Refuse) -
             raise refuse(f"{reason} {site.name}", site.realize)
 
 
-def _is_sum(reduction: Reduction) -> bool:
+def _is_sum(reduction: ReductionForm) -> bool:
     return all(isinstance(r, BinOp) and r.op == "+" for r in reduction.reducer.results)
 
 
@@ -212,7 +212,7 @@ def _vanishes(value: Expr, var: Var) -> bool:
             return False
 
 
-def _require_alone(scope: Scope, site: Site) -> Path:
+def _require_alone(scope: BlockScope, site: PlacedBlock) -> Path:
     """Return the path to the outermost loop of a block, or to itself, if only loops are around."""
     depth = next(n for n, stmt in enumerate(site.path) if n and not isinstance(stmt, Seq))
     top = site.path[depth]
@@ -230,7 +230,7 @@ def _require_alone(scope: Scope, site: Site) -> Path:
     return site.path[: depth + 1]
 
 
-def _runs_all(site: Site) -> bool:
+def _runs_all(site: PlacedBlock) -> bool:
     """Tell whether each iterator is a loop over its whole range."""
     extents = {loop.var: loop.extent for loop in site.loops}
     values = site.realize.iter_values
@@ -245,7 +245,7 @@ def _runs_all(site: Site) -> bool:
 
 
 def _require_same_sizes(
-    site: Site, copy: _Copy, padded: Mapping[Var, Expr], refuse: Refuse
+    site: PlacedBlock, copy: _Copy, padded: Mapping[Var, Expr], refuse: Refuse
 ) -> None:
     """Refuse if a buffer has elements that the block leaves out, where they would be padding."""
     extents = {i.var: i.extent for i in site.block.iter_vars}
@@ -324,7 +324,7 @@ def _nest(
     return nest
 
 
-def _with_extents(site: Site, padded: Mapping[Var, Expr]) -> Stmt:
+def _with_extents(site: PlacedBlock, padded: Mapping[Var, Expr]) -> Stmt:
     """Return the loops and the block over the padded ranges."""
     old = site.block
     iter_vars = tuple(replace(i, extent=padded.get(i.var, i.extent)) for i in old.iter_vars)

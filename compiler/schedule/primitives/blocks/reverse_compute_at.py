@@ -11,18 +11,18 @@ from compiler.ir.core.nodes import Buffer, Expr, IntImm, Var
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import substitute
 from compiler.schedule.error import ScheduleError, refusal
-from compiler.schedule.index.access import Access
-from compiler.schedule.index.digits import determined
+from compiler.schedule.index.access import BlockAccess
+from compiler.schedule.index.iter_map import determined
 from compiler.schedule.index.region import Span
 from compiler.schedule.index.solve import solve_digits, solve_sum
+from compiler.schedule.legality.block_kind import extents_of_iterators
 from compiler.schedule.legality.coverage import is_finished_for, runs_whole_domain, written_box
 from compiler.schedule.legality.guard import covers_range
-from compiler.schedule.legality.kind import extents_of_iterators
+from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reduction import is_whole_reduction
-from compiler.schedule.legality.scope import Scope, scope_of_block
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.rewrite.placement import (
-    Target,
+    ComputeLocation,
     clip,
     find_target,
     insert_position,
@@ -98,7 +98,9 @@ def reverse_compute_at(
     return moved
 
 
-def _require_order(scope: Scope, site: Site, target: Target) -> list[Site]:
+def _require_order(
+    scope: BlockScope, site: PlacedBlock, target: ComputeLocation
+) -> list[PlacedBlock]:
     """Return the producers under the loop; refuse if the order of reads and writes would change."""
     refuse = scope.refuse
     name = target.loop.var.name
@@ -126,12 +128,12 @@ def _require_order(scope: Scope, site: Site, target: Target) -> list[Site]:
 class _Solution:
     """The part of a block's iterators that one iteration of a loop makes computable."""
 
-    scope: Scope
-    site: Site
-    target: Target
+    scope: BlockScope
+    site: PlacedBlock
+    target: ComputeLocation
     spans: dict[Var, Span]
 
-    def add(self, producer: Site, buffer: Buffer) -> None:
+    def add(self, producer: PlacedBlock, buffer: Buffer) -> None:
         """Take account of a buffer that a producer under the loop writes."""
         box = written_box(producer, buffer, self.target.fixed(producer))
         if box is None:
@@ -143,7 +145,9 @@ class _Solution:
                 for var, span in self._solve(producer, access, box).items():
                     self._take(var, span)
 
-    def _solve(self, producer: Site, access: Access, box: tuple[Span, ...]) -> dict[Var, Span]:
+    def _solve(
+        self, producer: PlacedBlock, access: BlockAccess, box: tuple[Span, ...]
+    ) -> dict[Var, Span]:
         """Return the parts of the iterators at which what is read lies in a box."""
         sizes = extents_of_iterators(self.site.block)
         units: dict[Var, Expr] = {v: IntImm(0, dtype_of(v)) for v, n in sizes.items() if n == 1}
@@ -184,7 +188,7 @@ class _Solution:
             raise self.scope.refuse(reason, self.site.realize)
 
 
-def _require_same_outcome(scope: Scope, site: Site, moved: PrimFunc) -> None:
+def _require_same_outcome(scope: BlockScope, site: PlacedBlock, moved: PrimFunc) -> None:
     """Refuse unless the moved block runs for all of its points, in the end on finished inputs."""
 
     def refuse(reason: str, _: object) -> ScheduleError:
@@ -207,7 +211,7 @@ def _require_same_outcome(scope: Scope, site: Site, moved: PrimFunc) -> None:
             raise refuse(f"block {consumer.name} would stand before block {site.name}", None)
 
 
-def _require_repeatable(scope: Scope, site: Site, again: AbstractSet[Var]) -> None:
+def _require_repeatable(scope: BlockScope, site: PlacedBlock, again: AbstractSet[Var]) -> None:
     """Refuse if a block is looked at before the last of several runs of the same points."""
     outermost = next(loop for loop in site.loops if loop.var in again)
     for consumer in scope.consumers(site):

@@ -22,11 +22,11 @@ from compiler.schedule.error import ScheduleError, refusal
 from compiler.schedule.index.range_guard import guards_of
 from compiler.schedule.index.region import Span
 from compiler.schedule.index.solve import iterators_at
+from compiler.schedule.legality.block_kind import extents_of_iterators
 from compiler.schedule.legality.coverage import runs_whole_domain, writes_whole
 from compiler.schedule.legality.guard import conjunction, conjuncts
-from compiler.schedule.legality.kind import extents_of_iterators
-from compiler.schedule.legality.scope import Scope, scope_of_block
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.placed_block import PlacedBlock
+from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.primitives.blocks.compute_inline import require_single_store
 from compiler.schedule.tree.tree import drop_buffer, find_block, replace_at, without_views
 
@@ -100,7 +100,7 @@ def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     return func
 
 
-def _guards(site: Site, producer: Site, values: Mapping[Var, Expr]) -> list[Expr]:
+def _guards(site: PlacedBlock, producer: PlacedBlock, values: Mapping[Var, Expr]) -> list[Expr]:
     """Return the conditions on the producer's loops under which a point of the block is made."""
     guards: list[Expr] = []
     for iter_var in site.block.iter_vars:
@@ -111,7 +111,7 @@ def _guards(site: Site, producer: Site, values: Mapping[Var, Expr]) -> list[Expr
     return guards
 
 
-def _only_producer(scope: Scope, site: Site) -> Site:
+def _only_producer(scope: BlockScope, site: PlacedBlock) -> PlacedBlock:
     """Return the one block that writes, last before it, what a block reads."""
     refuse = scope.refuse
     producers = scope.producers(site)
@@ -134,7 +134,9 @@ def _only_producer(scope: Scope, site: Site) -> Site:
     return producer
 
 
-def _iterators(scope: Scope, site: Site, producer: Site, inner: Store) -> dict[Var, Expr]:
+def _iterators(
+    scope: BlockScope, site: PlacedBlock, producer: PlacedBlock, inner: Store
+) -> dict[Var, Expr]:
     """Return the block's iterators at the point at which it reads what the producer stores."""
     name = inner.buffer.name
     found = {a.indices for a in site.facts.reads if a.buffer == inner.buffer}

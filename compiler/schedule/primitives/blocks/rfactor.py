@@ -6,8 +6,8 @@ from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import For, If, IntImm, Let, Var, seq
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse, refusal
-from compiler.schedule.index.digits import variables
-from compiler.schedule.legality.kind import Unknown
+from compiler.schedule.index.iter_map import variables
+from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.reducer import reduction_of
 from compiler.schedule.legality.reduction import why_not_once
 from compiler.schedule.legality.scope import scope_of_block
@@ -82,7 +82,7 @@ def _checked(func: PrimFunc, target: For, refuse: Refuse) -> Factoring:
         names = ", ".join(realize.block.name for realize in below) or "none"
         raise refuse(f"loop {target.var.name} must hold one block: it holds {names}", target)
     scope, site = scope_of_block(func, below[0].block.name, refuse)
-    if isinstance(site.kind, Unknown):
+    if isinstance(site.kind, Unclassified):
         raise refuse(site.kind.reason, site.realize)
     if site.kind != "reduction":
         raise refuse(f"block {site.name} is not a reduction with an init", site.realize)

@@ -29,14 +29,14 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import map_stmt, transform_expr, walk_stmts
 from compiler.schedule.error import Refuse, refusal
-from compiler.schedule.index.access import Access, facts_of
-from compiler.schedule.index.digits import terms_of, variables, variables_of
+from compiler.schedule.index.access import BlockAccess, facts_of
+from compiler.schedule.index.iter_map import terms_of, variables, variables_of
 from compiler.schedule.index.region import span_of
+from compiler.schedule.legality.block_kind import Unclassified
 from compiler.schedule.legality.coverage import covers_reads
 from compiler.schedule.legality.guard import conjunction, conjuncts, upper_bound
-from compiler.schedule.legality.kind import Unknown
-from compiler.schedule.legality.scope import Scope, scope_of_block
-from compiler.schedule.legality.site import Site, conditions
+from compiler.schedule.legality.placed_block import PlacedBlock, conditions
+from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.rewrite.cache import common_path, region_buffer
 from compiler.schedule.tree.tree import loops_on, replace_at
 
@@ -99,14 +99,14 @@ def rolling_buffer(func: PrimFunc, block: str, write_index: int) -> PrimFunc:
     return replace_at(func, scope.path, ring.scope(scope.realize))
 
 
-def _concurrent(scope: Scope) -> frozenset[Var]:
+def _concurrent(scope: BlockScope) -> frozenset[Var]:
     """Return the loops of a scope whose iterations run in no order."""
     loops = (stmt for stmt in walk_stmts(scope.realize) if isinstance(stmt, For))
     return frozenset(loop.var for loop in loops if loop.kind not in ("serial", "unrolled"))
 
 
 def _require_in_order(
-    scope: Scope, buffer: Buffer, axis: int, concurrent: AbstractSet[Var]
+    scope: BlockScope, buffer: Buffer, axis: int, concurrent: AbstractSet[Var]
 ) -> None:
     for site in scope.sites:
         values = site.realize.iter_values
@@ -131,9 +131,9 @@ class _Tile:
     overlap: int = 0
 
 
-def _require_producer(scope: Scope, site: Site, buffer: Buffer) -> None:
+def _require_producer(scope: BlockScope, site: PlacedBlock, buffer: Buffer) -> None:
     refuse = scope.refuse
-    if isinstance(site.kind, Unknown):
+    if isinstance(site.kind, Unclassified):
         raise refuse(site.kind.reason, site.realize)
     if site.kind not in ("complete", "reduction") or not site.facts.is_leaf:
         reason = f"block {site.name} does not just make one element from its inputs"
@@ -153,7 +153,9 @@ def _require_producer(scope: Scope, site: Site, buffer: Buffer) -> None:
             raise refuse(reason, site.realize)
 
 
-def _tiles(site: Site, buffer: Buffer, around: Sequence[For], refuse: Refuse) -> tuple[_Tile, ...]:
+def _tiles(
+    site: PlacedBlock, buffer: Buffer, around: Sequence[For], refuse: Refuse
+) -> tuple[_Tile, ...]:
     """Return the tile along each dimension, or refuse."""
     access = next(access for access in site.facts.writes if access.buffer == buffer)
     shared = {loop.var for loop in around}
@@ -205,7 +207,7 @@ def _step(low: Affine) -> tuple[Var | None, int] | None:
             return None
 
 
-def _require_readers_in_tile(scope: Scope, site: Site, buffer: Buffer) -> None:
+def _require_readers_in_tile(scope: BlockScope, site: PlacedBlock, buffer: Buffer) -> None:
     for other in scope.readers(buffer):
         if other is site:
             continue
@@ -215,10 +217,10 @@ def _require_readers_in_tile(scope: Scope, site: Site, buffer: Buffer) -> None:
             raise scope.refuse(f"{reason} written in the same tile", other.realize)
 
 
-def _require_lasting(scope: Scope, site: Site, rolling: For) -> None:
+def _require_lasting(scope: BlockScope, site: PlacedBlock, rolling: For) -> None:
     """Refuse if an element could be other than it is when made again for the next tile."""
     pending = [site]
-    seen: list[Site] = []
+    seen: list[PlacedBlock] = []
     while pending:
         reader = pending.pop()
         seen.append(reader)
@@ -233,7 +235,7 @@ def _require_lasting(scope: Scope, site: Site, rolling: For) -> None:
             pending.append(producer)
 
 
-def _is_new(site: Site, tiles: Sequence[_Tile]) -> tuple[Expr, ...]:
+def _is_new(site: PlacedBlock, tiles: Sequence[_Tile]) -> tuple[Expr, ...]:
     """Return the conditions that leave out what the tile before has made."""
     found: list[Expr] = []
     for tile, value in zip(tiles, site.values, strict=False):
@@ -312,7 +314,7 @@ class _Ring:
         self,
         old: tuple[BufferRegion, ...],
         new: tuple[BufferRegion, ...],
-        accesses: tuple[Access, ...],
+        accesses: tuple[BlockAccess, ...],
     ) -> tuple[BufferRegion, ...]:
         of_ring = [region for region in new if region.buffer == self.new]
         places = dict.fromkeys(

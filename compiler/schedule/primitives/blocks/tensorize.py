@@ -22,10 +22,10 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse, ScheduleError, refusal
-from compiler.schedule.index.digits import Extents
-from compiler.schedule.intrinsics.match_description import Matcher, MismatchError, Place
+from compiler.schedule.index.iter_map import Extents
+from compiler.schedule.intrinsics.match_description import MatchedBuffer, Matcher, MismatchError
 from compiler.schedule.intrinsics.tensor_intrin import TensorIntrin
-from compiler.schedule.legality.site import scope_extents
+from compiler.schedule.legality.placed_block import scope_extents
 from compiler.schedule.primitives.blocks.blockize import blockize
 from compiler.schedule.rewrite.renew import renewed_block
 from compiler.schedule.tree.tree import (
@@ -128,7 +128,7 @@ class _Target:
         return self.refuse(reason, self.at)
 
 
-def _matched(target: _Target, desc: PrimFunc) -> Mapping[Buffer, Place]:
+def _matched(target: _Target, desc: PrimFunc) -> Mapping[Buffer, MatchedBuffer]:
     """Return where the description's buffers are."""
     block = target.block
     wanted = desc.root if block.init is None else _outer_description(desc)
@@ -162,7 +162,7 @@ def _outer_description(desc: PrimFunc) -> Block | None:
     return realize_at(block_path(made, name, refusal("tensorize", made))).block
 
 
-def _require_apart(target: _Target, places: Mapping[Buffer, Place], desc: PrimFunc) -> None:
+def _require_apart(target: _Target, places: Mapping[Buffer, MatchedBuffer], desc: PrimFunc) -> None:
     written = {region.buffer for child in child_blocks(desc.body) for region in child.block.writes}
     for buffer, place in places.items():
         for other, elsewhere in places.items():
@@ -174,7 +174,9 @@ def _require_apart(target: _Target, places: Mapping[Buffer, Place], desc: PrimFu
 # The implementation
 
 
-def _implementation(target: _Target, intrin: TensorIntrin, places: Mapping[Buffer, Place]) -> Block:
+def _implementation(
+    target: _Target, intrin: TensorIntrin, places: Mapping[Buffer, MatchedBuffer]
+) -> Block:
     """Return the root of a copy of the implementation, its parameters views of the program's."""
     views: list[MatchBuffer] = []
     for theirs, buffer in zip(intrin.desc.buffers, intrin.impl.buffers, strict=True):

@@ -8,7 +8,7 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import refusal
 from compiler.schedule.legality.same_threads import require_shareable
-from compiler.schedule.legality.scope import Scope
+from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.rewrite.loop_kind import (
     require_concurrent,
     require_no_vector_around,
@@ -54,5 +54,5 @@ def bind(func: PrimFunc, loop: Var, thread: str) -> PrimFunc:
     require_no_vector_around(path[:-1], refuse)
     require_concurrent(func, path, refuse, is_thread=is_thread)
     if around:
-        require_shareable(Scope.around(func, path, refuse), path, around[0])
+        require_shareable(BlockScope.around(func, path, refuse), path, around[0])
     return with_kind(func, path, "thread_binding", thread)

@@ -10,7 +10,7 @@ from compiler.ir.core.nodes import BinOp, Expr, For, IntImm, Var
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.promotion import converted, widest
 from compiler.schedule.error import refusal
-from compiler.schedule.index.digits import variables
+from compiler.schedule.index.iter_map import variables
 from compiler.schedule.rewrite.rebind import rebind
 from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.plain_loop import require_plain

@@ -27,8 +27,8 @@ from compiler.ir.core.visit import map_stmt, substitute
 from compiler.ir.text.names import unique
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.index.access import facts_of
-from compiler.schedule.index.digits import variables_of
-from compiler.schedule.legality.scope import Scope
+from compiler.schedule.index.iter_map import variables_of
+from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.rewrite.rebind import rebind
 from compiler.schedule.rewrite.renew import renewed
 from compiler.schedule.tree.plain_loop import literal_extent, require_plain
@@ -81,7 +81,7 @@ def loop_partition(
     old = loop_at(path)
     require_plain(old, refuse)
     sizes = _sizes(with_rest(factors), literal_extent(old, refuse), old, refuse)
-    _require_spatial(Scope.around(func, path, refuse), old)
+    _require_spatial(BlockScope.around(func, path, refuse), old)
     first = next((s for s in statements(old) if isinstance(s, BlockRealize)), None)
     if first is None:
         raise refuse(f"there is no block under loop {loop.name}", old)
@@ -126,7 +126,7 @@ def _sizes(factors: Sequence[int | None], extent: int, loop: For, refuse: Refuse
     return [rest if factor is None else factor for factor in factors]
 
 
-def _require_spatial(scope: Scope, loop: For) -> None:
+def _require_spatial(scope: BlockScope, loop: For) -> None:
     """Refuse if a loop binds an iterator that is not spatial: each part would start it anew."""
     for site in scope.sites:
         if not site.is_under(loop):

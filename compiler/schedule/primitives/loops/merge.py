@@ -9,9 +9,9 @@ from compiler.ir.core.nodes import Buffer, Expr, For, Seq, Stmt, Var, seq
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.error import Refuse, refusal
-from compiler.schedule.legality.independence import Nest, is_apart
-from compiler.schedule.legality.scope import Scope
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.independence import IterationNest, is_apart
+from compiler.schedule.legality.placed_block import PlacedBlock
+from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.rewrite.rebind import rebind
 from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.plain_loop import require_plain
@@ -61,13 +61,13 @@ def merge(func: PrimFunc, loops: Sequence[Var]) -> tuple[PrimFunc, Var]:
 
     holder = paths[0][depth - 1]
     assert isinstance(holder, Seq), "the nests are statements of one sequence"
-    scope = Scope.around(func, paths[0], refuse)
+    scope = BlockScope.around(func, paths[0], refuse)
     groups = [[site for site in scope.sites if site.is_under(path[depth])] for path in paths]
     _require_settled(scope, groups, holder)
     nests = [path[depth] for path in paths]
     new = replace_at(func, paths[0][:depth], _with_nest(holder, nests, body))
     path = loop_path(new, merged[-1], refuse)
-    new_nest = Nest(Scope.around(new, path, refuse), loops_on(path)[-len(merged) :])
+    new_nest = IterationNest(BlockScope.around(new, path, refuse), loops_on(path)[-len(merged) :])
     _require_independent(new_nest, groups, refuse)
     return new, merged[-1]
 
@@ -129,7 +129,9 @@ def _with_nest(holder: Seq, nests: Sequence[Stmt], body: Stmt) -> Stmt:
     return seq(*kept)
 
 
-def _require_settled(scope: Scope, groups: Sequence[Sequence[Site]], holder: Seq) -> None:
+def _require_settled(
+    scope: BlockScope, groups: Sequence[Sequence[PlacedBlock]], holder: Seq
+) -> None:
     """Refuse if nests can't pass what stands between them, or one another."""
     places = [next(n for n, s in enumerate(holder.stmts) if g[0].is_under(s)) for g in groups]
     for place, group in zip(places, groups, strict=True):
@@ -145,20 +147,24 @@ def _require_settled(scope: Scope, groups: Sequence[Sequence[Site]], holder: Seq
                     _require_no_conflict(scope, group, other, "which would come after it")
 
 
-def _require_no_conflict(scope: Scope, group: Sequence[Site], other: Site, which: str) -> None:
+def _require_no_conflict(
+    scope: BlockScope, group: Sequence[PlacedBlock], other: PlacedBlock, which: str
+) -> None:
     for site in group:
         for buffer in _shared(site, other):
             reason = f"block {site.name} shares {buffer.name} with block {other.name}, {which}"
             raise scope.refuse(reason, other.realize)
 
 
-def _shared(a: Site, b: Site) -> list[Buffer]:
+def _shared(a: PlacedBlock, b: PlacedBlock) -> list[Buffer]:
     """Return the buffers that one of two blocks writes and the other touches."""
     written = (*a.facts.written_buffers(), *b.facts.written_buffers())
     return [buffer for buffer in dict.fromkeys(written) if a.touches(buffer) and b.touches(buffer)]
 
 
-def _require_independent(nest: Nest, groups: Sequence[Sequence[Site]], refuse: Refuse) -> None:
+def _require_independent(
+    nest: IterationNest, groups: Sequence[Sequence[PlacedBlock]], refuse: Refuse
+) -> None:
     """Refuse if an iteration of one body depends on another iteration of another body."""
     for number, group in enumerate(groups):
         for other in (site for later in groups[number + 1 :] for site in later):

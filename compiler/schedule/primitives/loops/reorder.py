@@ -12,9 +12,9 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse, refusal
-from compiler.schedule.index.digits import variables
-from compiler.schedule.legality.independence import Nest, is_apart, is_own, why_not_one
-from compiler.schedule.legality.scope import Scope
+from compiler.schedule.index.iter_map import variables
+from compiler.schedule.legality.independence import IterationNest, is_apart, is_own, why_not_one
+from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.tree.tree import Path, loop_path, replace_at
 
 
@@ -44,7 +44,7 @@ def reorder(func: PrimFunc, loops: Sequence[Var]) -> PrimFunc:
     if order == chain:
         return func
     _require_extents_known(order, refuse)
-    _require_any_order(Nest(Scope.around(func, path, refuse), tuple(chain)), order)
+    _require_any_order(IterationNest(BlockScope.around(func, path, refuse), tuple(chain)), order)
     body: Stmt = chain[-1].body
     for loop in reversed(order):
         body = replace(loop, body=body)
@@ -80,7 +80,7 @@ def _require_extents_known(order: Sequence[For], refuse: Refuse) -> None:
             raise refuse(f"the extent of loop {loop.var.name} depends on loop {names}", loop)
 
 
-def _require_any_order(nest: Nest, order: Sequence[For]) -> None:
+def _require_any_order(nest: IterationNest, order: Sequence[For]) -> None:
     """Refuse if another order of the loops may compute something else."""
     refuse = nest.scope.refuse
     for site in nest.sites:

@@ -13,9 +13,9 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import ScheduleError, refusal
-from compiler.schedule.index.digits import variables_of
-from compiler.schedule.legality.scope import Scope, scope_of_block
-from compiler.schedule.legality.site import Site
+from compiler.schedule.index.iter_map import variables_of
+from compiler.schedule.legality.placed_block import PlacedBlock
+from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.primitives.blocks.compute_at import compute_at
 from compiler.schedule.primitives.blocks.compute_inline import compute_inline
 from compiler.schedule.trace.handle import Place
@@ -73,7 +73,7 @@ def _is_accepted(primitive: Callable[[], PrimFunc]) -> bool:
     return True
 
 
-def _candidates(scope: Scope, consumers: Sequence[Site]) -> Iterator[tuple[int, For]]:
+def _candidates(scope: BlockScope, consumers: Sequence[PlacedBlock]) -> Iterator[tuple[int, For]]:
     """Yield the loops around all consumers that are worth a try, with their numbers."""
     loops = _common_loops(consumers)
     is_parallel = [_is_parallel(scope, loop) for loop in loops]
@@ -91,7 +91,7 @@ def _candidates(scope: Scope, consumers: Sequence[Site]) -> Iterator[tuple[int, 
         yield number, loop
 
 
-def _common_loops(consumers: Sequence[Site]) -> list[For]:
+def _common_loops(consumers: Sequence[PlacedBlock]) -> list[For]:
     if not consumers:
         return []
     return [
@@ -101,7 +101,7 @@ def _common_loops(consumers: Sequence[Site]) -> list[For]:
     ]
 
 
-def _is_parallel(scope: Scope, loop: For) -> bool:
+def _is_parallel(scope: BlockScope, loop: For) -> bool:
     """Tell whether spatial iterators alone take their values from a loop."""
     return not any(
         iter_var.kind != "spatial" and loop.var in variables_of(value)

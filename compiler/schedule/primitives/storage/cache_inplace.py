@@ -10,10 +10,10 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import refusal
+from compiler.schedule.legality.placed_block import PlacedBlock, conditions
 from compiler.schedule.legality.scope import scope_of_block
-from compiler.schedule.legality.site import Site, conditions
 from compiler.schedule.rewrite.cache import (
-    Place,
+    CopyLocation,
     box_of_reads,
     box_of_writes,
     cache_of,
@@ -86,13 +86,13 @@ def cache_inplace(
     second = fresh_block_name(func, base)
     nest = copy_nest(second, cache, buffer, parts_of(buffer, put), site.extents)
     here = _around(site)
-    func = insert_copy(scope, Place(here.path, here.position + 1), nest, None)
+    func = insert_copy(scope, CopyLocation(here.path, here.position + 1), nest, None)
     return func, first, second
 
 
-def _around(site: Site) -> Place:
+def _around(site: PlacedBlock) -> CopyLocation:
     """Return the place right before a block, or before what stands around it in its loop."""
     path = site.path[:-1]
     while not isinstance(path[-1], For | BlockRealize):
         path = path[:-1]
-    return Place(path, child_position(path[-1], site))
+    return CopyLocation(path, child_position(path[-1], site))

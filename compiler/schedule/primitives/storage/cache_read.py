@@ -13,10 +13,10 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import refusal
 from compiler.schedule.index.region import Box, Span, contains
-from compiler.schedule.legality.scope import Scope, scope_of_block
-from compiler.schedule.legality.site import Site, scope_extents
+from compiler.schedule.legality.placed_block import PlacedBlock, scope_extents
+from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.rewrite.cache import (
-    Place,
+    CopyLocation,
     box_of_reads,
     box_of_writes,
     cache_of,
@@ -31,7 +31,7 @@ from compiler.schedule.rewrite.cache import (
     require_no_pointer,
 )
 from compiler.schedule.rewrite.copy_block import (
-    Part,
+    CopiedPart,
     copy_nest,
     is_passed_on,
     is_whole,
@@ -110,7 +110,9 @@ def cache_read(
     return redirect(func, names, buffer, cache, None if compact is None else parts), name
 
 
-def _consumers(scope: Scope, site: Site, buffer: Buffer, names: Sequence[str]) -> list[Site]:
+def _consumers(
+    scope: BlockScope, site: PlacedBlock, buffer: Buffer, names: Sequence[str]
+) -> list[PlacedBlock]:
     if not site.reads(buffer):
         raise scope.refuse(f"block {site.name} does not read {buffer.name}", site.realize)
     if names:
@@ -119,15 +121,15 @@ def _consumers(scope: Scope, site: Site, buffer: Buffer, names: Sequence[str]) -
 
 
 def _written(
-    scope: Scope, writer: Site, buffer: Buffer, place: Place
-) -> tuple[tuple[Part, ...], bool]:
+    scope: BlockScope, writer: PlacedBlock, buffer: Buffer, place: CopyLocation
+) -> tuple[tuple[CopiedPart, ...], bool]:
     """Return what the writer writes around the place of the copy, and whether it is all of it."""
     standing = place.standing(writer)
     box = box_of_writes(writer, buffer, standing)
     return parts_of(buffer, box), is_all_written(writer, buffer, box, standing)
 
 
-def _read_in_scope(scope: Scope, buffer: Buffer, readers: Sequence[Site]) -> Box:
+def _read_in_scope(scope: BlockScope, buffer: Buffer, readers: Sequence[PlacedBlock]) -> Box:
     """Return the region of a buffer that the block of a scope says to read; all of it if none."""
     everything: Box = (None,) * len(buffer.shape)
     if len(scope.path) == 1:
@@ -144,7 +146,7 @@ def _spans(region: BufferRegion) -> Box:
     return tuple(Span(normal(r.minimum), extent_or_unknown(r.extent)) for r in region.region)
 
 
-def _holds(box: Box, readers: Sequence[Site], buffer: Buffer, fixed: set[Var]) -> bool:
+def _holds(box: Box, readers: Sequence[PlacedBlock], buffer: Buffer, fixed: set[Var]) -> bool:
     """Tell whether a box surely holds all that some blocks read of a buffer."""
     sizes = [extent_or_unknown(size) for size in buffer.shape]
     return all(
@@ -154,7 +156,9 @@ def _holds(box: Box, readers: Sequence[Site], buffer: Buffer, fixed: set[Var]) -
     )
 
 
-def _fits(scope: Scope, readers: Sequence[Site], buffer: Buffer, parts: Sequence[Part]) -> bool:
+def _fits(
+    scope: BlockScope, readers: Sequence[PlacedBlock], buffer: Buffer, parts: Sequence[CopiedPart]
+) -> bool:
     """Tell whether a buffer of nothing but some parts would do for readers of a scope."""
     if is_whole(buffer, parts):
         return True

@@ -10,11 +10,11 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.legality.coverage import share_loops
+from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reduction import starts_anew
-from compiler.schedule.legality.scope import Scope, scope_of_block
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.rewrite.cache import (
-    Place,
+    CopyLocation,
     box_of_writes,
     cache_of,
     insert_copy,
@@ -98,7 +98,7 @@ def cache_write(
     return redirect(func, names, buffer, cache, None if compact is None else parts), name
 
 
-def require_written_anew(scope: Scope, site: Site, buffer: Buffer) -> None:
+def require_written_anew(scope: BlockScope, site: PlacedBlock, buffer: Buffer) -> None:
     """Refuse unless a block alone writes a buffer, and reads nothing that it held before."""
     if not site.writes(buffer):
         raise scope.refuse(f"block {site.name} does not write {buffer.name}", site.realize)
@@ -106,14 +106,16 @@ def require_written_anew(scope: Scope, site: Site, buffer: Buffer) -> None:
     require_no_old_values(site, buffer, scope.refuse)
 
 
-def require_no_old_values(site: Site, buffer: Buffer, refuse: Refuse) -> None:
+def require_no_old_values(site: PlacedBlock, buffer: Buffer, refuse: Refuse) -> None:
     """Refuse if a block may read what a buffer held before the block wrote to it."""
     if site.reads(buffer) and site.kind != "complete" and not starts_anew(site):
         reason = f"block {site.name} adds to what {buffer.name} held before"
         raise refuse(reason, site.realize)
 
 
-def place_after(scope: Scope, site: Site, buffer: Buffer, chosen: Sequence[Site]) -> Place:
+def place_after(
+    scope: BlockScope, site: PlacedBlock, buffer: Buffer, chosen: Sequence[PlacedBlock]
+) -> CopyLocation:
     """Return the place where what a block wrote elsewhere is copied to a buffer.
 
     Args:
@@ -128,7 +130,9 @@ def place_after(scope: Scope, site: Site, buffer: Buffer, chosen: Sequence[Site]
     return place_before(scope, site, after)
 
 
-def require_harmless(scope: Scope, site: Site, buffer: Buffer, place: Place) -> None:
+def require_harmless(
+    scope: BlockScope, site: PlacedBlock, buffer: Buffer, place: CopyLocation
+) -> None:
     """Refuse if copying more than a block wrote could be seen.
 
     Nobody sees it in a buffer of the scope: what was written before is copied again, and what

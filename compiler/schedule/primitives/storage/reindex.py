@@ -24,13 +24,13 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import substitute, walk
 from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.legality.block_kind import extents_of_iterators
 from compiler.schedule.legality.coverage import runs_whole_domain
-from compiler.schedule.legality.kind import extents_of_iterators
-from compiler.schedule.legality.scope import Scope, scope_of_block
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.placed_block import PlacedBlock
+from compiler.schedule.legality.scope import BlockScope, scope_of_block
 from compiler.schedule.primitives.storage.cache_write import require_no_old_values
 from compiler.schedule.rewrite.cache import (
-    Place,
+    CopyLocation,
     child_position,
     insert_copy,
     region_buffer,
@@ -104,12 +104,12 @@ def reindex(func: PrimFunc, block: str, mode: Mode, index: int) -> tuple[PrimFun
     title = fresh_block_name(func, f"{name}_reindex" if mode == "read" else name)
     nest = _copy(title, used, *((far, near) if mode == "read" else (near, far)))
 
-    place = Place(site.path[:1], position if mode == "read" else position + 1)
+    place = CopyLocation(site.path[:1], position if mode == "read" else position + 1)
     func = insert_copy(scope, place, nest, new)
     return _redirected(func, block, buffer, new, own), title
 
 
-def _nest_around(scope: Scope, site: Site) -> tuple[int, list[Site]]:
+def _nest_around(scope: BlockScope, site: PlacedBlock) -> tuple[int, list[PlacedBlock]]:
     """Return which statement of its scope a block is in, and the other blocks in it.
 
     Raises:
@@ -124,7 +124,7 @@ def _nest_around(scope: Scope, site: Site) -> tuple[int, list[Site]]:
 
 
 def _require_readable(
-    sites: Sequence[Site], buffer: Buffer, indices: tuple[Expr, ...], refuse: Refuse
+    sites: Sequence[PlacedBlock], buffer: Buffer, indices: tuple[Expr, ...], refuse: Refuse
 ) -> None:
     """Refuse unless what a block reads can be copied before its loops, which hold some blocks."""
     site = sites[0]
@@ -136,7 +136,7 @@ def _require_readable(
 
 
 def require_in_bounds(
-    site: Site, buffer: Buffer, indices: tuple[Expr, ...], refuse: Refuse
+    site: PlacedBlock, buffer: Buffer, indices: tuple[Expr, ...], refuse: Refuse
 ) -> None:
     """Refuse if a block's iterators may name a place outside of a buffer.
 
@@ -154,7 +154,9 @@ def require_in_bounds(
             raise refuse(f"{reason}, wherever its iterators stand", site.realize)
 
 
-def _require_movable(site: Site, others: Sequence[Site], buffer: Buffer, refuse: Refuse) -> None:
+def _require_movable(
+    site: PlacedBlock, others: Sequence[PlacedBlock], buffer: Buffer, refuse: Refuse
+) -> None:
     """Refuse unless what a block writes can be copied after its loops, which hold others too."""
     for other in others:
         if other.touches(buffer):

@@ -16,9 +16,9 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import replace_buffers, walk_stmts
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.legality.coverage import covers_reads
+from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reduction import starts_anew
-from compiler.schedule.legality.scope import Scope
-from compiler.schedule.legality.site import Site
+from compiler.schedule.legality.scope import BlockScope
 from compiler.schedule.rewrite.cache import region_buffer, require_memory_scope
 from compiler.schedule.rewrite.rewrite_access import with_views
 from compiler.schedule.tree.tree import Path, block_path, fresh_buffer_name, realize_at, replace_at
@@ -50,7 +50,7 @@ def set_scope(func: PrimFunc, block: str, write_index: int, memory_scope: str) -
     require_memory_scope(memory_scope, realize, refuse)
     home = allocation_site(path, buffer, refuse)
     if _is_private(memory_scope) and not _is_private(buffer.scope):
-        _require_own_values(Scope(func, home, refuse), buffer)
+        _require_own_values(BlockScope(func, home, refuse), buffer)
     name = fresh_buffer_name(func, f"{buffer.name}_{memory_scope}")
     new = replace(buffer, data=Var(name, "handle"), scope=memory_scope or "global")
     stmt = with_views(replace_buffers(home[-1], {buffer: new}), buffer, new)
@@ -62,7 +62,7 @@ def _is_private(memory_scope: str) -> bool:
     return memory_scope.startswith("local")
 
 
-def _require_own_values(scope: Scope, buffer: Buffer) -> None:
+def _require_own_values(scope: BlockScope, buffer: Buffer) -> None:
     """Refuse if a thread may read what another one wrote."""
     for reader in scope.readers(buffer):
         threads = {loop for loop in reader.loops if loop.kind == "thread_binding"}
@@ -82,7 +82,7 @@ def _require_own_values(scope: Scope, buffer: Buffer) -> None:
             raise scope.refuse(f"{reason}: it can't be local", reader.realize)
 
 
-def _inside(site: Site) -> Iterator[Stmt]:
+def _inside(site: PlacedBlock) -> Iterator[Stmt]:
     return walk_stmts(site.block.body)
 
 

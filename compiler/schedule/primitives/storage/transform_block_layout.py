@@ -32,9 +32,9 @@ from compiler.schedule.index.index_map import (
 )
 from compiler.schedule.index.index_map_inverse import inverse_of
 from compiler.schedule.index.layout_shape import map_extents
-from compiler.schedule.legality.kind import Unknown, is_commutative
+from compiler.schedule.legality.block_kind import Unclassified, is_commutative
+from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.scope import scope_of_block
-from compiler.schedule.legality.site import Site
 from compiler.schedule.tree.extents import extent_or_unknown
 from compiler.schedule.tree.tree import replace_at
 
@@ -99,7 +99,7 @@ def _place(iter_var: IterVar) -> Expr:
     return IntImm(0, dtype_of(iter_var.var)) if is_unit else iter_var.var
 
 
-def _own_loops(site: Site, refuse: Refuse) -> tuple[For, ...]:
+def _own_loops(site: PlacedBlock, refuse: Refuse) -> tuple[For, ...]:
     """Return the loops around a block, which must run it once for each point of its iterators."""
     inner: Stmt = site.realize
     for loop in reversed(site.loops):
@@ -115,10 +115,10 @@ def _own_loops(site: Site, refuse: Refuse) -> tuple[For, ...]:
     return site.loops
 
 
-def _require_any_order(site: Site, index_map: IndexMap, refuse: Refuse) -> None:
+def _require_any_order(site: PlacedBlock, index_map: IndexMap, refuse: Refuse) -> None:
     """Refuse if the order in which a block runs counts and may be another one."""
     kind = site.kind
-    if isinstance(kind, Unknown):
+    if isinstance(kind, Unclassified):
         raise refuse(kind.reason, site.realize)
     if (
         kind in ("reduction", "update")
@@ -129,7 +129,7 @@ def _require_any_order(site: Site, index_map: IndexMap, refuse: Refuse) -> None:
         raise refuse(reason, site.realize)
 
 
-def _keeps_reduction_order(site: Site, index_map: IndexMap) -> bool:
+def _keeps_reduction_order(site: PlacedBlock, index_map: IndexMap) -> bool:
     """Tell whether the points of a reduction are taken in the same order as before."""
     pairs = zip(site.block.iter_vars, index_map.params, site.realize.iter_values, strict=True)
     reduce = [(param, value) for i, param, value in pairs if i.kind != "spatial"]
@@ -140,7 +140,7 @@ def _keeps_reduction_order(site: Site, index_map: IndexMap) -> bool:
 
 
 def _new_iterators(
-    site: Site, index_map: IndexMap, sizes: tuple[Expr, ...], refuse: Refuse
+    site: PlacedBlock, index_map: IndexMap, sizes: tuple[Expr, ...], refuse: Refuse
 ) -> tuple[IterVar, ...]:
     kinds: dict[Var, IterKind] = {
         param: i.kind for param, i in zip(index_map.params, site.block.iter_vars, strict=True)

@@ -22,9 +22,9 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ir.core.visit import walk_stmts
 from compiler.ir.text.print_expr import show_expr
 from compiler.schedule.error import Refuse, refusal
-from compiler.schedule.index.digits import Extents
 from compiler.schedule.index.index_map import IndexMap, IndexMapError, show
 from compiler.schedule.index.index_map_inverse import inverse_of, is_injective
+from compiler.schedule.index.iter_map import Extents
 from compiler.schedule.index.layout_shape import map_extents
 from compiler.schedule.index.pad_value import PadValue
 from compiler.schedule.primitives.storage.set_scope import allocation_site

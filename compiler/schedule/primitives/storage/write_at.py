@@ -9,8 +9,8 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import Refuse, refusal
 from compiler.schedule.legality.coverage import covers_reads
+from compiler.schedule.legality.placed_block import PlacedBlock
 from compiler.schedule.legality.reduction import starts_anew
-from compiler.schedule.legality.site import Site
 from compiler.schedule.rewrite.cache import (
     box_of_writes,
     cache_of,
@@ -82,7 +82,9 @@ def write_at(
     return redirect(func, [site.name for site in body.sites], buffer, cache), name
 
 
-def _require_own_values(site: Site, before: list[Site], buffer: Buffer, refuse: Refuse) -> None:
+def _require_own_values(
+    site: PlacedBlock, before: list[PlacedBlock], buffer: Buffer, refuse: Refuse
+) -> None:
     """Refuse if a block may read of a buffer what was not written before under the same loop."""
     if not site.reads(buffer) or (site.writes(buffer) and starts_anew(site)):
         return

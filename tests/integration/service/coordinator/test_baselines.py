@@ -12,14 +12,14 @@ from starlette.testclient import TestClient
 from compiler.runtime.measurement import ErrorKind, Measurement, Setting
 from service.coordinator.coordinator import Coordinator
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.store.database.database import Database
 from service.store.jobs import baselines, jobs
 from tests.integration.service.driving import act, cost, read, submit
 from tuner.finish.baseline import Baseline
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 CRASH = Measurement(error=ErrorKind.CRASH, message="the first run died of SIGSEGV")
 
@@ -31,8 +31,8 @@ class Rivals:
         self.ratios = ratios
         self.asked: list[int] = []
 
-    def against_libraries(
-        self, task: Task, trial: Trial, num_rounds: int, seed: int
+    def measure_baselines(
+        self, task: Task, trial: MeasuredTrial, num_rounds: int, seed: int
     ) -> Iterator[tuple[Measurement, Mapping[str, Measurement]]]:
         self.asked.append(trial.number)
         own = Measurement((trial.best_secs,), worker="w", toolchain="ours")
@@ -46,13 +46,13 @@ class Rivals:
 
 
 class Broken(Rivals):
-    def against_libraries(self, *_: Any) -> Iterator[Any]:
+    def measure_baselines(self, *_: Any) -> Iterator[Any]:
         raise OSError("there is no such library")
         yield
 
 
 def opened(database: Database) -> TestClient:
-    return TestClient(create_app(Parts(database)), base_url="http://testserver/api/v1")
+    return TestClient(create_app(Dependencies(database)), base_url="http://testserver/api/v1")
 
 
 def driven(database: Database, rivals: Rivals | None, job_id: UUID | None = None) -> UUID:

@@ -11,10 +11,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from compiler.runtime.measurement import ErrorKind, Measurement
-from service.common.errors import ConflictError
+from service.common.errors import ServiceConflictError
 from service.coordinator.coordinator import Coordinator
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.store.database.database import Database
 from service.store.jobs import events, finals, jobs
 from service.wire.models import JobState
@@ -111,7 +111,7 @@ def test_each_transition(
         assert act(database, name, job_id, **changes) in {expected, QUEUED}
         return
     before = read(database, job_id)
-    with pytest.raises(ConflictError, match=expected):
+    with pytest.raises(ServiceConflictError, match=expected):
         act(database, name, job_id, **changes)
     assert read(database, job_id) == before
 
@@ -217,7 +217,7 @@ def test_events_of_a_job_that_went_on_end_with_its_last_end(database: Database) 
     drive(database)
     act(database, "change", job_id, trials=5)
     drive(database)
-    with TestClient(create_app(Parts(database))) as client:
+    with TestClient(create_app(Dependencies(database))) as client:
         text = client.get(f"/api/v1/jobs/{job_id}/events").text
     with database.read() as session:
         known = events.after(session, job_id, 0)
@@ -230,7 +230,7 @@ def test_events_of_a_job_that_went_on_end_with_its_last_end(database: Database) 
 
 def test_the_routes(database: Database) -> None:
     woken: list[int] = []
-    parts = Parts(database, wake=lambda: woken.append(1))
+    parts = Dependencies(database, wake=lambda: woken.append(1))
     job_id = submit(database)
     with TestClient(create_app(parts), base_url="http://test/api/v1/jobs") as client:
         changed = client.patch(f"/{job_id}", json={"trials": 30, "priority": 3, "plateau": 9})

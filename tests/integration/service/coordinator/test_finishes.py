@@ -38,7 +38,7 @@ from tests.integration.service.driving import (
 from tuner.candidate import DEFAULT_SKETCH, Candidate
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 
 def nearly_equal(candidate: Candidate) -> float:
@@ -252,7 +252,7 @@ def test_a_sample_after_the_finish_does_not_undo_what_was_confirmed(database: Da
         task = Task(
             parse(session.get_one(WorkloadRow, row.workload_key).script), Target(row.target)
         )
-    lucky = Trial(
+    lucky = MeasuredTrial(
         trial.number + 1,
         Candidate("lucky", Trace()),
         Measurement((0.99 * (before.provisional_secs or 0),)),

@@ -12,17 +12,17 @@ from fastapi.testclient import TestClient
 from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import Measurement
 from compiler.target.target import Target
-from service.common.errors import ConflictError
+from service.common.errors import ServiceConflictError
 from service.coordinator.coordinator import Coordinator
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.jobs.groups import read, submit_group
 from service.store.database.database import Database
 from service.store.jobs import controls, finals
 from service.wire.models import GroupCreate, GroupRead, GroupTask, JobState, Strategy, Workload
 from tests.integration.service.driving import Interrupting, act, cost, rows
 from tuner.candidate import DEFAULT_SKETCH, Candidate
-from tuner.loop.rounds import ROUND_SIZE
+from tuner.loop.search_loop import ROUND_SIZE
 from tuner.loop.tune_tasks import tune_tasks
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task
@@ -192,9 +192,12 @@ def test_more_trials_for_a_group_are_shared_as_from_the_start(database: Database
     group = submit(database, trials=3 * ROUND_SIZE)
     coordinator = Coordinator(database, MemoryMeasurer(cost))
     coordinator.run_one()
-    with pytest.raises(ConflictError, match="belongs to group"):
+    with pytest.raises(ServiceConflictError, match="belongs to group"):
         act(database, "change", group.jobs[0].id, trials=TOTAL)
-    with pytest.raises(ConflictError, match="none of them go on"), database.write() as session:
+    with (
+        pytest.raises(ServiceConflictError, match="none of them go on"),
+        database.write() as session,
+    ):
         controls.change_group(session, group.id, 2 * ROUND_SIZE)
     assert state(database, group).trials == 3 * ROUND_SIZE
     with database.write() as session:
@@ -234,7 +237,7 @@ def test_a_group_that_gets_somewhere_is_not_given_up(
 
 def test_the_routes(database: Database) -> None:
     woken: list[int] = []
-    parts = Parts(database, wake=lambda: woken.append(1))
+    parts = Dependencies(database, wake=lambda: woken.append(1))
     tasks = [{"workload": {"operator": spec}, "weight": 2.0} for spec in SPECS[:2]]
     with TestClient(create_app(parts), base_url="http://test/api/v1") as client:
         headers = {"Idempotency-Key": "once"}

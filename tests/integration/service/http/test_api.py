@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 
 from compiler.target.target import Target
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.store import workers
 from service.store.database.database import Database, open_database
 from tests.service_fixtures import problem
@@ -37,7 +37,7 @@ JOB = {"workload": {"operator": "matmul:16,16,16"}, "trials": 8}
 
 @pytest.fixture
 def client(database: Database) -> Iterator[TestClient]:
-    app = create_app(Parts(database))
+    app = create_app(Dependencies(database))
     with TestClient(app, base_url="http://test/api/v1", raise_server_exceptions=False) as client:
         yield client
 
@@ -262,7 +262,7 @@ def test_a_database_that_stays_busy_is_said_to_be(database_file: Path) -> None:
     with (
         closing(open_database(f"sqlite:///{database_file}", busy_timeout_secs=0.1)) as database,
         closing(sqlite3.connect(database_file, isolation_level=None)) as hog,
-        TestClient(create_app(Parts(database)), base_url="http://test/api/v1") as client,
+        TestClient(create_app(Dependencies(database)), base_url="http://test/api/v1") as client,
     ):
         hog.execute("BEGIN IMMEDIATE")
         response = client.post("/jobs", json=JOB)
@@ -325,7 +325,7 @@ def test_a_last_event_id_is_a_number(client: TestClient) -> None:
 
 
 def test_a_token_is_asked_for(database: Database) -> None:
-    app = create_app(Parts(database), token="s3cret")
+    app = create_app(Dependencies(database), token="s3cret")
     with TestClient(app, base_url="http://test") as client:
         for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic s3cret"}):
             response = client.get("/api/v1/jobs", headers=headers)
@@ -338,7 +338,7 @@ def test_a_token_is_asked_for(database: Database) -> None:
 
 
 def test_a_request_under_a_strange_name_is_refused(database: Database) -> None:
-    app = create_app(Parts(database), hosts={"localhost", "127.0.0.1", "[::1]"})
+    app = create_app(Dependencies(database), hosts={"localhost", "127.0.0.1", "[::1]"})
     with TestClient(app, base_url="http://test") as client:
         problem(client.get("/api/v1/jobs", headers={"Host": "evil.example:8080"}), 421)
         for host in ("localhost", "LocalHost:8080", "127.0.0.1:8080", "[::1]:8080", "[::1]"):

@@ -15,8 +15,8 @@ from starlette.types import Message
 
 from service.http import problems
 from service.http.app import create_app
-from service.http.limits.guard import BodyLimit
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
+from service.http.limits.request_limits import BodyLimit
 from service.store.database.database import Database
 
 Receive = Callable[[], Awaitable[Message]]
@@ -59,7 +59,7 @@ def test_nothing_is_read_of_the_body_of_a_stranger(
     async def receive() -> Message:
         raise AssertionError("the body was read")
 
-    app = create_app(Parts(database), token="s3cret")
+    app = create_app(Dependencies(database), token="s3cret")
     kind = "application/x-ndjson" if path.endswith("import") else "application/json"
     scope = scope_of(path, content_type=kind, content_length="1000", **token)
     assert asyncio.run(status_of(app, scope, receive)) == 401

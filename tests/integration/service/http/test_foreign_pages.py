@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.store.database.database import Database
 from service.store.jobs import jobs
 from tests.fuzz_requests.known_requests import known_requests
@@ -24,7 +24,7 @@ HOST = "127.0.0.1:8080"
 
 @pytest.fixture
 def client(database: Database) -> Iterator[TestClient]:
-    with TestClient(create_app(Parts(database)), base_url=f"http://{HOST}") as client:
+    with TestClient(create_app(Dependencies(database)), base_url=f"http://{HOST}") as client:
         yield client
 
 
@@ -106,7 +106,7 @@ def test_no_get_changes_anything(database: Database, database_file: Path) -> Non
     gets = [one for one in known_requests(database) if one.method == b"GET"]
     with (
         closing(sqlite3.connect(database_file)) as connection,
-        TestClient(create_app(Parts(database, is_stopping=lambda: True))) as client,
+        TestClient(create_app(Dependencies(database, is_stopping=lambda: True))) as client,
     ):
         before = list(connection.iterdump())
         statuses = [client.get(one.target.decode()).status_code for one in gets]

@@ -18,11 +18,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from service.http.limits.connections import Connections, Limits, address_of
+from service.http.limits.connections import ConnectionLimits, Connections, address_of
 from service.http.limits.http_protocol import limited
 from tests.patience import PATIENCE_SECS
 
-LIMITS = Limits(
+LIMITS = ConnectionLimits(
     connections=12,
     per_address=8,
     head_bytes=8192,
@@ -34,7 +34,7 @@ LIMITS = Limits(
 )
 LONG_BYTES = 4 << 20
 HEAD = b"GET / HTTP/1.1\r\nHost: test\r\n"
-Serve = Callable[[Limits], "Service"]
+Serve = Callable[[ConnectionLimits], "Service"]
 
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -64,7 +64,7 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
 class Service:
     """A server in a thread."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ConnectionLimits) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self.listener.getsockname()[1]
         protocol = limited(limits)
@@ -127,7 +127,7 @@ def refused(answer: bytes, status: int) -> dict[str, Any]:
 def serve() -> Iterator[Serve]:
     with ExitStack() as stack:
 
-        def start(limits: Limits) -> Service:
+        def start(limits: ConnectionLimits) -> Service:
             service = Service(limits)
             stack.callback(service.close)
             return service

@@ -17,7 +17,7 @@ from sqlalchemy import insert
 
 from compiler.runtime.measurement import ErrorKind
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.reading import queries
 from service.store import tokens
 from service.store.best_schedules import BestScheduleRow
@@ -58,7 +58,7 @@ times = st.sampled_from([None, 0.5, 1.0, 2.0, 1 / 3])
 
 @pytest.fixture
 def client(database: Database) -> Iterator[TestClient]:
-    app = create_app(Parts(database), token="t")
+    app = create_app(Dependencies(database), token="t")
     headers = {"Authorization": "Bearer t"}
     with TestClient(app, base_url="http://test/api/v1", headers=headers) as client:
         yield client

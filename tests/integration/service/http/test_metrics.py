@@ -9,13 +9,13 @@ from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.store.database.database import Database
 
 
 @pytest.fixture
 def client(database: Database) -> Iterator[TestClient]:
-    with TestClient(create_app(Parts(database))) as client:
+    with TestClient(create_app(Dependencies(database))) as client:
         yield client
 
 
@@ -50,7 +50,7 @@ def test_requests_are_counted_by_route_and_not_by_path(client: TestClient) -> No
 
 
 def test_metrics_want_the_token_too(database: Database) -> None:
-    with TestClient(create_app(Parts(database), token="secret")) as client:
+    with TestClient(create_app(Dependencies(database), token="secret")) as client:
         assert client.get("/metrics").status_code == 401
         headers = {"Authorization": "Bearer secret"}
         assert client.get("/metrics", headers=headers).status_code == 200

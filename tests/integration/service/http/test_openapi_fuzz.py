@@ -23,7 +23,7 @@ from schemathesis.core.failures import FailureGroup
 from schemathesis.core.result import Ok
 
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.store import tokens, workers
 from service.store.database.database import Database
 from service.wire.server_models import Scope
@@ -54,7 +54,9 @@ class Prober:
     """Sends cases to a service, and keeps what is wrong with its answers."""
 
     def __init__(self, database: Database, known: Mapping[str, Any]) -> None:
-        app = create_app(Parts(database, is_stopping=lambda: True), token=TOKEN, requests_per_sec=0)
+        app = create_app(
+            Dependencies(database, is_stopping=lambda: True), token=TOKEN, requests_per_sec=0
+        )
         self.document = app.openapi()
         self.statuses = Counter[int]()
         self.failures: dict[tuple[str, int], str] = {}

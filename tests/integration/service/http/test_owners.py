@@ -10,10 +10,10 @@ import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
-from service.common.errors import ConflictError
+from service.common.errors import ServiceConflictError
 from service.common.quota import NO_LIMITS, Quota
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.store import tokens
 from service.store.database.database import Database
 from service.store.jobs import jobs
@@ -58,7 +58,7 @@ class Asking:
 
 @pytest.fixture
 def api(database: Database) -> Iterator[Asking]:
-    app = create_app(Parts(database), requests_per_sec=0)
+    app = create_app(Dependencies(database), requests_per_sec=0)
     with TestClient(app, base_url="http://test/api/v1", raise_server_exceptions=False) as client:
         api = Asking(client, database)
         api.make("alice")
@@ -122,7 +122,7 @@ def test_an_idempotency_key_belongs_to_a_token(api: Asking) -> None:
 
 
 def test_a_token_cannot_be_called_like_that_of_the_service(database: Database) -> None:
-    with pytest.raises(ConflictError, match="choose another"), database.write() as session:
+    with pytest.raises(ServiceConflictError, match="choose another"), database.write() as session:
         tokens.create(session, tokens.BOOTSTRAP, [Scope.SUBMIT])
 
 

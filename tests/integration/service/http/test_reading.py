@@ -17,8 +17,8 @@ from compiler.runtime.measurement import Measurement
 from service.http import event_feed
 from service.http.app import create_app
 from service.http.cache.best_answers import BestAnswers
+from service.http.dependencies import Dependencies
 from service.http.event_feed import MAX_WAITING, EventFeed
-from service.http.parts import Parts
 from service.store import tokens
 from service.store.database.database import Database
 from service.store.jobs import events, jobs
@@ -27,14 +27,14 @@ from service.wire.models import Event, EventKind, JobState
 from service.wire.server_models import Scope
 from tests.integration.service.tuned import SPEC, task_of, tuned
 from tests.service_fixtures import add_job
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 PLOTS = ("curve", "columns", "selection", "summary", "decisions")
 
 
 @pytest.fixture
 def client(database: Database) -> Iterator[TestClient]:
-    with TestClient(create_app(Parts(database)), base_url="http://test/api/v1") as client:
+    with TestClient(create_app(Dependencies(database)), base_url="http://test/api/v1") as client:
         yield client
 
 
@@ -100,7 +100,7 @@ def test_who_has_a_plot_is_told_so_until_there_are_more_trials(
     first = client.get(f"/jobs/{job_id}/{plot}")
     headers = {"If-None-Match": first.headers["etag"]}
     assert client.get(f"/jobs/{job_id}/{plot}", headers=headers).status_code == 304
-    late = Trial(len(measured) + 40, measured[1].candidate, Measurement((1e-9,)))
+    late = MeasuredTrial(len(measured) + 40, measured[1].candidate, Measurement((1e-9,)))
     with database.write() as session:
         session.execute(text("UPDATE trials SET candidate_key = 'x' WHERE number = 1"))
     SqlStore(database).add(str(job_id), task_of(SPEC), [late])
@@ -165,7 +165,7 @@ def test_a_better_schedule_is_seen_at_once(client: TestClient, database: Databas
         before = client.get("/schedules/best", params=params)
     with database.write() as session:
         session.execute(text("DELETE FROM trials WHERE number = 3"))
-    faster = Trial(3, measured[3].candidate, Measurement((1e-6,)))
+    faster = MeasuredTrial(3, measured[3].candidate, Measurement((1e-6,)))
     SqlStore(database).add(str(job_id), task_of(SPEC), [faster])
     after = client.get("/schedules/best", params=params)
     assert (after.json()["run_secs"], after.json()["trial_number"]) == (1e-6, 3)
@@ -193,7 +193,7 @@ def test_the_short_cut_wants_a_token_as_the_route_does(database: Database) -> No
     params = lookup(database, tuned(database, SPEC)[0])
     with database.write() as session:
         _, token = tokens.create(session, "reader", (Scope.READ,))
-    app = create_app(Parts(database))
+    app = create_app(Dependencies(database))
     with TestClient(app, base_url="http://test/api/v1") as client:
         known = {"Authorization": f"Bearer {token}"}
         for _ in range(3):
@@ -231,7 +231,7 @@ def test_an_answer_that_was_kept_wants_a_token_as_the_route_does(database: Datab
     path = f"/jobs/{tuned(database, SPEC)[0]}"
     with database.write() as session:
         _, token = tokens.create(session, "reader", (Scope.READ,))
-    with TestClient(create_app(Parts(database)), base_url="http://test/api/v1") as client:
+    with TestClient(create_app(Dependencies(database)), base_url="http://test/api/v1") as client:
         for _ in range(3):
             known = {"Authorization": f"Bearer {token}"}
             assert client.get(path, headers=known).status_code == 200

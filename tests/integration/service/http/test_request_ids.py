@@ -14,7 +14,7 @@ from compiler.runtime.measurement import Measurement
 from service.coordinator.coordinator import Coordinator
 from service.coordinator.measurer import WorkerMeasurer
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.store.database.database import Database
 from service.store.jobs import jobs
 from workers.measure.compare import CompareRequest
@@ -50,7 +50,7 @@ class Workers:
 
 @pytest.fixture
 def client(database: Database) -> Iterator[TestClient]:
-    with TestClient(create_app(Parts(database)), base_url="http://test/api/v1") as client:
+    with TestClient(create_app(Dependencies(database)), base_url="http://test/api/v1") as client:
         yield client
 
 

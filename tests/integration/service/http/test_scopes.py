@@ -9,7 +9,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.store import tokens
 from service.store.database.database import Database
 from service.wire.server_models import Scope
@@ -38,7 +38,7 @@ def needed(operation: dict[str, Any]) -> Scope:
 
 @pytest.fixture
 def client(database: Database) -> Iterator[TestClient]:
-    app = create_app(Parts(database), token="bootstrap", requests_per_sec=0)
+    app = create_app(Dependencies(database), token="bootstrap", requests_per_sec=0)
     with TestClient(app, raise_server_exceptions=False) as client:
         yield client
 
@@ -134,6 +134,6 @@ def test_a_caller_is_told_who_it_is(client: TestClient, database: Database) -> N
         _, token = tokens.create(session, "small", [Scope.READ])
     told = ask(client, "GET", "/api/v1/caller", token).json()
     assert (told["name"], told["scope"]) == ("small", "read")
-    with TestClient(create_app(Parts(database), token="other")) as other:
+    with TestClient(create_app(Dependencies(database), token="other")) as other:
         told = ask(other, "GET", "/api/v1/caller", "other").json()
     assert (told["name"], told["scope"]) == ("bootstrap", "admin")

@@ -11,12 +11,12 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import text
 
-from service.common.errors import ConflictError
+from service.common.errors import ServiceConflictError
 from service.http.app import create_app
 from service.http.auth import REMEMBERED_SECS, Tokens
+from service.http.dependencies import Dependencies
 from service.http.event_feed import EventFeed
 from service.http.limits.rate_limit import RateLimit
-from service.http.parts import Parts
 from service.store import tokens
 from service.store.database.base import utc_now
 from service.store.database.database import Database
@@ -40,7 +40,7 @@ def make(database: Database, name: str, *scopes: Scope) -> str:
 
 @pytest.fixture
 def client(database: Database) -> Iterator[TestClient]:
-    app = create_app(Parts(database))
+    app = create_app(Dependencies(database))
     with TestClient(app, base_url="http://test/api/v1", raise_server_exceptions=False) as client:
         yield client
 
@@ -92,7 +92,7 @@ def test_a_name_is_of_one_token(client: TestClient, database: Database) -> None:
     admin = make(database, "admin", Scope.ADMIN)
     refused = problem(client.post("/tokens", json={"name": "admin"}, headers=headers(admin)), 409)
     assert "there is a token 'admin'" in refused["detail"]
-    with pytest.raises(ConflictError):
+    with pytest.raises(ServiceConflictError):
         make(database, "admin", Scope.READ)
 
 
@@ -125,7 +125,7 @@ def test_the_scopes_include_each_other(client: TestClient, database: Database) -
 
 
 def test_the_bootstrap_token_may_do_everything(database: Database) -> None:
-    with TestClient(create_app(Parts(database), token="s3cret")) as client:
+    with TestClient(create_app(Dependencies(database), token="s3cret")) as client:
         assert client.get("/api/v1/tokens", headers=headers("s3cret")).status_code == 200
         job = client.post("/api/v1/jobs", json=JOB, headers=headers("s3cret")).json()
         assert job["owner"] == tokens.BOOTSTRAP
@@ -166,7 +166,7 @@ def test_another_process_learns_of_a_revocation(database: Database) -> None:
 
 def test_whoever_asks_too_often_waits(database: Database) -> None:
     ci, admin = make(database, "ci", Scope.READ), make(database, "admin", Scope.ADMIN)
-    with TestClient(create_app(Parts(database), requests_per_sec=1)) as client:
+    with TestClient(create_app(Dependencies(database), requests_per_sec=1)) as client:
         client.app.state.rate_limit._clock = lambda: 0.0  # type: ignore[attr-defined]
         for _ in range(10):
             assert client.get("/api/v1/jobs", headers=headers(ci)).status_code == 200
@@ -182,7 +182,7 @@ def test_whoever_asks_too_often_waits(database: Database) -> None:
 
 def test_what_needs_more_than_to_read_counts_ten(database: Database) -> None:
     admin = headers(make(database, "admin", Scope.ADMIN))
-    with TestClient(create_app(Parts(database))) as client:
+    with TestClient(create_app(Dependencies(database))) as client:
         client.app.state.rate_limit = RateLimit(1, clock=lambda: 0.0)  # type: ignore[attr-defined]
         assert client.get("/api/v1/tokens", headers=admin).status_code == 200
         problem(client.get("/api/v1/jobs", headers=admin), 429)
@@ -191,7 +191,7 @@ def test_what_needs_more_than_to_read_counts_ten(database: Database) -> None:
 @pytest.mark.parametrize("is_elsewhere", [False, True])
 def test_a_stream_ends_when_its_token_is_revoked(database: Database, *, is_elsewhere: bool) -> None:
     ci, other = (make(database, name, Scope.SUBMIT) for name in ("ci", "other"))
-    app = create_app(Parts(database))
+    app = create_app(Dependencies(database))
     job_id = add_job(database)
     feed: EventFeed = app.state.feed
     known: Tokens = app.state.tokens

@@ -13,11 +13,11 @@ import psutil
 import pytest
 from fastapi.testclient import TestClient
 
-from service.common.errors import InvalidRequestError
+from service.common.errors import UnprocessableError
 from service.http.app import create_app
-from service.http.parts import Parts
-from service.intake import check, intake, workload_text
-from service.intake.intake import read_workload
+from service.http.dependencies import Dependencies
+from service.intake import check, request_validation, workload_text
+from service.intake.request_validation import read_workload
 from service.intake.text_reader import TextReader, read_apart
 from service.intake.workload_text import read_here
 from service.store.database.database import Database
@@ -51,16 +51,16 @@ def test_a_child_reads_what_this_process_reads(reader: TextReader) -> None:
 
 def test_a_refusal_comes_with_its_place(reader: TextReader) -> None:
     wrong = Workload(script=HEAD + "    B[0] = A[1\n")
-    with pytest.raises(InvalidRequestError) as here:
+    with pytest.raises(UnprocessableError) as here:
         read_here(wrong)
-    with read_apart(reader, "one"), pytest.raises(InvalidRequestError) as there:
+    with read_apart(reader, "one"), pytest.raises(UnprocessableError) as there:
         read_workload(wrong)
     assert (there.value.detail, there.value.flaws) == (here.value.detail, here.value.flaws)
 
 
 def test_a_text_that_takes_too_long_costs_a_child_and_no_more() -> None:
     with closing(TextReader(at_once=1, cpu_secs=0)) as reader, read_apart(reader, "one"):
-        with pytest.raises(InvalidRequestError, match="too much processor time") as refused:
+        with pytest.raises(UnprocessableError, match="too much processor time") as refused:
             read_workload(Workload(script=LARGE))
         assert refused.value.flaws[0].pointer == "/workload"
         assert read_workload(SMALL) == read_here(SMALL)
@@ -79,7 +79,7 @@ def test_a_child_that_was_killed_is_replaced(reader: TextReader) -> None:
 ASKS = """
 import sys
 from service.wire.models import Workload
-from service.intake.intake import read_workload
+from service.intake.request_validation import read_workload
 from service.intake.text_reader import TextReader, read_apart
 
 reader = TextReader(at_once=1)
@@ -112,12 +112,12 @@ def test_no_request_has_the_service_itself_read_a_program(
     def read(_: Workload) -> None:
         raise AssertionError("this process read a program")
 
-    monkeypatch.setattr(intake, "read_here", read)
+    monkeypatch.setattr(request_validation, "read_here", read)
     monkeypatch.setattr(check, "look_here", read)
     monkeypatch.setattr(check, "space_here", read)
     monkeypatch.setattr(workload_text, "read_here", read)
     asked = {"workload": SMALL.model_dump(exclude_none=True), "target": "cpu -num-cores=1"}
-    with TestClient(create_app(Parts(database)), base_url="http://test/api/v1") as client:
+    with TestClient(create_app(Dependencies(database)), base_url="http://test/api/v1") as client:
         looked = client.post("/workloads/check", json={**asked, "space": True}).json()
         assert looked["space"]["num_schedules"] > 100
         assert [p["role"] for p in looked["parameters"]] == ["input", "input", "output"]

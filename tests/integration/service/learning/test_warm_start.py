@@ -34,9 +34,9 @@ from tuner.cost_model.training import Measured, MeasuredTask
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.replay.base_model import base_model
 from tuner.space.generate import design_space
-from tuner.transfer.begin import BEST_OF_EACH
-from tuner.transfer.earlier import warm_start_of
-from tuner.trial import Trial
+from tuner.transfer.from_measurements import warm_start_of
+from tuner.transfer.seed import BEST_OF_EACH
+from tuner.trial import MeasuredTrial
 from tuner.warm_start import COLD, WarmStart
 
 
@@ -142,7 +142,7 @@ def test_a_job_of_an_older_version_goes_on_as_it_began(
     database: Database, relatives: dict[str, UUID]
 ) -> None:
     job, task = claimed(database), task_of(SPEC)
-    trial = Trial(0, default_candidate(), Measurement((1.0,)))
+    trial = MeasuredTrial(0, default_candidate(), Measurement((1.0,)))
     SqlStore(database).add(str(job.id), task, [trial])
     with database.read() as session:
         resumed = session.get_one(JobRow, job.id)
@@ -163,9 +163,9 @@ def test_what_became_of_a_relatives_best_is_known(
     job, task = claimed(database), task_of(SPEC)
     first, second, *_ = begin(database, OWNER, job, task).candidates
     trials = [
-        Trial(1, first, Measurement((0.5,))),
-        Trial(2, second, Measurement(error=ErrorKind.CRASH)),
-        Trial(3, default_candidate(), Measurement((0.25,))),
+        MeasuredTrial(1, first, Measurement((0.5,))),
+        MeasuredTrial(2, second, Measurement(error=ErrorKind.CRASH)),
+        MeasuredTrial(3, default_candidate(), Measurement((0.25,))),
     ]
     SqlStore(database).add(str(job.id), task, trials)
     label = task.target.label

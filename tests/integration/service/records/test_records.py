@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from sqlalchemy import select, text
 from sqlalchemy.orm import class_mapper
 
-from service.common.errors import InvalidRequestError
+from service.common.errors import UnprocessableError
 from service.common.owner import Owner
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.http.routes.records import MEDIA_TYPE
 from service.records.write import Selection
 from service.store.best_schedules import BestScheduleRow
@@ -282,7 +282,7 @@ def test_a_wrong_line_is_named_and_nothing_is_imported(
 ) -> None:
     content, line, words = WRONG[what]
     database = store()
-    with pytest.raises(InvalidRequestError, match=words) as caught:
+    with pytest.raises(UnprocessableError, match=words) as caught:
         put(database, content)
     assert line in [flaw.line for flaw in caught.value.flaws]
     assert not any(rows_of(database).values())
@@ -295,7 +295,7 @@ def test_what_contradicts_the_store_is_refused_and_nothing_is_imported(
     put(database, file_of([(HISTORIES[0], NUM_TRIALS, True)]))
     before = rows_of(database)
     other = changed(8, worker="another host")
-    with pytest.raises(InvalidRequestError, match="line 8: the store has another trial 0"):
+    with pytest.raises(UnprocessableError, match="line 8: the store has another trial 0"):
         put(database, other)
     swapped = candidates(SPECS[0])[1]
     lines = file_of([(HISTORIES[0], 1, False)]).replace(
@@ -306,7 +306,7 @@ def test_what_contradicts_the_store_is_refused_and_nothing_is_imported(
     lines = b"\n".join(
         [*lines.splitlines()[:4], json.dumps(record).encode(), *lines.splitlines()[5:]]
     )
-    with pytest.raises(InvalidRequestError, match="line 5: the store has its candidate as trial 1"):
+    with pytest.raises(UnprocessableError, match="line 5: the store has its candidate as trial 1"):
         put(database, lines)
     assert rows_of(database) == before
 
@@ -318,7 +318,7 @@ def test_a_store_of_either_kind_takes_a_file_once_and_in_parts(database: Databas
     added = put(database, WHOLE)
     assert (added.jobs, added.updated_jobs) == (0, len(HISTORIES))
     assert put(database, WHOLE) == put(database, file_of(parts)) == NOTHING
-    with pytest.raises(InvalidRequestError, match="line 8: the store has another trial 0"):
+    with pytest.raises(UnprocessableError, match="line 8: the store has another trial 0"):
         put(database, changed(8, trace=candidates(SPECS[0])[1].trace.to_json()))
     assert content_of(get(database)) == content_of(WHOLE)
 
@@ -330,7 +330,7 @@ def test_a_job_is_of_one_group(store: Callable[[], Database]) -> None:
         WHOLE.replace(str(GROUP).encode(), str(UUID(int=8)).encode()),
         WHOLE.replace(b'"weight":1.5', b'"weight":2.5'),
     ):
-        with pytest.raises(InvalidRequestError, match="has another group or weight"):
+        with pytest.raises(UnprocessableError, match="has another group or weight"):
             put(database, other)
 
 
@@ -357,14 +357,14 @@ def test_others_write_until_a_file_was_found_right(store: Callable[[], Database]
     with database.write() as session:
         session.execute(text("DELETE FROM tokens"))
         for wrong in (changed(8, trace={"format": 1}), changed(8, worker="another host")):
-            with pytest.raises(InvalidRequestError):
+            with pytest.raises(UnprocessableError):
                 put(database, wrong)
 
 
 def test_the_routes_write_and_read_files(store: Callable[[], Database]) -> None:
     source, sink = store(), store()
     put(source, WHOLE)
-    with TestClient(create_app(Parts(source))) as client:
+    with TestClient(create_app(Dependencies(source))) as client:
         file = client.get("/api/v1/export").content
         job = str(HISTORIES[2].job_id)
         one = client.get("/api/v1/export", params={"job": job}).content
@@ -373,7 +373,7 @@ def test_the_routes_write_and_read_files(store: Callable[[], Database]) -> None:
     assert content_of(file) == content_of(WHOLE)
     assert [line["id"] for line in objects(one, "job")] == [job]
     assert {line["target"] for line in objects(for_target, "job")} == {TARGETS[1]}
-    with TestClient(create_app(Parts(sink)), headers={"Content-Type": MEDIA_TYPE}) as client:
+    with TestClient(create_app(Dependencies(sink)), headers={"Content-Type": MEDIA_TYPE}) as client:
         added = client.post("/api/v1/import", content=file)
         assert (added.status_code, added.json()["jobs"]) == (200, len(HISTORIES))
         assert client.post("/api/v1/import", content=file).json() == NOTHING.model_dump()

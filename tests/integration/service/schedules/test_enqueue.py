@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.jobs.enqueue import PRIORITY
 from service.store import tokens
 from service.store.database.database import Database
@@ -41,7 +41,7 @@ def wakes() -> list[None]:
 
 @pytest.fixture
 def client(database: Database, wakes: list[None]) -> Iterator[TestClient]:
-    app = create_app(Parts(database, wake=lambda: wakes.append(None)))
+    app = create_app(Dependencies(database, wake=lambda: wakes.append(None)))
     with TestClient(app, base_url="http://test/api/v1", raise_server_exceptions=False) as client:
         yield client
 

@@ -21,9 +21,9 @@ from compiler.runtime.measurement import Measurement
 from compiler.runtime.module import Module
 from compiler.schedule.schedule import Schedule
 from compiler.target.target import Target
-from service.common.errors import BuildFailedError, InvalidRequestError
+from service.common.errors import BuildFailedError, UnprocessableError
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.jobs.jobs import submit_job
 from service.schedules.kernel_builder import KernelBuilder, KernelRequest
 from service.store.database.database import Database
@@ -32,7 +32,7 @@ from service.wire.models import JobCreate, Workload
 from tests.patience import PATIENCE_SECS
 from tuner.candidate import Candidate, default_candidate
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 OPERATOR = "relu:64"
 QUERY = {"workload": {"operator": OPERATOR}}
@@ -55,7 +55,7 @@ def builder() -> CountingBuilder:
 
 @pytest.fixture
 def client(database: Database, builder: CountingBuilder) -> Iterator[TestClient]:
-    app = create_app(Parts(database, builder=builder))
+    app = create_app(Dependencies(database, builder=builder))
     with TestClient(app, base_url="http://test/api/v1", raise_server_exceptions=False) as client:
         yield client
 
@@ -68,7 +68,7 @@ def task_and_candidate() -> tuple[Task, Candidate]:
     return task, Candidate("vectorized", schedule.trace)
 
 
-def measure(database: Database, *trials: Trial) -> UUID:
+def measure(database: Database, *trials: MeasuredTrial) -> UUID:
     """Keep trials of a new job of `OPERATOR`."""
     request = JobCreate(workload=Workload(operator=OPERATOR), trials=10)
     job = submit_job(database, request)[0]
@@ -85,8 +85,8 @@ def test_the_best_schedule_and_where_it_is_from(database: Database, client: Test
     _, vectorized = task_and_candidate()
     job_id = measure(
         database,
-        Trial(0, default_candidate(), Measurement((0.5,))),
-        Trial(1, vectorized, Measurement((0.25, 0.375), worker="w", toolchain="t")),
+        MeasuredTrial(0, default_candidate(), Measurement((0.5,))),
+        MeasuredTrial(1, vectorized, Measurement((0.25, 0.375), worker="w", toolchain="t")),
     )
     response = client.post("/schedules/best", json=QUERY)
     best = response.json()
@@ -105,9 +105,9 @@ def test_the_best_schedule_and_where_it_is_from(database: Database, client: Test
 
 def test_a_better_trial_changes_the_tag(database: Database, client: TestClient) -> None:
     _, vectorized = task_and_candidate()
-    measure(database, Trial(0, default_candidate(), Measurement((0.5,))))
+    measure(database, MeasuredTrial(0, default_candidate(), Measurement((0.5,))))
     before = client.post("/artifacts", json=QUERY).headers["etag"]
-    measure(database, Trial(0, vectorized, Measurement((0.25,))))
+    measure(database, MeasuredTrial(0, vectorized, Measurement((0.25,))))
     headers = {"If-None-Match": before}
     after = client.post("/artifacts", json=QUERY, headers=headers)
     assert after.status_code == 200
@@ -118,7 +118,7 @@ def test_a_kernel_is_built_once(
     database: Database, client: TestClient, builder: CountingBuilder
 ) -> None:
     _, vectorized = task_and_candidate()
-    measure(database, Trial(0, vectorized, Measurement((0.5,))))
+    measure(database, MeasuredTrial(0, vectorized, Measurement((0.5,))))
     first, second = (client.post("/artifacts", json=QUERY) for _ in range(2))
     assert first.status_code == 200, first.text
     assert first.headers["content-type"] == "application/octet-stream"
@@ -144,7 +144,7 @@ def test_without_a_trial_there_is_a_hint_or_the_default(client: TestClient) -> N
 
 def test_what_the_compiler_refuses_is_a_bad_request() -> None:
     text = script(from_spec(OPERATOR))
-    with pytest.raises(InvalidRequestError, match="cannot build the kernel: "):
+    with pytest.raises(UnprocessableError, match="cannot build the kernel: "):
         KernelBuilder().build(request_for(text, {"format": "none of ours"}))
 
 
@@ -181,7 +181,7 @@ def test_more_builds_than_can_wait_are_sent_away(database: Database) -> None:
             assert go_on.wait(PATIENCE_SECS)
             return b"a kernel"
 
-    app = create_app(Parts(database, builder=Slow(at_once=1, waiting=0)))
+    app = create_app(Dependencies(database, builder=Slow(at_once=1, waiting=0)))
     with (
         TestClient(app, base_url="http://test/api/v1") as client,
         ThreadPoolExecutor(1) as pool,

@@ -17,8 +17,8 @@ from compiler.runtime.module import Module
 from compiler.target.target import Target
 from loopwright.client.best import Best
 from service.http.app import create_app
-from service.http.parts import Parts
-from service.intake.intake import read_workload
+from service.http.dependencies import Dependencies
+from service.intake.request_validation import read_workload
 from service.learning.warm_start import begin
 from service.schedules.expected_loss import MIN_OUTCOMES, expected_loss
 from service.store.database.database import Database
@@ -27,7 +27,7 @@ from service.store.trials import trials
 from service.store.trials.sql_store import SqlStore
 from service.wire.models import BestRead, Workload
 from tests.integration.service.tuned import OWNER, claimed, task_of, tuned
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 TARGET = "cpu -num-cores=1"
 ASKED = "matmul:40,56,96"
@@ -37,7 +37,7 @@ FAR = "matmul:12,12,12"
 
 @pytest.fixture
 def client(database: Database) -> Iterator[TestClient]:
-    app = create_app(Parts(database))
+    app = create_app(Dependencies(database))
     with TestClient(app, base_url="http://test/api/v1", raise_server_exceptions=False) as client:
         yield client
 
@@ -152,7 +152,7 @@ def measured_outcomes(database: Database, losses: list[float]) -> None:
         job, task = claimed(database, spec), task_of(spec)
         first = begin(database, OWNER, job, task).candidates[0]
         best = tuned(database, spec)[1][1].best_secs
-        trial = Trial(1, first, Measurement((best / (1 - loss),)))
+        trial = MeasuredTrial(1, first, Measurement((best / (1 - loss),)))
         SqlStore(database).add(str(job.id), task, [trial])
 
 

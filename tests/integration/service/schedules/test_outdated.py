@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from compiler.driver import toolchain
 from compiler.runtime.measurement import ErrorKind, Measurement
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.learning import warm_start
 from service.store import best_schedules
 from service.store.database.database import Database
@@ -23,7 +23,7 @@ from service.store.trials.sql_store import SqlStore
 from service.store.trials.trials import TrialRow
 from service.wire.models import JobState
 from tests.integration.service.tuned import OWNER, SPEC, claimed, task_of, tuned
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 OLDER = "loopwright-codegen 0, LLVM 1"
 TASK = task_of(SPEC)
@@ -34,13 +34,13 @@ pytestmark = pytest.mark.on_both_databases
 
 @pytest.fixture
 def client(database: Database) -> Iterator[TestClient]:
-    app = create_app(Parts(database))
+    app = create_app(Dependencies(database))
     with TestClient(app, base_url="http://test/api/v1") as client:
         yield client
 
 
 @pytest.fixture
-def old(database: Database) -> list[Trial]:
+def old(database: Database) -> list[MeasuredTrial]:
     """Keep an ended job whose trials an older code generator compiled; return them."""
     job_id, trials = tuned(database, SPEC)
     with database.write() as session:
@@ -49,10 +49,10 @@ def old(database: Database) -> list[Trial]:
     return trials
 
 
-def measured_again(database: Database, trial: Trial, measurement: Measurement) -> UUID:
+def measured_again(database: Database, trial: MeasuredTrial, measurement: Measurement) -> UUID:
     """Measure a candidate in a new job, with today's code generator."""
     job_id = claimed(database, SPEC).id
-    again = Trial(0, trial.candidate, replace(measurement, toolchain=toolchain()))
+    again = MeasuredTrial(0, trial.candidate, replace(measurement, toolchain=toolchain()))
     SqlStore(database).add(str(job_id), TASK, [again])
     return job_id
 
@@ -63,7 +63,7 @@ def best(client: TestClient) -> dict[str, Any]:
 
 
 def test_a_best_schedule_of_an_older_code_generator_is_marked(
-    client: TestClient, old: list[Trial]
+    client: TestClient, old: list[MeasuredTrial]
 ) -> None:
     found = best(client)
     assert found["is_outdated"]
@@ -73,7 +73,7 @@ def test_a_best_schedule_of_an_older_code_generator_is_marked(
 
 
 def test_the_same_candidate_measured_today_takes_its_place_though_it_is_slower(
-    client: TestClient, database: Database, old: list[Trial]
+    client: TestClient, database: Database, old: list[MeasuredTrial]
 ) -> None:
     before = best(client)
     job_id = measured_again(database, old[1], Measurement((2 * before["run_secs"],)))
@@ -85,7 +85,7 @@ def test_the_same_candidate_measured_today_takes_its_place_though_it_is_slower(
 
 
 def test_another_candidate_takes_its_place_only_if_it_is_faster(
-    client: TestClient, database: Database, old: list[Trial]
+    client: TestClient, database: Database, old: list[MeasuredTrial]
 ) -> None:
     before = best(client)
     measured_again(database, old[2], Measurement((2 * before["run_secs"],)))
@@ -93,7 +93,7 @@ def test_another_candidate_takes_its_place_only_if_it_is_faster(
 
 
 def test_a_kernel_that_is_wrong_today_is_the_best_no_more(
-    client: TestClient, database: Database, old: list[Trial]
+    client: TestClient, database: Database, old: list[MeasuredTrial]
 ) -> None:
     before = best(client)
     measured_again(database, old[1], Measurement(error=ErrorKind.WRONG_RESULT))
@@ -102,14 +102,16 @@ def test_a_kernel_that_is_wrong_today_is_the_best_no_more(
     assert found["trial_number"] == 2
 
 
-def test_a_new_job_measures_the_old_winner_first(database: Database, old: list[Trial]) -> None:
+def test_a_new_job_measures_the_old_winner_first(
+    database: Database, old: list[MeasuredTrial]
+) -> None:
     job = claimed(database, SPEC)
     begun = warm_start.begin(database, OWNER, job, TASK)
     assert begun.candidates[0].key == old[1].candidate.key
 
 
 def test_asking_with_enqueue_queues_one_job_to_measure_it_again(
-    client: TestClient, database: Database, old: list[Trial]
+    client: TestClient, database: Database, old: list[MeasuredTrial]
 ) -> None:
     answers = [client.post("/schedules/best", json={**QUERY, "enqueue": True}) for _ in range(2)]
     assert [answer.status_code for answer in answers] == [200, 200]
@@ -120,14 +122,16 @@ def test_asking_with_enqueue_queues_one_job_to_measure_it_again(
 
 
 def test_what_was_measured_today_is_not_asked_for_again(
-    client: TestClient, database: Database, old: list[Trial]
+    client: TestClient, database: Database, old: list[MeasuredTrial]
 ) -> None:
     measured_again(database, old[1], Measurement((0.25,)))
     answer = client.post("/schedules/best", json={**QUERY, "enqueue": True})
     assert "Loopwright-Job" not in answer.headers
 
 
-def test_old_rows_are_kept(client: TestClient, database: Database, old: list[Trial]) -> None:
+def test_old_rows_are_kept(
+    client: TestClient, database: Database, old: list[MeasuredTrial]
+) -> None:
     measured_again(database, old[1], Measurement((0.5,)))
     with database.read() as session:
         assert session.query(TrialRow).filter(TrialRow.toolchain == OLDER).count() == len(old)

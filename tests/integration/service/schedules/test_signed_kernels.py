@@ -15,7 +15,7 @@ from compiler.ir.analysis.structural import structural_hash
 from compiler.runtime.signature import KeyFileError, PublicKey, SigningKey
 from loopwright.cli.main import app
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.store.database.database import Database
 from tests.service_fixtures import database as database
 from tests.unit.loopwright.conftest import fake as fake
@@ -89,7 +89,7 @@ def test_a_kernel_that_was_kept_unsigned_is_fetched_anew(
 def test_a_service_signs_what_a_client_verifies(database: Database, key: SigningKey) -> None:
     query = {"workload": {"operator": OPERATOR}}
     workload = structural_hash(lw.ops.from_spec(OPERATOR))
-    with TestClient(create_app(Parts(database, signer=key))) as client:
+    with TestClient(create_app(Dependencies(database, signer=key))) as client:
         found = client.post("/api/v1/artifacts?fallback=true", json=query)
     assert found.status_code == 200
     PublicKey.read(key.public).verify(

@@ -15,21 +15,21 @@ from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
 from compiler.target.target import Target
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.jobs.jobs import submit_job
 from service.store.database.database import Database
 from service.store.trials.sql_store import SqlStore
 from service.wire.models import JobCreate, Workload
 from tuner.candidate import Candidate, default_candidate
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 OPERATOR = "relu:64"
 
 
 @pytest.fixture
 def client(database: Database) -> Iterator[TestClient]:
-    app = create_app(Parts(database))
+    app = create_app(Dependencies(database))
     with TestClient(app, base_url="http://test/api/v1", raise_server_exceptions=False) as client:
         yield client
 
@@ -46,8 +46,8 @@ def schedule() -> Schedule:
 def job_id(database: Database, schedule: Schedule) -> UUID:
     job = submit_job(database, JobCreate(workload=Workload(operator=OPERATOR), trials=10))[0]
     trials = (
-        Trial(0, default_candidate(), Measurement((0.5,))),
-        Trial(1, Candidate("vectorized", schedule.trace), Measurement((0.25,))),
+        MeasuredTrial(0, default_candidate(), Measurement((0.5,))),
+        MeasuredTrial(1, Candidate("vectorized", schedule.trace), Measurement((0.25,))),
     )
     SqlStore(database).add(str(job.id), Task(from_spec(OPERATOR), Target("cpu")), trials)
     return job.id

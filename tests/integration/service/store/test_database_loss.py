@@ -13,7 +13,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from service.http.app import create_app
-from service.http.parts import Parts
+from service.http.dependencies import Dependencies
 from service.store.database.database import Database, open_database
 from service.store.database.error import DatabaseLostError
 from tests.service_fixtures import WORKLOAD, add_job, problem
@@ -23,7 +23,7 @@ JOB = {"workload": {"operator": "matmul:16,16,16"}, "trials": 8}
 
 @pytest.fixture
 def client(database: Database) -> Iterator[TestClient]:
-    with TestClient(create_app(Parts(database)), raise_server_exceptions=False) as client:
+    with TestClient(create_app(Dependencies(database)), raise_server_exceptions=False) as client:
         yield client
 
 
@@ -61,7 +61,7 @@ def test_a_file_that_was_deleted_does_not_come_back_empty(
 ) -> None:
     database.engine.dispose()
     database_file.unlink()
-    with TestClient(create_app(Parts(database)), raise_server_exceptions=False) as client:
+    with TestClient(create_app(Dependencies(database)), raise_server_exceptions=False) as client:
         assert client.get("/api/v1/jobs").status_code == 503
     assert not database_file.exists()
 
@@ -83,7 +83,7 @@ def damage(file: Path) -> None:
 def test_damaged_pages_are_found_and_said(database_file: Path) -> None:
     damage(database_file)
     with closing(open_database(f"sqlite:///{database_file}")) as database:
-        app = create_app(Parts(database))
+        app = create_app(Dependencies(database))
         with TestClient(app, raise_server_exceptions=False) as client:
             database.look_for_damage()  # as a service does when it starts
             assert "is damaged" in problem(client.get("/readyz"), 503)["detail"]
@@ -94,7 +94,7 @@ def test_damaged_pages_are_found_and_said(database_file: Path) -> None:
 def test_damage_that_a_request_meets_is_said_too(database_file: Path) -> None:
     damage(database_file)
     with closing(open_database(f"sqlite:///{database_file}")) as database:
-        app = create_app(Parts(database))
+        app = create_app(Dependencies(database))
         with TestClient(app, raise_server_exceptions=False) as client:
             answers: list[Any] = [
                 client.get("/api/v1/jobs", params={"sort": sort, "limit": 200})

@@ -17,9 +17,9 @@ from service.store import targets, workloads
 from service.store.database.database import Database
 from service.store.jobs import claims, events, jobs
 from service.store.jobs.jobs import NewJob
-from service.store.trials import packed, trials
-from service.store.trials.packed import PackedTrialsRow
+from service.store.trials import trial_chunks, trials
 from service.store.trials.sql_store import SqlStore
+from service.store.trials.trial_chunks import PackedTrialsRow
 from service.store.trials.trial_columns import joined
 from service.wire.models import EventKind, Strategy
 from tests.contracts.measurement_store import MeasurementStoreContract, make_trial
@@ -54,13 +54,13 @@ class TestSqlStore(MeasurementStoreContract):
     def test_trials_are_packed_once_their_range_is_whole(
         self, store: MeasurementStore, task: Task, job: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(packed, "SIZE", 4)
-        monkeypatch.setattr(packed, "LATE", 1)
+        monkeypatch.setattr(trial_chunks, "SIZE", 4)
+        monkeypatch.setattr(trial_chunks, "LATE", 1)
         for number in (1, 0, 2, 5, 3, 4, 6, 7, 8):
             store.add(job, task, [make_trial(task, number, 0.25)])
         with self.database.read() as session:
             rows = session.scalars(select(PackedTrialsRow).order_by(PackedTrialsRow.first)).all()
-            found = joined(packed.after(session, UUID(job)))
+            found = joined(trial_chunks.after(session, UUID(job)))
         assert [(row.job_id, row.first) for row in rows] == [(UUID(job), 0), (UUID(job), 4)]
         assert found.number.tolist() == list(range(9))
         assert found.best_secs.tolist() == [0.25] * 9

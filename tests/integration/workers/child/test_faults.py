@@ -9,7 +9,7 @@ import pytest
 from compiler.runtime.measurement import ErrorKind, Measurement
 from tests.faults.requests import CHILD, DEFAULT_TRACE, LIMITS, fault, request
 from workers.child.runner import ChildRunner
-from workers.wire.request import Limits
+from workers.wire.request import MeasureLimits
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def runner() -> Iterator[ChildRunner]:
 
 
 def measure_between_good_ones(
-    runner: ChildRunner, trace: str, limits: Limits = LIMITS
+    runner: ChildRunner, trace: str, limits: MeasureLimits = LIMITS
 ) -> Measurement:
     """Measure a candidate with a fault; the candidates around it must not notice."""
     found = dict(runner.measure(request(DEFAULT_TRACE, trace, DEFAULT_TRACE, limits=limits)))

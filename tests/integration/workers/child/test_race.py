@@ -18,7 +18,7 @@ from workers.child.process import ChildGoneError, ChildProcess
 from workers.child.race import Contestant, Race
 from workers.libraries.kernel_sets import CORE_TYPE
 from workers.measure.compare import CompareRequest
-from workers.wire.request import Limits, SeatRequest
+from workers.wire.request import MeasureLimits, SeatRequest
 
 # An operator without BLAS: kernels that this host cannot run would crash in earnest.
 FUNC = from_spec("softmax:8,32")
@@ -38,7 +38,7 @@ def race(library: str, cpu: str) -> list[list[Measurement]]:
         (DEFAULT_TRACE,),
         num_rounds=2,
         seed=0,
-        limits=Limits(),
+        limits=MeasureLimits(),
         libraries=(library,),
         operator=OPERATOR,
     )
@@ -86,7 +86,9 @@ def test_a_kernel_set_that_crashes_is_not_chosen() -> None:
 
 
 def test_a_contestant_that_spins_has_no_core_between_its_turns() -> None:
-    request = SeatRequest(script(FUNC), TARGET, library="spins", operator=OPERATOR, limits=Limits())
+    request = SeatRequest(
+        script(FUNC), TARGET, library="spins", operator=OPERATOR, limits=MeasureLimits()
+    )
     contestant = Contestant(request, open_child, {})
     try:
         assert contestant.turn(0) > 0

@@ -16,7 +16,7 @@ from compiler.runtime.measurement import ErrorKind
 from tests.faults.requests import CHILD, DEFAULT_TRACE, fault, request
 from workers.child.child_environment import child_environment
 from workers.child.runner import ChildRunner
-from workers.wire.request import Limits
+from workers.wire.request import MeasureLimits
 
 SECRETS = {
     "LOOPWRIGHT_TOKEN": "lw_secret",
@@ -65,7 +65,7 @@ def test_a_port_of_this_host_cannot_be_reached(runner: ChildRunner) -> None:
 
 
 def test_threads_without_end_cost_one_trial(runner: ChildRunner) -> None:
-    limits = Limits(memory_bytes=1 << 30, build_timeout_secs=20)
+    limits = MeasureLimits(memory_bytes=1 << 30, build_timeout_secs=20)
     traces = (fault("starts threads"), DEFAULT_TRACE)
     first, second = (m for _, m in runner.measure(request(*traces, limits=limits)))
     assert not first.ok

@@ -16,8 +16,8 @@ from tests.faults.requests import COPY, DEFAULT_TRACE, LIMITS, TARGET, request
 from tests.patience import PATIENCE_SECS
 from workers.engine.dask_engine import DaskEngine
 from workers.engine.dask_settings import SETTINGS
+from workers.engine.dask_worker import DaskWorker
 from workers.engine.engine import EngineClosedError, NoWorkerError
-from workers.engine.slot import Slot
 from workers.health.self_test import SelfTestError
 from workers.measure.compare import CompareRequest
 from workers.wire.request import MeasureRequest
@@ -175,7 +175,7 @@ def test_a_batch_that_is_lost_too_often_is_reported_and_the_rest_goes_on(
 
 def test_a_worker_that_fails_its_self_test_takes_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workers.health.self_test.PROGRAM", "not a program")
-    slot = Slot()
+    slot = DaskWorker()
     slot.open("bench/0")
     assert slot.facts["refuses"].startswith("self-test: build_error: ")
     with pytest.raises(SelfTestError, match="self-test: build_error"):
@@ -183,7 +183,7 @@ def test_a_worker_that_fails_its_self_test_takes_no_work(monkeypatch: pytest.Mon
 
 
 def test_a_slot_without_work_ends_its_child() -> None:
-    slot = Slot(idle_secs=0.3)
+    slot = DaskWorker(idle_secs=0.3)
     slot.open("bench/0")
     assert slot.runner is not None
     for _ in range(2):

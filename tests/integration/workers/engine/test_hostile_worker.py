@@ -16,7 +16,7 @@ import pytest
 from compiler.runtime.measurement import ErrorKind
 from tests.faults import hostile_slot
 from tests.faults.requests import DEFAULT_TRACE, request
-from workers.engine import slot
+from workers.engine import dask_worker
 from workers.engine.dask_engine import DaskEngine
 from workers.engine.unpickling import Refused, loads, restrict_dask
 from workers.wire.answers import AnswerError, read_batch, read_rounds, write
@@ -27,7 +27,7 @@ def test_nothing_that_a_hostile_worker_sends_is_executed(
 ) -> None:
     monkeypatch.setenv(hostile_slot.MARKER, str(tmp_path / "made"))
     # Dask imports the module of this name in its workers.
-    monkeypatch.setattr(slot, "__name__", hostile_slot.__name__)
+    monkeypatch.setattr(dask_worker, "__name__", hostile_slot.__name__)
     with closing(DaskEngine.embedded(1)) as engine:
         ((index, found),) = engine.measure(request(DEFAULT_TRACE))
         assert (index, found.error) == (0, ErrorKind.WORKER_LOST)

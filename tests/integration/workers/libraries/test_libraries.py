@@ -16,14 +16,17 @@ from compiler.runtime.measurement import ErrorKind, Measurement
 from tests.faults.requests import DEFAULT_TRACE, TARGET
 from workers.child.runner import ChildRunner
 from workers.measure.compare import CompareRequest
-from workers.wire.request import Limits, MeasureRequest
+from workers.wire.request import MeasureLimits, MeasureRequest
 
 ROUNDS = 3
 SPEC = "matmul:8,8,8,bias=true"
 
 
 def request(
-    *libraries: str, spec: str = SPEC, trace: str = DEFAULT_TRACE, limits: Limits | None = None
+    *libraries: str,
+    spec: str = SPEC,
+    trace: str = DEFAULT_TRACE,
+    limits: MeasureLimits | None = None,
 ) -> CompareRequest:
     func = from_spec(spec)
     return CompareRequest(
@@ -79,7 +82,7 @@ def test_libraries_that_go_wrong_cost_the_others_no_round(runner: ChildRunner) -
 
 
 def test_a_library_that_never_ends_is_a_timeout(runner: ChildRunner) -> None:
-    slow = request("hangs", "numpy", limits=Limits(run_timeout_secs=1.0))
+    slow = request("hangs", "numpy", limits=MeasureLimits(run_timeout_secs=1.0))
     assert errors(list(runner.compare(slow))) == [[None, ErrorKind.TIMEOUT, None]] * ROUNDS
 
 

@@ -11,12 +11,12 @@ from compiler.runtime.measurement import ErrorKind, Measurement
 from tests.faults.requests import CHILD, COPY, DEFAULT_TRACE, LIMITS, TARGET, fault
 from workers.child.runner import ChildRunner, RunnerClosedError
 from workers.measure.compare import CompareRequest
-from workers.wire.request import Limits
+from workers.wire.request import MeasureLimits
 
 ROUNDS = 4
 
 
-def request(*traces: str, limits: Limits = LIMITS) -> CompareRequest:
+def request(*traces: str, limits: MeasureLimits = LIMITS) -> CompareRequest:
     return CompareRequest(COPY, TARGET, traces, num_rounds=ROUNDS, seed=0, limits=limits)
 
 
@@ -60,7 +60,7 @@ def test_a_fault_costs_the_others_no_round(runner: ChildRunner, name: str, kind:
 
 
 def test_a_candidate_that_never_ends_is_a_timeout(runner: ChildRunner) -> None:
-    limits = Limits(run_timeout_secs=1.0)
+    limits = MeasureLimits(run_timeout_secs=1.0)
     rounds = list(runner.compare(request(fault("hang"), DEFAULT_TRACE, limits=limits)))
     assert errors(rounds) == [[ErrorKind.TIMEOUT, None]] * ROUNDS
 
@@ -98,5 +98,5 @@ def test_closing_the_runner_ends_a_comparison() -> None:
 
 
 def test_a_request_crosses_a_process_as_text() -> None:
-    original = request(DEFAULT_TRACE, limits=Limits(build_timeout_secs=3))
+    original = request(DEFAULT_TRACE, limits=MeasureLimits(build_timeout_secs=3))
     assert CompareRequest.from_json(json.loads(json.dumps(original.to_json()))) == original

@@ -23,7 +23,7 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.handle import BlockRV
 from compiler.schedule.tree.tree import block_with_body, blocks
-from tests.unit.compiler.schedule.refusals import elementwise, matmul_relu, refused
+from tests.unit.compiler.schedule.schedule_asserts import elementwise, matmul_relu, refused
 
 
 def names(sch: Schedule, blocks: list[BlockRV]) -> list[str]:

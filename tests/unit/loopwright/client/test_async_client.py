@@ -20,7 +20,7 @@ from loopwright.client import job as job_module
 from loopwright.client.client import ClientMethods
 from loopwright.client.job import JobMethods
 from loopwright.client.methods import request, stream
-from loopwright.client.steps import KEY, Call, send
+from loopwright.client.steps import KEY, HttpCall, send
 from service.wire.models import JobState
 from tests.unit.loopwright.client.test_connection import HEALTH
 from tests.unit.loopwright.client.test_job import ID, job_body
@@ -159,7 +159,7 @@ def test_an_awaiting_client_without_a_server_says_so(tmp_path: Path) -> None:
 
 
 # A POST without a key, of which nobody knows whether it was acted upon.
-ONCE = Call("POST", "/things")
+ONCE = HttpCall("POST", "/things")
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_a_server_that_asks_for_more_patience_than_there_is_is_believed(
 ) -> None:
     fake.answers = [Answer(503, headers={"Retry-After": told or in_an_hour()})] * 2
     with pytest.raises(lw.ServerFailedError):
-        connection.run(send(Call("GET", "/health")))
+        connection.run(send(HttpCall("GET", "/health")))
     assert len(fake.asked) == 1
 
 
@@ -216,7 +216,7 @@ def test_a_server_that_says_when_is_asked_then(fake: FakeServer) -> None:
     told = connection.Connection(fake.url, None, timeout_secs=5.0, attempts=3)
     fake.answers = [Answer(429, headers={"Retry-After": "1"}), Answer(body=HEALTH)]
     started = datetime.now(UTC)
-    assert told.run(send(Call("GET", "/health"))).status_code == 200
+    assert told.run(send(HttpCall("GET", "/health"))).status_code == 200
     assert datetime.now(UTC) - started >= timedelta(seconds=1)
     told.close()
 

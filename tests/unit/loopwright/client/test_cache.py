@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from compiler.user_cache import default_directory
+from loopwright.atomic_file import PARTIAL
 from loopwright.client.cache import AnswerCache, Kept
-from loopwright.whole_file import PARTIAL
 from service.wire.models import ScheduleQuery, Workload
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)

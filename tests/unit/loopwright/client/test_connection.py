@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from examples.serving import free_port
-from loopwright.client.answers import read
 from loopwright.client.connection import Connection
-from loopwright.client.steps import KEY, Call, send
+from loopwright.client.decoding import read
+from loopwright.client.steps import KEY, HttpCall, send
 from loopwright.errors import (
     AccessDeniedError,
     ConflictError,
@@ -35,7 +35,7 @@ def test_a_request_carries_the_token_and_the_api_path(
     fake: FakeServer, connection: Connection
 ) -> None:
     fake.answers = [Answer(body=HEALTH)]
-    assert read(Health, connection.run(send(Call("GET", "/health")))).num_workers == 1
+    assert read(Health, connection.run(send(HttpCall("GET", "/health")))).num_workers == 1
     assert fake.asked[0].path == "/api/v1/health"
     assert fake.asked[0].headers["authorization"] == "Bearer secret"
 
@@ -45,7 +45,7 @@ def test_a_busy_server_is_asked_again_with_the_same_request(
     fake: FakeServer, connection: Connection, status: int
 ) -> None:
     fake.answers = [Answer(status), Answer(status), Answer(body=HEALTH)]
-    connection.run(send(Call("POST", "/jobs", Workload(operator="x"), headers={KEY: "k"})))
+    connection.run(send(HttpCall("POST", "/jobs", Workload(operator="x"), headers={KEY: "k"})))
     assert [asked.headers["idempotency-key"] for asked in fake.asked] == ["k"] * 3
     assert len({asked.body for asked in fake.asked}) == 1
 
@@ -56,21 +56,21 @@ def test_a_server_that_stays_busy_is_an_error_with_its_own_words(
     problem = {"title": "busy", "status": 503, "detail": "the queue is full"}
     fake.answers = [Answer(503, problem)] * 3
     with pytest.raises(ServerFailedError, match="the queue is full"):
-        connection.run(send(Call("GET", "/health")))
+        connection.run(send(HttpCall("GET", "/health")))
     assert fake.answers == []
 
 
 def test_a_broken_server_is_not_asked_again(fake: FakeServer, connection: Connection) -> None:
     fake.answers = [Answer(500, {"title": "internal error", "status": 500})]
     with pytest.raises(ServerFailedError, match="internal error"):
-        connection.run(send(Call("GET", "/health")))
+        connection.run(send(HttpCall("GET", "/health")))
 
 
 def test_a_connection_cut_in_the_middle_of_an_answer_is_made_again(
     fake: FakeServer, connection: Connection
 ) -> None:
     fake.answers = [Answer(body=HEALTH, is_cut=True), Answer(body=HEALTH)]
-    assert connection.run(send(Call("GET", "/health"))).status_code == 200
+    assert connection.run(send(HttpCall("GET", "/health"))).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_problem_document_becomes_the_error_of_its_status(
     flaw = {"detail": "unknown name", "line": 3, "column": 7}
     fake.answers = [Answer(status, {"title": "no", "detail": "why not", "errors": [flaw]})]
     with pytest.raises(RequestError, match="why not") as caught:
-        connection.run(send(Call("GET", "/x")))
+        connection.run(send(HttpCall("GET", "/x")))
     assert type(caught.value) is kind
     assert caught.value.problem.status == status
     assert caught.value.problem.errors[0].line == 3
@@ -103,19 +103,19 @@ def test_an_error_that_is_no_problem_document_keeps_its_text(
 ) -> None:
     fake.answers = [Answer(404, b"<html>nothing here</html>")]
     with pytest.raises(NotFoundError, match="nothing here"):
-        connection.run(send(Call("GET", "/x")))
+        connection.run(send(HttpCall("GET", "/x")))
 
 
 def test_an_answer_of_another_shape_is_named(fake: FakeServer, connection: Connection) -> None:
     fake.answers = [Answer(body={"hello": "world"})]
     with pytest.raises(ProtocolError, match="did not answer with a Health: status: Field required"):
-        read(Health, connection.run(send(Call("GET", "/health"))))
+        read(Health, connection.run(send(HttpCall("GET", "/health"))))
 
 
 def test_a_port_where_nobody_listens_is_an_unreachable_server() -> None:
     connection = Connection(f"http://127.0.0.1:{free_port()}", None, timeout_secs=1.0, attempts=2)
     with pytest.raises(ServerUnreachableError, match=r"no answer from http://127\.0\.0\.1"):
-        connection.run(send(Call("GET", "/health")))
+        connection.run(send(HttpCall("GET", "/health")))
     connection.close()
 
 

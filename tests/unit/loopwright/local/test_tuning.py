@@ -11,7 +11,7 @@ import loopwright as lw
 from compiler.runtime.measurement import ErrorKind, Measurement
 from loopwright.local import tuning
 from workers.measure.compare import CompareRequest
-from workers.wire.request import Limits, MeasureRequest
+from workers.wire.request import MeasureLimits, MeasureRequest
 
 OPERATOR = "matmul:16,16,16"
 
@@ -22,7 +22,7 @@ class AnsweringRunner:
     first = Measurement(run_secs=(2.0,))
     others = Measurement(run_secs=(3.0, 1.0))
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: MeasureLimits) -> None:
         self.num_asked = 0
 
     def __enter__(self) -> Self:

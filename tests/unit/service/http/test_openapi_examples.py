@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from service.http.app import create_app
+from service.http.dependencies import Dependencies
 from service.http.openapi_examples import EXAMPLES
-from service.http.parts import Parts
 from service.store.database.database import Database
 from service.wire import models, readings, server_models
 
@@ -24,7 +24,7 @@ def test_an_example_is_one(name: str) -> None:
 
 
 def test_every_body_and_the_main_answers_have_one(database: Database) -> None:
-    document = create_app(Parts(database)).openapi()
+    document = create_app(Dependencies(database)).openapi()
     schemas = document["components"]["schemas"]
     assert set(EXAMPLES) <= set(schemas)
     for operations in document["paths"].values():

@@ -10,7 +10,7 @@ from threading import Event
 
 import pytest
 
-from service.common.errors import BusyError
+from service.common.errors import ServiceBusyError
 from service.intake.fair_turns import FairTurns
 from tests.patience import PATIENCE_SECS
 
@@ -76,10 +76,10 @@ def test_no_caller_has_all_places(pool: ThreadPoolExecutor) -> None:
 def test_only_so_many_wait(pool: ThreadPoolExecutor) -> None:
     crowd = Crowd(FairTurns(1, waiting=3, waiting_of_one=2), pool)
     coming = [crowd.come("many") for _ in range(3)]
-    with pytest.raises(BusyError, match="try again"):
+    with pytest.raises(ServiceBusyError, match="try again"):
         crowd.come("many").result(30)
     coming.append(crowd.come("one"))
-    with pytest.raises(BusyError):
+    with pytest.raises(ServiceBusyError):
         crowd.come("another").result(30)
     crowd.leave.set()
     for future in coming:

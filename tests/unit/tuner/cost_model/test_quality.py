@@ -21,13 +21,15 @@ from tuner.cost_model.quality import (
     top_score,
 )
 from tuner.space.features.features import NUM_FEATURES
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 
-def trial(number: int, predicted: float | None, secs: float | None, in_round: int = 1) -> Trial:
+def trial(
+    number: int, predicted: float | None, secs: float | None, in_round: int = 1
+) -> MeasuredTrial:
     failed = Measurement(error=ErrorKind.CRASH)
     measurement = failed if secs is None else Measurement((secs,))
-    return Trial(number, default_candidate(), measurement, predicted, in_round)
+    return MeasuredTrial(number, default_candidate(), measurement, predicted, in_round)
 
 
 def test_each_pair_in_the_right_order_counts() -> None:

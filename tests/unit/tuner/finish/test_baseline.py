@@ -12,12 +12,12 @@ from compiler.ops.spec import from_spec
 from compiler.runtime.measurement import ErrorKind, LibraryFacts, Measurement, Setting
 from compiler.target.target import Target
 from tuner.candidate import default_candidate
-from tuner.finish.baseline import Baseline, against_libraries
+from tuner.finish.baseline import Baseline, measure_baselines
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 TASK = Task(from_spec("matmul:8,8,8"), Target("cpu -num-cores=1"))
-TRIAL = Trial(0, default_candidate(), Measurement((1e-3,)))
+TRIAL = MeasuredTrial(0, default_candidate(), Measurement((1e-3,)))
 FAILED = Measurement(error=ErrorKind.WRONG_RESULT, message="off by 7")
 
 Round = tuple[Measurement, Mapping[str, Measurement]]
@@ -28,7 +28,7 @@ class Rounds:
         self.rounds = rounds
         self.num_read = 0
 
-    def against_libraries(self, *_: object) -> Iterator[Round]:
+    def measure_baselines(self, *_: object) -> Iterator[Round]:
         for measured in self.rounds:
             self.num_read += 1
             yield measured
@@ -40,7 +40,7 @@ def beside(*ratios: float, secs: float = 1e-3) -> list[Round]:
 
 
 def compared(rounds: Sequence[Round]) -> list[Baseline]:
-    return against_libraries(TASK, TRIAL, Rounds(rounds))
+    return measure_baselines(TASK, TRIAL, Rounds(rounds))
 
 
 def test_a_ratio_is_of_the_same_round() -> None:
@@ -106,5 +106,5 @@ def test_how_a_library_ran_is_told() -> None:
 
 def test_it_ends_when_it_should_stop() -> None:
     rounds = Rounds(beside(*[1.5] * 10))
-    assert against_libraries(TASK, TRIAL, rounds, should_stop=lambda: rounds.num_read == 3) == []
+    assert measure_baselines(TASK, TRIAL, rounds, should_stop=lambda: rounds.num_read == 3) == []
     assert rounds.num_read == 3

@@ -15,10 +15,10 @@ from compiler.schedule.trace.trace import Trace
 from compiler.target.target import Target
 from tuner.candidate import Candidate
 from tuner.finish.finish import (
-    CLOSE,
+    ANALYSIS_ROUNDS,
     DEFAULT_ROUNDS,
+    FINALIST_RATIO,
     LEAST_SECS,
-    LOOKS,
     MAX_SECS,
     NUM_FINALISTS,
     Finish,
@@ -27,14 +27,14 @@ from tuner.finish.finish import (
     finish,
 )
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 TASK = Task(ops.matmul(4, 4, 4), Target("cpu -mcpu=x86-64-v3 -num-cores=1"))
 NUM_RUNS = 200
 
 
-def trial(number: int, secs: float = 1.0) -> Trial:
-    return Trial(number, Candidate(f"sketch {number}", Trace()), Measurement((secs,)))
+def trial(number: int, secs: float = 1.0) -> MeasuredTrial:
+    return MeasuredTrial(number, Candidate(f"sketch {number}", Trace()), Measurement((secs,)))
 
 
 class Machine:
@@ -116,7 +116,7 @@ def test_who_is_slower_drops_out_early() -> None:
     found = finish(TASK, [trial(n) for n in range(4)], machine)
     assert found is not None
     assert found.finalists[2].outcome is Outcome.SLOWER
-    assert len(found.finalists[2].rounds) == LOOKS[0]
+    assert len(found.finalists[2].rounds) == ANALYSIS_ROUNDS[0]
     assert all("sketch 2" not in asked for asked in machine.asked[1:])
 
 
@@ -144,7 +144,7 @@ def test_the_same_within_a_percent_are_tied_and_the_earliest_is_kept() -> None:
     found = finish(TASK, [trial(n) for n in range(3)], comparer)
     assert found is not None
     assert [f.outcome for f in found.finalists] == [Outcome.KEPT, Outcome.TIED, Outcome.TIED]
-    assert comparer.number == LOOKS[0], "more rounds would change nothing"
+    assert comparer.number == ANALYSIS_ROUNDS[0], "more rounds would change nothing"
 
 
 def test_a_difference_that_matters_is_kept_even_if_it_is_not_sure() -> None:
@@ -190,11 +190,11 @@ def test_a_single_finalist_is_measured_for_its_interval() -> None:
     found = finish(TASK, [trial(0)], machine)
     assert found is not None
     assert winner(found) == 0
-    assert machine.num_rounds == LOOKS[0]
+    assert machine.num_rounds == ANALYSIS_ROUNDS[0]
 
 
 def test_nothing_right_leaves_nothing_to_finish() -> None:
-    failed = Trial(0, Candidate("s", Trace()), Measurement(error=ErrorKind.CRASH))
+    failed = MeasuredTrial(0, Candidate("s", Trace()), Measurement(error=ErrorKind.CRASH))
     assert finish(TASK, [failed], Machine([1.0])) is None
     assert finish(TASK, [], Machine([])) is None
 
@@ -220,16 +220,16 @@ def test_no_look_is_taken_where_little_is_to_be_gained() -> None:
     assert found is not None
     assert found.kept is not None
     assert found.kept.trial.number == 0
-    assert comparer.number == LOOKS[0]
+    assert comparer.number == ANALYSIS_ROUNDS[0]
 
 
 @pytest.mark.parametrize(
     ("round_secs", "trial_secs", "num_rounds"),
     [
         (MAX_SECS / 3, 0.0, 4),  # it stops amid the first look
-        (LEAST_SECS / 8, 0.0, LOOKS[0]),  # there is time for one look
-        (LEAST_SECS / 14, 0.0, LOOKS[1]),
-        (LEAST_SECS / 14, 50 * LEAST_SECS, LOOKS[-1]),  # the trials took long, too
+        (LEAST_SECS / 8, 0.0, ANALYSIS_ROUNDS[0]),  # there is time for one look
+        (LEAST_SECS / 14, 0.0, ANALYSIS_ROUNDS[1]),
+        (LEAST_SECS / 14, 50 * LEAST_SECS, ANALYSIS_ROUNDS[-1]),  # the trials took long, too
     ],
 )
 def test_a_finish_takes_no_longer_than_it_is_worth(
@@ -258,7 +258,7 @@ def test_the_same_seed_asks_for_the_same_rounds() -> None:
     for asked in seeds:  # noqa: B007
         finish(TASK, [trial(0), trial(1)], Spy(by_chance), seed=3)
     assert seeds[0] == seeds[1]
-    assert len({seed for _, seed in seeds[0]}) == len(LOOKS)
+    assert len({seed for _, seed in seeds[0]}) == len(ANALYSIS_ROUNDS)
 
 
 @pytest.mark.parametrize("default_secs", [1.2, 2.0])
@@ -267,7 +267,7 @@ def test_finalists_are_the_best_that_are_close_and_the_default_if_it_is(
 ) -> None:
     trials = [trial(0, default_secs), *(trial(n, 1 + 0.01 * n) for n in range(1, 9))]
     chosen = [t.number for t in choose_finalists(trials[::-1])]
-    first = [0] if default_secs < CLOSE else []
+    first = [0] if default_secs < FINALIST_RATIO else []
     assert chosen == [*first, *range(1, 1 + NUM_FINALISTS)]
 
 

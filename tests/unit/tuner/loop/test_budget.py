@@ -10,11 +10,11 @@ from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target.target import Target
 from tuner.candidate import DEFAULT_SKETCH, Candidate, default_candidate
 from tuner.loop.budget import Budget, StopReason
-from tuner.loop.rounds import ROUND_SIZE
-from tuner.loop.tune import TuneResult, tune
+from tuner.loop.search_loop import ROUND_SIZE
+from tuner.loop.tune import SearchResult, tune
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 TARGET = Target("cpu -mcpu=x86-64-v3 -num-cores=1")
 TASK = Task(ops.matmul(64, 64, 64), TARGET)
@@ -24,7 +24,7 @@ def cost(candidate: Candidate) -> float:
     return 1.0 if candidate.sketch == DEFAULT_SKETCH else 0.5 + int(candidate.key[:4], 16) / 2**18
 
 
-def run(task: Task = TASK, **options: object) -> TuneResult:
+def run(task: Task = TASK, **options: object) -> SearchResult:
     asked = {"measurer": MemoryMeasurer(cost), "strategy": "random", "trials": 80, **options}
     return tune(task, **asked)  # type: ignore[arg-type]
 
@@ -74,7 +74,7 @@ def test_what_is_spent_first_ends_the_search() -> None:
 
 
 def test_a_search_ends_when_it_is_told_to() -> None:
-    arrived: list[Trial] = []
+    arrived: list[MeasuredTrial] = []
     result = run(on_trials=arrived.extend, should_stop=lambda: len(arrived) >= 20)
     assert (len(result.trials), result.stop_reason) == (20, StopReason.CANCELLED)
     assert result.best.best_secs == min(t.best_secs for t in arrived)

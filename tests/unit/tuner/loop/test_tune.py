@@ -9,12 +9,12 @@ from compiler import ops
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target.target import Target
 from tuner.candidate import DEFAULT_SKETCH, Candidate
-from tuner.loop.tune import ROUND_SIZE, MeasurerError, NothingMeasuredError, TuneResult, tune
+from tuner.loop.tune import ROUND_SIZE, MeasurerError, NothingMeasuredError, SearchResult, tune
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.measurer.replay import ReplayMeasurer, UnknownCandidateError
 from tuner.search.make import STRATEGIES
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 TARGET = Target("cpu -mcpu=x86-64-v3 -num-cores=1")
 NUM_TRIALS = 2 * ROUND_SIZE + 5
@@ -36,7 +36,7 @@ def task() -> Task:
     return Task(ops.matmul(64, 64, 64), TARGET)
 
 
-def run(task: Task, **options: object) -> TuneResult:
+def run(task: Task, **options: object) -> SearchResult:
     return tune(task, **{"measurer": MemoryMeasurer(cost), "trials": NUM_TRIALS, **options})  # type: ignore[arg-type]
 
 
@@ -46,50 +46,52 @@ def strategy(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def whole(task: Task, strategy: str) -> TuneResult:
+def whole(task: Task, strategy: str) -> SearchResult:
     """An uninterrupted job."""
     return run(task, strategy=strategy)
 
 
-def test_trial_0_is_the_default_schedule(whole: TuneResult) -> None:
+def test_trial_0_is_the_default_schedule(whole: SearchResult) -> None:
     assert whole.default is whole.trials[0]
     assert whole.default.candidate.sketch == DEFAULT_SKETCH
     assert whole.default.candidate.trace.instructions == ()
 
 
-def test_the_budget_is_spent_on_consecutive_numbers(whole: TuneResult) -> None:
+def test_the_budget_is_spent_on_consecutive_numbers(whole: SearchResult) -> None:
     assert [t.number for t in whole.trials] == list(range(NUM_TRIALS))
     assert [t.round for t in whole.trials] == [n // ROUND_SIZE for n in range(NUM_TRIALS)]
 
 
-def test_no_candidate_is_measured_twice(whole: TuneResult) -> None:
+def test_no_candidate_is_measured_twice(whole: SearchResult) -> None:
     assert len({t.candidate.key for t in whole.trials}) == NUM_TRIALS
 
 
-def test_the_best_is_the_fastest_right_one(whole: TuneResult) -> None:
+def test_the_best_is_the_fastest_right_one(whole: SearchResult) -> None:
     right = [t.best_secs for t in whole.trials if t.measurement.ok]
     assert len(right) < NUM_TRIALS, "some were to fail"
     assert whole.best.best_secs == min(right)
 
 
-def test_the_same_seed_gives_the_same_search(task: Task, strategy: str, whole: TuneResult) -> None:
+def test_the_same_seed_gives_the_same_search(
+    task: Task, strategy: str, whole: SearchResult
+) -> None:
     replay = ReplayMeasurer(whole.trials)
     assert run(task, strategy=strategy, measurer=replay) == whole
 
 
-def test_another_seed_gives_another_search(task: Task, strategy: str, whole: TuneResult) -> None:
+def test_another_seed_gives_another_search(task: Task, strategy: str, whole: SearchResult) -> None:
     with pytest.raises(UnknownCandidateError):
         run(task, strategy=strategy, measurer=ReplayMeasurer(whole.trials), seed=1)
 
 
 def test_the_order_of_completion_changes_nothing(
-    task: Task, strategy: str, whole: TuneResult
+    task: Task, strategy: str, whole: SearchResult
 ) -> None:
     shuffled = MemoryMeasurer(cost, completion_seed=7)
     assert run(task, strategy=strategy, measurer=shuffled) == whole
 
 
-def test_a_larger_budget_begins_the_same(task: Task, strategy: str, whole: TuneResult) -> None:
+def test_a_larger_budget_begins_the_same(task: Task, strategy: str, whole: SearchResult) -> None:
     short = run(task, strategy=strategy, trials=ROUND_SIZE + 3)
     assert short.trials == whole.trials[: ROUND_SIZE + 3]
 
@@ -97,7 +99,7 @@ def test_a_larger_budget_begins_the_same(task: Task, strategy: str, whole: TuneR
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(stop=st.integers(0, NUM_TRIALS), data=st.data())
 def test_a_resumed_job_goes_on_as_if_never_stopped(
-    task: Task, strategy: str, whole: TuneResult, stop: int, data: st.DataObject
+    task: Task, strategy: str, whole: SearchResult, stop: int, data: st.DataObject
 ) -> None:
     """The last round of the history may have any holes: workers finish in any order."""
     begun = stop // ROUND_SIZE * ROUND_SIZE
@@ -111,7 +113,7 @@ def test_a_resumed_job_goes_on_as_if_never_stopped(
 
 
 def test_results_are_handed_on_as_they_arrive(task: Task) -> None:
-    arrived: list[Trial] = []
+    arrived: list[MeasuredTrial] = []
     measurer = MemoryMeasurer(cost, completion_seed=3)
     result = run(task, strategy="random", measurer=measurer, on_trials=arrived.extend)
     assert [t.candidate for t in arrived] == measurer.asked
@@ -120,7 +122,7 @@ def test_results_are_handed_on_as_they_arrive(task: Task) -> None:
 
 
 def test_a_job_stops_between_results_when_told(task: Task) -> None:
-    arrived: list[Trial] = []
+    arrived: list[MeasuredTrial] = []
     result = run(
         task,
         strategy="random",
@@ -220,7 +222,7 @@ def test_an_unknown_strategy_is_refused_with_a_near_name(task: Task) -> None:
         run(task, strategy="evolution")
 
 
-def test_a_history_with_a_number_twice_is_refused(task: Task, whole: TuneResult) -> None:
+def test_a_history_with_a_number_twice_is_refused(task: Task, whole: SearchResult) -> None:
     with pytest.raises(ValueError, match="twice in the history"):
         run(task, history=[whole.trials[0], whole.trials[0]])
 

@@ -11,13 +11,13 @@ from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target.target import Target
 from tuner.candidate import DEFAULT_SKETCH, Candidate
 from tuner.loop.budget import StopReason
-from tuner.loop.rounds import ROUND_SIZE
+from tuner.loop.search_loop import ROUND_SIZE
 from tuner.loop.task_scheduler import Progress, choose
-from tuner.loop.tune import TuneResult, tune
+from tuner.loop.tune import SearchResult, tune
 from tuner.loop.tune_tasks import tune_tasks
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 
 TARGET = Target("cpu -mcpu=x86-64-v3 -num-cores=1")
 TOTAL = 12 * ROUND_SIZE
@@ -57,21 +57,21 @@ MODEL = [
 ]
 
 
-def run(**options: object) -> list[TuneResult]:
+def run(**options: object) -> list[SearchResult]:
     asked = {"measurer": Machine(), "trials": TOTAL, "strategy": "random", **options}
     return tune_tasks(MODEL, **asked)  # type: ignore[arg-type]
 
 
-def total_secs(results: Sequence[TuneResult]) -> float:
+def total_secs(results: Sequence[SearchResult]) -> float:
     return sum(t.weight * r.best.best_secs for t, r in zip(MODEL, results, strict=True))
 
 
 @pytest.fixture(scope="module")
-def whole() -> list[TuneResult]:
+def whole() -> list[SearchResult]:
     return run()
 
 
-def test_the_budget_is_shared_and_each_task_has_a_round(whole: list[TuneResult]) -> None:
+def test_the_budget_is_shared_and_each_task_has_a_round(whole: list[SearchResult]) -> None:
     counts = [len(result.trials) for result in whole]
     assert sum(counts) == TOTAL
     assert min(counts) >= ROUND_SIZE
@@ -79,7 +79,7 @@ def test_the_budget_is_shared_and_each_task_has_a_round(whole: list[TuneResult])
     assert {result.stop_reason for result in whole} == {StopReason.BUDGET}
 
 
-def test_most_trials_go_where_they_gain_most(whole: list[TuneResult]) -> None:
+def test_most_trials_go_where_they_gain_most(whole: list[SearchResult]) -> None:
     little, flat, hard = (len(result.trials) for result in whole)
     assert hard > 4 * max(little, flat)
 
@@ -100,9 +100,9 @@ def test_the_weighted_time_is_less_than_with_an_even_split() -> None:
 
 @pytest.mark.parametrize("num_kept", [1, ROUND_SIZE, 3 * ROUND_SIZE + 5, TOTAL - 1])
 def test_a_search_that_was_stopped_goes_on_as_if_it_had_not(
-    whole: list[TuneResult], num_kept: int
+    whole: list[SearchResult], num_kept: int
 ) -> None:
-    seen: list[tuple[Task, Trial]] = []
+    seen: list[tuple[Task, MeasuredTrial]] = []
     run(
         on_trials=lambda task, trials: seen.extend((task, t) for t in trials),
         should_stop=lambda: len(seen) >= num_kept,
@@ -129,16 +129,19 @@ def test_a_task_that_is_exhausted_leaves_its_share_to_the_others() -> None:
 
 
 def test_what_does_not_run_waits_for_the_others() -> None:
-    failed = [Trial(n, Candidate("s", None), Measurement(error=ErrorKind.CRASH)) for n in range(16)]  # type: ignore[arg-type]
-    right = [Trial(n, Candidate("s", None), Measurement((1.0,))) for n in range(16)]  # type: ignore[arg-type]
+    failed = [
+        MeasuredTrial(n, Candidate("s", None), Measurement(error=ErrorKind.CRASH))  # type: ignore[arg-type]
+        for n in range(16)
+    ]
+    right = [MeasuredTrial(n, Candidate("s", None), Measurement((1.0,))) for n in range(16)]  # type: ignore[arg-type]
     progress = [Progress(MODEL[2], failed), Progress(MODEL[0], right)]
     assert choose(progress, [0, 1]) == 1
     assert choose(progress, [0]) == 0
 
 
 def test_a_task_that_is_behind_its_likes_is_expected_to_catch_up_but_not_for_ever() -> None:
-    def trials(secs: float, num: int) -> list[Trial]:
-        return [Trial(n, Candidate("s", None), Measurement((secs,))) for n in range(num)]  # type: ignore[arg-type]
+    def trials(secs: float, num: int) -> list[MeasuredTrial]:
+        return [MeasuredTrial(n, Candidate("s", None), Measurement((secs,))) for n in range(num)]  # type: ignore[arg-type]
 
     fast, slow = Task(ops.matmul(64, 64, 64), TARGET), Task(ops.matmul(32, 64, 64), TARGET)
     assert choose([Progress(fast, trials(1.0, 64)), Progress(slow, trials(4.0, 64))], [0, 1]) == 1

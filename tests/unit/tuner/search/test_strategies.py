@@ -25,7 +25,7 @@ from tuner.space.design_space import DesignSpace
 from tuner.space.features.features import FEATURE_NAMES
 from tuner.space.generate import design_space
 from tuner.task import Task
-from tuner.trial import Trial
+from tuner.trial import MeasuredTrial
 from tuner.warm_start import WarmStart
 
 COLUMN = FEATURE_NAMES.index("cycles.total")
@@ -157,9 +157,9 @@ def test_failures_teach_the_model_the_worst_time_and_lost_workers_nothing(
     fast, slow, lost = (p.candidate for p in search.ask(3))
     search.tell(
         [
-            Trial(0, fast, Measurement((0.5, 0.25))),
-            Trial(1, slow, Measurement(error=ErrorKind.TIMEOUT)),
-            Trial(2, lost, Measurement(error=ErrorKind.WORKER_LOST)),
+            MeasuredTrial(0, fast, Measurement((0.5, 0.25))),
+            MeasuredTrial(1, slow, Measurement(error=ErrorKind.TIMEOUT)),
+            MeasuredTrial(2, lost, Measurement(error=ErrorKind.WORKER_LOST)),
         ]
     )
     told = [secs for samples in model.told for secs in samples.run_secs.tolist()]

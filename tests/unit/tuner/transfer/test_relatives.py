@@ -18,9 +18,9 @@ from tuner.cost_model.training import Measured, MeasuredTask
 from tuner.space.design_space import DesignSpace, Point
 from tuner.space.generate import design_space
 from tuner.task import Task
-from tuner.transfer.begin import BEST_OF_EACH, NUM_CANDIDATES, Relative, refitted
-from tuner.transfer.earlier import warm_start_of
+from tuner.transfer.from_measurements import warm_start_of
 from tuner.transfer.refit import RefitError, refit
+from tuner.transfer.seed import BEST_OF_EACH, NUM_CANDIDATES, Relative, refitted
 from tuner.transfer.shape import Shape, distance, shape_from_json, shape_of, target_distance
 from tuner.warm_start import COLD
 

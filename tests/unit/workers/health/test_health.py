@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target.cores import available_cores
 from workers.child.runner import ChildStartError
-from workers.health.health import Health
+from workers.health.health import WorkerHealth
 from workers.health.self_test import PROGRAM, SelfTest
 from workers.measure.peak import peak_in_child
 from workers.wire.request import MeasureRequest
@@ -29,8 +29,8 @@ class Runner:
         yield 0, answer
 
 
-def health(runner: Runner, every_secs: float = 0.0) -> Health:
-    return Health(runner, TESTED, every_secs=every_secs, measure_peak=lambda: {"1": 1e11})
+def health(runner: Runner, every_secs: float = 0.0) -> WorkerHealth:
+    return WorkerHealth(runner, TESTED, every_secs=every_secs, measure_peak=lambda: {"1": 1e11})
 
 
 def test_the_first_sample_is_the_self_test() -> None:
@@ -80,7 +80,7 @@ def test_the_peak_is_measured_once_when_there_is_time() -> None:
         asked.append(1)
         return {"1": 1e11} if len(asked) > 1 else {}
 
-    fit = Health(Runner(), TESTED, every_secs=3600, measure_peak=measure_peak)
+    fit = WorkerHealth(Runner(), TESTED, every_secs=3600, measure_peak=measure_peak)
     assert fit.told()["peak_flops"] == {}
     for _ in range(3):
         fit.rest()

@@ -10,13 +10,13 @@ from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.schedule.schedule import Schedule
 from compiler.target.target import Target
 from tests.faults.requests import COPY, DEFAULT_TRACE, TARGET
-from workers.measure.measure import Bench
+from workers.measure.measure import CandidateMeasurer
 from workers.wire.phase import Phase
 from workers.wire.request import MeasureRequest
 
 
 def measure(workload: str, trace: str = DEFAULT_TRACE, target: str = TARGET) -> Measurement:
-    return Bench().measure(MeasureRequest(workload, target, (trace,)))
+    return CandidateMeasurer().measure(MeasureRequest(workload, target, (trace,)))
 
 
 def test_a_right_candidate_has_run_times_and_its_error() -> None:
@@ -83,7 +83,7 @@ def test_code_for_another_machine_is_a_device_error() -> None:
 
 
 def test_phases_are_announced_and_the_oracle_only_once() -> None:
-    bench = Bench()
+    bench = CandidateMeasurer()
     phases: list[Phase] = []
     for _ in range(2):
         assert bench.measure(MeasureRequest(COPY, TARGET, (DEFAULT_TRACE,)), phases.append).ok
@@ -95,6 +95,6 @@ def test_a_long_message_is_cut() -> None:
     def fail(func: PrimFunc, trace: str, target: Target) -> Artifact:
         raise ValueError("x" * 100_000)
 
-    found = Bench(fail).measure(MeasureRequest(COPY, TARGET, (DEFAULT_TRACE,)))
+    found = CandidateMeasurer(fail).measure(MeasureRequest(COPY, TARGET, (DEFAULT_TRACE,)))
     assert found.error == ErrorKind.BUILD_ERROR
     assert len(found.message) == 4000

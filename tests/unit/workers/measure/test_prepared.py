@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.faults.requests import COPY
-from workers.measure.prepared import Prepared, PreparedWorkloads, WrongResultError
+from workers.measure.prepared import PreparedWorkload, PreparedWorkloads, WrongResultError
 
 BRAIN_COPY = COPY.replace("float32", "bfloat16")
 COUNT = """\
@@ -29,7 +29,7 @@ def add(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
 """
 
 
-def prepare(workload: str) -> Prepared:
+def prepare(workload: str) -> PreparedWorkload:
     return PreparedWorkloads().add(workload)
 
 

@@ -1,9 +1,9 @@
 import pytest
 
 from workers.wire.phase import Phase, deadline_secs
-from workers.wire.request import Limits
+from workers.wire.request import MeasureLimits
 
-LIMITS = Limits(build_timeout_secs=5, run_timeout_secs=30, oracle_timeout_secs=300)
+LIMITS = MeasureLimits(build_timeout_secs=5, run_timeout_secs=30, oracle_timeout_secs=300)
 
 
 def test_each_phase_has_a_deadline_of_its_own() -> None:

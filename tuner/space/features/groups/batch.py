@@ -12,7 +12,7 @@ from tuner.space.tables.register_tile import RegisterTile
 from tuner.space.tables.sketch import Sketch
 
 
-class Batch:
+class CandidateBatch:
     """N candidates of a sketch, as rows of choices. Arrays end in an axis of length N.
 
     Everything but the sketch itself is of its main nest, that with the most arithmetic: sketches

@@ -6,8 +6,8 @@ from math import gcd
 
 import numpy as np
 
-from tuner.space.analysis.block_facts import Access
-from tuner.space.features.groups.batch import Batch
+from tuner.space.analysis.block_facts import TensorAccess
+from tuner.space.features.groups.batch import CandidateBatch
 from tuner.space.tables.nest import LINE_BYTES, NUM_LEVELS, REGISTER_LEVEL, Floats, NestTables
 
 NUM_BUFFERS = 4
@@ -35,7 +35,7 @@ _BUFFER = (
 BUFFER_NAMES = tuple(f"buffer{index}.{name}" for index in range(NUM_BUFFERS) for name in _BUFFER)
 
 
-def buffer_columns(batch: Batch) -> Floats:
+def buffer_columns(batch: CandidateBatch) -> Floats:
     """Return what each buffer is asked for; zeros where there are fewer.
 
     - `bytes`: of the elements that one run of a level touches, and `lines` that they lie in.
@@ -54,7 +54,7 @@ def buffer_columns(batch: Batch) -> Floats:
     return found.reshape(len(BUFFER_NAMES), len(batch))
 
 
-def _fill(out: Floats, batch: Batch, index: int) -> None:
+def _fill(out: Floats, batch: CandidateBatch, index: int) -> None:
     main = batch.main
     access, vector = main.nest.accesses[index], main.nest.vector_axis
     levels = list(_TILE_LEVELS)
@@ -73,7 +73,7 @@ def _fill(out: Floats, batch: Batch, index: int) -> None:
     out[24] = power * np.log2(elements[4] / row)
 
 
-def _reuse(main: NestTables, access: Access) -> Floats:
+def _reuse(main: NestTables, access: TensorAccess) -> Floats:
     """Return, by level, the extents of the loops that do not move an access."""
     still = [i for i in range(len(access.strides)) if not any(r[i] for r in access.coefficients)]
     counts: Floats = np.prod(main.extents[:, still], axis=1)
@@ -91,7 +91,7 @@ def _reuse_type(main: NestTables, index: int) -> int:
     return READ_AGAIN if still else NO_REUSE
 
 
-def _nearest(batch: Batch, reuse: Floats) -> Floats:
+def _nearest(batch: CandidateBatch, reuse: Floats) -> Floats:
     """Return level, count, bytes and points of the reuse that is nearest in time."""
     main = batch.main
     again = reuse > 1

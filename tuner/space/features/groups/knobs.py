@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tuner.space.features.groups.batch import Batch
+from tuner.space.features.groups.batch import CandidateBatch
 from tuner.space.tables.nest import Floats
 from tuner.space.tables.sketch import Sketch
 
@@ -12,7 +12,7 @@ NUM_KNOBS = 8
 KNOB_NAMES = tuple(f"knob{index}" for index in range(NUM_KNOBS))
 
 
-def knob_columns(batch: Batch) -> Floats:
+def knob_columns(batch: CandidateBatch) -> Floats:
     """Return which option was taken, from 0 for the first to 1 for the last, of free knobs.
 
     Zeros where there are fewer. A knob is free if the main nest has none of its columns.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tuner.space.analysis.block_facts import BlockFacts
-from tuner.space.features.groups.batch import Batch
+from tuner.space.features.groups.batch import CandidateBatch
 from tuner.space.tables.nest import NUM_LEVELS, SPATIAL_LEVELS, Floats
 
 NUM_SPATIAL, NUM_SUMMED = 4, 3
@@ -27,7 +27,7 @@ PARALLEL_NAMES = (
 )
 
 
-def level_columns(batch: Batch) -> Floats:
+def level_columns(batch: CandidateBatch) -> Floats:
     """Of each level, as logarithms.
 
     Its `extent`, how often it is entered, the bytes of the lines that one run touches, the points
@@ -42,7 +42,7 @@ def level_columns(batch: Batch) -> Floats:
     return logarithms
 
 
-def axis_columns(batch: Batch) -> Floats:
+def axis_columns(batch: CandidateBatch) -> Floats:
     """Return the extents of the axes in all and at each level, as logarithms.
 
     Spatial axes are in the order of the output's memory, those summed over in that of the loops,
@@ -74,7 +74,7 @@ def _axes(facts: BlockFacts) -> tuple[list[int], list[int]]:
     return spatial, [i for i in reversed(long) if facts.axes[i].is_reduction]
 
 
-def parallel_columns(batch: Batch) -> Floats:
+def parallel_columns(batch: CandidateBatch) -> Floats:
     """Return how work is shared: parts, their balance, points of one, and launches a point.
 
     A launch is one start of a parallel loop; every nest has one if there are several cores.

@@ -9,7 +9,7 @@ import numpy as np
 
 from compiler.target.cpu import CpuTarget
 from tuner.space.analysis.operations import Operations
-from tuner.space.features.groups.batch import Batch
+from tuner.space.features.groups.batch import CandidateBatch
 from tuner.space.features.roofline import PORTS
 from tuner.space.rules.rule import BUILT_IN_RULES
 from tuner.space.tables.nest import Floats
@@ -46,7 +46,7 @@ MEMORY_BYTES_PER_CYCLE = 5.0
 """What a core gets from memory on the machines that were looked at."""
 
 
-def target_columns(batch: Batch) -> Floats:
+def target_columns(batch: CandidateBatch) -> Floats:
     """Sizes as logarithms; rates are those of 32-bit floats in one core."""
     target = batch.target
     sizes = [float(np.log2(getattr(target, name))) for name in _SIZES]
@@ -60,7 +60,7 @@ def _flops_per_cycle(target: CpuTarget) -> float:
     return float(PORTS * lanes * (2 if target.has_fma else 1))
 
 
-def sketch_columns(batch: Batch) -> Floats:
+def sketch_columns(batch: CandidateBatch) -> Floats:
     """Flags: which tags and rules a sketch has, and in which buckets the parts of its name are."""
     sketch = batch.sketch
     others = {_bucket(rule) for rule in sketch.rules if rule not in BUILT_IN_RULES}
@@ -72,7 +72,7 @@ def sketch_columns(batch: Batch) -> Floats:
     return _constant([float(flag) for flag in found], batch)
 
 
-def block_columns(batch: Batch) -> Floats:
+def block_columns(batch: CandidateBatch) -> Floats:
     """The arithmetic of the main nest's block at a point, by kind, and its size."""
     facts = batch.main.nest.facts
     counts = asdict(facts.operations)
@@ -93,5 +93,5 @@ def _bucket(name: str) -> int:
     return crc32(name.encode()) % NUM_BUCKETS
 
 
-def _constant(found: list[float], batch: Batch) -> Floats:
+def _constant(found: list[float], batch: CandidateBatch) -> Floats:
     return np.broadcast_to(np.array(found)[:, None], (len(found), len(batch)))

@@ -11,7 +11,7 @@ from compiler.schedule.intrinsics.tensor_intrin import TensorIntrin
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse
 from tests.property.check_schedule import Meaning, numbered
-from tests.unit.compiler.schedule.refusals import refused, scheduled
+from tests.unit.compiler.schedule.schedule_asserts import refused, scheduled
 
 Act = Callable[[Schedule], object]
 

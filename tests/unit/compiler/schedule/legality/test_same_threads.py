@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler.schedule.schedule import Schedule
-from tests.unit.compiler.schedule.refusals import (
+from tests.unit.compiler.schedule.schedule_asserts import (
     becomes,
     computes_the_same,
     matmul_relu,

@@ -11,7 +11,7 @@ from compiler.driver import build
 from compiler.ir.core.nodes import BlockRealize, Buffer
 from compiler.passes.common.align_buffers import aligned, alignments_of
 from compiler.schedule.schedule import Schedule
-from tests.unit.compiler.schedule.refusals import (
+from tests.unit.compiler.schedule.schedule_asserts import (
     computes_the_same,
     elementwise,
     refused,

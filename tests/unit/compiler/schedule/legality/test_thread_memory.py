@@ -8,7 +8,7 @@ from compiler.driver import build
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse
 from tests.property.check_schedule import Meaning
-from tests.unit.compiler.schedule.refusals import elementwise, refused, scheduled
+from tests.unit.compiler.schedule.schedule_asserts import elementwise, refused, scheduled
 
 # S is made anew for each j; every iteration runs it.
 SUM_INSIDE = """

@@ -10,7 +10,7 @@ import pytest
 from compiler.ir.analysis.structural import structural_equal
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
-from tests.unit.compiler.schedule.refusals import matmul_relu
+from tests.unit.compiler.schedule.schedule_asserts import matmul_relu
 
 Call = Callable[[Any, Any], object]
 

@@ -19,7 +19,7 @@ from compiler.schedule.rewrite.derive_blocks import derive_blocks
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.trace import Trace
 from compiler.script import parse
-from tests.seeds.loops import LINEAR_RELU_BLOCKS, LINEAR_RELU_LOOPS
+from tests.tutorials.loops import LINEAR_RELU_BLOCKS, LINEAR_RELU_LOOPS
 
 PARAMS = ", ".join(
     f'{name}: T.Buffer({shape}, "float32")'

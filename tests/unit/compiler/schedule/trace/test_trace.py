@@ -12,9 +12,9 @@ import pytest
 from compiler.ir.analysis.structural import structural_equal
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.schedule import Schedule
-from compiler.schedule.trace.specs import SPECS
+from compiler.schedule.trace.instruction_kinds import INSTRUCTION_KINDS
 from compiler.schedule.trace.trace import Trace
-from tests.unit.compiler.schedule.refusals import elementwise, matmul_relu
+from tests.unit.compiler.schedule.schedule_asserts import elementwise, matmul_relu
 
 
 def tiled() -> Schedule:
@@ -120,7 +120,7 @@ def test_a_trace_is_refused_where_the_program_does_not_fit() -> None:
 
 
 def test_every_instruction_is_a_method() -> None:
-    for name in SPECS:
+    for name in INSTRUCTION_KINDS:
         assert callable(getattr(Schedule, name))
 
 

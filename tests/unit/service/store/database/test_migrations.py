@@ -11,7 +11,7 @@ from sqlalchemy import inspect, text
 
 from compiler.ir.text.printer import script
 from compiler.ops.spec import from_spec
-from service.intake.intake import read_workload
+from service.intake.request_validation import read_workload
 from service.store.database import migrate, schema
 from service.store.database.database import Database
 from service.store.jobs import jobs

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from service.common.errors import LeaseLostError, NotFoundError
+from service.common.errors import LeaseLostError, ServiceNotFoundError
 from service.common.owner import Owner
 from service.store.database.database import Database
 from service.store.jobs import blame, claims, controls, events, jobs, leases
@@ -182,7 +182,7 @@ def test_cancelling_a_job_that_ended_changes_nothing(database: Database) -> None
 
 
 def test_cancelling_a_job_that_is_not_there(database: Database) -> None:
-    with pytest.raises(NotFoundError), database.write() as session:
+    with pytest.raises(ServiceNotFoundError), database.write() as session:
         controls.cancel(session, uuid4())
 
 

@@ -10,8 +10,8 @@ from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.generate import design_space
 from tuner.space.rules.auto_inline import AutoInline
-from tuner.space.rules.draft import Draft
 from tuner.space.rules.flat_columns import FlatColumns
+from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.task import Task
 
 FLAT = [
@@ -33,8 +33,8 @@ OTHERS = [
 ]
 
 
-def flat(spec: str) -> list[Draft]:
-    (inlined,) = AutoInline().apply(Draft.begin(ops.from_spec(spec), level(3)))
+def flat(spec: str) -> list[SketchBuilder]:
+    (inlined,) = AutoInline().apply(SketchBuilder.begin(ops.from_spec(spec), level(3)))
     return [draft for draft in FlatColumns().apply(inlined) if draft.name]
 
 

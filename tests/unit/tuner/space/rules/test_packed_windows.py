@@ -14,11 +14,11 @@ from compiler.target.target import Target
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.analysis.block_facts import BlockFacts, block_facts, sites
-from tuner.space.analysis.operand_roles import Roles, find_roles
+from tuner.space.analysis.operand_roles import OperandRoles, find_roles
 from tuner.space.generate import design_space
 from tuner.space.rules.auto_inline import AutoInline
-from tuner.space.rules.draft import Draft
 from tuner.space.rules.packed_windows import PackedWindows
+from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.task import Task
 
 LEVEL_3 = level(3)
@@ -46,13 +46,13 @@ NOT_PACKED = [
 ]
 
 
-def packed(func: PrimFunc, target: Target = LEVEL_3) -> list[Draft]:
-    (inlined,) = AutoInline().apply(Draft.begin(func, target))
+def packed(func: PrimFunc, target: Target = LEVEL_3) -> list[SketchBuilder]:
+    (inlined,) = AutoInline().apply(SketchBuilder.begin(func, target))
     drafts = PackedWindows().apply(inlined)
     return [draft for draft in drafts if "packed" in draft.tags]
 
 
-def roles_of(spec: str) -> tuple[BlockFacts, Roles]:
+def roles_of(spec: str) -> tuple[BlockFacts, OperandRoles]:
     found = [block_facts(site) for site in sites(ops.from_spec(spec))]
     pairs = [(facts, find_roles(facts, 8, 16)) for facts in found if facts is not None]
     (pair,) = [(facts, roles) for facts, roles in pairs if roles is not None]

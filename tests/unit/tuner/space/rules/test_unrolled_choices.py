@@ -10,7 +10,7 @@ from compiler.ir.core.program import PrimFunc
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.generate import design_space
-from tuner.space.rules.draft import Draft
+from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.rules.unrolled_choices import UnrolledChoices
 from tuner.task import Task
 
@@ -46,7 +46,7 @@ def chosen(extent: int) -> PrimFunc:
 
 
 def test_nothing_is_asked_where_the_choice_is_unrolled() -> None:
-    draft = Draft.begin(chosen(3), level(3))
+    draft = SketchBuilder.begin(chosen(3), level(3))
     UnrolledChoices().apply(draft)
     text = emit_llvm(draft.schedule.func, level(3)).text
     assert "select" not in text
@@ -54,6 +54,6 @@ def test_nothing_is_asked_where_the_choice_is_unrolled() -> None:
 
 
 def test_long_axes_are_left_alone() -> None:
-    draft = Draft.begin(chosen(9), level(3))
+    draft = SketchBuilder.begin(chosen(9), level(3))
     UnrolledChoices().apply(draft)
     assert not draft.scheduled

@@ -15,7 +15,7 @@ from tests.unit.tuner.candidates import check_candidates
 from tuner.space.analysis.block_facts import sites
 from tuner.space.generate import design_space
 from tuner.space.rules.auto_inline import AutoInline
-from tuner.space.rules.draft import Draft
+from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.rules.window_rows import WindowRows
 from tuner.task import Task
 
@@ -33,8 +33,8 @@ SLIDING = [
 OTHERS = ["conv2d:1,16,10,10,16,3,1,1", "matmul:16,16,16", "row_sum:24,40", "softmax:8,16"]
 
 
-def sliding(func: PrimFunc) -> list[Draft]:
-    (inlined,) = AutoInline().apply(Draft.begin(func, level(3)))
+def sliding(func: PrimFunc) -> list[SketchBuilder]:
+    (inlined,) = AutoInline().apply(SketchBuilder.begin(func, level(3)))
     return [d for d in WindowRows().apply(inlined) if "window_rows" in d.tags]
 
 

@@ -7,7 +7,7 @@ from compiler import ops
 from compiler.ir.core.program import PrimFunc
 from compiler.target.cpu import CpuTarget
 from tuner.space.analysis.block_facts import BlockFacts, block_facts, sites
-from tuner.space.tables.nest import Nest, NestTables
+from tuner.space.tables.nest import NestTables, TiledNest
 from tuner.space.tables.register_tile import RegisterTile
 
 AVX2 = CpuTarget("cpu -mcpu=x86-64-v3 -num-cores=1")
@@ -22,7 +22,7 @@ def facts_of(func: PrimFunc, block: str) -> BlockFacts:
 @pytest.fixture
 def tables() -> NestTables:
     """A 64^3 product: i = 2*2*4*4 and j = 1*2*2*16 at levels S S S S, k = 2*8*4 at R R R."""
-    nest = Nest(
+    nest = TiledNest(
         facts_of(ops.matmul(64, 64, 64), "C"),
         columns=(
             (0, 1, None, 2, None, None, 3),
@@ -73,7 +73,7 @@ def test_a_window_reaches_over_its_neighbours() -> None:
     level: list[tuple[int | None, ...]] = [(None,) * 7 for _ in names]
     level[3] = (0, None, None, None, None, None, 1)  # x = 2*4
     whole = (0, 1, 3, None, 2, 4, 4)
-    tables = Nest(facts, tuple(level), whole, 3).tables(np.array([[2, 4]]))
+    tables = TiledNest(facts, tuple(level), whole, 3).tables(np.array([[2, 4]]))
     image = next(i for i, a in enumerate(tables.nest.accesses) if a.buffer == "A")
     rows, columns = tables.spans[image][2], tables.spans[image][3]
     assert rows[3, 0] == 10  # y is whole from level 3 inwards: 8 + 3 - 1
@@ -124,6 +124,6 @@ def test_dimensions_of_full_extent_run_on_in_memory() -> None:
     """Rows of a window are 12 bytes, but all windows of a channel lie one after another."""
     facts = facts_of(ops.conv2d(1, 8, 10, 10, 8, 3), "conv2d_nchw")
     whole = (0, 0, 0, 0, 4, 4, 4)
-    tables = Nest(facts, ((None,) * 7,) * 7, whole, None).tables(np.empty((1, 0), np.int64))
+    tables = TiledNest(facts, ((None,) * 7,) * 7, whole, None).tables(np.empty((1, 0), np.int64))
     weights = next(i for i, a in enumerate(tables.nest.accesses) if a.buffer == "W")
     assert tables.footprints[weights, 4, 0] == 8 * 3 * 3 * 4

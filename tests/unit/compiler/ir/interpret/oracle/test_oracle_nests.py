@@ -13,7 +13,7 @@ from compiler.ir.interpret.inputs import param_roles, random_inputs
 from compiler.ir.interpret.oracle import nest
 from compiler.ir.interpret.oracle.oracle import compare, interpret
 from compiler.script import parse
-from tests.unit.compiler.ir.interpret.oracle.oracle_ways import way as way
+from tests.unit.compiler.ir.interpret.oracle.oracle_strategies import way as way
 
 Array = NDArray[Any]
 

@@ -8,7 +8,7 @@ from compiler.ir.core.nodes import BlockRealize, IntImm
 from compiler.ir.verify.verify import verify
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
-from tests.unit.compiler.schedule.refusals import (
+from tests.unit.compiler.schedule.schedule_asserts import (
     becomes,
     computes_the_same,
     elementwise,

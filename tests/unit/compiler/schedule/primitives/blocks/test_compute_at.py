@@ -7,7 +7,7 @@ from dataclasses import replace
 from compiler import te
 from compiler.ir.core.program import IRModule
 from compiler.schedule.schedule import Schedule
-from tests.unit.compiler.schedule.refusals import (
+from tests.unit.compiler.schedule.schedule_asserts import (
     HALF,
     INPUT_OVERWRITTEN,
     PREFIX_SUM,

@@ -7,7 +7,7 @@ import pytest
 from compiler.ir.core.nodes import BlockRealize
 from compiler.ir.verify.verify import verify
 from compiler.schedule.schedule import Schedule
-from tests.unit.compiler.schedule.refusals import (
+from tests.unit.compiler.schedule.schedule_asserts import (
     HALF,
     INPUT_OVERWRITTEN,
     TWO_WRITERS,

@@ -8,7 +8,7 @@ from compiler.ir.core.nodes import BlockRealize
 from compiler.ir.verify.verify import verify
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
-from tests.unit.compiler.schedule.refusals import (
+from tests.unit.compiler.schedule.schedule_asserts import (
     DIAGONAL_SUM,
     REPEATED_SUM,
     computes_the_same,

@@ -6,7 +6,7 @@ import pytest
 
 from compiler.ir.verify.verify import verify
 from compiler.script.parser import parse
-from tests.unit.compiler.schedule.refusals import (
+from tests.unit.compiler.schedule.schedule_asserts import (
     becomes,
     computes_the_same,
     refused,

@@ -7,7 +7,7 @@ import pytest
 from compiler import te
 from compiler.ir.core.nodes import For
 from compiler.schedule.schedule import Schedule
-from tests.unit.compiler.schedule.refusals import (
+from tests.unit.compiler.schedule.schedule_asserts import (
     HALF,
     INPUT_OVERWRITTEN,
     computes_the_same,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler import te
 from compiler.schedule.schedule import Schedule
-from tests.unit.compiler.schedule.refusals import (
+from tests.unit.compiler.schedule.schedule_asserts import (
     HALF,
     elementwise,
     matmul_relu,

@@ -16,7 +16,7 @@ from compiler.ir.verify.verify import verify
 from compiler.schedule.intrinsics.tensor_intrin import TensorIntrin
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
-from tests.unit.compiler.schedule.refusals import becomes, computes_the_same, refused
+from tests.unit.compiler.schedule.schedule_asserts import becomes, computes_the_same, refused
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from compiler import te
 from compiler.ir.core.nodes import AnnotationDict, BlockRealize
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.trace import Trace
-from tests.unit.compiler.schedule.refusals import (
+from tests.unit.compiler.schedule.schedule_asserts import (
     elementwise,
     matmul_relu,
     refused,

@@ -9,7 +9,7 @@ import pytest
 from compiler.ir.core.nodes import TRUE, BinOp, BlockRealize, For, IntImm, Seq, seq
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.tree.tree import block_with_body
-from tests.unit.compiler.schedule.refusals import (
+from tests.unit.compiler.schedule.schedule_asserts import (
     LOOSE_STORE,
     PREFIX_SUM,
     REPEATED_SUM,

@@ -8,7 +8,7 @@ import pytest
 
 from compiler.ir.core.nodes import BlockRealize, For, IntImm
 from compiler.schedule.schedule import Schedule
-from tests.unit.compiler.schedule.refusals import (
+from tests.unit.compiler.schedule.schedule_asserts import (
     INPUT_OVERWRITTEN,
     SYMBOLIC,
     becomes,

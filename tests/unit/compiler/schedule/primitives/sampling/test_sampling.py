@@ -24,7 +24,7 @@ from compiler.schedule.primitives.sampling.sample import divisors, fitted, sampl
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.handle import LoopRV
 from compiler.schedule.trace.trace import Trace
-from tests.unit.compiler.schedule.refusals import (
+from tests.unit.compiler.schedule.schedule_asserts import (
     SYMBOLIC,
     computes_the_same,
     elementwise,

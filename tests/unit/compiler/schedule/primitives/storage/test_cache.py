@@ -12,7 +12,7 @@ from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.ir.interpret.oracle.oracle import interpret, random_inputs
 from compiler.ir.verify.verify import verify
 from compiler.schedule.schedule import Schedule
-from tests.unit.compiler.schedule.refusals import (
+from tests.unit.compiler.schedule.schedule_asserts import (
     HALF,
     IN_PLACE,
     INPUT_OVERWRITTEN,

@@ -11,7 +11,7 @@ from compiler.ir.interpret.oracle.oracle import interpret, random_inputs
 from compiler.schedule.intrinsics.tensor_intrin import TensorIntrin
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
-from tests.unit.compiler.schedule.refusals import (
+from tests.unit.compiler.schedule.schedule_asserts import (
     DIAGONAL_SUM,
     IN_PLACE,
     SHARED_LOOP,

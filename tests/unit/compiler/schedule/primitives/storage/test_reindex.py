@@ -9,7 +9,7 @@ import pytest
 from compiler import te
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
-from tests.unit.compiler.schedule.refusals import (
+from tests.unit.compiler.schedule.schedule_asserts import (
     HALF,
     SHARED_LOOP,
     TWO_WRITERS,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from compiler.schedule.schedule import Schedule
-from tests.unit.compiler.schedule.refusals import (
+from tests.unit.compiler.schedule.schedule_asserts import (
     HALF,
     ROLLING,
     computes_the_same,

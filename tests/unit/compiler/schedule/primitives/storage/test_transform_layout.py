@@ -23,7 +23,7 @@ from compiler.ir.verify.verify import verify
 from compiler.schedule.error import TraceError
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.trace import Trace
-from tests.unit.compiler.schedule.refusals import (
+from tests.unit.compiler.schedule.schedule_asserts import (
     computes_the_same,
     elementwise,
     matmul_relu,

@@ -1,0 +1,177 @@
+"""What sort of computation a block is: which of its runs may change places or be repeated.
+
+A block is judged by what it touches from outside, whatever loops and blocks it holds: what it
+writes and then reads within one run is its own affair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.simplify import normal
+from compiler.ir.core.nodes import BinOp, Block, IterKind, Load, Store, Var
+from compiler.schedule.index.access import BlockAccess, BlockAccesses, facts_of
+from compiler.schedule.index.iter_map import Extents, determined, reach, variables, variables_of
+from compiler.schedule.index.region import contains, span_of
+from compiler.schedule.legality.disjoint_accesses import common_parts
+from compiler.schedule.tree.block_cache import by_identity
+from compiler.schedule.tree.extents import extent_or_unknown
+
+BlockKind: TypeAlias = Literal["complete", "in_place", "reduction", "update"]
+"""How a block computes an element of what it writes:
+
+complete    at one point of its iterators, without reading what it writes; may be repeated
+in_place    at one point, from its own old value
+reduction   over the reduction iterators, from its init on; may be repeated as a whole
+update      as a reduction, its init being in another block
+"""
+
+_COMMUTATIVE = frozenset({"+", "*", "min", "max"})
+
+
+@dataclass(frozen=True, slots=True)
+class Unclassified:
+    """The reason why a block is of no kind."""
+
+    reason: str
+
+
+@by_identity
+def classify_block(block: Block) -> BlockKind | Unclassified:
+    """Return the kind of a block, or why nothing is known about its runs.
+
+    Of a block that names loops from outside the kind says nothing: see `Site.kind`.
+    """
+    facts = facts_of(block)
+    reason = _form(block, facts) or _elements(block, facts)
+    if reason is not None:
+        return Unclassified(f"block {block.name} {reason}")
+    old = [read for read in facts.reads if _reads_old(block, facts, read)]
+    if block.init is not None:
+        if old:
+            reason = f"reads elements of {old[0].buffer.name} that its init does not write"
+            return Unclassified(f"block {block.name} {reason}")
+        return "reduction"
+    if not _moving(block, "reduce"):
+        return "in_place" if old else "complete"
+    if not old:
+        reason = "has reduction iterators, but does not read what it writes"
+        return Unclassified(f"block {block.name} {reason}")
+    return "update"
+
+
+def _form(block: Block, facts: BlockAccesses) -> str | None:
+    if facts.hidden:
+        names = ", ".join(facts.hidden)
+        return f"hands out {names}, which its T.reads and T.writes do not name"
+    for iter_var in block.iter_vars:
+        if iter_var.kind not in ("spatial", "reduce"):
+            return f"has the {iter_var.kind} iterator {iter_var.var.name}"
+    return None
+
+
+def extents_of_iterators(block: Block) -> Extents:
+    """Return the extents of a block's iterators."""
+    return {i.var: extent_or_unknown(i.extent) for i in block.iter_vars}
+
+
+def _moving(block: Block, kind: IterKind) -> set[Var]:
+    """Return the iterators of one kind that take more than one value."""
+    return {i.var for i in block.iter_vars if i.kind == kind and extent_or_unknown(i.extent) > 1}
+
+
+def _elements(block: Block, facts: BlockAccesses) -> str | None:
+    """Check that each spatial point has elements of its own, and touches no other."""
+    written = facts.written_buffers()
+    for read in facts.init_reads:
+        if read.buffer in written:
+            return "reads in its init what it initialises"
+    extents = extents_of_iterators(block)
+    for buffer in dict.fromkeys(write.buffer for write in facts.writes):
+        problem = _elements_of(block, facts.accesses(buffer), extents)
+        if problem is not None:
+            return problem
+    return None
+
+
+def _elements_of(block: Block, accesses: tuple[BlockAccess, ...], extents: Extents) -> str | None:
+    """Check that no two spatial points of a block touch the same element of one buffer."""
+    if _is_plain(block, accesses):
+        return None
+    known = dict(extents)
+    for access in accesses:
+        known.update(access.inner)
+    forms = [tuple(normal(index, known) for index in access.indices) for access in accesses]
+    reduce = _moving(block, "reduce")
+    used = {var for access in forms for index in access for var in variables_of(index)}
+    for iter_var in block.iter_vars:
+        if iter_var.var in reduce & used:
+            return f"writes a different element for each {iter_var.var.name}, a reduction iterator"
+    spatial = _moving(block, "spatial")
+    found = determined(common_parts(forms, spatial, frozenset(), known), known)
+    for iter_var in block.iter_vars:
+        if iter_var.var in spatial - found:
+            if any(access.indices != accesses[0].indices for access in accesses):
+                return f"touches {accesses[0].buffer.name} at more than one element in a run"
+            return f"does not write a different element for each {iter_var.var.name}"
+    return None
+
+
+def _is_plain(block: Block, accesses: tuple[BlockAccess, ...]) -> bool:
+    """Tell whether a block touches a buffer at its spatial iterators: the usual case."""
+    indices = accesses[0].indices
+    if any(access.indices != indices for access in accesses[1:]):
+        return False
+    spatial = {i.var for i in block.iter_vars if i.kind == "spatial"}
+    named = {index for index in indices if isinstance(index, Var)}
+    return len(named) == len(indices) and named == spatial
+
+
+def _reads_old(block: Block, facts: BlockAccesses, read: BlockAccess) -> bool:
+    """Tell whether a block may read what it writes, as it was before the run."""
+    if read.is_fresh or read.buffer not in facts.written_buffers():
+        return False
+    return not any(
+        write.buffer == read.buffer
+        and write.is_certain
+        and write.order < read.order
+        and _covers(block, write, read)
+        for write in facts.writes
+    )
+
+
+def _covers(block: Block, write: BlockAccess, read: BlockAccess) -> bool:
+    """Tell whether a write of a run, over its own loops, makes all that a later read touches."""
+    extents = {**extents_of_iterators(block), **write.inner, **read.inner}
+    own = write.inner.keys() - read.inner.keys()
+    theirs = read.inner.keys() - write.inner.keys()
+    forms: list[Affine] = []
+    sizes: list[int] = []
+    for made, wanted, size in zip(write.indices, read.indices, read.buffer.shape, strict=True):
+        form = normal(made, extents)
+        span = span_of(form, extents.keys() - own, extents)
+        inner = span_of(normal(wanted, extents), extents.keys() - theirs, extents)
+        moving = tuple((a, c) for a, c in form.terms if variables(a) & own)
+        mixed = any(not variables(a) <= own for a, _ in moving)
+        if span is None or mixed or not contains(span, inner, extent_or_unknown(size), extents):
+            return False
+        forms.append(Affine(moving, 0, form.dtype))
+        sizes.append(span.extent)
+    return reach(forms, sizes, extents) is not None
+
+
+def is_commutative(block: Block) -> bool:
+    """Tell whether the points of a reduction may be taken in any order."""
+    store = block.body
+    if not isinstance(store, Store):
+        return False
+    value = store.value
+    if not isinstance(value, BinOp) or value.op not in _COMMUTATIVE:
+        return False
+    own = Load(store.buffer, store.indices)
+    rest = value.rhs if value.lhs == own else value.lhs if value.rhs == own else None
+    facts = facts_of(block)
+    num_own = sum(access.buffer == store.buffer for access in facts.reads)
+    return rest is not None and num_own == 1

@@ -1,0 +1,96 @@
+"""Whether the places that accesses touch tell some variables apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+
+from compiler.ir.arith.affine import Affine
+from compiler.ir.arith.bounds import affine_bounds
+from compiler.ir.core.nodes import Var
+from compiler.schedule.index.iter_map import Extents, Guards, determined, variables
+
+_NOTHING: Guards = {}
+
+
+def separates_iterations(
+    accesses: Sequence[tuple[Affine, ...]],
+    moving: AbstractSet[Var],
+    standing: AbstractSet[Var],
+    extents: Extents,
+    guards: Guards = _NOTHING,
+) -> bool:
+    """Tell whether accesses under different values of some variables never meet.
+
+    Every access has, in some of its dimensions, an index of one common part in the variables, and
+    a rest too fine or too coarse to blur it; those parts tell the variables apart.
+
+    Args:
+        accesses: The indices of each access to one buffer.
+        moving: The variables.
+        standing: Variables that are the same for all accesses; all others move freely.
+        extents: How many values each variable takes.
+        guards: What holds wherever an access happens.
+    """
+    parts = common_parts(accesses, moving, standing, extents)
+    return moving <= determined(parts, extents, standing, guards)
+
+
+def common_parts(
+    accesses: Sequence[tuple[Affine, ...]],
+    moving: AbstractSet[Var],
+    standing: AbstractSet[Var],
+    extents: Extents,
+) -> list[Affine]:
+    """Return what all accesses share in some variables, and by which they can be told apart."""
+    parts = (
+        _common_part(dimension, moving, standing, extents)
+        for dimension in zip(*accesses, strict=True)
+    )
+    return [part for part in parts if part is not None]
+
+
+def _common_part(
+    forms: Sequence[Affine], moving: AbstractSet[Var], outer: AbstractSet[Var], extents: Extents
+) -> Affine | None:
+    """Return the part in `moving` that all forms share, if their values tell it; else None."""
+    parts = [_select(form, lambda v: bool(v & moving)) for form in forms]
+    fixed = [_select(form, lambda v: v <= outer) for form in forms]
+    part = parts[0]
+    interval = affine_bounds(part, extents)
+    if not part.terms:
+        return None
+    if any((p - part).terms for p in parts) or any((f - fixed[0]).terms for f in fixed):
+        return None
+
+    rests = [form - p - f for form, p, f in zip(forms, parts, fixed, strict=True)]
+    greatest = max(abs(scale) for _, scale in part.terms)
+    coarse = [abs(c) for rest in rests for _, c in rest.terms if abs(c) > greatest]
+    width = _width([_fine(rest, greatest) for rest in rests], extents)
+    if width is None or width >= math.gcd(*(scale for _, scale in part.terms)):
+        return None
+    if coarse and (interval is None or interval[1] - interval[0] + width >= math.gcd(*coarse)):
+        return None
+    return part
+
+
+def _select(form: Affine, wanted: Callable[[AbstractSet[Var]], bool]) -> Affine:
+    kept = tuple((atom, scale) for atom, scale in form.terms if wanted(variables(atom)))
+    return Affine(kept, 0, form.dtype)
+
+
+def _fine(form: Affine, greatest: int) -> Affine:
+    return Affine(tuple((a, c) for a, c in form.terms if abs(c) <= greatest), form.const)
+
+
+def _width(forms: Sequence[Affine], extents: Extents) -> int | None:
+    """Return how far apart two values of the forms can be."""
+    lows, highs = [], []
+    for form in forms:
+        interval = affine_bounds(form, extents)
+        if interval is None:
+            return None
+        lows.append(interval[0])
+        highs.append(interval[1])
+    return max(highs) - min(lows)

@@ -1,0 +1,221 @@
+"""The blocks of one scope where they stand, in program order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from compiler.ir.arith.affine import Affine, affine
+from compiler.ir.core.nodes import (
+    Block,
+    BlockRealize,
+    Buffer,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    IntImm,
+    Let,
+    Load,
+    Stmt,
+    Store,
+    Var,
+)
+from compiler.ir.core.visit import substitute, walk
+from compiler.schedule.error import Refuse
+from compiler.schedule.index.access import BlockAccess, BlockAccesses, facts_of
+from compiler.schedule.index.iter_map import Extents, canonical
+from compiler.schedule.legality.block_kind import (
+    BlockKind,
+    Unclassified,
+    classify_block,
+    extents_of_iterators,
+)
+from compiler.schedule.tree.tree import Path, children, extents_of, realize_at
+
+
+class _Forms:
+    """The linear forms of a block's iterators and accesses under loops of some extents.
+
+    Most primitives leave most blocks as they are, so they are asked for time and again. Accesses
+    are told by identity, and kept alive.
+    """
+
+    def __init__(self, realize: BlockRealize, extents: Extents) -> None:
+        self.realize = realize
+        self.extents = extents
+        self.values = tuple(canonical(value, extents) for value in realize.iter_values)
+        self.indices: dict[int, tuple[BlockAccess, tuple[Affine, ...]]] = {}
+
+
+_KEPT_FORMS = 1024
+_forms: dict[int, _Forms] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedBlock:
+    """A block where it stands: `path` leads from its scope down to it."""
+
+    path: Path
+
+    @property
+    def realize(self) -> BlockRealize:
+        """The realisation of the block."""
+        return realize_at(self.path)
+
+    @property
+    def block(self) -> Block:
+        """The block."""
+        return self.realize.block
+
+    @property
+    def name(self) -> str:
+        """The name of the block."""
+        return self.block.name
+
+    @cached_property
+    def facts(self) -> BlockAccesses:
+        """What the block touches."""
+        return facts_of(self.block)
+
+    @cached_property
+    def kind(self) -> BlockKind | Unclassified:
+        """What sort of computation the block is, or why nothing is known of it."""
+        around = {loop.var for loop in self.loops} | scope_extents(realize_at(self.path[:1])).keys()
+        named = self.facts.outside & around
+        if named:
+            names = ", ".join(sorted(var.name for var in named))
+            return Unclassified(f"block {self.name} names loops from outside: {names}")
+        return classify_block(self.block)
+
+    @cached_property
+    def loops(self) -> tuple[For, ...]:
+        """The loops around the block within its scope, the outermost first."""
+        return tuple(stmt for stmt in self.path if isinstance(stmt, For))
+
+    @cached_property
+    def bindings(self) -> dict[Var, Expr]:
+        """The value of each iterator."""
+        iter_vars = self.block.iter_vars
+        return {i.var: v for i, v in zip(iter_vars, self.realize.iter_values, strict=True)}
+
+    @cached_property
+    def extents(self) -> Extents:
+        """The extents of the loops around the block and of the iterators of its scope."""
+        return {**scope_extents(realize_at(self.path[:1])), **extents_of(self.loops)}
+
+    @property
+    def values(self) -> tuple[Affine, ...]:
+        """The iterators' values in linear normal form."""
+        return self._forms.values
+
+    @cached_property
+    def _forms(self) -> _Forms:
+        """What is known of the block under loops of these extents, whatever program it is in."""
+        realize = self.realize
+        known = _forms.get(id(realize))
+        # The identity of a dead block may be given again: the entry keeps its block alive.
+        if known is not None and known.realize is realize and known.extents == self.extents:
+            return known
+        if len(_forms) >= _KEPT_FORMS:
+            _forms.clear()
+        found = _forms[id(realize)] = _Forms(realize, self.extents)
+        return found
+
+    def is_under(self, stmt: Stmt) -> bool:
+        """Tell whether the block lies below a statement."""
+        return any(node is stmt for node in self.path)
+
+    def loops_inside(self, stmt: Stmt) -> tuple[For, ...]:
+        """Return the loops around the block that lie strictly below `stmt`."""
+        depth = next(n for n, node in enumerate(self.path) if node is stmt)
+        return tuple(node for node in self.path[depth + 1 :] if isinstance(node, For))
+
+    def indices(self, access: BlockAccess) -> tuple[Affine, ...]:
+        """Return the indices of an access in terms of loops, in linear normal form."""
+        known = self._forms.indices.get(id(access))
+        if known is None:
+            forms = tuple(self._index(index, access) for index in access.indices)
+            known = self._forms.indices[id(access)] = (access, forms)
+        return known[1]
+
+    def _index(self, index: Expr, access: BlockAccess) -> Affine:
+        if isinstance(index, Var) and index in self._values_of:
+            return self._values_of[index]
+        extents = {**self.extents, **access.inner} if access.inner else self.extents
+        return canonical(substitute(index, self.bindings), extents)
+
+    def indices_as_they_are(self, access: BlockAccess) -> tuple[Affine, ...]:
+        """Return the indices of an access in terms of loops, quotients and remainders untouched."""
+        return tuple(affine(substitute(index, self.bindings)) for index in access.indices)
+
+    @cached_property
+    def _values_of(self) -> dict[Var, Affine]:
+        iterators = (iter_var.var for iter_var in self.block.iter_vars)
+        return dict(zip(iterators, self.values, strict=True))
+
+    def reads(self, buffer: Buffer) -> bool:
+        """Tell whether the block loads from a buffer."""
+        return any(access.buffer == buffer for access in self.facts.reads)
+
+    def writes(self, buffer: Buffer) -> bool:
+        """Tell whether the block stores to a buffer."""
+        return any(access.buffer == buffer for access in self.facts.writes)
+
+    def touches(self, buffer: Buffer) -> bool:
+        """Tell whether the block loads from a buffer or stores to it."""
+        return self.reads(buffer) or self.writes(buffer)
+
+
+def scope_extents(scope: BlockRealize) -> Extents:
+    """Return the extents of the iterators of a block."""
+    return extents_of_iterators(scope.block)
+
+
+def sites(scope: BlockRealize, refuse: Refuse) -> list[PlacedBlock]:
+    """Return the blocks right below a scope, in program order.
+
+    Raises:
+        ScheduleError: If the scope touches a buffer outside any block: that is in no block's
+            account.
+    """
+    return [PlacedBlock(path) for path in _paths(scope, refuse)]
+
+
+def _paths(scope: BlockRealize, refuse: Refuse) -> Iterator[Path]:
+    waiting: list[tuple[Path, Stmt]] = [((scope,), child) for child in reversed(children(scope))]
+    while waiting:
+        around, stmt = waiting.pop()
+        path = (*around, stmt)
+        if isinstance(stmt, BlockRealize):
+            yield path
+        else:
+            if not (isinstance(stmt, For) and isinstance(stmt.extent, IntImm)):
+                _require_in_blocks(stmt, refuse)
+            waiting += [(path, child) for child in reversed(children(stmt))]
+
+
+def _require_in_blocks(stmt: Stmt, refuse: Refuse) -> None:
+    """Refuse a statement outside any block that touches a buffer itself."""
+    exprs: tuple[Expr, ...] = ()
+    match stmt:
+        case Store():
+            raise refuse("this store lies in no block: it can't be reasoned about", stmt)
+        case Evaluate() | Let():
+            exprs = (stmt.value,)
+        case If():
+            exprs = (stmt.condition,)
+        case For():
+            exprs = (stmt.extent,)
+        case _:
+            pass
+    for expr in exprs:
+        for node in walk(expr):
+            if isinstance(node, Load) or (isinstance(node, Var) and node.dtype == "handle"):
+                raise refuse("this touches a buffer, but lies in no block", stmt)
+
+
+def conditions(site: PlacedBlock) -> tuple[If, ...]:
+    """Return the conditions around a block within its scope."""
+    return tuple(stmt for stmt in site.path if isinstance(stmt, If))

@@ -1,0 +1,47 @@
+"""Replay many traces on one program, and do but once what they begin with alike.
+
+The candidates of a sketch differ in their decisions only. What comes before the first of them, such
+as layouts and copies for packing, is half of a convolution's trace.
+"""
+
+from __future__ import annotations
+
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.schedule import Schedule
+from compiler.schedule.trace.handle import Handle
+from compiler.schedule.trace.instruction import Instruction
+from compiler.schedule.trace.replay import replay
+from compiler.schedule.trace.trace import Trace
+
+MAX_BEGINNINGS = 16
+"""As many as one program has sketches, and then some."""
+
+
+class TracePrefixCache:
+    """Schedules of one program, each with the instructions done that some traces begin with."""
+
+    def __init__(self) -> None:
+        self._func: PrimFunc | None = None
+        self._known: dict[tuple[Instruction, ...], tuple[Schedule, dict[str, Handle | None]]] = {}
+
+    def apply(self, trace: Trace, func: PrimFunc) -> Schedule:
+        """Return what `trace.apply_to(func)` returns.
+
+        Raises:
+            ScheduleError: If an instruction is refused on this program.
+        """
+        if func is not self._func:
+            self._func, self._known = func, {}
+        instructions = trace.instructions
+        deciding = (n for n, i in enumerate(instructions) if i.spec.decides)
+        count = next(deciding, len(instructions))
+        first = instructions[:count]
+        if first not in self._known:
+            if len(self._known) >= MAX_BEGINNINGS:
+                self._known.pop(next(iter(self._known)))
+            begun = Schedule(func)
+            self._known[first] = begun, replay(first, begun)
+        begun, handles = self._known[first]
+        schedule = begun.copy()
+        replay(instructions[count:], schedule, handles=handles)
+        return schedule

@@ -1,0 +1,154 @@
+"""What a server knows best of a workload: its schedule, or its kernel; else what the cache kept.
+
+A server that does not answer is no reason to be without: what it said last serves, with its age
+said aloud. Where nothing was ever said, the default schedule is built here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+import httpx2
+
+from compiler.driver import compile_artifact
+from compiler.ir.analysis.structural import structural_hash
+from compiler.ops.spec import from_spec
+from compiler.runtime.signature import PublicKey, SignatureMismatchError
+from compiler.script.parser import parse
+from compiler.target.target import Target
+from loopwright.client.best import Best
+from loopwright.client.cache import AnswerCache, Kept
+from loopwright.client.decoding import read
+from loopwright.client.steps import HttpCall, Plan, send, work
+from loopwright.errors import (
+    ArtifactRefusedError,
+    FallbackWarning,
+    LoopwrightError,
+    NotFoundError,
+    ServerFailedError,
+    ServerUnreachableError,
+    SignatureError,
+    StaleAnswerWarning,
+)
+from loopwright.kernels.kernel import Kernel, KernelSchedule, KernelSource, load, schedule_of
+from loopwright.user_warnings import format_age, warn_user
+from loopwright.workload import WorkloadLike, to_func
+from service.wire.models import BestRead, ScheduleQuery
+
+SCHEDULE_HEADER = "Loopwright-Schedule"
+SIGNATURE_HEADER = "Loopwright-Signature"
+
+_SCHEDULES, _KERNELS = "schedules", "kernels"
+_AWAY = (ServerUnreachableError, ServerFailedError)
+
+
+@dataclass(frozen=True)
+class KernelResolver:
+    """Asks a server, and its cache when the server is away.
+
+    Args:
+        is_offline: Whether the user said that there is no server: then an old answer is no news.
+        public_key: That of the server; with it, only kernels that it signed are loaded.
+    """
+
+    url: str
+    cache: AnswerCache
+    is_offline: bool
+    public_key: PublicKey | None = None
+
+    def schedule(self, query: ScheduleQuery) -> Plan[Best]:
+        """Return the best schedule; see `Client.best`."""
+        call = HttpCall("POST", "/schedules/best", query, is_query=True)
+        try:
+            response = yield from send(call)
+        except _AWAY as error:
+            kept = yield from work(partial(self.cache.get, _SCHEDULES, self.url, query))
+            if kept is None:
+                raise
+            self._say(kept, "schedule", error)
+            return Best(BestRead.model_validate_json(kept.content), kept.fetched_at)
+        best = Best(read(BestRead, response))
+        kept = _kept(response)
+        yield from work(partial(self.cache.put, _SCHEDULES, self.url, query, kept))
+        return best
+
+    def kernel(self, query: ScheduleQuery) -> Plan[Kernel]:
+        """Return the tuned kernel; see `Client.kernel`."""
+        kept, kernel = yield from work(partial(self._kept_kernel, query))
+        headers = {} if kept is None else {"If-None-Match": kept.etag}
+        try:
+            response = yield from send(
+                HttpCall("POST", "/artifacts", query, headers=headers, is_query=True)
+            )
+        except _AWAY as error:
+            if kept is None or kernel is None:
+                raise
+            self._say(kept, "kernel", error)
+            return kernel
+        if response.status_code == 304 and kernel is not None:
+            return kernel
+        word = response.headers.get(SCHEDULE_HEADER, "")
+        signature = response.headers.get(SIGNATURE_HEADER, "")
+        yield from work(partial(self._verify, query, signature, word, response.content))
+        schedule = schedule_of(word)
+        fetched = yield from work(partial(load, response.content, KernelSource.SERVER, schedule))
+        if "ETag" in response.headers:
+            kept = _kept(response, schedule, signature)
+            yield from work(partial(self.cache.put, _KERNELS, self.url, query, kept))
+        return fetched
+
+    def _kept_kernel(self, query: ScheduleQuery) -> tuple[Kept | None, Kernel | None]:
+        """Return the kernel in the cache; one that cannot be loaded is as good as none."""
+        kept = self.cache.get(_KERNELS, self.url, query)
+        if kept is None:
+            return None, None
+        try:
+            self._verify(query, kept.signature, kept.schedule, kept.content)
+            schedule = schedule_of(kept.schedule)
+            return kept, load(kept.content, KernelSource.CACHE, schedule, kept.fetched_at)
+        except (ArtifactRefusedError, SignatureError):
+            return None, None
+
+    def _verify(self, query: ScheduleQuery, signature: str, schedule: str, content: bytes) -> None:
+        """Check that the server signed a kernel, if its key is known.
+
+        Raises:
+            SignatureError: If it did not.
+        """
+        if self.public_key is None:
+            return
+        asked = query.workload
+        func = from_spec(asked.operator) if asked.operator else parse(asked.script or "")
+        try:
+            self.public_key.verify(signature, structural_hash(func), schedule, content)
+        except SignatureMismatchError as error:
+            raise SignatureError(str(error)) from error
+
+    def _say(self, kept: Kept, what: str, error: LoopwrightError) -> None:
+        if not self.is_offline:
+            age = format_age(kept.age_secs)
+            warn_user(f"using the {what} of {age} ago: {error}", StaleAnswerWarning)
+
+
+def default_kernel(
+    workload: WorkloadLike, target: Target | str, why: LoopwrightError
+) -> Plan[Kernel]:
+    """Build the default schedule, and say so."""
+    warn_user(f"no tuned kernel, using the default schedule: {why}", FallbackWarning)
+    # A tuned kernel that was refused was made for another CPU: build for this one.
+    here = Target("cpu") if isinstance(why, ArtifactRefusedError) else target
+    where = here if isinstance(here, Target) else Target(here)
+    func = to_func(workload)
+    artifact = yield from work(partial(compile_artifact, func, where))
+    return Kernel(artifact, KernelSource.DEFAULT, KernelSchedule.DEFAULT)
+
+
+NO_TUNED_KERNEL = (*_AWAY, NotFoundError, ArtifactRefusedError)
+"""Why there may be no tuned kernel, although what was asked made sense."""
+
+
+def _kept(response: httpx2.Response, schedule: str = "", signature: str = "") -> Kept:
+    etag = response.headers.get("ETag", "")
+    return Kept(etag, response.content, datetime.now(UTC), schedule, signature)

@@ -1,0 +1,257 @@
+"""Drive jobs that share a budget, or one alone: search, then time the best side by side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Protocol
+from uuid import UUID
+
+import structlog
+from sqlalchemy.orm import Session
+
+from compiler.runtime.measurement import Measurement
+from compiler.target.cores import available_cores
+from compiler.target.target import Target
+from service.common.owner import Owner
+from service.coordinator.heartbeat import Heartbeat
+from service.learning import warm_start
+from service.store.database.database import Database
+from service.store.jobs import finals, groups
+from service.store.jobs.jobs import JobRow
+from service.store.tasks import load_task
+from service.store.trials.sql_store import SqlStore
+from tuner.candidate import Candidate
+from tuner.finish.baseline import Baseline, BaselineMeasurer, measure_baselines
+from tuner.finish.finish import Finish, finish
+from tuner.loop.budget import StopReason
+from tuner.loop.interleave import interleave
+from tuner.loop.search_loop import SearchLoop
+from tuner.loop.task_scheduler import Progress
+from tuner.loop.tune import SearchResult
+from tuner.measurer.comparer import Comparer
+from tuner.measurer.measurer import Measurer
+from tuner.search.make import make_strategy
+from tuner.task import Task
+from tuner.trial import MeasuredTrial
+
+_log = structlog.get_logger()
+
+
+class Measuring(Measurer, Comparer, Protocol):
+    """Measures candidates, and compares the best of them."""
+
+
+@dataclass(frozen=True)
+class JobOutcome:
+    """What came of a job: its search, and the finish if there was one, with its baselines.
+
+    There is no result if the job was given up before: cancelled, or put back.
+    """
+
+    job_id: UUID
+    result: SearchResult | None = None
+    finish: Finish | None = None
+    baselines: Sequence[Baseline] = ()
+
+
+class Drives(Protocol):
+    """Takes jobs from their last trials to their ends; see `Driver`."""
+
+    def drive(
+        self, jobs: Sequence[JobRow], heartbeat: Heartbeat, is_stopping: Callable[[], bool]
+    ) -> Iterator[JobOutcome]:
+        """Yield what came of each job when it ends."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Search:
+    job: JobRow
+    task: Task
+    rounds: SearchLoop
+    measuring: _HeartbeatMeasurer
+    kept_before: Sequence[int]  # the trials that finishes of the job kept
+
+
+class Driver:
+    """Runs the tuning loop on jobs that `owner` has claimed.
+
+    Args:
+        rivals: Times libraries beside the best kernels; without it, none are.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        measuring: Measuring,
+        owner: Owner,
+        rivals: BaselineMeasurer | None = None,
+    ) -> None:
+        self._database = database
+        self._measuring = measuring
+        self._rivals = rivals
+        self._owner = owner
+        self._store = SqlStore(database, owner)
+
+    def drive(
+        self, jobs: Sequence[JobRow], heartbeat: Heartbeat, is_stopping: Callable[[], bool]
+    ) -> Iterator[JobOutcome]:
+        """Take jobs from their last trials to their ends; yield what came of each when it ends.
+
+        Args:
+            jobs: One job, or all of a group that have not ended.
+            heartbeat: Knows what is wanted of the jobs.
+            is_stopping: Whether all jobs are to be put back.
+        """
+        with ExitStack() as stack:
+            searches = []
+            for job in jobs:
+                searches.append(self._search(job, heartbeat, is_stopping))
+                stack.enter_context(searches[-1].rounds)
+            ends = interleave(
+                [search.rounds for search in searches],
+                lambda: heartbeat.wishes[heartbeat.job_ids[0]].shared_trials,
+                self._ended(jobs),
+            )
+            for place, reason in ends:
+                yield self._finished(
+                    searches[place],
+                    reason,
+                    lambda job_id: _gives_up(job_id, heartbeat, is_stopping),
+                )
+
+    def _search(
+        self, job: JobRow, heartbeat: Heartbeat, is_stopping: Callable[[], bool]
+    ) -> _Search:
+        with self._database.read() as session:
+            task = _task(session, job)
+            kept_before = finals.kept_numbers(session, job.id)
+        job_id = str(job.id)
+        measuring = _HeartbeatMeasurer(self._measuring, self._rivals, job.id, heartbeat)
+        begin = time.monotonic()
+
+        def interrupted() -> StopReason | None:
+            if _gives_up(job.id, heartbeat, is_stopping):
+                return StopReason.CANCELLED
+            wishes = heartbeat.wishes[job.id]
+            if wishes.is_stopped:
+                return StopReason.STOPPED
+            seconds = wishes.budget.seconds
+            if seconds is None or not rounds.has_default:
+                return None
+            active_secs = job.active_secs + time.monotonic() - begin
+            return StopReason.TIME_BUDGET if active_secs >= seconds else None
+
+        rounds = SearchLoop(
+            task,
+            measuring,
+            make_strategy(
+                job.strategy,
+                task,
+                job.seed,
+                warm_start.begin(self._database, self._owner, job, task, rules=job.rules),
+                job.rules,
+            ),
+            lambda: heartbeat.wishes[job.id].budget,
+            history=self._store.trials(job_id),
+            on_trials=lambda measured: self._store.add(job_id, task, measured),
+            interrupted=interrupted,
+            # Where kernels are timed on all cores, what runs beside them would be timed too.
+            overlap=task.target.num_cores < available_cores()
+            or task.target.label != Target("cpu").label,
+        )
+        return _Search(job, task, rounds, measuring, kept_before)
+
+    def _ended(self, jobs: Sequence[JobRow]) -> list[Progress]:
+        """Return how far the jobs came that are of the same group and have ended."""
+        if (group_id := jobs[0].group_id) is None:
+            return []
+        driven = {job.id for job in jobs}
+        with self._database.read() as session:
+            ended = [row for row in groups.members(session, group_id) if row.id not in driven]
+            tasks = [_task(session, row) for row in ended]
+        trials = [self._store.trials(str(row.id)) for row in ended]
+        return [Progress(task, found) for task, found in zip(tasks, trials, strict=True)]
+
+    def _finished(
+        self, search: _Search, reason: StopReason, gives_up: Callable[[UUID], bool]
+    ) -> JobOutcome:
+        job = search.job
+        if reason is StopReason.CANCELLED:
+            return JobOutcome(job.id)
+        result = SearchResult(search.rounds.trials(), reason, search.rounds.learned())
+        found, baselines = None, list[Baseline]()
+        try:
+            found = finish(
+                search.task,
+                result.trials,
+                search.measuring,
+                seed=job.seed,
+                also=search.kept_before,
+                should_stop=lambda: gives_up(job.id),
+            )
+            if found is not None and found.kept is not None:
+                baselines = measure_baselines(
+                    search.task,
+                    found.kept.trial,
+                    search.measuring,
+                    seed=job.seed,
+                    should_stop=lambda: gives_up(job.id),
+                )
+        except Exception:
+            # The search has its result: it is not lost because it could not be measured again.
+            if not gives_up(job.id):
+                _log.warning("the best could not be compared", job=str(job.id), exc_info=True)
+        return (
+            JobOutcome(job.id) if gives_up(job.id) else JobOutcome(job.id, result, found, baselines)
+        )
+
+
+class _HeartbeatMeasurer:
+    """Measures for a job, and tells the heartbeat while it does."""
+
+    def __init__(
+        self,
+        measuring: Measuring,
+        rivals: BaselineMeasurer | None,
+        job_id: UUID,
+        heartbeat: Heartbeat,
+    ) -> None:
+        self._measuring = measuring
+        self._rivals = rivals
+        self._job_id = job_id
+        self._heartbeat = heartbeat
+
+    def measure(
+        self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
+    ) -> Iterator[tuple[int, Measurement]]:
+        """Yield each candidate's measurement in the order of completion."""
+        with self._heartbeat.measuring(self._job_id, is_final=False):
+            yield from self._measuring.measure(task, candidates, incumbent_secs)
+
+    def compare(
+        self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int
+    ) -> Iterator[Sequence[Measurement]]:
+        """Yield rounds: a measurement of each candidate."""
+        with self._heartbeat.measuring(self._job_id, is_final=True):
+            yield from self._measuring.compare(task, candidates, num_rounds, seed)
+
+    def measure_baselines(
+        self, task: Task, trial: MeasuredTrial, num_rounds: int, seed: int
+    ) -> Iterator[tuple[Measurement, Mapping[str, Measurement]]]:
+        """Yield rounds: a measurement of the trial's candidate, and one of each library."""
+        if self._rivals is not None:
+            with self._heartbeat.measuring(self._job_id, is_final=True):
+                yield from self._rivals.measure_baselines(task, trial, num_rounds, seed)
+
+
+def _gives_up(job_id: UUID, heartbeat: Heartbeat, is_stopping: Callable[[], bool]) -> bool:
+    is_put_back = is_stopping() or heartbeat.is_joined
+    return is_put_back or heartbeat.is_lost or heartbeat.wishes[job_id].is_cancelled
+
+
+def _task(session: Session, job: JobRow) -> Task:
+    return load_task(session, job.workload_key, job.target, job.weight)

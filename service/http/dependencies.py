@@ -1,0 +1,51 @@
+"""What the routes work with, wired by whoever makes the application."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from compiler.runtime.signature import SigningKey
+from service.intake.text_reader import TextReader, shared_reader
+from service.reading.plots import Plots
+from service.schedules.kernel_builder import KernelBuilder
+from service.store.database.database import Database
+
+
+def _nothing() -> None:
+    pass
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class Dependencies:
+    """The parts of a service that its HTTP side needs.
+
+    `signer` signs artifacts, if the service has a key; `wake` tells the coordinator that there may
+    be a job; `is_stopping` ends streams at shutdown; `is_coordinating` says whether jobs are
+    driven.
+    """
+
+    database: Database
+    builder: KernelBuilder = field(default_factory=KernelBuilder)
+    plots: Plots = field(default_factory=Plots)
+    reader: TextReader = field(default_factory=shared_reader)
+    signer: SigningKey | None = None
+    wake: Callable[[], None] = _nothing
+    is_stopping: Callable[[], bool] = _never
+    is_coordinating: Callable[[], bool] = _never
+
+
+async def _parts(request: Request) -> Dependencies:
+    parts = request.app.state.parts
+    assert isinstance(parts, Dependencies)
+    return parts
+
+
+PartsOf = Annotated[Dependencies, Depends(_parts)]

@@ -1,0 +1,96 @@
+"""Take in what a user names: a workload and a target. Text is parsed, and never executed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from sqlalchemy.orm import Session
+
+from compiler.target.cores import available_cores
+from compiler.target.error import TargetError
+from compiler.target.target import Target
+from service.common.errors import Flaw, UnprocessableError
+from service.common.new_workload import NewWorkload
+from service.intake.text_reader import apart
+from service.intake.workload_text import read_here
+from service.store import workers
+from service.wire.models import Workload
+from tuner.space.rules.rule import BUILT_IN_RULES
+
+
+def read_workload(workload: Workload) -> NewWorkload:
+    """Turn a workload from the wire into one to keep; in a child process if that is asked for.
+
+    Raises:
+        InvalidRequestError: If the script or the operator is not a legal program of constant
+            shapes; says where.
+        BusyError: If too many wait for a child process.
+    """
+    elsewhere = apart()
+    if elsewhere is None:
+        return read_here(workload)
+    return NewWorkload(**elsewhere.ask("workload", **workload.model_dump()))
+
+
+def parse_target(text: str) -> Target:
+    """Turn the text of a target into one: of any machine, for what is known may be of any.
+
+    Raises:
+        InvalidRequestError: If the text means nothing.
+    """
+    try:
+        return Target(text)
+    except TargetError as error:
+        raise _refused(str(error), "/target") from error
+
+
+def read_target(session: Session, text: str) -> Target:
+    """Turn the text of a target into one that jobs can be measured for.
+
+    That is this host's kind, and any that a worker serves or has served.
+
+    Raises:
+        InvalidRequestError: If the text means nothing, or no worker is known for such a machine.
+    """
+    target = parse_target(text)
+    cores = {
+        **workers.served(session, now=False),
+        Target("cpu").label: available_cores(),
+        **workers.served(session, now=True),
+    }
+    if target.label not in cores:
+        raise _refused(
+            f"target {target.name!r}: no worker of this service is a {target.label}, or was one; "
+            f"it has workers for {', '.join(sorted(cores))}: start `loopwright worker` on such a "
+            "host, for a scheduler whose coordinator uses this database, and submit again",
+            "/target",
+        )
+    if target.num_cores > (most := cores[target.label]):
+        raise _refused(
+            f"target {target.name!r}: the workers of this service for {target.label} have {most} "
+            f"cores: ask for -num-cores={most} or fewer",
+            "/target",
+        )
+    return target
+
+
+def read_rules(names: Sequence[str] | None) -> list[str] | None:
+    """Return the names of schedule rules, None for all of them.
+
+    Raises:
+        InvalidRequestError: If there is no such rule; those that users added elsewhere are not
+            known here.
+    """
+    if names is None:
+        return None
+    for place, name in enumerate(names):
+        if name not in BUILT_IN_RULES:
+            near = difflib.get_close_matches(name, BUILT_IN_RULES, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(BUILT_IN_RULES)}"
+            raise _refused(f"there is no schedule rule {name!r}: {hint}", f"/rules/{place}")
+    return list(names)
+
+
+def _refused(detail: str, pointer: str) -> UnprocessableError:
+    return UnprocessableError(detail, Flaw(detail, pointer))

@@ -1,0 +1,220 @@
+"""Embedded workers: an engine on this host, there while there is work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
+from threading import Event, Lock, Thread
+from time import monotonic
+from typing import TypeVar
+
+import structlog
+
+from compiler.runtime.measurement import Measurement
+from service.store import workers
+from service.store.database.database import Database
+from workers.engine.engine import Engine, EngineStartError
+from workers.health.self_test import known_kernel
+from workers.measure.compare import CompareRequest
+from workers.wire.request import MeasureRequest
+
+ItemT = TypeVar("ItemT")
+
+_log = structlog.get_logger()
+
+
+class EngineSupervisor:
+    """Measures requests with an engine of its own, and reports who its workers are.
+
+    The engine costs some hundred megabytes, so it is there only while there is work: it starts
+    with the first request, and ends when none has come for a while. One that breaks is dropped,
+    and the next request starts another.
+
+    Args:
+        labels: The kinds of target that its workers serve, there or not; others are heard of.
+        stays: Once `begin` was called the engine is there, work or not, and started anew when it
+            is gone: its workers are not of this process, and are known before the first job.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        start_engine: Callable[[], Engine],
+        *,
+        labels: Collection[str] = (),
+        stays: bool = False,
+        rest_after_secs: float = 60.0,
+        report_secs: float = 10.0,
+    ) -> None:
+        self._database = database
+        self._start_engine = start_engine
+        self._own_labels = frozenset(labels)
+        self._labels = self._own_labels
+        self._stays = stays
+        self._is_missed = False  # an engine that stays does not start: said once
+        self._rest_after_secs = rest_after_secs
+        self._report_secs = report_secs
+        self._engine: Engine | None = None
+        self._num_requests = 0
+        self._used_at = 0.0
+        self._lock = Lock()
+        self._closed = Event()
+        self._look = Event()  # at once, for the engine is gone or this is closed
+        self._reporter = Thread(target=self._report, name="worker reports", daemon=True)
+
+    def begin(self) -> None:
+        """Have an engine that stays be there from now on; else do nothing."""
+        if self._stays:
+            self._reporter.start()
+
+    def labels(self) -> Collection[str] | None:
+        """Return the kinds of target that the workers serve, as last heard of.
+
+        None while an engine that stays is gone, or has no worker: nothing can be measured.
+        """
+        can_measure = not self._stays or (self._has_engine() and self._labels)
+        return self._labels if can_measure else None
+
+    def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
+        """Yield the index of each of the request's traces with its measurement."""
+        return self._results(lambda engine: engine.measure(request))
+
+    def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
+        """Yield rounds, each with a measurement of each of the request's traces."""
+        return self._results(lambda engine: engine.compare(request))
+
+    def prove(self) -> None:
+        """Measure a known kernel with the workers of this host; those of a cluster did so.
+
+        Raises:
+            EngineStartError: If that fails: the host is broken, whatever is measured.
+        """
+        if self._stays:
+            return
+        for _, found in self.measure(known_kernel()):
+            if found.error is not None:
+                raise EngineStartError(
+                    f"a known kernel cannot be measured here: {found.error}: {found.message}"
+                )
+
+    def _results(self, ask: Callable[[Engine], Iterator[ItemT]]) -> Iterator[ItemT]:
+        engine = self._running()
+        try:
+            yield from ask(engine)
+        except Exception:
+            self._drop(engine)
+            raise
+        finally:
+            with self._lock:
+                self._num_requests -= 1
+                self._used_at = monotonic()
+
+    def close(self) -> None:
+        """End the engine and its workers."""
+        self._closed.set()
+        self._look.set()
+        self.interrupt()
+
+    def interrupt(self) -> None:
+        """End what is under way, and its engine with it; the next request starts another."""
+        with self._lock:  # one that is starting is waited for
+            engine = self._engine
+        if engine is not None:
+            self._drop(engine)
+
+    def _has_engine(self) -> bool:
+        return self._engine is not None
+
+    def _running(self) -> Engine:
+        """Return the engine, started if need be, and count a request on it."""
+        with self._lock:
+            engine = self._engine
+            if engine is None:
+                engine = self._engine = self._start_engine()
+                _log.info("workers started")
+                self._tell(engine)
+                if self._reporter.ident is None:
+                    self._reporter.start()
+            self._num_requests += 1
+        return engine
+
+    def _drop(self, engine: Engine) -> None:
+        with self._lock:
+            if self._engine is not engine:
+                return
+            self._engine = None
+        self._look.set()
+        self._end(engine)
+
+    def _end(self, engine: Engine) -> None:
+        if self._stays:  # its workers go on without us
+            engine.close()
+            return
+        # One that broke may not know its workers any more; they are shown as lost, then.
+        with suppress(Exception):
+            # Asked before the transaction begins: nobody else can write while it lasts.
+            names = [worker.name for worker in engine.workers()]
+            with self._database.write() as session:
+                workers.rested(session, names)
+        engine.close()
+
+    def _report(self) -> None:
+        while not self._closed.is_set():
+            self._attend()
+            self._look.wait(self._report_secs)
+            if self._look.is_set():
+                self._look.clear()
+                continue
+            with self._lock:
+                engine = self._engine
+                idle_secs = monotonic() - self._used_at
+                has_work = self._num_requests > 0 or idle_secs < self._rest_after_secs
+                has_work |= self._stays
+                if not has_work:
+                    self._engine = None
+            if engine is None:
+                continue
+            if has_work:
+                if not self._tell(engine) and self._stays and not self._num_requests:
+                    self._drop(engine)
+            else:
+                _log.info("workers ended: there is no work")
+                self._end(engine)
+
+    def _attend(self) -> None:
+        """Start an engine that stays and is not there."""
+        if not self._stays or self._has_engine():
+            return
+        try:
+            engine = self._start_engine()  # not under the lock: it may wait for a network
+        except Exception as error:
+            if not self._is_missed:
+                _log.warning("no workers yet, and tried again and again", reason=str(error))
+            self._is_missed = True
+            return
+        self._is_missed = False
+        with self._lock:
+            is_first = not (self._has_engine() or self._closed.is_set())
+            if is_first:
+                self._engine = engine
+        if not is_first:
+            engine.close()
+            return
+        _log.info("workers started")
+        self._tell(engine)
+
+    def _tell(self, engine: Engine) -> bool:
+        """Report the workers; tell whether the engine knows them."""
+        try:
+            seen = engine.workers()
+        except Exception:
+            # Who the workers are is told again in a moment; measuring does not wait for it.
+            _log.warning("the engine does not say who its workers are", exc_info=True)
+            return False
+        self._labels = self._own_labels.union(w.label for w in seen if "refuses" not in w.facts)
+        try:
+            with self._database.write() as session:
+                workers.heard_of(session, seen)
+        except Exception:
+            _log.warning("cannot report the workers", exc_info=True)
+        return True

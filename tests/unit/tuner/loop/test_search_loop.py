@@ -1,0 +1,191 @@
+"""The order in which a search is asked and told, beside the measuring or not."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from compiler import ops
+from compiler.runtime.measurement import Measurement
+from compiler.schedule.trace.trace import Trace
+from compiler.target.target import Target
+from tests.patience import PATIENCE_SECS
+from tuner.candidate import Candidate
+from tuner.loop.budget import Budget, StopReason
+from tuner.loop.search_loop import ROUND_SIZE, SearchLoop
+from tuner.measurer.measurer import Measurer
+from tuner.measurer.memory import MemoryMeasurer
+from tuner.search.strategy import Proposal
+from tuner.task import Task
+from tuner.trial import MeasuredTrial
+
+TASK = Task(ops.matmul(4, 4, 4), Target("cpu -mcpu=x86-64-v3 -num-cores=1"))
+
+
+class Diary:
+    """A strategy that writes down what is asked and told."""
+
+    def __init__(self) -> None:
+        self.entries: list[str] = []
+        self.asked = threading.Event()
+        self._num_asked = 0
+
+    def ask(self, num: int) -> list[Proposal]:
+        self.entries.append(f"ask {num}")
+        self.asked.set()
+        self._num_asked += num
+        numbers = range(self._num_asked - num, self._num_asked)
+        return [Proposal(Candidate(f"s{n}", _Numbered(n))) for n in numbers]
+
+    def tell(self, trials: Sequence[MeasuredTrial]) -> None:
+        self.entries.append(f"tell {trials[0].number}-{trials[-1].number}")
+
+    def learned(self) -> bytes | None:
+        self.entries.append("learned")
+        return None
+
+
+class _Numbered(Trace):
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self._number = number
+
+    def key(self) -> str:
+        return f"{self._number:064}"
+
+
+def rounds(
+    search: Diary, measurer: Measurer, *, overlap: bool, history: Sequence[MeasuredTrial] = ()
+) -> SearchLoop:
+    return SearchLoop(
+        TASK,
+        measurer,
+        search,
+        lambda: Budget(4 * ROUND_SIZE),
+        history=history,
+        on_trials=lambda _: None,
+        interrupted=lambda: None,
+        overlap=overlap,
+    )
+
+
+EXPECTED = [
+    "ask 15",
+    "tell 0-15",
+    "ask 16",
+    "ask 16",
+    "tell 16-31",
+    "ask 16",
+    "tell 32-47",
+    "tell 48-63",
+    "learned",
+]
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_asks_and_tells_come_in_one_order(overlap: bool) -> None:
+    search = Diary()
+    with rounds(search, MemoryMeasurer(lambda _: 1.0), overlap=overlap) as running:
+        while running.run_next() is None:
+            pass
+        running.learned()
+    assert search.entries == EXPECTED
+
+
+def test_a_history_is_asked_and_told_the_same() -> None:
+    with rounds(Diary(), MemoryMeasurer(lambda _: 1.0), overlap=True) as running:
+        while running.run_next() is None:
+            pass
+        history = running.trials()
+    search, measurer = Diary(), MemoryMeasurer(lambda _: 1.0)
+    with rounds(search, measurer, overlap=True, history=history[: 2 * ROUND_SIZE + 3]) as running:
+        while running.run_next() is None:
+            pass
+        running.learned()
+        assert running.trials() == history
+    assert search.entries == EXPECTED
+    assert len(measurer.asked) == 2 * ROUND_SIZE - 3
+
+
+def test_the_next_round_is_proposed_while_one_is_measured() -> None:
+    search = Diary()
+
+    class Waiting:
+        """Answers round 1 only once the search was asked for round 2."""
+
+        def measure(
+            self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
+        ) -> Iterator[tuple[int, Measurement]]:
+            if incumbent_secs is not None:
+                assert search.asked.wait(PATIENCE_SECS), "nobody asked"
+            for index in range(len(candidates)):
+                yield index, Measurement((1.0,))
+
+    with rounds(search, Waiting(), overlap=True) as running:
+        running.run_next()
+        running._coming.result()
+        search.asked.clear()
+        running.run_next()
+        assert search.entries == EXPECTED[:4]
+
+
+def test_nothing_is_proposed_while_a_round_is_measured_alone() -> None:
+    search = Diary()
+    seen: list[int] = []
+
+    def count(_: Candidate) -> float:
+        seen.append(len(search.entries))
+        return 1.0
+
+    with rounds(search, MemoryMeasurer(count), overlap=False) as running:
+        for _ in range(3):
+            running.run_next()
+    assert [len(set(seen[i : i + ROUND_SIZE])) for i in range(0, 48, ROUND_SIZE)] == [1, 1, 1]
+
+
+def test_a_budget_that_shrinks_ends_a_round_and_one_that_grows_again_ends_it_whole() -> None:
+    """In the order of completion: those that are left are measured later."""
+    budget, arrived = [Budget(4 * ROUND_SIZE)], list[MeasuredTrial]()
+
+    def shrink(trials: Sequence[MeasuredTrial]) -> None:
+        arrived.extend(trials)
+        if len(arrived) == ROUND_SIZE + 5:
+            budget[0] = Budget(ROUND_SIZE + 7)
+
+    def run(
+        search: Diary, history: Sequence[MeasuredTrial]
+    ) -> tuple[StopReason, tuple[MeasuredTrial, ...]]:
+        with SearchLoop(
+            TASK, MemoryMeasurer(lambda _: 1.0), search, lambda: budget[0], history=history,
+            on_trials=shrink, interrupted=lambda: None, overlap=True,
+        ) as running:  # fmt: skip
+            reason = running.replay()
+            while reason is None:
+                reason = running.run_next()
+            return reason, running.trials()
+
+    reason, found = run(Diary(), ())
+    assert (reason, len(found)) == (StopReason.BUDGET, ROUND_SIZE + 7)
+    budget[0] = Budget(2 * ROUND_SIZE)
+    reason, found = run(Diary(), found)
+    assert (reason, [t.number for t in found]) == (StopReason.BUDGET, list(range(2 * ROUND_SIZE)))
+
+
+@pytest.mark.parametrize(("call", "rounds_between"), [("ask", 1), ("tell", 2)])
+def test_an_error_of_the_search_ends_it(
+    call: str, rounds_between: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    search = Diary()
+    with rounds(search, MemoryMeasurer(lambda _: 1.0), overlap=True) as running:
+        running.run_next()
+        running._coming.result()
+        monkeypatch.setattr(search, call, fail)
+        for _ in range(rounds_between):
+            running.run_next()
+        with pytest.raises(ZeroDivisionError):
+            running.run_next()

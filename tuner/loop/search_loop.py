@@ -1,0 +1,269 @@
+"""One search, round by round: while a round is measured, the next one is proposed.
+
+Asks and tells always come in the same order, whatever is measured when and wherever the search was
+interrupted: ask 0, tell 0, ask 1, ask 2, tell 1, ask 3, tell 2, ... So what a round proposes knows
+all rounds but the one before it (round 1 knows round 0), and training a model costs no time in
+which nothing is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from compiler.runtime.measurement import Measurement
+from tuner.candidate import Candidate, default_candidate
+from tuner.loop.budget import Budget, StopReason
+from tuner.measurer.measurer import Measurer
+from tuner.search.strategy import Proposal, SearchStrategy
+from tuner.task import Task
+from tuner.trial import MeasuredTrial, fastest
+
+ROUND_SIZE = 16
+"""Proposals in a round: enough to keep workers busy, few enough to learn often."""
+
+
+class MeasurerError(RuntimeError):
+    """A measurer broke its contract."""
+
+
+class SearchLoop:
+    """Runs a search of one task, a round at a time. Used as a context manager.
+
+    Args:
+        budget: Asked at the begin of each round: it may change meanwhile.
+        history: What this search has measured already, in any order; its last round may be
+            partial. Nothing of it is measured again.
+        on_trials: Called with new trials as they arrive, in the order of completion.
+        interrupted: Asked between results; a reason ends the search at once.
+        overlap: Whether to propose beside the measuring. The proposals are the same without.
+
+    Raises:
+        ValueError: If a number occurs twice in `history`.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        measurer: Measurer,
+        search: SearchStrategy,
+        budget: Callable[[], Budget],
+        *,
+        history: Sequence[MeasuredTrial],
+        on_trials: Callable[[Sequence[MeasuredTrial]], None],
+        interrupted: Callable[[], StopReason | None],
+        overlap: bool,
+    ) -> None:
+        self.task = task
+        self._measurer = measurer
+        self._search = search
+        self._budget = budget
+        self._on_trials = on_trials
+        self._interrupted = interrupted
+        self._overlap = overlap
+        self._trials = {t.number: t for t in history}
+        if len(self._trials) != len(history):
+            raise ValueError("a trial number occurs twice in the history")
+        self._next = 0
+        self._num_told = 0
+        # One thread asks and tells, in the order in which it is given to do so.
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="search")
+        self._coming: Future[list[Proposal]] = self._thread.submit(self._first)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._thread.shutdown(wait=True, cancel_futures=True)
+
+    @property
+    def num_measured(self) -> int:
+        """How many trials there are, those of the history included."""
+        return len(self._trials)
+
+    @property
+    def is_midway(self) -> bool:
+        """Whether the next round was begun, and not ended, before the search was interrupted."""
+        return any(number >= self._next * ROUND_SIZE for number in self._trials)
+
+    @property
+    def has_default(self) -> bool:
+        """Whether the default schedule was measured."""
+        return 0 in self._trials
+
+    def trials(self) -> tuple[MeasuredTrial, ...]:
+        """Return the trials of the rounds that were run, and of the history, by number."""
+        return tuple(trial for _, trial in sorted(self._trials.items()))
+
+    def measured_trials(self) -> tuple[MeasuredTrial, ...]:
+        """Return the trials of the rounds that were run, by number, and no other history."""
+        end = self._next * ROUND_SIZE
+        return tuple(trial for trial in self.trials() if trial.number < end)
+
+    def learned(self) -> bytes | None:
+        """Return the cost model, trained on every round; nothing may be run afterwards."""
+        untold = self._untold(self._next)
+
+        def learn() -> bytes | None:
+            self._tell(untold)
+            return self._search.learned()
+
+        return self._thread.submit(learn).result()
+
+    def replay(self) -> StopReason | None:
+        """Go on to the first round that the history has not in full; see `run_next`."""
+        while self._has_round(self._next):
+            if (reason := self.run_next()) is not None:
+                return reason
+        return None
+
+    def interrupted(self) -> StopReason | None:
+        """Return why the search ends, if it is interrupted now."""
+        return self._interrupted()
+
+    def run_next(self, max_more: int | None = None) -> StopReason | None:
+        """Measure what the next round lacks; return why the search ends, if it does.
+
+        Args:
+            max_more: So many trials may be measured beyond those that there are, whatever the
+                budget says.
+        """
+        if (reason := self._interrupted()) is not None:
+            return reason
+        budget = self._budget()
+        if max_more is not None:
+            most = max(1, self.num_measured + max_more)
+            budget = replace(budget, trials=min(budget.trials, most))
+        number = self._next
+        if number * ROUND_SIZE >= budget.trials:
+            return StopReason.BUDGET
+        proposals = self._coming.result()
+        self._next += 1
+        is_exhausted = len(proposals) < ROUND_SIZE
+        is_last = is_exhausted or self._next * ROUND_SIZE >= budget.trials
+        if self._overlap and number > 0 and not is_last:
+            self._prepare(number)
+        if (reason := self._measure(number, proposals, budget.trials)) is not None:
+            return reason
+        if is_last:
+            # Beyond the budget there may be more of the space than was asked for.
+            is_cut = len(self._trials) >= budget.trials
+            return StopReason.BUDGET if is_cut else StopReason.EXHAUSTED
+        if budget.is_on_plateau(self.measured_trials()):
+            return StopReason.PLATEAU
+        if number == 0:
+            self._prepare(1)
+        elif not self._overlap:
+            self._prepare(number)
+            wait([self._coming])  # another task may be measured next
+        return None
+
+    def _prepare(self, num_known: int) -> None:
+        """Have the next round proposed from the first `num_known` rounds."""
+        untold = self._untold(num_known)
+
+        def propose() -> list[Proposal]:
+            self._tell(untold)
+            return self._search.ask(ROUND_SIZE)
+
+        self._coming = self._thread.submit(propose)
+
+    def _first(self) -> list[Proposal]:
+        return [Proposal(default_candidate()), *self._search.ask(ROUND_SIZE - 1)]
+
+    def _tell(self, rounds: Sequence[Sequence[MeasuredTrial]]) -> None:
+        for trials in rounds:
+            self._search.tell(trials)
+
+    def _untold(self, end: int) -> list[list[MeasuredTrial]]:
+        """Return the rounds before `end` that were not told, which the caller tells."""
+        begin, self._num_told = self._num_told, max(self._num_told, end)
+        return [
+            [
+                self._trials[n]
+                for n in range(number * ROUND_SIZE, (number + 1) * ROUND_SIZE)
+                if n in self._trials
+            ]
+            for number in range(begin, end)
+        ]
+
+    def _has_round(self, number: int) -> bool:
+        start = number * ROUND_SIZE
+        return all(n in self._trials for n in range(start, start + ROUND_SIZE))
+
+    def _measure(self, number: int, proposals: Sequence[Proposal], end: int) -> StopReason | None:
+        """Measure the proposals of a round that have not been; return why not all of them."""
+        start = number * ROUND_SIZE
+        # A round is proposed in full even where the budget cuts it, so that a search with a
+        # larger budget begins like this one.
+        wanted = range(start, min(start + ROUND_SIZE, end))
+        missing = [n for n in wanted if n not in self._trials]
+        measured = {t.candidate.key for t in self._trials.values()}
+        fresh = [p for p in proposals if p.candidate.key not in measured]
+        waiting = dict(enumerate(zip(missing, fresh, strict=False)))
+        if not waiting:
+            return None
+        size = len(waiting)
+        with self._results([p.candidate for _, p in waiting.values()]) as results:
+            for index, measurement in self._until_interrupted(results):
+                if index not in waiting:
+                    raise MeasurerError(f"the measurer answered candidate {index} unasked or twice")
+                n, proposal = waiting.pop(index)
+                trial = MeasuredTrial(
+                    n, proposal.candidate, measurement, proposal.predicted, number
+                )
+                self._trials[n] = trial
+                self._on_trials([trial])
+                if waiting and (reason := self._ends_amid(end)) is not None:
+                    return reason
+        if waiting and (reason := self._interrupted()) is not None:
+            return reason
+        if waiting:
+            raise MeasurerError(f"the measurer left out {len(waiting)} of {size} candidates")
+        return None
+
+    def _ends_amid(self, end: int) -> StopReason | None:
+        """Return why a round ends that began when `end` trials were allowed."""
+        if (reason := self._interrupted()) is not None:
+            return reason
+        now = self._budget().trials
+        return StopReason.BUDGET if now < end and now <= len(self._trials) else None
+
+    def _until_interrupted(
+        self, results: Iterator[tuple[int, Measurement]]
+    ) -> Iterator[tuple[int, Measurement]]:
+        """Yield results; who is interrupted amid a measurement fails, and that is no error."""
+        while True:
+            try:
+                result = next(results, None)
+            except Exception:
+                if self._interrupted() is None:
+                    raise
+                return
+            if result is None:
+                return
+            yield result
+
+    @contextmanager
+    def _results(
+        self, candidates: Sequence[Candidate]
+    ) -> Iterator[Iterator[tuple[int, Measurement]]]:
+        """Start measuring, and see that what is left is abandoned at the end."""
+        best = fastest(self._trials.values())
+        incumbent_secs = None if best is None else best.best_secs
+        results = self._measurer.measure(self.task, candidates, incumbent_secs)
+        try:
+            yield results
+        finally:
+            close = getattr(results, "close", None)
+            if close is not None:
+                close()

@@ -1,0 +1,101 @@
+"""What a search knows of its space: what was proposed, what was measured, what a model expects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from compiler.runtime.measurement import ErrorKind
+from tuner.cost_model.cost_model import CostModel, Samples, Scores
+from tuner.space.design_space import DesignSpace, Point
+from tuner.space.features.features import FEATURE_NAMES, FeatureMatrix
+from tuner.space.tables.knob import Ints
+from tuner.trial import MeasuredTrial
+
+_ESTIMATE = FEATURE_NAMES.index("cycles.total")
+
+
+class SearchState:
+    """The memory of one search.
+
+    Attributes:
+        secs: The time of each measured point in seconds, infinite for a failure, in the order told.
+        seen: The points that were proposed or measured: they are not proposed again.
+    """
+
+    def __init__(self, space: DesignSpace, model: CostModel | None, task_key: str) -> None:
+        self.space = space
+        self.secs: dict[Point, float] = {}
+        self.seen: set[Point] = set()
+        self._model = model
+        self._task_key = task_key
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a trained model says what to expect."""
+        return self._model is not None and self._model.is_trained
+
+    def measured(self, trials: Sequence[MeasuredTrial]) -> None:
+        """Remember measurements, and teach them to the model."""
+        told: dict[Point, float] = {}
+        for trial in trials:
+            point = self.space.point(trial.candidate)
+            if point is None:
+                continue
+            self.seen.add(point)
+            # A worker that was lost says nothing about what it was to measure.
+            if trial.measurement.error is not ErrorKind.WORKER_LOST:
+                told[point] = trial.best_secs
+        self.secs |= told
+        if self._model is not None and told:
+            matrix = self.features(list(told))
+            self._model.update(Samples(self._task_key, matrix, np.array(list(told.values()))))
+
+    def features(self, points: Sequence[Point]) -> FeatureMatrix:
+        """Return the features of points of any sketches, in their order."""
+        matrix = np.empty((len(points), len(FEATURE_NAMES)), np.float32)
+        for sketch in {p.sketch for p in points}:
+            places = [place for place, p in enumerate(points) if p.sketch == sketch]
+            width = len(self.space.sketches[sketch].knobs)
+            rows = rows_of((points[place] for place in places), width)
+            matrix[places] = self.space.features(sketch, rows)
+        return matrix
+
+    def ranked(self, sketch: int | None = None) -> list[Point]:
+        """Return the points that ran and were right, the fastest first."""
+        right = [
+            (secs, place, point)
+            for place, (point, secs) in enumerate(self.secs.items())
+            if np.isfinite(secs) and sketch in (None, point.sketch)
+        ]
+        return [point for _, _, point in sorted(right, key=lambda entry: entry[:2])]
+
+    def expected(self, matrix: FeatureMatrix) -> Scores:
+        """Return what to expect of candidates by their features: higher is faster.
+
+        Without a trained model that is the roofline estimate, which compares within a sketch.
+        """
+        if self._model is not None and self._model.is_trained:
+            return self._model.predict(matrix)
+        estimates: Scores = -matrix[:, _ESTIMATE].astype(np.float64)
+        return estimates
+
+    def uncertainty(self, matrix: FeatureMatrix) -> Scores:
+        """Return how far off `expected` may be; 0 without a trained model."""
+        return np.zeros(len(matrix)) if self._model is None else self._model.uncertainty(matrix)
+
+    def learned(self) -> bytes | None:
+        """Return the model as stored bytes, None without a trained one."""
+        return self._model.to_bytes() if self._model is not None and self.has_model else None
+
+
+def points_of(sketch: int, rows: Ints) -> list[Point]:
+    """Return rows of choices of a sketch as points."""
+    return [Point(sketch, tuple(row)) for row in rows.tolist()]
+
+
+def rows_of(points: Iterable[Point], width: int) -> Ints:
+    """Return points of one sketch, which has `width` knobs, as rows of choices."""
+    rows = [p.choices for p in points]
+    return np.array(rows, np.int64).reshape(len(rows), width)

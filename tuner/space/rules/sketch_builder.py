@@ -1,0 +1,205 @@
+"""Drafts: sketches in the making, which schedule rules extend."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from compiler.ir.core.nodes import (
+    BlockRealize,
+)
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.schedule import Schedule
+from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV
+from compiler.target.cpu import CpuTarget
+from compiler.target.target import Target
+from tuner.space.analysis.block_facts import BlockFacts, block_facts, sites
+from tuner.space.tables.canonical_decisions import find_zones
+from tuner.space.tables.knob import ChoiceKnob, CutKnob, Knob, TileKnob
+from tuner.space.tables.nest import NUM_LEVELS, TiledNest
+from tuner.space.tables.sketch import Sketch
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """What is left to do about a tiled block, by its name, after it was tiled.
+
+    Attributes:
+        tile_loop: Which of its loops is the last of the outermost level: a producer computed
+            there serves one tile.
+        reduction_loop: Which of its loops is the outermost reduction loop.
+    """
+
+    block: str
+    tile_loop: int
+    reduction_loop: int
+
+
+@dataclass
+class SketchBuilder:
+    """A schedule with open decisions, and the tables of what they decide.
+
+    Rules name blocks, not handles, to each other: a fork has handles of its own.
+    """
+
+    func: PrimFunc
+    target: Target
+    schedule: Schedule
+    name: tuple[str, ...] = ()
+    knobs: list[Knob] = field(default_factory=list)
+    nests: list[TiledNest] = field(default_factory=list)
+    tags: frozenset[str] = frozenset()
+    tilings: list[Tiling] = field(default_factory=list)
+    scheduled: set[str] = field(default_factory=set)
+    rules: tuple[str, ...] = ()
+    excluded: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def begin(cls, func: PrimFunc, target: Target) -> SketchBuilder:
+        """Return the draft to which no rule was applied."""
+        return cls(func, target, Schedule(func))
+
+    def fork(self, name: str, *tags: str) -> SketchBuilder:
+        """Return a copy that goes its own way, under a longer name."""
+        return replace(
+            self,
+            schedule=self.schedule.copy(),
+            name=(*self.name, name),
+            knobs=list(self.knobs),
+            nests=list(self.nests),
+            tags=self.tags | set(tags),
+            tilings=list(self.tilings),
+            scheduled=set(self.scheduled),
+        )
+
+    @property
+    def cpu(self) -> CpuTarget:
+        """The target of a rule for CPUs."""
+        return CpuTarget.of(self.target)
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """How much was done: the numbers of instructions and of names, which only grow."""
+        return len(self.schedule.trace.instructions), len(self.name)
+
+    def block_facts(self) -> dict[str, BlockFacts]:
+        """Return the facts of those blocks of the program as it is now that have them."""
+        found = (block_facts(site) for site in sites(self.schedule.func))
+        return {facts.name: facts for facts in found if facts is not None}
+
+    def consumers(self, block: str) -> list[str]:
+        """Return the names of the blocks that read what a block writes, in program order."""
+        program = [site.block for site in sites(self.schedule.func)]
+        written = {w.buffer for b in program if b.name == block for w in b.writes}
+        return [b.name for b in program if any(r.buffer in written for r in b.reads)]
+
+    def is_intermediate(self, block: str) -> bool:
+        """Tell whether what a block writes is not a parameter."""
+        program = (site.block for site in sites(self.schedule.func))
+        written = {w.buffer for b in program if b.name == block for w in b.writes}
+        return not written & set(self.func.buffers)
+
+    def tile(
+        self, loop: LoopRV, extent: int, parts: int, max_innermost: int
+    ) -> tuple[list[ExprRV], int]:
+        """Sample a perfect tile of a loop; return its factors and the first one's column.
+
+        The decision in the trace is a placeholder: everything in the outermost part.
+        """
+        knob = TileKnob(extent, parts, max_innermost)
+        column = sum(k.options.shape[1] for k in self.knobs)
+        self.knobs.append(knob)
+        placeholder = [extent, *[1] * (parts - 1)]
+        factors = self.schedule.sample_perfect_tile(
+            loop, parts, max_innermost_factor=max_innermost, decision=placeholder
+        )
+        return [factor for factor in factors if factor is not None], column
+
+    def choose(self, values: Sequence[int]) -> tuple[ExprRV, int]:
+        """Sample one of some values, the first as a placeholder; return it and its column."""
+        knob = ChoiceKnob(tuple(values))
+        column = sum(k.options.shape[1] for k in self.knobs)
+        self.knobs.append(knob)
+        even = [1 / len(values)] * len(values)
+        return self.schedule.sample_categorical(list(values), even, decision=0), column
+
+    def cut(self, extent: int, sizes: Sequence[int]) -> tuple[ExprRV, int]:
+        """Sample how long the pieces of an extent are; return it and the knob's first column.
+
+        The columns are how many pieces there are, and how long they are.
+        """
+        size, column = self.choose(sizes)
+        self.knobs[-1] = CutKnob(tuple(sizes), extent)
+        return size, column
+
+    def exclude(self, column: int, number: int) -> None:
+        """Leave decisions out that another sketch of the space makes the same program of.
+
+        Args:
+            column: Of the sketch's table; `tile`, `choose` and `cut` return it.
+            number: What it shall not be.
+        """
+        self.excluded = (*self.excluded, (column, number))
+
+    def loops(self, block: BlockRV | str) -> list[LoopRV]:
+        """Return the loops around a block, the outermost first."""
+        handle = self.schedule.get_block(block) if isinstance(block, str) else block
+        return list(self.schedule.get_loops(handle))
+
+    def block_name(self, block: BlockRV) -> str:
+        """Return the name of a block by its handle."""
+        realize = self.schedule.get(block)
+        assert isinstance(realize, BlockRealize), "a block's handle stands for a block"
+        return realize.block.name
+
+    def note(
+        self,
+        facts: BlockFacts,
+        levels: Mapping[int, Mapping[int, int]],
+        rest: Mapping[int, int],
+        vector_axis: int | None = None,
+    ) -> None:
+        """Note what was decided of a block, for the filter and the cost model; see `TiledNest`.
+
+        Args:
+            levels: For an axis that is split, by its index: the level that each part is at, with
+                the column of its extent.
+            rest: The level of what is left over of an axis. An axis of neither lies at level 0 if
+                it is spatial, else at level 4.
+            vector_axis: The axis whose part at level 6 is vectorized.
+        """
+        columns = [levels.get(axis, {}) for axis in range(len(facts.axes))]
+        lies = [4 if axis.is_reduction else 0 for axis in facts.axes]
+        self.nests.append(
+            TiledNest(
+                facts,
+                tuple(tuple(own.get(level) for level in range(NUM_LEVELS)) for own in columns),
+                tuple(rest.get(i, None if own else lies[i]) for i, own in enumerate(columns)),
+                vector_axis,
+            )
+        )
+
+    def parallelize(self, loops: Sequence[LoopRV]) -> int:
+        """Fuse loops and run them in parallel, if the target has cores for it.
+
+        Returns:
+            How many loops are left of them.
+        """
+        if self.target.num_cores == 1:
+            return len(loops)
+        self.schedule.parallel(self.schedule.fuse(*loops) if len(loops) > 1 else loops[0])
+        return 1
+
+    def finish(self) -> Sketch:
+        """Return the sketch."""
+        heaviest = sorted(self.nests, key=lambda n: -n.facts.points * (1 + n.facts.flops_per_point))
+        return Sketch(
+            "/".join(self.name),
+            self.schedule.trace,
+            tuple(self.knobs),
+            tuple(heaviest),
+            self.tags,
+            self.rules,
+            find_zones(self.func, self.schedule.trace, tuple(self.knobs)),
+            self.excluded,
+        )

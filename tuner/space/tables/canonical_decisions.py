@@ -1,0 +1,225 @@
+"""Which decisions of a sketch make the same program, and the one that stands for them.
+
+A loop that turns once is no loop. So where two parts of an axis lie in nested loops of one kind
+with nothing between them, it does not matter which of them turns once:
+
+    for i0 in range(1):          for i0 in range(4):
+        for i1 in range(4):  is      for i1 in range(1):
+
+Such runs of loops are zones. Which of them a sketch has is found once, in its program; what a batch
+of decisions makes of them are shifts in tables. The decisions with loops as far inside as they go
+stand for all of them: a loop that turns once inside of a sum hides it from passes that keep sums in
+registers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from compiler.ir.core.nodes import BlockRealize, For, IntImm, Seq, Stmt, Var
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import walk
+from compiler.schedule.error import ScheduleError
+from compiler.schedule.schedule import Schedule
+from compiler.schedule.trace.handle import Handle, LoopRV
+from compiler.schedule.trace.instruction import Ref
+from compiler.schedule.trace.replay import replay
+from compiler.schedule.trace.trace import Trace
+from tuner.space.tables.knob import Ints, Knob, TileKnob
+
+
+@dataclass(frozen=True)
+class LoopSlot:
+    """A loop of a zone, and where the sketch's table says its extent.
+
+    Attributes:
+        column: The column that is its extent; None if it is what others leave over.
+        knob: The tile that it is a part of; None if it stays as it is, because its part decides
+            something else, too.
+        extent: Of the loop that is split, if the column is None.
+        others: The columns of the other parts.
+    """
+
+    column: int | None
+    knob: int | None = None
+    extent: int = 1
+    others: tuple[int, ...] = ()
+
+    def extents(self, values: Ints) -> Ints:
+        """Return the extents of the loop in the rows of a table."""
+        if self.column is not None:
+            return values[:, self.column]
+        inner = np.prod(values[:, list(self.others)], axis=1)
+        rest: Ints = -(-self.extent // inner)
+        return rest
+
+
+Zone = tuple[LoopSlot, ...]
+"""Loops from the outside in, all of one kind, with nothing between them."""
+
+
+def find_zones(func: PrimFunc, trace: Trace, knobs: tuple[Knob, ...]) -> tuple[Zone, ...]:
+    """Return the zones of a sketch in which some axis has several loops."""
+    loops = {node.var: node for node in walk(func.body) if isinstance(node, For)}
+    schedule = Schedule(func)
+    handles: dict[str, Handle | None] = {}
+    extents: dict[str, int] = {}
+    for instruction in trace.instructions:
+        if instruction.name == "split":
+            loop = _loop(schedule, handles[instruction.refs()[0]])
+            if loop is not None and loop.var in loops and isinstance(loop.extent, IntImm):
+                extents[instruction.outputs[0]] = loop.extent.value
+        handles = replay((instruction,), schedule, handles=handles)
+    slots: dict[Var, LoopSlot] = {}
+    for name, slot in _slots(trace, knobs, extents).items():
+        loop = _loop(schedule, handles[name])
+        if loop is not None:
+            slots[loop.var] = slot
+    always_one = {var for var, loop in loops.items() if loop.extent == IntImm(1)}
+    chains = _chains(schedule.func.body)
+    found = [zone for chain in chains for zone in _zones(chain, slots, always_one)]
+    return tuple(zone for zone in found if _has_choice(zone))
+
+
+def _loop(schedule: Schedule, handle: Handle | None) -> For | None:
+    """Return the loop that a handle stands for, None if it became part of another one."""
+    assert isinstance(handle, LoopRV), "loops are split into loops"
+    try:
+        found = schedule.get(handle)
+    except ScheduleError:
+        return None
+    return found if isinstance(found, For) else None
+
+
+def _slots(trace: Trace, knobs: tuple[Knob, ...], extents: dict[str, int]) -> dict[str, LoopSlot]:
+    """Return the loops, by their names in the trace, whose extents the sketch's table says.
+
+    Args:
+        extents: Those of loops of the program that are split, by the first part of each.
+    """
+    columns: dict[str, tuple[int, int]] = {}
+    first = 0
+    decided = iter(enumerate(knobs))
+    for instruction in trace.instructions:
+        if instruction.spec.decides:
+            number, knob = next(decided)
+            width = knob.options.shape[1]
+            # A knob with more columns than outputs ends in what was decided.
+            start = first + width - len(instruction.outputs)
+            columns |= {name: (start + n, number) for n, name in enumerate(instruction.outputs)}
+            first += width
+    uses = Counter(name for i in trace.instructions for name in i.refs() if name in columns)
+    found: dict[str, LoopSlot] = {}
+    for instruction in trace.instructions:
+        if instruction.name != "split":
+            continue
+        factors = dict(instruction.arguments)["factors"]
+        assert isinstance(factors, tuple), "a list of factors"
+        names = [f.name for f in factors if isinstance(f, Ref) and f.name in columns]
+        for factor, output in zip(factors, instruction.outputs, strict=True):
+            if isinstance(factor, Ref) and factor.name in columns:
+                column, number = columns[factor.name]
+                is_free = uses[factor.name] == 1 and isinstance(knobs[number], TileKnob)
+                found[output] = LoopSlot(column, number if is_free else None)
+            elif factor is None and len(names) == len(factors) - 1:
+                extent = extents.get(instruction.outputs[0])
+                if extent is not None:
+                    others = tuple(columns[name][0] for name in names)
+                    found[output] = LoopSlot(None, None, extent, others)
+    return found
+
+
+def _chains(stmt: Stmt) -> Iterator[list[For]]:
+    """Yield the runs of loops that have only each other in them."""
+    match stmt:
+        case For():
+            chain = [stmt]
+            while isinstance(chain[-1].body, For):
+                chain.append(chain[-1].body)
+            yield chain
+            yield from _chains(chain[-1].body)
+        case Seq(stmts):
+            for child in stmts:
+                yield from _chains(child)
+        case BlockRealize(_, _, block):
+            yield from _chains(block.body)
+        case _:
+            pass
+
+
+def _zones(chain: list[For], slots: dict[Var, LoopSlot], always_one: set[Var]) -> Iterator[Zone]:
+    """Cut a run of loops where kinds change, and where loops are not of parts of tiles."""
+    zone: list[LoopSlot] = []
+    kind = chain[0].kind
+    for loop in chain:
+        slot = None if loop.annotations else slots.get(loop.var)
+        if loop.var in always_one and not loop.annotations:
+            continue
+        if slot is None or loop.kind != kind:
+            yield tuple(zone)
+            zone = []
+        if slot is not None:
+            zone.append(slot)
+        kind = loop.kind
+    yield tuple(zone)
+
+
+def _has_choice(zone: Zone) -> bool:
+    counts = Counter(slot.knob for slot in zone if slot.knob is not None)
+    return any(count > 1 for count in counts.values())
+
+
+def canonical(
+    zones: tuple[Zone, ...], knobs: tuple[Knob, ...], choices: Ints, values: Ints
+) -> Ints:
+    """Return, for each row of choices, the one that stands for all rows of its program.
+
+    That is the one whose loops are as far inside as they go, if it is in the tables: a tile with
+    very many options has a sample of them, and parts have limits.
+
+    Args:
+        values: What `Sketch.values` gives for the choices.
+    """
+    values = values.copy()
+    for zone in zones:
+        _shift(zone, values)
+    found = choices.copy()
+    is_option = np.ones(len(choices), np.bool_)
+    first = 0
+    for index, knob in enumerate(knobs):
+        width = knob.options.shape[1]
+        if isinstance(knob, TileKnob) and any(s.knob == index for zone in zones for s in zone):
+            found[:, index] = knob.choices(values[:, first : first + width])
+            is_option &= found[:, index] >= 0
+        first += width
+    return np.where(is_option[:, None], found, choices)
+
+
+def _shift(zone: Zone, values: Ints) -> None:
+    """Move each loop of a zone to the innermost place that it may have, in place.
+
+    A place may be taken by loops over the same axis, in their order.
+    """
+    slots = zone[::-1]
+    old = np.stack([slot.extents(values) for slot in slots], axis=1)
+    new = np.ones_like(old)
+    free = np.zeros(len(values), np.int64)
+    rows = np.arange(len(values))
+    for position, slot in enumerate(slots):
+        places = [
+            p
+            for p, other in enumerate(slots)
+            if p == position or (slot.knob is not None and other.knob == slot.knob)
+        ]
+        turns = old[:, position] > 1
+        # The first of the places, from the inside, that is not before what was placed last.
+        at = np.array(places)[np.searchsorted(places, free).clip(max=len(places) - 1)]
+        new[rows[turns], at[turns]] = old[turns, position]
+        free = np.where(turns, at + 1, free)
+    for position, slot in enumerate(slots):
+        if slot.knob is not None and slot.column is not None:
+            values[:, slot.column] = new[:, position]
