@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from compiler import ops, te
     from compiler.backends.cpu.runtime.peak import fma_peak_gflops
-    from compiler.driver import BuildError, build, lower
+    from compiler.backends.error import BuildError
+    from compiler.backends.module import Module
+    from compiler.backends.time_evaluator import time_evaluator
+    from compiler.driver import build, lower
     from compiler.ir.analysis.flops import flops
     from compiler.ir.analysis.structural import structural_equal, structural_hash
     from compiler.ir.core.program import IRModule, PrimFunc
@@ -23,9 +26,9 @@ if TYPE_CHECKING:
     from compiler.passes.common.error import LoweringError
     from compiler.runtime import nd
     from compiler.runtime.artifact import Artifact, ArtifactError
-    from compiler.runtime.module import ArgumentError, Module, aligned_empty
+    from compiler.runtime.memory import aligned_empty
     from compiler.runtime.nd import cpu
-    from compiler.runtime.time_evaluator import time_evaluator
+    from compiler.runtime.param_check import ArgumentError
     from compiler.runtime.timing import Timing
     from compiler.schedule.error import ScheduleError, TraceError
     from compiler.schedule.index.index_map import IndexMap, IndexMapError
@@ -157,7 +160,8 @@ _MODULES = {
     "te": "compiler.te",
 }
 _HOMES = {
-    "compiler.driver": ("BuildError", "build", "lower"),
+    "compiler.backends.error": ("BuildError",),
+    "compiler.driver": ("build", "lower"),
     "compiler.target.error": ("TargetError",),
     "compiler.ir.analysis.flops": ("flops",),
     "compiler.ir.core.program": ("IRModule", "PrimFunc"),
@@ -167,10 +171,12 @@ _HOMES = {
     "compiler.ops": ("OperatorError",),
     "compiler.passes.common.error": ("LoweringError",),
     "compiler.runtime.artifact": ("Artifact", "ArtifactError"),
-    "compiler.runtime.module": ("ArgumentError", "Module", "aligned_empty"),
+    "compiler.backends.module": ("Module",),
+    "compiler.runtime.memory": ("aligned_empty",),
+    "compiler.runtime.param_check": ("ArgumentError",),
     "compiler.runtime.nd": ("cpu",),
     "compiler.backends.cpu.runtime.peak": ("fma_peak_gflops",),
-    "compiler.runtime.time_evaluator": ("time_evaluator",),
+    "compiler.backends.time_evaluator": ("time_evaluator",),
     "compiler.runtime.timing": ("Timing",),
     "compiler.schedule.error": ("ScheduleError", "TraceError"),
     "compiler.schedule.index.index_map": ("IndexMap", "IndexMapError"),

@@ -25,7 +25,7 @@ from pathlib import Path
 import llvmlite.binding as llvm
 import pytest
 
-from compiler.runtime import module
+from compiler.backends.cpu.runtime import module
 from compiler.target import cpu as cpu_target
 from compiler.target import host
 from compiler.target.cores import available_cores

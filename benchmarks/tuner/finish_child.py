@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from compiler.backends.cpu.codegen.machine_code import compile_object
 from compiler.backends.cpu.codegen.module import ENTRY
-from compiler.driver import emit_llvm
+from compiler.driver import emit
 from compiler.ir.core.program import PrimFunc
 from compiler.runtime.artifact import Artifact
 from compiler.schedule.trace.trace import Trace
@@ -39,10 +39,10 @@ def build(func: PrimFunc, trace: str, target: Target) -> Artifact:
     """Build a candidate that runs `times` times."""
     order = json.loads(trace)
     schedule = Trace.from_json(order["trace"]).apply_to(func)
-    text = emit_llvm(schedule.func, CpuTarget.of(target)).text.replace(f"@{ENTRY}(", "@once(")
+    text = emit(schedule.func, CpuTarget.of(target)).text.replace(f"@{ENTRY}(", "@once(")
     repeated = text + _REPEATED.format(entry=ENTRY, times=order["times"])
     artifact = build_candidate(func, json.dumps(order["trace"]), target)
-    return replace(artifact, object_code=compile_object(repeated, CpuTarget.of(target)))
+    return replace(artifact, code=compile_object(repeated, CpuTarget.of(target)))
 
 
 if __name__ == "__main__":

@@ -18,13 +18,15 @@ import numpy as np
 import loopwright as lw
 from benchmarks.peers.worker import first_in_line
 from benchmarks.tuner.recorded_workloads import Recording
-from compiler.driver import BuildError, compile_artifact
+from compiler.backends.error import BuildError
+from compiler.backends.module import Module
+from compiler.driver import compile_artifact
 from compiler.ir.core.nodes import static_shape
 from compiler.ir.interpret.inputs import random_inputs
 from compiler.ir.interpret.oracle.oracle import interpret
 from compiler.ir.interpret.tolerance import Mismatch, compare
 from compiler.runtime.measurement import ErrorKind
-from compiler.runtime.module import Module, aligned_empty
+from compiler.runtime.memory import aligned_empty
 from compiler.runtime.time_calls import calls_per_sample, time_calls
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.trace_prefix_cache import TracePrefixCache
@@ -118,7 +120,7 @@ class Recorder:
             return None
         with first_in_line():
             secs = time_calls(run, 1, 1)
-            calls = calls_per_sample(run, 1, MIN_SAMPLE_SECS)
+            calls = calls_per_sample(run, 1, MIN_SAMPLE_SECS, time_calls)
         best = min((s for own in self.secs.values() for s in own), default=secs)
         if secs > SLOW * best:
             return _Loaded(number, run, calls, 1, TURNS // 2)

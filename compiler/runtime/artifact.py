@@ -1,7 +1,7 @@
 """Artifacts: a compiled kernel with its calling convention, as one file.
 
-The file is a zip of `meta.json` and `kernel.o`. Reading one runs nothing; loading it into a
-`Module` runs machine code, so load only what you trust.
+The file is a zip of `meta.json` and `kernel.o`, which holds the code in the form of its backend.
+Reading one runs nothing; loading it into a `Module` runs machine code, so load only what you trust.
 """
 
 from __future__ import annotations
@@ -11,15 +11,18 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 from compiler.ir.core.dtypes import DType
+from compiler.ir.core.nodes import Buffer, static_shape
 
 FORMAT_VERSION = 2
 _LIMIT_BYTES = 64 << 20
+# Artifacts from before there were several backends do not name theirs.
+_OLDEST_BACKEND = "cpu"
 
 # What the standard library raises on bytes that are no zip, no JSON, or not of our form.
 _MALFORMED = (
@@ -47,6 +50,15 @@ class Param:
     is_output: bool
 
 
+def params_of(buffers: Iterable[Buffer], written: Container[Buffer]) -> tuple[Param, ...]:
+    """Return the arrays that stand for the parameters of a program.
+
+    Args:
+        written: Which of the buffers the program writes.
+    """
+    return tuple(Param(b.name, static_shape(b), b.dtype, is_output=b in written) for b in buffers)
+
+
 def describe_kernel(name: str, params: Iterable[Param]) -> str:
     """Return a signature such as `matmul(A: float32[64, 64])`."""
     return f"{name}({', '.join(f'{p.name}: {p.dtype}{list(p.shape)}' for p in params)})"
@@ -54,9 +66,13 @@ def describe_kernel(name: str, params: Iterable[Param]) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Artifact:
-    """A kernel's object code, and what a caller must know to call it.
+    """A kernel's code, and what a caller must know to call it.
 
-    Its workspace is enough for `num_threads` threads: 1 if it has no parallel loop.
+    Attributes:
+        triple, features: What the code needs of a host, in LLVM's words; empty for other backends.
+        workspace_bytes: Enough for `num_threads` threads: 1 if it has no parallel loop.
+        code: For a CPU an object file; otherwise what the backend loads.
+        backend: The kind of the backend that made the code, and loads it.
     """
 
     name: str
@@ -67,20 +83,23 @@ class Artifact:
     params: tuple[Param, ...]
     workspace_bytes: int
     num_threads: int
-    object_code: bytes
+    code: bytes
+    backend: str = _OLDEST_BACKEND
 
     def __repr__(self) -> str:
-        size = f"{len(self.object_code)} bytes of code"
+        size = f"{len(self.code)} bytes of code"
         return f"<Artifact {describe_kernel(self.name, self.params)} for {self.target}: {size}>"
 
     def to_bytes(self) -> bytes:
         """Return the artifact as the bytes of a file."""
-        meta = {name: value for name, value in asdict(self).items() if name != "object_code"}
-        meta["sha256"] = hashlib.sha256(self.object_code).hexdigest()
+        meta = {name: value for name, value in asdict(self).items() if name != "code"}
+        if self.backend == _OLDEST_BACKEND:
+            del meta["backend"]  # so that older versions read the file
+        meta["sha256"] = hashlib.sha256(self.code).hexdigest()
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
             _write(file, "meta.json", json.dumps({"format": FORMAT_VERSION, **meta}).encode())
-            _write(file, "kernel.o", self.object_code)
+            _write(file, "kernel.o", self.code)
         return buffer.getvalue()
 
     @classmethod
@@ -113,7 +132,7 @@ class Artifact:
             )
         # LLVM's linker crashes on damaged objects: the damage must be seen before.
         if meta.pop("sha256") != hashlib.sha256(code).hexdigest():
-            raise ArtifactError("the artifact is damaged: its object code has another checksum")
+            raise ArtifactError("the artifact is damaged: its code has another checksum")
         params = []
         for param in meta.pop("params"):
             if param["dtype"] not in get_args(DType):
@@ -121,7 +140,8 @@ class Artifact:
                     f"the artifact has a parameter of unknown dtype {param['dtype']!r}"
                 )
             params.append(Param(**{**param, "shape": tuple(int(n) for n in param["shape"])}))
-        for field in ("name", "target", "triple", "features", "toolchain"):
+        meta.setdefault("backend", _OLDEST_BACKEND)
+        for field in ("name", "target", "triple", "features", "toolchain", "backend"):
             if not isinstance(meta[field], str):
                 raise TypeError(f"its {field} is {meta[field]!r}")
         size = meta["workspace_bytes"]
@@ -130,7 +150,7 @@ class Artifact:
         threads = meta["num_threads"]
         if not isinstance(threads, int) or threads < 1:
             raise TypeError(f"it uses {threads!r} threads")
-        return cls(**meta, params=tuple(params), object_code=code)
+        return cls(**meta, params=tuple(params), code=code)
 
     def save(self, path: str | Path) -> None:
         """Write the artifact to a file."""

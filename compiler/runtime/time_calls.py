@@ -1,20 +1,26 @@
-"""The clock of kernels: how long a call takes."""
+"""The clock of kernels that run on the host: how long a call takes."""
 
 from __future__ import annotations
 
 import resource
 import time
 from collections.abc import Callable
+from typing import TypeAlias
 
 MIN_SAMPLE_SECS = 50e-6
 _MAX_CALLS = 1 << 20
 
+Clock: TypeAlias = Callable[[Callable[[], object], int, int], float]
+"""Returns the mean seconds a call: of a function, with so many threads, over so many calls."""
 
-def calls_per_sample(run: Callable[[], object], num_threads: int, min_sample_secs: float) -> int:
+
+def calls_per_sample(
+    run: Callable[[], object], num_threads: int, min_sample_secs: float, clock: Clock
+) -> int:
     """Return how many calls last at least `min_sample_secs`."""
     calls = 1
     while calls < _MAX_CALLS:
-        elapsed = time_calls(run, num_threads, calls) * calls
+        elapsed = clock(run, num_threads, calls) * calls
         if elapsed >= min_sample_secs:
             break
         # Aim a little beyond, but distrust a clock that is too coarse to see one call.

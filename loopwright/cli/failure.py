@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from http.client import UNAUTHORIZED
 
-from compiler.driver import BuildError
+from compiler.backends.error import BuildError
 from compiler.ir.verify.verify import VerifyError
 from compiler.ops import OperatorError
 from compiler.schedule.error import ScheduleError

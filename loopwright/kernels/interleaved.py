@@ -26,7 +26,7 @@ def time_interleaved(
     calls = {}
     for name, run in runs.items():
         run()
-        calls[name] = calls_per_sample(run, num_threads, min_sample_secs)
+        calls[name] = calls_per_sample(run, num_threads, min_sample_secs, time_calls)
     secs: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(samples):
         for name, run in runs.items():

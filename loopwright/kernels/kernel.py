@@ -6,8 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from compiler.backends.module import Module
 from compiler.runtime.artifact import Artifact, ArtifactError
-from compiler.runtime.module import Module
 from loopwright.errors import ArtifactRefusedError
 
 

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from compiler.driver import BuildError, build
+from compiler.backends.error import BuildError
+from compiler.driver import build
 from compiler.ir.analysis.specialize import symbolic_vars
 from compiler.ir.analysis.structural import structural_equal
 from compiler.ir.core.nodes import (
@@ -40,7 +41,7 @@ from compiler.ir.interpret.evaluator.evaluate import EvaluationError, evaluate
 from compiler.ir.interpret.inputs import param_roles, random_inputs
 from compiler.ir.interpret.oracle.oracle import Mismatch, OracleError, compare
 from compiler.ir.verify.verify import VerifyError
-from compiler.runtime.module import ArgumentError
+from compiler.runtime.param_check import ArgumentError
 from compiler.script import ScriptError, parse_module
 
 SUFFIXES = frozenset({".py", ".script", ".tvmscript"})

@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
+from compiler.backends.module import Module
 from compiler.driver import build
 from compiler.ir.analysis.specialize import symbolic_problem
 from compiler.ir.core.program import PrimFunc
 from compiler.keywords import suggests_keywords
 from compiler.runtime.measurement import Measurement
-from compiler.runtime.module import Module
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.trace import Trace
 from compiler.target.target import Target

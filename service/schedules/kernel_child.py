@@ -12,14 +12,15 @@ import json
 import resource
 import sys
 
-from compiler.backends.cpu.codegen.machine_code import disassemble
-from compiler.driver import BuildError, compile_artifact, emit_llvm
+from compiler.backends.backend import backend_of
+from compiler.backends.error import BuildError
+from compiler.driver import compile_artifact, emit
 from compiler.ir.text.printer import script
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.trace import Trace
 from compiler.script.parser import parse
-from compiler.target.cpu import CpuTarget
+from compiler.target.target import Target
 from workers.child.parent_death import die_with_parent
 
 REFUSED = 3
@@ -34,7 +35,7 @@ def main() -> int:
     try:
         schedule = Trace.from_json(request["trace"]).apply_to(parse(request["script"]))
         schedule.require_own_layouts()
-        target = CpuTarget(request["target"])
+        target = Target(request["target"])
         if request["wanted"] == "artifact":
             made = compile_artifact(schedule, target).to_bytes()
         else:
@@ -46,13 +47,13 @@ def main() -> int:
     return 0
 
 
-def _texts(schedule: Schedule, target: CpuTarget) -> dict[str, str]:
-    llvm = emit_llvm(schedule.func, target).text
+def _texts(schedule: Schedule, target: Target) -> dict[str, str]:
+    source = emit(schedule.func, target).text
     return {
         "trace": schedule.trace.python(),
         "after": script(schedule.func),
-        "llvm": llvm,
-        "assembly": disassemble(llvm, target),
+        "llvm": source,
+        "assembly": backend_of(target).assembly(source, target),
     }
 
 

@@ -118,7 +118,7 @@ def build(func: PrimFunc, trace: str, target: Target) -> Artifact:
     artifact = build_candidate(func, DEFAULT_TRACE, target)
     if fault in KERNELS:
         text = _MODULE.format(entry=ENTRY, body=KERNELS[fault])
-        return replace(artifact, object_code=compile_object(text, CpuTarget.of(target)))
+        return replace(artifact, code=compile_object(text, CpuTarget.of(target)))
     if fault == "huge workspace":
         return replace(artifact, workspace_bytes=1 << 44)
     ACTS[fault](order)

@@ -10,7 +10,8 @@ from unittest import mock
 import numpy as np
 
 from compiler.backends.cpu.codegen import work
-from compiler.driver import BuildError, build
+from compiler.backends.error import BuildError
+from compiler.driver import build
 from compiler.ir.analysis.specialize import specialize, symbolic_vars
 from compiler.ir.analysis.structural import structural_equal
 from compiler.ir.core.program import PrimFunc

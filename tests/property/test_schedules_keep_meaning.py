@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compiler.driver import BuildError, build
+from compiler.backends.error import BuildError
+from compiler.driver import build
 from compiler.ir.core.nodes import static_shape
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.schedule.schedule import Schedule

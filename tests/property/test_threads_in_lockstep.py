@@ -9,7 +9,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from compiler.driver import BuildError, build
+from compiler.backends.error import BuildError
+from compiler.driver import build
 from compiler.ir.core.nodes import (
     TRUE,
     BinOp,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import loopwright as lw
-from compiler.driver import emit_llvm
+from compiler.driver import emit
 from compiler.ir.analysis.structural import structural_equal
 from loopwright import te
 from tests.tutorials.mm_relu import MY_MODULE
@@ -146,9 +146,9 @@ def test_a_schedule_alone_decides_which_loops_are_vectors() -> None:
         sch.reorder(outer, sch.get_loop("k"), inner)
         if as_vectors:
             sch.vectorize(inner)
-        return emit_llvm(sch.func, target).text
+        return emit(sch.func, target).text
 
-    as_written = emit_llvm(lw.parse_module(MY_MODULE)["mm_relu"], target).text
+    as_written = emit(lw.parse_module(MY_MODULE)["mm_relu"], target).text
     assert "x float>" not in as_written
     assert "x float>" not in code(as_vectors=False)
     assert "<4 x float>" in code(as_vectors=True)

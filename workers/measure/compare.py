@@ -17,10 +17,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from compiler.backends.trial_arrays import TrialArrays
 from compiler.ir.core.program import PrimFunc
 from compiler.runtime.artifact import Artifact
 from compiler.target.target import Target
-from workers.measure.prepared import PreparedWorkload
 from workers.measure.timed_run import TimedRun, run_of_kernel
 from workers.wire.phase import Phase
 from workers.wire.request import MeasureLimits
@@ -140,7 +140,7 @@ class Round:
 
 def compare(
     request: CompareRequest,
-    prepared: PreparedWorkload,
+    prepared: TrialArrays,
     build: Build,
     announce: Announce,
 ) -> Iterator[Round | FaultError]:
@@ -176,14 +176,12 @@ class SideBySide:
         announce: See `Announce`.
     """
 
-    def __init__(
-        self, request: CompareRequest, prepared: PreparedWorkload, announce: Announce
-    ) -> None:
+    def __init__(self, request: CompareRequest, prepared: TrialArrays, announce: Announce) -> None:
         self._request = request
         self._arrays = prepared
         self._announce = announce
         self._target = Target(request.target)
-        self._open_in: dict[int, Callable[[PreparedWorkload], TimedRun]] = {}
+        self._open_in: dict[int, Callable[[TrialArrays], TimedRun]] = {}
         self._checked: set[int] = set()
 
     @property

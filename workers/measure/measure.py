@@ -11,13 +11,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from compiler.driver import BuildError, compile_artifact
+from compiler.backends.error import BuildError
+from compiler.backends.module import Module
+from compiler.backends.trial_arrays import TrialArrays, WrongResultError
+from compiler.driver import compile_artifact
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.oracle.oracle import OracleError
 from compiler.runtime.artifact import Artifact, ArtifactError
 from compiler.runtime.measurement import ErrorKind, Measurement
-from compiler.runtime.module import Module
-from compiler.runtime.time_calls import time_calls
 from compiler.schedule.error import ScheduleError, TraceError
 from compiler.schedule.trace.trace import Trace
 from compiler.schedule.trace_prefix_cache import TracePrefixCache
@@ -27,7 +28,7 @@ from compiler.target.target import Target
 from workers.libraries.library import LibraryError
 from workers.libraries.load import Load, load_library
 from workers.measure.compare import Announce, Build, CompareRequest, FaultError, compare
-from workers.measure.prepared import PreparedWorkload, PreparedWorkloads, WrongResultError
+from workers.measure.prepared import PreparedWorkloads
 from workers.measure.sample import sample_secs
 from workers.measure.seat import CandidateSeat, LibrarySeat
 from workers.wire.frames import Message
@@ -90,9 +91,9 @@ class CandidateMeasurer:
         clock = _PhaseClock(announce)
         module: Module | None = None
         try:
-            prepared = self._prepare(request.workload, clock.enter)
-            clock.enter(Phase.BUILD)
             target = Target(request.target)
+            prepared = self._prepare(request.workload, target, clock.enter)
+            clock.enter(Phase.BUILD)
             artifact = self._build(prepared.func, trace, target)
             module = Module(artifact)
             return _check_and_time(module, prepared, request.incumbent_secs, clock)
@@ -112,7 +113,9 @@ class CandidateMeasurer:
             announce: Called as each phase begins, with the contestant that is in it.
         """
         try:
-            prepared = self._prepare(request.workload, lambda phase: announce(phase, None))
+            prepared = self._prepare(
+                request.workload, Target(request.target), lambda phase: announce(phase, None)
+            )
         except Exception as error:
             for place in range(request.num_contestants):
                 yield {"fault": _failure(error).to_json(), "place": place}
@@ -127,7 +130,9 @@ class CandidateMeasurer:
     def sit(self, request: SeatRequest, announce: Announce) -> Message:
         """Prepare the one contestant of this process; return its facts, or its fault."""
         try:
-            prepared = self._prepare(request.workload, lambda phase: announce(phase, None))
+            prepared = self._prepare(
+                request.workload, Target(request.target), lambda phase: announce(phase, None)
+            )
             if request.library:
                 self._seat = LibrarySeat(request, prepared, announce, self._load)
             else:
@@ -144,23 +149,25 @@ class CandidateMeasurer:
         except Exception as error:
             return {"fault": _failure(error).to_json()}
 
-    def _prepare(self, workload: str, announce: Callable[[Phase], None]) -> PreparedWorkload:
-        prepared = self._prepared.find(workload)
+    def _prepare(
+        self, workload: str, target: Target, announce: Callable[[Phase], None]
+    ) -> TrialArrays:
+        prepared = self._prepared.find(workload, target.kind)
         if prepared is None:
             announce(Phase.ORACLE)
-            prepared = self._prepared.add(workload)
+            prepared = self._prepared.add(workload, target.kind)
         return prepared
 
 
 def _check_and_time(
-    module: Module, prepared: PreparedWorkload, incumbent_secs: float | None, clock: _PhaseClock
+    module: Module, prepared: TrialArrays, incumbent_secs: float | None, clock: _PhaseClock
 ) -> Measurement:
     clock.enter(Phase.CHECK)
     run = module.bind(*prepared.fresh_arrays())
-    first_secs = time_calls(run, module.num_threads, 1)
+    first_secs = module.clock(run, module.num_threads, 1)
     max_error = prepared.check()
     clock.enter(Phase.TIME)
-    run_secs = sample_secs(run, module.num_threads, first_secs, incumbent_secs)
+    run_secs = sample_secs(run, module.num_threads, first_secs, incumbent_secs, module.clock)
     # A race may spare the first run.
     prepared.check_again()
     return clock.stamp(Measurement(run_secs=run_secs, max_error=max_error))

@@ -6,12 +6,9 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 
-from compiler.backends.cpu.runtime.peak import fma_peak_gflops
-from compiler.target.target import Target
+from compiler.backends.backend import backend_of, host_targets
 
-_SECS = 0.05
 _PATIENCE_SECS = 60.0
 
 
@@ -20,8 +17,10 @@ def measure_peak() -> dict[int, float]:
 
     Of several it is the sum of what each did at its best while the others ran.
     """
-    target = Target("cpu")
-    return {num: peak_of_cores(target, num) for num in sorted({1, target.num_cores})}
+    target = host_targets()[0]
+    backend = backend_of(target)
+    peaks = {num: backend.peak_flops(target, num) for num in sorted({1, target.num_cores})}
+    return {num: peak for num, peak in peaks.items() if peak is not None}
 
 
 def peak_in_child() -> Mapping[str, float]:
@@ -33,13 +32,6 @@ def peak_in_child() -> Mapping[str, float]:
     except (OSError, ValueError, subprocess.SubprocessError):
         return {}
     return found
-
-
-def peak_of_cores(target: Target, num: int) -> float:
-    """Return the FLOP/s of float32 of so many cores."""
-    with ThreadPoolExecutor(num) as pool:
-        rates = pool.map(lambda _: fma_peak_gflops(target, _SECS), range(num))
-        return 1e9 * sum(rates)
 
 
 if __name__ == "__main__":

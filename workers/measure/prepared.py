@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.ir.core.nodes import (
-    static_shape,
-)
+from compiler.backends.backend import BACKENDS
+from compiler.backends.trial_arrays import TrialArrays
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.error_growth import check_case
-from compiler.ir.interpret.oracle.oracle import Mismatch, compare
 from compiler.script.parser import parse
 from workers.measure.shared_arrays import SharedArrays
 
@@ -26,92 +23,6 @@ Array = NDArray[Any]
 
 _SEED = 0
 _INPUT, _EXPECTED, _GROWTH = "input ", "expected ", "growth "
-
-
-class WrongResultError(Exception):
-    """A kernel did not compute what the oracle expects."""
-
-
-class PreparedWorkload:
-    """A workload with arrays to run its candidates on.
-
-    Args:
-        inputs: What the program reads, by name.
-        expected: What it should write, by name.
-        growth: How rounding errors grow, by output; see `compiler.ir.interpret.error_growth`.
-    """
-
-    def __init__(
-        self,
-        func: PrimFunc,
-        inputs: Mapping[str, Array],
-        expected: Mapping[str, Array],
-        growth: Mapping[str, float] = MappingProxyType({}),
-    ) -> None:
-        self.func = func
-        self._inputs = inputs
-        self._expected = expected
-        self._growth = growth
-        # NumPy's own, as clients have: at cache lines, kernels that stream are a fifth faster.
-        self._arrays = {b.name: np.empty(static_shape(b), b.dtype) for b in func.buffers}
-        self._first: dict[str, Array] = {}
-
-    def again(self) -> PreparedWorkload:
-        """Return the same with other arrays to run on."""
-        return PreparedWorkload(self.func, self._inputs, self._expected, self._growth)
-
-    def fresh_arrays(self) -> list[Array]:
-        """Return one array a parameter: inputs as they should be, outputs poisoned."""
-        for name, array in self._arrays.items():
-            if (given := self._inputs.get(name)) is not None:
-                np.copyto(array, given)
-            else:
-                _poison(array, self._expected[name])
-        return list(self._arrays.values())
-
-    def check(self) -> float:
-        """Compare the arrays with the oracle's after one run; return the largest error.
-
-        Raises:
-            WrongResultError: If they differ by more than rounding explains.
-        """
-        for name in self._inputs.keys() - self._expected.keys():
-            if not _same(self._arrays[name], self._inputs[name]):
-                raise WrongResultError(f"the kernel wrote to its input {name}")
-        got = {name: self._arrays[name] for name in self._expected}
-        self._first = {name: array.copy() for name, array in got.items()}
-        try:
-            return float(compare(self.func, got, self._expected, self._growth))
-        except Mismatch as error:
-            raise WrongResultError(str(error)) from error
-
-    def check_result(self, result: Array) -> None:
-        """Compare what a library returned as the one output with the oracle's.
-
-        Raises:
-            WrongResultError: If it is another array, or the library wrote to an input.
-        """
-        output = next(reversed(self._arrays.values()))
-        if (result.shape, result.dtype) != (output.shape, output.dtype):
-            what = f"an array {result.shape} of {result.dtype}"
-            raise WrongResultError(f"{what} instead of {output.shape} of {output.dtype}")
-        np.copyto(output, result)
-        self.check()
-
-    def check_again(self) -> None:
-        """Compare the outputs once more after many runs.
-
-        Raises:
-            WrongResultError: If a later run went wrong, as the race of a parallel loop may.
-        """
-        if self._inputs.keys() & self._expected.keys():
-            return  # each run starts from the result of the run before
-        if all(_same(self._arrays[name], first) for name, first in self._first.items()):
-            return
-        try:
-            self.check()
-        except WrongResultError as error:
-            raise WrongResultError(f"a later run differs from the first: {error}") from error
 
 
 class PreparedWorkloads:
@@ -123,20 +34,24 @@ class PreparedWorkloads:
 
     def __init__(self, slots: Sequence[int] = ()) -> None:
         self._shelf = SharedArrays(slots)
-        self._key = ""
-        self._current: PreparedWorkload | None = None
+        self._key = ("", "")
+        self._current: TrialArrays | None = None
 
-    def find(self, workload: str) -> PreparedWorkload | None:
-        """Return a workload, given as script text, if its result is known."""
+    def find(self, workload: str, kind: str) -> TrialArrays | None:
+        """Return a workload, given as script text, if its result is known.
+
+        Args:
+            kind: Of the targets that its candidates are for.
+        """
         key = _key(workload)
-        if key != self._key or self._current is None:
+        if self._key != (key, kind) or self._current is None:
             arrays = self._shelf.find(key)
             if arrays is None:
                 return None
-            self._take(key, parse(workload), arrays)
+            self._take(key, kind, parse(workload), arrays)
         return self._current
 
-    def add(self, workload: str) -> PreparedWorkload:
+    def add(self, workload: str, kind: str) -> TrialArrays:
         """Return a workload, given as script text, whose result the oracle computes now.
 
         Raises:
@@ -152,31 +67,20 @@ class PreparedWorkloads:
             **{_GROWTH + name: np.asarray([grown]) for name, grown in case.growth.items()},
         }
         key = _key(workload)
-        return self._take(key, func, self._shelf.put(key, arrays))
+        return self._take(key, kind, func, self._shelf.put(key, arrays))
 
-    def _take(self, key: str, func: PrimFunc, arrays: Mapping[str, Array]) -> PreparedWorkload:
+    def _take(
+        self, key: str, kind: str, func: PrimFunc, arrays: Mapping[str, Array]
+    ) -> TrialArrays:
         inputs, expected, growth = (
             {name.removeprefix(role): a for name, a in arrays.items() if name.startswith(role)}
             for role in (_INPUT, _EXPECTED, _GROWTH)
         )
         shares = {name: float(array[0]) for name, array in growth.items()}
-        self._key, self._current = key, PreparedWorkload(func, inputs, expected, shares)
+        self._current = BACKENDS.find(kind).arrays(func, inputs, expected, shares)
+        self._key = (key, kind)
         return self._current
 
 
 def _key(workload: str) -> str:
     return hashlib.sha256(workload.encode()).hexdigest()
-
-
-def _poison(array: Array, expected: Array) -> None:
-    """Fill an array so that no element may pass for the expected one."""
-    if array.dtype.kind in "biu":
-        np.invert(expected, out=array)
-    else:  # bfloat16 is of no kind that NumPy knows
-        array.fill(np.nan)
-
-
-def _same(one: Array, other: Array) -> bool:
-    """Tell whether two arrays have the same bytes, NaN or not."""
-    bits = f"u{one.itemsize}"
-    return np.array_equal(one.view(bits), other.view(bits))

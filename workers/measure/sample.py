@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from compiler.runtime.time_calls import MIN_SAMPLE_SECS, calls_per_sample, time_calls
+from compiler.runtime.time_calls import MIN_SAMPLE_SECS, Clock, calls_per_sample
 
 NUM_SAMPLES = 5
 NUM_LONG_SAMPLES = 3
@@ -31,6 +31,7 @@ def sample_secs(
     num_threads: int,
     first_secs: float,
     incumbent_secs: float | None,
+    clock: Clock,
 ) -> tuple[float, ...]:
     """Return samples, each the mean seconds a run over at least 50 microseconds.
 
@@ -43,6 +44,7 @@ def sample_secs(
     Args:
         first_secs: The first run, which warmed up.
         incumbent_secs: The best time known.
+        clock: Times runs.
     """
 
     def is_loser(secs: float, ratio: float = LOSER_RATIO) -> bool:
@@ -51,8 +53,8 @@ def sample_secs(
     is_long = first_secs >= _LONG_SECS
     if (first_secs > _FRAGILE_SECS and is_loser(first_secs)) or first_secs > _BUDGET_SECS / 2:
         return (first_secs,)
-    calls = 1 if is_long else calls_per_sample(run, num_threads, MIN_SAMPLE_SECS)
-    samples = [time_calls(run, num_threads, calls)]
+    calls = 1 if is_long else calls_per_sample(run, num_threads, MIN_SAMPLE_SECS, clock)
+    samples = [clock(run, num_threads, calls)]
     room = int((_BUDGET_SECS - first_secs) / max(samples[0] * calls, 1e-9))
     # Any of several threads may lose its core, and no clock tells.
     own = NUM_LONG_SAMPLES if is_long else NUM_SAMPLES
@@ -63,5 +65,5 @@ def sample_secs(
         ratio = LOSER_RATIO if len(samples) == chances else contender_ratio
         if len(samples) >= chances and is_loser(min(samples), ratio):
             break
-        samples.append(time_calls(run, num_threads, calls))
+        samples.append(clock(run, num_threads, calls))
     return tuple(samples)

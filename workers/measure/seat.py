@@ -6,12 +6,12 @@ threads is in the way of another contestant, however it waits for work.
 
 from __future__ import annotations
 
+from compiler.backends.backend import backend_of
+from compiler.backends.trial_arrays import TrialArrays
 from compiler.target.target import Target
 from workers.libraries.library import Library
 from workers.libraries.load import Load
 from workers.measure.compare import Announce, Build
-from workers.measure.peak import peak_of_cores
-from workers.measure.prepared import PreparedWorkload
 from workers.measure.timed_run import TimedRun, run_of_kernel, run_of_library
 from workers.wire.phase import Phase
 from workers.wire.request import SeatRequest
@@ -21,7 +21,7 @@ class CandidateSeat:
     """A candidate of the search."""
 
     def __init__(
-        self, request: SeatRequest, prepared: PreparedWorkload, announce: Announce, build: Build
+        self, request: SeatRequest, prepared: TrialArrays, announce: Announce, build: Build
     ) -> None:
         self._announce = announce
         self._arrays = prepared
@@ -34,7 +34,8 @@ class CandidateSeat:
     def facts(self) -> dict[str, object]:
         """Return what the comparison wants to know: what the cores reach at most."""
         self._announce(Phase.TIME, None)
-        return {"peak_flops": peak_of_cores(self._target, self._target.num_cores)}
+        peak = backend_of(self._target).peak_flops(self._target, self._target.num_cores)
+        return {} if peak is None else {"peak_flops": peak}
 
     def turn(self, number: int, num_threads: int) -> float:
         """Return the seconds a call in a round; a new round has other arrays."""
@@ -54,7 +55,7 @@ class LibrarySeat:
     """A library that computes the same."""
 
     def __init__(
-        self, request: SeatRequest, prepared: PreparedWorkload, announce: Announce, load: Load
+        self, request: SeatRequest, prepared: TrialArrays, announce: Announce, load: Load
     ) -> None:
         self._announce = announce
         self._arrays = prepared

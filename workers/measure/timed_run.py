@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from compiler.backends.module import Module
+from compiler.backends.trial_arrays import TrialArrays
 from compiler.runtime.artifact import Artifact
-from compiler.runtime.module import Module
-from compiler.runtime.time_calls import calls_per_sample, time_calls
+from compiler.runtime.time_calls import Clock, calls_per_sample, time_calls
 from workers.libraries.library import Library
-from workers.measure.prepared import PreparedWorkload
 
 MIN_SAMPLE_SECS = 200e-6
 _LONG = 100
@@ -23,15 +23,21 @@ class TimedRun:
 
     Args:
         check: Raises if the result is wrong.
+        clock: Times calls of the function.
     """
 
     def __init__(
-        self, run: Callable[[], object], num_threads: int, check: Callable[[], object]
+        self,
+        run: Callable[[], object],
+        num_threads: int,
+        check: Callable[[], object],
+        clock: Clock,
     ) -> None:
         self._run = run
         self._num_threads = num_threads
         self._check = check
-        self.first_secs = time_calls(run, num_threads, 1)
+        self._clock = clock
+        self.first_secs = clock(run, num_threads, 1)
         # One call of a long function is a sample, though the first one was cold.
         self._calls = 1 if self.first_secs > _LONG * MIN_SAMPLE_SECS else 0
 
@@ -42,8 +48,10 @@ class TimedRun:
     def sample(self) -> float:
         """Return the mean seconds a call in one turn."""
         if not self._calls:
-            self._calls = calls_per_sample(self._run, self._num_threads, MIN_SAMPLE_SECS)
-        return time_calls(self._run, self._num_threads, self._calls)
+            self._calls = calls_per_sample(
+                self._run, self._num_threads, MIN_SAMPLE_SECS, self._clock
+            )
+        return self._clock(self._run, self._num_threads, self._calls)
 
     def sample_after_rest(self) -> float:
         """Return the shortest of a few turns, after a while to wake threads and cores."""
@@ -54,18 +62,19 @@ class TimedRun:
         return min(self.sample() for _ in range(repeats))
 
 
-def run_of_kernel(artifact: Artifact, arrays: PreparedWorkload) -> TimedRun:
+def run_of_kernel(artifact: Artifact, arrays: TrialArrays) -> TimedRun:
     """Bind a candidate to arrays.
 
     Raises:
         ArtifactError: If it can't be loaded.
     """
     module = Module(artifact)
-    return TimedRun(module.bind(*arrays.fresh_arrays()), module.num_threads, arrays.check)
+    run = module.bind(*arrays.fresh_arrays())
+    return TimedRun(run, module.num_threads, arrays.check, module.clock)
 
 
 def run_of_library(
-    library: Library, operator: str, num_threads: int, arrays: PreparedWorkload
+    library: Library, operator: str, num_threads: int, arrays: TrialArrays
 ) -> TimedRun:
     """Bind a library's function to the inputs among arrays; what it returns is the result.
 
@@ -82,4 +91,4 @@ def run_of_library(
     def check() -> None:
         arrays.check_result(call.result(call.run()))
 
-    return TimedRun(call.run, num_threads, check)
+    return TimedRun(call.run, num_threads, check, time_calls)

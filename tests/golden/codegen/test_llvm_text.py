@@ -13,7 +13,7 @@ import pytest
 
 from compiler.backends.cpu.codegen.machine_code import verify_module
 from compiler.backends.cpu.codegen.thread_pool import thread_pool
-from compiler.driver import emit_llvm
+from compiler.driver import emit
 from compiler.ir.core.program import PrimFunc
 from compiler.target.target import Target
 from tests.golden.codegen import access_programs, loop_programs, value_programs
@@ -83,7 +83,7 @@ NUM_CORES = 4
 )
 def test_programs(program: Callable[[], PrimFunc], cpu: str, golden: Golden) -> None:
     target = Target(f"cpu -mcpu={cpu} -num-cores={NUM_CORES}")
-    module = emit_llvm(program(), target)
+    module = emit(program(), target)
     verify_module(module.text)
     golden(
         f"; workspace: {module.workspace_bytes} bytes, threads: {module.num_threads}\n{module.text}"

@@ -8,16 +8,18 @@ import numpy as np
 import pytest
 
 from compiler import ops
-from compiler.driver import BuildError, build, lower_split
+from compiler.backends.cpu.lower import lower_split
+from compiler.backends.error import BuildError
+from compiler.driver import build
 from compiler.ir.core.nodes import Allocate, Store, static_shape
 from compiler.ir.core.visit import walk
 from compiler.runtime.artifact import ArtifactError
-from compiler.runtime.module import ArgumentError
+from compiler.runtime.param_check import ArgumentError
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
-from compiler.target.target import Target
+from compiler.target.cpu import CpuTarget
 
-ONE_CORE = Target("cpu -num-cores=1")
+ONE_CORE = CpuTarget("cpu -num-cores=1")
 RNG = np.random.default_rng(5)
 A = RNG.standard_normal((20, 24)).astype("float32")
 B = RNG.standard_normal((24, 32)).astype("float32")
@@ -134,7 +136,7 @@ def test_a_module_with_constants_can_not_be_saved(tmp_path: Path) -> None:
 def test_threads_share_the_constants() -> None:
     sch = packed()
     sch.parallel(sch.get_loops("C")[1])
-    module = build(sch, Target("cpu -num-cores=2"), const_params={"B": B})
+    module = build(sch, CpuTarget("cpu -num-cores=2"), const_params={"B": B})
     out = np.empty((20, 32), "float32")
     module(A, out)
     np.testing.assert_allclose(out, A @ B, rtol=1e-5, atol=1e-5)

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compiler.driver import BuildError, build, compile_artifact
+from compiler.backends.error import BuildError
+from compiler.driver import build, compile_artifact
 from compiler.ir.core.program import IRModule
 from compiler.ops import matmul
 from compiler.schedule.schedule import Schedule

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from compiler.backends.backend import SourceCode
 from compiler.backends.cpu.codegen import work
 from compiler.backends.cpu.codegen.error import CodegenError
 from compiler.backends.cpu.codegen.instructions import Value
@@ -24,19 +25,6 @@ from compiler.passes.cpu.promote_accumulators import register_buffers
 from compiler.target.cpu import CpuTarget
 
 ENTRY = "lw_kernel"
-
-
-@dataclass(frozen=True, slots=True)
-class LlvmModule:
-    """The text of a module, and what its entry wants.
-
-    The workspace in bytes is enough for `num_threads` threads, the most that it can use: 1 if no
-    loop of it is worth a launch.
-    """
-
-    text: str
-    workspace_bytes: int
-    num_threads: int
 
 
 @dataclass(slots=True)
@@ -189,7 +177,7 @@ def _unpack(name: str, params: list[str]) -> str:
     return "\n".join(lines)
 
 
-def emit_module(params: tuple[Buffer, ...], stmt: Stmt, target: CpuTarget) -> LlvmModule:
+def emit_module(params: tuple[Buffer, ...], stmt: Stmt, target: CpuTarget) -> SourceCode:
     """Write the module of a lowered program.
 
     Raises:
@@ -217,7 +205,7 @@ def emit_module(params: tuple[Buffer, ...], stmt: Stmt, target: CpuTarget) -> Ll
         "!0 = !{i32 1}",  # the mark of stores past the caches
     ]
     peak = body.workspace.peak_bytes
-    return LlvmModule(
+    return SourceCode(
         text="\n".join(parts) + "\n",
         workspace_bytes=-(-peak // CACHE_LINE_BYTES) * CACHE_LINE_BYTES,
         num_threads=target.num_cores if unit.functions else 1,

@@ -1,9 +1,10 @@
-"""The measured ceiling of one core: how many fused multiply-adds it does."""
+"""The measured ceiling of cores: how many fused multiply-adds they do."""
 
 from __future__ import annotations
 
 import ctypes
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from compiler.backends.cpu.codegen.machine_code import compile_object
 from compiler.backends.cpu.runtime.load import load_object
@@ -13,6 +14,7 @@ from compiler.target.target import Target
 _CHAINS = 12
 _ROUNDS = 20_000
 _ENTRY = "lw_peak"
+_SHORT_SECS = 0.05
 
 
 def fma_peak_gflops(target: Target | None = None, secs: float = 0.2) -> float:
@@ -36,6 +38,13 @@ def fma_peak_gflops(target: Target | None = None, secs: float = 0.2) -> float:
     finally:
         engine.close()
     return 2 * lanes * _CHAINS * _ROUNDS / best / 1e9
+
+
+def peak_of_cores(target: CpuTarget, num_cores: int) -> float:
+    """Return the FLOP/s of float32 of so many cores at once."""
+    with ThreadPoolExecutor(num_cores) as pool:
+        rates = pool.map(lambda _: fma_peak_gflops(target, _SHORT_SECS), range(num_cores))
+        return 1e9 * sum(rates)
 
 
 def kernel(target: CpuTarget) -> str:

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
+from compiler.backends.module import Module
 from compiler.ir.text.printer import script
 from compiler.ops.spec import from_spec
 from compiler.runtime.artifact import Artifact
 from compiler.runtime.measurement import Measurement
-from compiler.runtime.module import Module
 from compiler.schedule.schedule import Schedule
 from compiler.target.target import Target
 from service.common.errors import BuildFailedError, UnprocessableError

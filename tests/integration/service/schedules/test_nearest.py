@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
+from compiler.backends.module import Module
 from compiler.driver import build
 from compiler.ops.spec import from_spec
 from compiler.runtime.artifact import Artifact
 from compiler.runtime.measurement import Measurement
-from compiler.runtime.module import Module
 from compiler.target.target import Target
 from loopwright.client.best import Best
 from service.http.app import create_app

@@ -8,7 +8,7 @@ import platform
 import pytest
 
 from compiler.backends.cpu.codegen.machine_code import disassemble
-from compiler.driver import emit_llvm
+from compiler.driver import emit
 from compiler.target.cores import available_cores
 from compiler.target.cpu import CpuTarget
 from compiler.target.cpus import CPUS
@@ -34,7 +34,7 @@ def test_the_host_is_found_out() -> None:
 @pytest.mark.parametrize("cpu", sorted(CPUS))
 def test_every_cpu_can_be_compiled_for(cpu: str) -> None:
     target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
-    text = emit_llvm(elementwise(64, lambda A, i: A[i] * 2.0), target).text
+    text = emit(elementwise(64, lambda A, i: A[i] * 2.0), target).text
     assert disassemble(text, target)
     assert target.l1_bytes < target.l2_bytes <= target.l3_bytes
 

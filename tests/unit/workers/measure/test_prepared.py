@@ -3,8 +3,9 @@ import os
 import numpy as np
 import pytest
 
+from compiler.backends.trial_arrays import TrialArrays, WrongResultError
 from tests.faults.requests import COPY
-from workers.measure.prepared import PreparedWorkload, PreparedWorkloads, WrongResultError
+from workers.measure.prepared import PreparedWorkloads
 
 BRAIN_COPY = COPY.replace("float32", "bfloat16")
 COUNT = """\
@@ -29,8 +30,8 @@ def add(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
 """
 
 
-def prepare(workload: str) -> PreparedWorkload:
-    return PreparedWorkloads().add(workload)
+def prepare(workload: str) -> TrialArrays:
+    return PreparedWorkloads().add(workload, "cpu")
 
 
 def test_arrays_that_hold_the_right_result_pass() -> None:
@@ -105,14 +106,14 @@ def test_a_parameter_that_is_updated_in_place_starts_from_its_input() -> None:
 def test_the_result_of_a_workload_is_found_by_who_comes_after() -> None:
     slots = [os.memfd_create("test")]
     try:
-        first = PreparedWorkloads(slots).add(COPY)
-        later = PreparedWorkloads(slots).find(COPY)
+        first = PreparedWorkloads(slots).add(COPY, "cpu")
+        later = PreparedWorkloads(slots).find(COPY, "cpu")
         assert later is not None
         a, b = later.fresh_arrays()
         np.testing.assert_array_equal(a, first.fresh_arrays()[0])
         b[:] = a
         later.check()
-        assert PreparedWorkloads(slots).find(COUNT) is None
+        assert PreparedWorkloads(slots).find(COUNT, "cpu") is None
     finally:
         os.close(slots[0])
 
@@ -121,9 +122,9 @@ def test_workloads_take_turns() -> None:
     slots = [os.memfd_create("test") for _ in range(2)]
     try:
         workloads = PreparedWorkloads(slots)
-        made = [workloads.add(text) for text in (COPY, COUNT)]
+        made = [workloads.add(text, "cpu") for text in (COPY, COUNT)]
         for text, prepared in zip((COPY, COUNT), made, strict=True):
-            found = workloads.find(text)
+            found = workloads.find(text, "cpu")
             assert found is not None
             assert found.func.name == prepared.func.name
     finally:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.driver import BuildError, build, lower
+from compiler.backends.error import BuildError
+from compiler.driver import build, lower
 from compiler.ir.core.nodes import (
     Allocate,
     static_shape,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler import ops
-from compiler.driver import emit_llvm
+from compiler.driver import emit
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
 from tuner.space.generate import design_space
@@ -60,7 +60,7 @@ def test_what_does_not_run_on_is_left_alone(spec: str) -> None:
 def test_vectors_cross_from_row_to_row() -> None:
     """Rows of 12 are no whole vectors, and still none is cut or gathered."""
     (draft,) = flat("conv2d:1,16,12,12,8,1")
-    text = emit_llvm(draft.schedule.func, level(3)).text
+    text = emit(draft.schedule.func, level(3)).text
     assert "gather" not in text
     assert "scatter" not in text
     assert "<4 x float>" not in text

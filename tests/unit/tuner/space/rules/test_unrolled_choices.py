@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler import ops, te
-from compiler.driver import emit_llvm
+from compiler.driver import emit
 from compiler.ir.core.program import PrimFunc
 from tests.targets import here, level
 from tests.unit.tuner.candidates import check_candidates
@@ -48,7 +48,7 @@ def chosen(extent: int) -> PrimFunc:
 def test_nothing_is_asked_where_the_choice_is_unrolled() -> None:
     draft = SketchBuilder.begin(chosen(3), level(3))
     UnrolledChoices().apply(draft)
-    text = emit_llvm(draft.schedule.func, level(3)).text
+    text = emit(draft.schedule.func, level(3)).text
     assert "select" not in text
     assert "mask" not in text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler import ops
-from compiler.driver import emit_llvm
+from compiler.driver import emit
 from compiler.ir.core.nodes import (
     static_shape,
 )
@@ -59,5 +59,5 @@ def test_rows_that_are_stepped_over_are_taken_apart_and_nothing_is_gathered() ->
     assert static_shape(padding.block.writes[0].buffer) == (1, 8, 34, 2, 17)
     sketch = draft.finish()
     middle = [len(knob.options) // 2 for knob in sketch.knobs]
-    text = emit_llvm(sketch.candidate(middle).trace.apply_to(func).func, level(3)).text
+    text = emit(sketch.candidate(middle).trace.apply_to(func).func, level(3)).text
     assert "gather" not in text

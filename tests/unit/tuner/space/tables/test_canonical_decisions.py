@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from compiler import ops
-from compiler.driver import emit_llvm
+from compiler.driver import emit
 from compiler.ir.analysis.structural import structural_hash
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.nodes import BlockRealize, For, IntImm, Seq, Stmt
@@ -29,7 +29,7 @@ TWO_CORES = Target("cpu -mcpu=x86-64-v3 -num-cores=2")
 
 def code(func: PrimFunc, target: Target, candidate: Candidate) -> str:
     """Return the code of a candidate, its registers and labels numbered in their order."""
-    text = emit_llvm(candidate.trace.apply_to(func).func, target).text
+    text = emit(candidate.trace.apply_to(func).func, target).text
     names: dict[str, str] = {}
     return re.sub(
         r"%[\w.]+|^[a-z]+\d+:",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from compiler import te
 from compiler.backends.cpu.codegen.machine_code import verify_module
-from compiler.driver import build, emit_llvm
+from compiler.driver import build, emit
 from compiler.ir.core.dtypes import DType, is_float
 from compiler.ir.core.nodes import (
     BlockRealize,
@@ -43,7 +43,7 @@ def mark(func: PrimFunc, **kinds: LoopKind) -> PrimFunc:
 
 def run(func: PrimFunc, *inputs: NDArray[Any], target: str = ONE_CORE) -> NDArray[Any]:
     """Run a program whose last parameter is its output; elements it leaves unwritten show."""
-    verify_module(emit_llvm(func, Target(target)).text)
+    verify_module(emit(func, Target(target)).text)
     module = build(func, target)
     last = module.params[-1]
     poison = np.nan if is_float(last.dtype) else 77
@@ -73,7 +73,7 @@ def check_against_evaluation(func: PrimFunc, *, seed: int = 0, rtol: float = 1e-
             numbers = rng.integers(0, 2 if buffer.dtype == "bool" else 7, shape)
         inputs[buffer.name] = numbers.astype(buffer.dtype)
     expected = evaluate(func, inputs)
-    verify_module(emit_llvm(func, Target(ONE_CORE)).text)
+    verify_module(emit(func, Target(ONE_CORE)).text)
     module = build(func, ONE_CORE)
     module(*(inputs[buffer.name] for buffer in func.buffers))
     module.close()

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from compiler import te
 from compiler.backends.cpu.codegen.machine_code import compile_object, disassemble
-from compiler.driver import compile_artifact, emit_llvm
+from compiler.backends.module import Module
+from compiler.driver import compile_artifact, emit
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
-from compiler.runtime.module import Module
 from compiler.schedule.schedule import Schedule
 from compiler.target.cpu import CpuTarget
 from tests.targets import here
@@ -129,7 +129,7 @@ def test_a_tile_of_products_is_the_dot_products_that_the_cpu_has(
     target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
     lanes = 2 * target.vector_bits // 32
     func = product(a, b, (6, 64, 64), steps, lanes)
-    text = disassemble(emit_llvm(func, target).text, target).replace("\t", " ")
+    text = disassemble(emit(func, target).text, target).replace("\t", " ")
     groups = steps // (4 if "dpb" in instruction or "dot" in instruction else 2)
     assert len(re.findall(instruction, text)) == 3 * 2 * groups, text
     # What was written for the sums in between is gone.
@@ -178,14 +178,14 @@ def test_dot_products_of_other_cpus_are_given_the_right_bytes(
     host = here()
     shape = (6, 32, 24)
     func = product(a, b, shape, 4)
-    text = emit_llvm(func, CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")).text
+    text = emit(func, CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")).text
     assert f"@{name}(" in text
     lines = [s for s in text.splitlines() if not (s.startswith("declare") and name in s)]
     text = "\n".join(lines).replace(f"@{name}(", "@plain(")
     text = re.sub(r'target triple = ".*"', f'target triple = "{host.triple}"', text)
     text = text.replace(f'"tune-cpu"="{cpu}"', "")
     text += "\n" + plain(name, 4 if "neon" in name else 8) + "\n"
-    artifact = replace(compile_artifact(func, host), object_code=compile_object(text, host))
+    artifact = replace(compile_artifact(func, host), code=compile_object(text, host))
     x, y = operands(a, b, shape)
     got = np.empty((6, 32), np.int32)
     module = Module(artifact)

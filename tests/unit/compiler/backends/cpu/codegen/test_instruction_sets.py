@@ -9,7 +9,8 @@ import pytest
 
 from compiler import te
 from compiler.backends.cpu.codegen.machine_code import disassemble
-from compiler.driver import BuildError, emit_llvm
+from compiler.backends.error import BuildError
+from compiler.driver import emit
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.evaluator.evaluate import evaluate
@@ -21,7 +22,7 @@ from tests.unit.compiler.backends.cpu.codegen.programs import elementwise, mark
 
 def assembly(func: PrimFunc, cpu: str) -> str:
     target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
-    text = disassemble(emit_llvm(func, target).text, target)
+    text = disassemble(emit(func, target).text, target)
     return text[text.index("body:") :].replace("\t", " ")
 
 

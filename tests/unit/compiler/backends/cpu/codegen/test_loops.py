@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from compiler import te
-from compiler.driver import emit_llvm
+from compiler.driver import emit
 from tests.targets import level
 from tests.unit.compiler.backends.cpu.codegen.programs import mark, run
 
@@ -23,7 +23,7 @@ def test_rows_of_any_stride(extent: int, to: int, of: int) -> None:
     func = mark(te.create_prim_func([A, B]), j="unrolled")
     x = np.random.default_rng(0).standard_normal((extent, of)).astype("float32")
     np.testing.assert_array_equal(run(func, x), np.tile(x[:, :1] + 1, (1, to)))
-    assert not MULTIPLY.search(emit_llvm(func, level(3)).text)
+    assert not MULTIPLY.search(emit(func, level(3)).text)
 
 
 def test_what_asks_for_the_counter_itself_gets_it() -> None:

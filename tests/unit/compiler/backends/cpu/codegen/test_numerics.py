@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from compiler import te
+from compiler.backends.module import Module
 from compiler.driver import build
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.nodes import (
     LoopKind,
 )
 from compiler.ir.core.program import PrimFunc
-from compiler.runtime.module import Module
 from tests.unit.compiler.backends.cpu.codegen.programs import ONE_CORE, mark, run
 
 KINDS: list[LoopKind] = ["serial", "vectorized"]

@@ -11,7 +11,8 @@ import pytest
 
 from compiler import ops, te
 from compiler.backends.cpu.codegen.machine_code import disassemble
-from compiler.driver import BuildError, build, emit_llvm, lower
+from compiler.backends.error import BuildError
+from compiler.driver import build, emit, lower
 from compiler.ir.core.nodes import (
     TRUE,
     Allocate,
@@ -129,7 +130,7 @@ def accumulations(text: str) -> int:
 def test_an_accumulator_stays_in_registers_across_the_reduction() -> None:
     """The tile is loaded before the loop over k and stored after it, not once a step."""
     func = split_init(ops.matmul(4, 16, 64))
-    text = emit_llvm(mark(func, i="unrolled", j="vectorized"), level(3)).text
+    text = emit(mark(func, i="unrolled", j="vectorized"), level(3)).text
     assembly = disassemble(text, level(3))
     loops = re.findall(r"(\.LBB\d+_\d+):(.*?)\bj[a-z]+\s+\1\b", assembly, re.DOTALL)
     assert loops, "the reduction is a loop"
@@ -169,14 +170,14 @@ def split_init(func: PrimFunc) -> PrimFunc:
 def test_too_much_unrolling_is_refused_and_says_so() -> None:
     func = mark(ops.matmul(32, 32, 32), i="unrolled", j="unrolled", k="unrolled")
     with pytest.raises(BuildError, match="expands to more than 8192 stores: unroll less"):
-        emit_llvm(func, level(3))
+        emit(func, level(3))
 
 
 @pytest.mark.parametrize("cpu", ["x86-64", "x86-64-v3", "sapphirerapids", "neoverse-n1"])
 def test_code_for_other_cpus_uses_their_registers(cpu: str) -> None:
     target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
     func = mark(split_init(ops.matmul(4, 16, 64)), i="unrolled", j="vectorized")
-    assembly = disassemble(emit_llvm(func, target).text, target)
+    assembly = disassemble(emit(func, target).text, target)
     expected = {"x86-64": "mulps", "x86-64-v3": r"vfmadd\d+ps.*ymm", "neoverse-n1": r"fmla\s+v"}
     assert re.search(expected.get(cpu, r"vfmadd\d+ps.*zmm"), assembly)
 

@@ -7,9 +7,9 @@ import pytest
 
 from compiler import ops
 from compiler.backends.cpu.codegen.stores import STREAMS
-from compiler.driver import build, emit_llvm
+from compiler.driver import build, emit
 from compiler.ir.core.program import PrimFunc
-from compiler.runtime.module import aligned_empty
+from compiler.runtime.memory import aligned_empty
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
 from tests.targets import level
@@ -30,7 +30,7 @@ def streamed(func: PrimFunc, *, wanted: int = 1, parallel: bool = False) -> Prim
 
 
 def llvm(func: PrimFunc, num_cores: int = 1) -> str:
-    return emit_llvm(func, level(3, num_cores)).text
+    return emit(func, level(3, num_cores)).text
 
 
 def test_whole_vectors_are_stored_past_the_caches_and_waited_for() -> None:

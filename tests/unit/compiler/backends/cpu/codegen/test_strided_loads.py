@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compiler import te
-from compiler.driver import emit_llvm
+from compiler.driver import emit
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
@@ -40,7 +40,7 @@ def test_every_stride_and_tail(extent: int, stride: int, dtype: DType) -> None:
 
 
 def test_small_strides_need_no_gather() -> None:
-    texts = [emit_llvm(strided(64, s, "float32"), level(3)).text for s in (2, 4, 5)]
+    texts = [emit(strided(64, s, "float32"), level(3)).text for s in (2, 4, 5)]
     assert ["gather" in text for text in texts] == [False, False, True]
 
 
@@ -68,7 +68,7 @@ def test_a_condition_that_all_lanes_meet_is_no_mask() -> None:
     def padded(A: Any, i: te.Value) -> te.Value:
         return te.if_then_else(te.all(i >= 0, i < 64), A[i], 0.0)
 
-    text = emit_llvm(mark(elementwise(64, padded), i="vectorized"), level(3)).text
+    text = emit(mark(elementwise(64, padded), i="vectorized"), level(3)).text
     assert "masked" not in text
 
 
@@ -78,7 +78,7 @@ def test_only_the_border_of_a_padding_is_masked() -> None:
         (34,), lambda i: te.if_then_else(te.all(i >= 1, i < 33), A[i - 1], 0.0), name="B"
     )
     func = mark(te.create_prim_func([A, B]), i="vectorized")
-    text = emit_llvm(func, level(3)).text
+    text = emit(func, level(3)).text
     # 34 elements are four vectors and one of two: the first and the last cross the border.
     assert text.count("call <8 x float> @llvm.masked.load") == 1
     assert text.count("call <2 x float> @llvm.masked.load") == 1
@@ -90,7 +90,7 @@ def test_fused_loops_over_rows_that_follow_one_another_are_one_row() -> None:
     B = te.compute((6, 10), lambda y, x: A[y, x] + 1.0, name="B")
     schedule = Schedule(te.create_prim_func([A, B]))
     schedule.vectorize(schedule.fuse(*schedule.get_loops(schedule.get_block("B"))))
-    text = emit_llvm(schedule.func, level(3)).text
+    text = emit(schedule.func, level(3)).text
     assert "gather" not in text
     assert "scatter" not in text
     check_against_evaluation(schedule.func)

@@ -13,7 +13,8 @@ from compiler.backends.cpu.codegen import work
 from compiler.backends.cpu.codegen.machine_code import compile_object, disassemble, verify_module
 from compiler.backends.cpu.codegen.thread_pool import thread_pool
 from compiler.backends.cpu.codegen.threads import share_runtime
-from compiler.driver import BuildError, build, emit_llvm
+from compiler.backends.error import BuildError
+from compiler.driver import build, emit
 from compiler.ir.analysis.structural import structural_equal
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.oracle.oracle import compare, interpret, random_inputs
@@ -59,7 +60,7 @@ def _launch_small_loops(monkeypatch: pytest.MonkeyPatch) -> None:
 def check(func: PrimFunc, oracle: PrimFunc, threads: int, times: int = 3) -> None:
     """Run a program on threads, and compare what it computes with the oracle's word on another."""
     target = f"cpu -num-cores={threads}"
-    verify_module(emit_llvm(func, CpuTarget(target)).text)
+    verify_module(emit(func, CpuTarget(target)).text)
     module = build(func, target)
     inputs = random_inputs(oracle, 0)
     expected = interpret(oracle, inputs)
@@ -150,7 +151,7 @@ def test_a_dynamic_partition_of_something_else_is_refused(step: Any) -> None:
 
 
 def num_threads(func: PrimFunc) -> int:
-    return emit_llvm(func, level(3, num_cores=8)).num_threads
+    return emit(func, level(3, num_cores=8)).num_threads
 
 
 def test_a_loop_of_little_work_runs_inline() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from compiler import te
 from compiler.backends.cpu.codegen.machine_code import disassemble
-from compiler.driver import emit_llvm
+from compiler.driver import emit
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
@@ -33,7 +33,7 @@ def transposed(rows: int, columns: int, dtype: DType = "float32", tile: int = 8)
 
 
 def assembly(func: PrimFunc) -> str:
-    return disassemble(emit_llvm(func, V3).text, V3)
+    return disassemble(emit(func, V3).text, V3)
 
 
 @pytest.mark.parametrize("tile", [1, 2, 3, 4, 5, 6, 7, 8, 11, 16, 19])
@@ -79,5 +79,5 @@ def main(A: T.Buffer((8, 16), "float32")):
                 A[vj, vi + 8] = A[vi, vj]
 """
     )
-    assert "shufflevector" not in emit_llvm(func, V3).text
+    assert "shufflevector" not in emit(func, V3).text
     check_against_evaluation(func)

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from compiler import te
 from compiler.backends.cpu.codegen.machine_code import disassemble
 from compiler.backends.cpu.codegen.math_functions import POLYNOMIALS
-from compiler.driver import build, emit_llvm
+from compiler.backends.module import Module
+from compiler.driver import build, emit
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.nodes import (
     TRUE,
@@ -34,7 +35,6 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.ops.programs import elementwise
-from compiler.runtime.module import Module
 from compiler.target.cpu import CpuTarget
 from tests.targets import runs_here
 from tests.unit.compiler.backends.cpu.codegen.programs import mark, run
@@ -133,7 +133,7 @@ def test_every_kind_of_loop_computes_the_same_bits(name: str, kind: LoopKind) ->
 def test_chains_of_several_vectors_run_side_by_side(size: int) -> None:
     x = np.random.default_rng(size).uniform(-9, 9, size).astype(np.float32)
     program = calling("exp", size)
-    lanes = {int(n) for n in re.findall(r"@llvm\.fma\.v(\d+)f32", emit_llvm(program, AVX2).text)}
+    lanes = {int(n) for n in re.findall(r"@llvm\.fma\.v(\d+)f32", emit(program, AVX2).text)}
     assert max(lanes, default=1) == min(32, 1 << size.bit_length() - 1)
     assert errors(run(program, x), np.exp(x.astype(np.float64))).max() < 1
 
@@ -244,7 +244,7 @@ def test_a_cpu_without_fused_multiply_adds_calls_the_library(name: str) -> None:
 @pytest.mark.parametrize("name", ["exp", "tanh", "erf", "sigmoid", "log"])
 def test_vectors_of_each_cpu_are_computed_without_a_call(name: str, cpu: str, fused: str) -> None:
     target = CpuTarget(f"cpu -mcpu={cpu} -num-cores=1")
-    text = disassemble(emit_llvm(calling(name, 1024), target).text, target).replace("\t", " ")
+    text = disassemble(emit(calling(name, 1024), target).text, target).replace("\t", " ")
     assert re.search(fused, text)
     assert not re.search(rf"\b(callq?|bl?) {name}f?\b", text)
 

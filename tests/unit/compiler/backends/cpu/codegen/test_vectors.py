@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from compiler.backends.cpu.codegen.machine_code import disassemble
-from compiler.driver import BuildError, build, emit_llvm
+from compiler.backends.error import BuildError
+from compiler.driver import build, emit
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.script.parser import parse
@@ -36,7 +37,7 @@ def program(params: str, *body: str) -> PrimFunc:
 
 
 def assembly(func: PrimFunc) -> str:
-    return disassemble(emit_llvm(func, V3).text, V3)
+    return disassemble(emit(func, V3).text, V3)
 
 
 REGISTER_TILE = parse(
@@ -143,7 +144,7 @@ def test_a_dot_product_of_bytes_is_evaluated_and_refused_where_the_cpu_lacks_it(
     np.testing.assert_array_equal(got, expected)
     needed = "avx512vnni, which" if lanes == 16 else r"avx512vnni or \+avxvnni, which"
     with pytest.raises(BuildError, match=f"{needed} x86-64-v3 lacks"):
-        emit_llvm(dot_of_bytes(lanes), V3)
+        emit(dot_of_bytes(lanes), V3)
 
 
 @pytest.mark.parametrize(

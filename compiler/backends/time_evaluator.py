@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from compiler.backends.module import Module
 from compiler.keywords import suggests_keywords
-from compiler.runtime.module import Module
-from compiler.runtime.time_calls import MIN_SAMPLE_SECS, calls_per_sample, time_calls
+from compiler.runtime.time_calls import MIN_SAMPLE_SECS, calls_per_sample
 from compiler.runtime.timing import Timing
 
 
@@ -29,6 +29,6 @@ def time_evaluator(
         raise ValueError(f"samples is {samples}: expected 1 or more")
     run = module.bind(*arrays)
     run()
-    threads = module.num_threads
-    calls = calls_per_sample(run, threads, min_sample_secs)
-    return Timing(tuple(time_calls(run, threads, calls) for _ in range(samples)))
+    threads, clock = module.num_threads, module.clock
+    calls = calls_per_sample(run, threads, min_sample_secs, clock)
+    return Timing(tuple(clock(run, threads, calls) for _ in range(samples)))

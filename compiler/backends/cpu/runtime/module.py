@@ -1,66 +1,53 @@
-"""Modules: loaded kernels that are called with arrays."""
+"""Kernels for CPUs: object code that is linked into this process and called by address."""
 
 from __future__ import annotations
 
 import ctypes
-import math
 import operator
 import struct
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
-import numpy as np
 from numpy.typing import NDArray
 
-from compiler.backends.cpu.codegen.machine_code import disassemble
 from compiler.backends.cpu.codegen.module import ENTRY
 from compiler.backends.cpu.runtime.load import load_object
 from compiler.backends.cpu.runtime.pool import launch_address
-from compiler.runtime.artifact import Artifact, ArtifactError, describe_kernel
+from compiler.backends.module import Module
+from compiler.runtime.artifact import Artifact, ArtifactError
+from compiler.runtime.memory import address_of, aligned_empty
 from compiler.runtime.param_check import ArgumentError, ParamCheck
-from compiler.runtime.time_calls import calls_per_sample, time_calls
-from compiler.runtime.timing import Timing
 from compiler.target.cores import available_cores
 from compiler.target.cpu import CpuTarget
 from compiler.target.error import TargetError
 from compiler.target.host import host_cpu, host_features
 
-__all__ = ["ArgumentError", "Module", "aligned_empty"]
-
 Array = NDArray[Any]
-_ALIGNMENT = 64
 _bytes_of = ctypes.c_char.from_buffer
 
 
-class Module:
-    """A kernel in memory: call it with one array a parameter, in order; it writes outputs in place.
+class CpuModule(Module):
+    """A kernel for a CPU; see `Module`.
 
-    It takes NumPy arrays, and whatever speaks DLPack on the CPU. Calls from several threads are
-    safe: each thread has a workspace of its own. `num_threads` says how many threads a call uses at
-    most: as many as the kernel was built for, and as there are cores; 1 if no loop of it is
-    parallel. `close()` unloads the code, once the calls that use it have ended.
-
-    Args:
-        constants: Arrays for the last parameters, which callers do not pass then.
-        source: The LLVM IR that the kernel was compiled from, if it is known.
+    Calls from several threads are safe: each thread has a workspace of its own. `num_threads` is as
+    many as the kernel was built for, and as there are cores; 1 if no loop of it is parallel.
+    `close()` unloads the code, once the calls that use it have ended.
 
     Raises:
         ArtifactError: If the artifact is for a machine that this host is not.
     """
 
+    languages = ("ll", "asm")
+
     def __init__(
         self, artifact: Artifact, constants: Sequence[Array] = (), source: str | None = None
     ) -> None:
         _check_host(artifact)
-        self.artifact = artifact
-        self._source = source
-        self.params = artifact.params[: len(artifact.params) - len(constants)]
-        self._constants = tuple(constants)
-        self._fixed = list(map(_address, constants))
+        super().__init__(artifact, constants, source)
+        self._fixed = list(map(address_of, constants))
         self.num_threads = min(artifact.num_threads, available_cores())
         self._checks = tuple(ParamCheck(param) for param in self.params)
         self._outputs = [place for place, param in enumerate(self.params) if param.is_output]
@@ -68,30 +55,6 @@ class Module:
         self._local = threading.local()
         self._entry: Callable[[bytes | int], None] | None = _load(artifact)
         self._launch = launch_address() if artifact.num_threads > 1 else 0
-
-    def __repr__(self) -> str:
-        signature = describe_kernel(self.artifact.name, self.params)
-        return f"<Module {signature} for {self.artifact.target}>"
-
-    @classmethod
-    def load(cls, path: str | Path) -> Module:
-        """Load an artifact from a file.
-
-        Raises:
-            ArtifactError: If the file is no artifact, or not for this host.
-            OSError: If it can't be read.
-        """
-        return cls(Artifact.load(path))
-
-    def save(self, path: str | Path) -> None:
-        """Write the kernel to a file that `load` reads, in another process too.
-
-        Raises:
-            ArtifactError: If it has constants: a file holds code, and no data.
-        """
-        if self._constants:
-            raise ArtifactError(f"{self.artifact.name} has constants: a file holds no data")
-        self.artifact.save(path)
 
     def __call__(self, *arrays: Any, num_threads: int | None = None) -> None:
         """Run the kernel.
@@ -122,83 +85,12 @@ class Module:
         checked, addresses = self._located(arrays)
         workspace = aligned_empty((self.artifact.workspace_bytes,), "uint8")
         threads = self._at_most(num_threads)
-        words = bytearray(self._pack(*addresses, _address(workspace), threads, self._launch))
+        words = bytearray(self._pack(*addresses, address_of(workspace), threads, self._launch))
         at = _bytes_of(words)
         run = partial(entry, ctypes.addressof(at))
         # The function keeps what it points at alive.
         run.keeps = (checked, self._constants, at, workspace)  # type: ignore[attr-defined]
         return run
-
-    def __getitem__(self, name: str) -> Module:
-        """Return the function of a name: this kernel, the only one, by the name of its program.
-
-        Raises:
-            KeyError: If it has another name.
-        """
-        if name != self.artifact.name:
-            raise KeyError(f"there is no function {name!r}: the kernel is {self.artifact.name!r}")
-        return self
-
-    def time_evaluator(
-        self,
-        func_name: str | None = None,
-        dev: object = None,
-        number: int = 10,
-        repeat: int = 1,
-        min_repeat_ms: int = 0,
-    ) -> Callable[..., Timing]:
-        """Return a function that times the kernel on arrays, as TVM spells it.
-
-        Args:
-            func_name: The name of the kernel; none is needed.
-            dev: Taken for the sake of TVM's users: kernels run on the CPU.
-            number: How many calls a sample is the mean of.
-            repeat: How many samples.
-            min_repeat_ms: The least time of a sample: as many calls as it takes.
-
-        Raises:
-            KeyError: If the kernel has another name.
-            ValueError: If there is nothing to count.
-        """
-        del dev
-        if func_name is not None:
-            self[func_name]
-        if number < 1 or repeat < 1:
-            raise ValueError(f"number is {number}, repeat is {repeat}: expected 1 or more")
-
-        def evaluate(*arrays: Any) -> Timing:
-            run = self.bind(*arrays)
-            run()
-            least = calls_per_sample(run, self.num_threads, min_repeat_ms / 1e3)
-            calls = max(number, least if min_repeat_ms else 1)
-            return Timing(tuple(time_calls(run, self.num_threads, calls) for _ in range(repeat)))
-
-        return evaluate
-
-    def get_source(self, fmt: str = "ll") -> str:
-        """Return what the kernel was compiled from, or to.
-
-        Args:
-            fmt: "ll" for LLVM IR, "asm" for assembly.
-
-        Raises:
-            ValueError: If there is no such format, or the kernel was loaded from a file, which
-                holds machine code only.
-        """
-        if fmt not in ("", "ll", "asm"):
-            raise ValueError(f'there is no source of format {fmt!r}: expected "ll" or "asm"')
-        if self._source is None:
-            raise ValueError(
-                f"{self.artifact.name} was loaded as machine code, without its source: "
-                "build the program to see it"
-            )
-        if fmt == "asm":
-            return disassemble(self._source, CpuTarget(self.artifact.target))
-        return self._source
-
-    def export_library(self, path: str | Path) -> None:
-        """Write the kernel to a file that `Module.load` reads; see `save`."""
-        self.save(path)
 
     def close(self) -> None:
         """Unload the code, as soon as no call is under way; a second call does nothing."""
@@ -217,7 +109,7 @@ class Module:
                 f"{self.artifact.name} takes {len(self.params)} arrays ({names}): got {len(arrays)}"
             )
         checked = list(map(ParamCheck.array, self._checks, arrays))
-        addresses = list(map(_address, checked))
+        addresses = list(map(address_of, checked))
         for place in self._outputs:
             _check_overlap(self._checks, addresses, place)
         return checked, addresses + self._fixed
@@ -236,31 +128,14 @@ class Module:
             return int(self._local.address)
         except AttributeError:
             workspace = aligned_empty((self.artifact.workspace_bytes,), "uint8")
-            self._local.workspace, self._local.address = workspace, _address(workspace)
-            return _address(workspace)
-
-
-def aligned_empty(shape: Sequence[int], dtype: str) -> Array:
-    """Return an uninitialised array that starts at a cache line.
-
-    Kernels that do little with each element are faster on such arrays than on NumPy's own, whose
-    vectors lie across two lines: `layer_norm` of 1024 x 768 by a fifth on Zen 3.
-
-    Args:
-        shape: The extents.
-        dtype: The name of the element type, such as `"float32"`.
-    """
-    kind = np.dtype(dtype)
-    size = math.prod(shape) * kind.itemsize
-    raw = np.empty(size + _ALIGNMENT, dtype=np.uint8)
-    offset = -_address(raw) % _ALIGNMENT
-    return raw[offset : offset + size].view(kind).reshape(shape)
+            self._local.workspace, self._local.address = workspace, address_of(workspace)
+            return address_of(workspace)
 
 
 def _load(artifact: Artifact) -> Callable[[bytes | int], None]:
     """Link an object into the process; return its entry, with which the code lives."""
     try:
-        engine = load_object(artifact.object_code, artifact.triple)
+        engine = load_object(artifact.code, artifact.triple)
     except RuntimeError as error:
         raise ArtifactError(f"the artifact of {artifact.name} can't be loaded: {error}") from error
     address = engine.get_function_address(ENTRY)
@@ -290,15 +165,6 @@ def _check_host(artifact: Artifact) -> None:
         CpuTarget(artifact.target)
     except TargetError as error:
         raise ArtifactError(f"{artifact.name} was built for another machine: {error}") from error
-
-
-def _address(array: Array) -> int:
-    """Return where a contiguous array begins."""
-    try:
-        # A quarter of the time that `array.ctypes` takes.
-        return ctypes.addressof(_bytes_of(array))  # type: ignore[arg-type]
-    except (TypeError, ValueError):  # it is read-only, empty, or of a type that buffers lack
-        return int(array.ctypes.data)
 
 
 def _check_overlap(checks: Sequence[ParamCheck], addresses: Sequence[int], written: int) -> None:

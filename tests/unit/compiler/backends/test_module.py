@@ -22,10 +22,12 @@ import pytest
 from compiler import ops
 from compiler.backends.cpu.codegen.machine_code import disassemble
 from compiler.backends.cpu.runtime.peak import fma_peak_gflops, kernel
+from compiler.backends.module import Module
+from compiler.backends.time_evaluator import time_evaluator
 from compiler.driver import build, compile_artifact
 from compiler.runtime.artifact import Artifact, ArtifactError
-from compiler.runtime.module import ArgumentError, Module, aligned_empty
-from compiler.runtime.time_evaluator import time_evaluator
+from compiler.runtime.memory import aligned_empty
+from compiler.runtime.param_check import ArgumentError
 from compiler.target.cpu import CpuTarget
 from compiler.target.cpus import CPUS
 from compiler.target.error import TargetError
@@ -44,7 +46,7 @@ def test_a_saved_kernel_runs_in_another_process(matmul: Module, tmp_path: Path) 
     matmul.save(path)
     program = (
         "import sys, numpy as np\n"
-        "from compiler.runtime.module import Module\n"
+        "from compiler.backends.module import Module\n"
         "c = np.empty((4, 6), 'float32')\n"
         "Module.load(sys.argv[1])(np.ones((4, 8), 'float32'), np.ones((8, 6), 'float32'), c)\n"
         "assert (c == 8).all(), c\n"
@@ -75,7 +77,7 @@ def test_an_artifact_of_another_format_is_refused(matmul: Module, tmp_path: Path
     path = tmp_path / "new.lwk"
     with zipfile.ZipFile(path, "w") as file:
         file.writestr("meta.json", '{"format": 99}')
-        file.writestr("kernel.o", matmul.artifact.object_code)
+        file.writestr("kernel.o", matmul.artifact.code)
     with pytest.raises(ArtifactError, match="format 99"):
         Artifact.load(path)
 
@@ -104,7 +106,7 @@ def test_code_for_another_cpu_says_what_it_needs(cpu: str) -> None:
     """The host is taken for one that has the oldest features only."""
     artifact = compile_artifact(ops.matmul(4, 6, 8), f"cpu -mcpu={cpu}")
     with (
-        mock.patch("compiler.runtime.module.host_features", return_value="+sse2,+avx"),
+        mock.patch("compiler.backends.cpu.runtime.module.host_features", return_value="+sse2,+avx"),
         pytest.raises(ArtifactError, match=r"\+avx2.*\+fma"),
     ):
         Module(artifact)
@@ -304,3 +306,19 @@ def test_a_flipped_byte_is_an_error_or_changes_nothing(matmul: Module) -> None:
         damaged[place] ^= 0xFF
         with contextlib.suppress(ArtifactError):
             assert Artifact.from_bytes(bytes(damaged)) == matmul.artifact
+
+
+def test_an_artifact_for_a_cpu_names_no_backend_so_that_older_versions_read_it(
+    matmul: Module,
+) -> None:
+    content = matmul.artifact.to_bytes()
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        assert "backend" not in json.loads(file.read("meta.json"))
+    assert Artifact.from_bytes(content).backend == "cpu"
+
+
+def test_an_artifact_of_another_backend_names_it(matmul: Module) -> None:
+    artifact = replace(matmul.artifact, backend="toy")
+    assert Artifact.from_bytes(artifact.to_bytes()) == artifact
+    with pytest.raises(ArtifactError, match=r"no backend for 'toy' targets: registered: cpu"):
+        Module(artifact)

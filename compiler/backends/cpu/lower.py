@@ -1,0 +1,128 @@
+"""Lower a scheduled program for CPUs: to loops over small buffers, with registers for tiles."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from compiler.ir.analysis.resolve_views import resolve_views
+from compiler.ir.analysis.specialize import symbolic_problem
+from compiler.ir.core.layout import strides_of
+from compiler.ir.core.nodes import Buffer, IntImm, Load, Stmt
+from compiler.ir.core.program import PrimFunc
+from compiler.ir.core.visit import replace_buffers, walk
+from compiler.passes.common.align_buffers import alignments_of
+from compiler.passes.common.check_indices import check_indices
+from compiler.passes.common.compact_buffers import compact_buffers, private_buffers
+from compiler.passes.common.error import LoweringError
+from compiler.passes.common.mark_pipelines import mark_pipelines
+from compiler.passes.common.pipeline_loops import pipeline_loops
+from compiler.passes.common.realize_blocks import NOTHING, Realized, realize_blocks
+from compiler.passes.common.thread_loops import has_threads
+from compiler.passes.common.tile_buffers import tile_buffers, tiles_of
+from compiler.passes.cpu.hoist_constants import constant_copies, split_copies, with_room
+from compiler.passes.cpu.hoist_loads import hoist_loads
+from compiler.passes.cpu.promote_accumulators import promote_accumulators
+from compiler.passes.cpu.reduce_in_lanes import reduce_in_lanes
+from compiler.passes.cpu.unswitch_guards import unswitch_guards
+from compiler.passes.cpu.unswitch_paddings import unswitch_paddings
+from compiler.passes.cpu.widen_accumulators import widen_accumulators
+from compiler.passes.threads.insert_barriers import insert_barriers
+from compiler.passes.threads.separate_threads import separate_threads
+from compiler.passes.threads.split_threads import split_threads
+from compiler.passes.threads.unify_threads import unify_threads
+from compiler.target.cpu import CpuTarget
+
+
+def lower_for_cpu(func: PrimFunc, target: CpuTarget) -> Stmt:
+    """Turn a scheduled program into loops over small buffers, ready for code generation.
+
+    Raises:
+        LoweringError: If there is no such program: variables are open, or threads can't run so.
+    """
+    body = _prepared(func)
+    return _finished(_lower_threads(body) if has_threads(body) else _lower_loops(body), target)
+
+
+def lower_split(
+    func: PrimFunc, constants: set[Buffer], target: CpuTarget
+) -> tuple[tuple[Buffer, ...], Stmt, Stmt]:
+    """Lower what makes copies of constants, and what finds them made, apart from each other.
+
+    Returns:
+        The copies, what makes them, and the rest.
+
+    Raises:
+        LoweringError: As `lower` does.
+    """
+    body = _prepared(func)
+    if has_threads(body):
+        return (), NOTHING, _finished(_lower_threads(body), target)
+    realized, tiled = _realized(body)
+    copies = tuple(tiled.get(copy, copy) for copy in constant_copies(body, constants))
+    first, rest = split_copies(realized.stmt, set(copies))
+    if {n.buffer for n in walk(first) if isinstance(n, Load)} - constants - set(copies):
+        copies, first, rest = (), NOTHING, realized.stmt
+    room = with_room(copies, rest)
+    parts = (
+        _compacted(replace(realized, stmt=replace_buffers(stmt, room)), body)
+        for stmt in (first, rest)
+    )
+    made, left = (_finished(stmt, target) for stmt in parts)
+    return tuple(room.get(copy, copy) for copy in copies), made, left
+
+
+def _prepared(func: PrimFunc) -> Stmt:
+    _check_parameters(func)
+    return mark_pipelines(resolve_views(check_indices(func.body)))
+
+
+def _finished(stmt: Stmt, target: CpuTarget) -> Stmt:
+    register_file_bytes = target.num_vector_registers * target.vector_bits // 8
+    stmt = promote_accumulators(reduce_in_lanes(stmt), register_file_bytes)
+    whole = unswitch_guards(unswitch_paddings(stmt))
+    if whole is not stmt:
+        # Guards may have stood in the way of accumulators: of whole tiles, no more.
+        stmt = promote_accumulators(whole, register_file_bytes)
+    return hoist_loads(widen_accumulators(stmt))
+
+
+def _lower_loops(body: Stmt) -> Stmt:
+    return _compacted(_realized(body)[0], body)
+
+
+def _realized(body: Stmt) -> tuple[Realized, dict[Buffer, Buffer]]:
+    """Return a program without blocks, its buffers in panels, and those by what they were."""
+    realized = realize_blocks(body)
+    stmt, tiled = tile_buffers(realized.stmt, tiles_of(body))
+    carried = {tiled.get(buffer, buffer): loops for buffer, loops in realized.carried.items()}
+    return Realized(stmt, carried), tiled
+
+
+def _compacted(realized: Realized, body: Stmt) -> Stmt:
+    return pipeline_loops(compact_buffers(realized.stmt, realized.carried, alignments_of(body)))
+
+
+def _lower_threads(body: Stmt) -> Stmt:
+    """Lower a program of threads to loops that run them one after another."""
+    aligned = alignments_of(body)
+    body, unified = unify_threads(body)
+    realized = separate_threads(realize_blocks(body), unified)
+    stmt = compact_buffers(realized.stmt, realized.carried, aligned)
+    stmt = pipeline_loops(stmt)
+    private = {b for b, thread in private_buffers(stmt).items() if thread is not None}
+    return split_threads(insert_barriers(stmt, private), private)
+
+
+def _check_parameters(func: PrimFunc) -> None:
+    problem = symbolic_problem(func)
+    if problem is not None:
+        raise LoweringError(problem)
+    for buffer in func.buffers:
+        dense = strides_of(buffer)
+        strides = tuple(stride.value for stride in buffer.strides if isinstance(stride, IntImm))
+        offset = buffer.elem_offset
+        if strides not in ((), dense) or offset not in (None, IntImm(0)):
+            raise LoweringError(
+                f"parameter {buffer.name} is strided, or begins within its storage: a kernel "
+                "takes dense arrays"
+            )
