@@ -51,7 +51,7 @@ def listed(
     owner: Annotated[
         str | None, typer.Option(help="Only jobs submitted with the token of this name.")
     ] = None,
-    text: Annotated[str | None, typer.Option(help="Only jobs with this in their words.")] = None,
+    search: Annotated[str | None, typer.Option(help="Only jobs whose texts contain this.")] = None,
     sort: Annotated[
         str | None, typer.Option(help="By a column, such as best_secs or -num_measured.")
     ] = None,
@@ -70,7 +70,7 @@ def listed(
                 operator=operator,
                 target=target,
                 owner=owner,
-                text=text,
+                text=search,
                 sort=sort,
                 limit=limit,
             )
@@ -133,7 +133,7 @@ def extend(
     seconds: Annotated[
         float | None, typer.Option(min=1e-3, max=MAX_SECONDS, help="In all.")
     ] = None,
-    plateau: Annotated[
+    patience: Annotated[
         int | None, typer.Option(min=1, max=MAX_TRIALS, help="Trials without progress.")
     ] = None,
     priority: Annotated[
@@ -144,15 +144,17 @@ def extend(
     as_json: JsonOption = False,
 ) -> None:
     """Give a job other budgets, or another priority; a job that has ended goes on."""
-    has_budget = (trials, seconds, plateau) != (None, None, None)
+    has_budget = (trials, seconds, patience) != (None, None, None)
     if not has_budget and priority is None:
-        raise InputError("nothing to change: expected --trials, --seconds, --plateau or --priority")
+        raise InputError(
+            "nothing to change: expected --trials, --seconds, --patience or --priority"
+        )
     with server(url, token) as client:
         handle = client.job(job)
         if priority is not None:
             handle.prioritize(priority)
         if has_budget:
-            found = handle.extend(trials=trials, seconds=seconds, plateau=plateau)
+            found = handle.extend(trials=trials, seconds=seconds, plateau=patience)
         else:
             found = handle.read()
         _show(found, as_json=as_json)

@@ -117,10 +117,19 @@ def _refilled(docstring: str) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
+# Earlier spellings of options. They are accepted until version 0.2, and no help shows them.
+_RENAMED_OPTIONS = {"cold": "no-warm-start", "plateau": "patience", "text": "search"}
+
+
+def _current_option(name: str) -> str:
+    return _RENAMED_OPTIONS.get(name, name)
+
+
 app = typer.Typer(
     name="loopwright",
     cls=Commands,
     help="Find fast schedules for tensor programs, prove them right, and remember them.",
+    context_settings={"token_normalize_func": _current_option},
     epilog="Exit codes: 0 done, 1 no result, 2 a mistake in what was asked, 3 no server answers.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

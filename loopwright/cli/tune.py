@@ -58,7 +58,7 @@ def tune(
         float | None,
         typer.Option(min=1e-3, max=MAX_SECONDS, help="End after this time, if trials are left."),
     ] = None,
-    plateau: Annotated[
+    patience: Annotated[
         int | None,
         typer.Option(min=1, max=MAX_TRIALS, help="End after so many trials without progress."),
     ] = None,
@@ -68,8 +68,9 @@ def tune(
         list[str] | None,
         typer.Option(help="A schedule rule to make candidates with; may be repeated."),
     ] = None,
-    cold: Annotated[
-        bool, typer.Option("--cold", help="Begin with nothing of what was measured before.")
+    no_warm_start: Annotated[
+        bool,
+        typer.Option("--no-warm-start", help="Use no cost model and no schedule of earlier jobs."),
     ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the best kernel to this file.")
@@ -92,7 +93,7 @@ def tune(
     options = {
         "trials": trials,
         "seconds": seconds,
-        "plateau": plateau,
+        "plateau": patience,
         "seed": seed,
         "strategy": strategy.value,
         "rules": _known_rules(rule or ()),
@@ -102,18 +103,19 @@ def tune(
     if len(texts) == 1 and weight:
         raise InputError("--weight is for several workloads")
     found = find_server(url, token)
+    warm_start = not no_warm_start
     if len(texts) > 1:
         several = Several(texts, weight or None, target, options)
-        tune_several(several, is_cold=cold, url=found, token=token, as_json=as_json)
+        tune_several(several, warm_start=warm_start, url=found, token=token, as_json=as_json)
         return
     text = texts[0]
     search = Search(text, target, options)
     if found is None:
         here = load_extra("loopwright.cli.tune_here", TUNE_HERE)
-        outcome: TuneOutcome = here.tune_one_here(search, is_cold=cold)
+        outcome: TuneOutcome = here.tune_one_here(search, warm_start=warm_start)
     else:
         with Client(found, token) as client:
-            outcome = _tune_there(client, search, warm_start=not cold)
+            outcome = _tune_there(client, search, warm_start=warm_start)
     if output is not None:
         schedule = outcome.trace.apply_to(to_func(text))
         compile_artifact(schedule, Target(outcome.target)).save(output)

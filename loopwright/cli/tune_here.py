@@ -22,7 +22,7 @@ from tuner.loop.tune import NothingMeasuredError
 from tuner.transfer.shape import shape_of
 
 
-def tune_one_here(search: Search, *, is_cold: bool) -> TuneOutcome:
+def tune_one_here(search: Search, *, warm_start: bool) -> TuneOutcome:
     """Tune one workload; Ctrl-C ends the search with the best schedule so far."""
     say_in_process()
     seen: list[tuning.Trial] = []
@@ -31,7 +31,7 @@ def tune_one_here(search: Search, *, is_cold: bool) -> TuneOutcome:
         result = tuning.tune(
             search.workload,
             target=search.target,
-            warm_start=None if is_cold else (),
+            warm_start=() if warm_start else None,
             **search.options,
             on_trial=seen.append,
         )
@@ -54,7 +54,7 @@ def tune_one_here(search: Search, *, is_cold: bool) -> TuneOutcome:
     return _outcome(result, default, was_interrupted=was_interrupted)
 
 
-def tune_several_here(several: Several, *, is_cold: bool) -> list[TuneOutcome]:
+def tune_several_here(several: Several, *, warm_start: bool) -> list[TuneOutcome]:
     """Tune several workloads that share the trials; Ctrl-C ends the search of all."""
     say_in_process()
     with _ctrl_c() as stopped:
@@ -63,7 +63,7 @@ def tune_several_here(several: Several, *, is_cold: bool) -> list[TuneOutcome]:
                 several.workloads,
                 weights=several.weights,
                 target=several.target,
-                warm_start=None if is_cold else (),
+                warm_start=() if warm_start else None,
                 should_stop=stopped.is_set,
                 **several.options,
             )

@@ -17,7 +17,7 @@ from loopwright.extras import load_extra
 
 
 def tune_several(
-    asked: Several, *, is_cold: bool, url: str | None, token: str | None, as_json: bool
+    asked: Several, *, warm_start: bool, url: str | None, token: str | None, as_json: bool
 ) -> None:
     """Tune the workloads, here or on a server, and print what was found for each."""
     if asked.weights is not None and len(asked.weights) != len(asked.workloads):
@@ -27,10 +27,10 @@ def tune_several(
     try:
         if url is None:
             here = load_extra("loopwright.cli.tune_here", TUNE_HERE)
-            outcomes: list[TuneOutcome] = here.tune_several_here(asked, is_cold=is_cold)
+            outcomes: list[TuneOutcome] = here.tune_several_here(asked, warm_start=warm_start)
         else:
             with Client(url, token) as client:
-                outcomes = _tune_there(client, asked, warm_start=not is_cold)
+                outcomes = _tune_there(client, asked, warm_start=warm_start)
     except ValueError as error:  # weights and trials that do not fit the workloads
         raise InputError(str(error)) from error
     if as_json:

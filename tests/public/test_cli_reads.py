@@ -64,13 +64,26 @@ def test_every_read_prints_json(server: Server, job: str) -> None:
 
     listed = read("jobs", "--state", "succeeded", "--operator", "matmul", "--sort", "-created_at")
     assert job in [entry["id"] for entry in listed]
-    assert read("jobs", "--text", "no such thing") == []
+    assert read("jobs", "--search", "no such thing") == []
     assert [t["number"] for t in read("trials", job, "--sort", "-number", "--limit", "2")] == [3, 2]
     assert {t["error"] for t in read("trials", job, "--outcome", "ok")} <= {None}
     assert read("best", OPERATOR, "--target", TARGET)["job_id"] == job
     assert {"name", "label", "state"} <= set(read("workers")[0])
     shown = run("workers", server=server)
     assert "measures for" in shown.stdout
+
+
+def test_the_spellings_of_options_before_0_2_are_still_read(server: Server) -> None:
+    options = ("--target", TARGET, "--trials", "2", "--cold", "--plateau=77", "--json")
+    tuned = run("tune", "matmul:16,16,40", *options, server=server)
+    assert tuned.exit_code == 0, tuned.stderr
+    with lw.Client(server.url) as client:
+        assert client.job(json.loads(tuned.stdout)["job_id"]).read().plateau == 77
+    listed = run("jobs", "--text", "no such thing", "--json", server=server)
+    assert (listed.exit_code, listed.stdout.strip()) == (0, "[]")
+    for command in (("tune",), ("jobs",), ("jobs", "extend")):
+        shown = run(*command, "--help").stdout
+        assert not {"--cold", "--plateau", "--text"} & set(shown.split())
 
 
 def test_records_go_from_a_server_to_a_database_and_back(
