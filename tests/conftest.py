@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 
+import pytest
 from hypothesis import settings
 
 # No test fails because the machine is slow. CI tries the same examples each time, so that it is red
@@ -14,3 +16,28 @@ settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 # A comparison with libraries takes most of a short job. The tests of it ask for it.
 os.environ.setdefault("LOOPWRIGHT_BASELINES", "none")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List the skips that `EXPECTED_SKIPS`, if it is set, does not expect."""
+    unexpected = _unexpected_skips(terminalreporter)
+    if unexpected:
+        terminalreporter.section("unexpected skips")
+        for name, reason in unexpected:
+            terminalreporter.line(f"{name}: {reason}")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail a run that skipped what it should have run: a missing browser skips fifty tests."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and _unexpected_skips(reporter) and session.exitstatus == 0:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _unexpected_skips(reporter: pytest.TerminalReporter) -> list[tuple[str, str]]:
+    expected = os.environ.get("EXPECTED_SKIPS")
+    if expected is None:
+        return []
+    skips = [(report.nodeid, str(report.longrepr)) for report in reporter.getreports("skipped")]
+    return [(name, why) for name, why in skips if not re.search(expected, why)]
