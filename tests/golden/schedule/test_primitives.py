@@ -7,7 +7,9 @@ from collections.abc import Callable
 from compiler import te
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.text.printer import script
+from compiler.ir.verify.verify import verify
 from compiler.schedule.schedule import Schedule
+from tests.unit.compiler.schedule.schedule_asserts import computes_the_same
 
 Golden = Callable[[str], None]
 
@@ -44,12 +46,19 @@ def convolution() -> PrimFunc:
 
 
 def change(schedule: Schedule, change_: Callable[[Schedule], object]) -> str:
-    """Return the program before and after a change, and the calls that made it."""
-    before = script(schedule.func)
-    known = len(schedule.trace.instructions)
+    """Return the program before and after a change, and the calls that made it.
+
+    A golden text may be updated without being read, so both programs must also compute the same,
+    except if the layout of a parameter changes.
+    """
+    before = schedule.func
+    num_before = len(schedule.trace.instructions)
     change_(schedule)
-    calls = schedule.trace.python().splitlines()[known:]
-    return "\n".join([before, *(f"# {call}" for call in calls), "", script(schedule.func)])
+    verify(schedule.func)
+    if not schedule.layouts:
+        computes_the_same(before, schedule.func)
+    calls = schedule.trace.python().splitlines()[num_before:]
+    return "\n".join([script(before), *(f"# {call}" for call in calls), "", script(schedule.func)])
 
 
 def test_split(golden: Golden) -> None:
@@ -88,6 +97,33 @@ def test_reorder(golden: Golden) -> None:
     i, j, k = schedule.get_loops("C")
     golden(change(schedule, lambda s: s.reorder(k, i)))
     assert [schedule.get(loop) for loop in (i, j, k)]
+
+
+def test_loop_partition(golden: Golden) -> None:
+    schedule = Schedule(elementwise())
+    i, _ = schedule.get_loops("B")
+    golden(change(schedule, lambda s: s.loop_partition(i, [4, None])))
+
+
+def test_merge(golden: Golden) -> None:
+    schedule = Schedule(elementwise())
+    (i, _), (other, _) = schedule.get_loops("B"), schedule.get_loops("C")
+    golden(change(schedule, lambda s: s.merge(i, other)))
+
+
+def test_add_unit_loop(golden: Golden) -> None:
+    schedule = Schedule(matmul())
+    i, _, _ = schedule.get_loops("C")
+
+    def unit_loops(s: Schedule) -> None:
+        s.add_unit_loop(i)
+        s.add_unit_loop("C")
+
+    golden(change(schedule, unit_loops))
+
+
+def test_reorder_block_iter_var(golden: Golden) -> None:
+    golden(change(Schedule(matmul()), lambda s: s.reorder_block_iter_var("C", [2, 0, 1])))
 
 
 def test_parallel_vectorize_unroll(golden: Golden) -> None:

@@ -1,0 +1,91 @@
+"""Each primitive on reductions, padding and tensor intrinsics: what it rewrites, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from compiler import te
+from compiler.ir.core.program import PrimFunc
+from compiler.schedule.schedule import Schedule
+from tests.golden.schedule.test_primitives import change, convolution, elementwise, matmul
+from tests.golden.schedule.test_storage import odd_product
+
+Golden = Callable[[str], None]
+
+
+def biased_product() -> PrimFunc:
+    """Return a product to which a bias is added."""
+    A, B = te.placeholder((16, 16), name="A"), te.placeholder((16, 16), name="B")
+    bias = te.placeholder((16,), name="bias")
+    r = te.reduce_axis((0, 16), "k")
+    Y = te.compute((16, 16), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r), "Y")
+    C = te.compute((16, 16), lambda i, j: Y[i, j] + bias[j], "C")
+    return te.create_prim_func([A, B, bias, C], "biased_product")
+
+
+def row_sums() -> PrimFunc:
+    A = te.placeholder((4, 32), name="A")
+    r = te.reduce_axis((0, 32), "k")
+    C = te.compute((4,), lambda i: te.sum(A[i, r], axis=r), "C")
+    return te.create_prim_func([A, C], "row_sums")
+
+
+def window_sums() -> PrimFunc:
+    """Return sums over windows of three rows of an intermediate."""
+    A = te.placeholder((12, 8), name="A")
+    r = te.reduce_axis((0, 3), "r")
+    B = te.compute((12, 8), lambda i, j: A[i, j] * 2.0, "B")
+    C = te.compute((10, 8), lambda i, j: te.sum(B[i + r, j], axis=r), "C")
+    return te.create_prim_func([A, C], "window_sums")
+
+
+def test_blockize(golden: Golden) -> None:
+    schedule = Schedule(matmul())
+    i, j, k = schedule.get_loops("C")
+    j_0, j_1 = schedule.split(j, [None, 8])
+    schedule.reorder(i, j_0, k, j_1)
+    golden(change(schedule, lambda s: s.blockize(k)))
+
+
+def test_blockize_of_several_blocks(golden: Golden) -> None:
+    schedule = Schedule(elementwise())
+    _, j = schedule.get_loops("C")
+    schedule.compute_at("B", j)
+    golden(change(schedule, lambda s: s.blockize(["B", "C"])))
+
+
+def test_tensorize(golden: Golden) -> None:
+    schedule = Schedule(matmul())
+    i, j, k = schedule.get_loops("C")
+    j_0, j_1 = schedule.split(j, [None, 8])
+    schedule.reorder(i, j_0, k, j_1)
+    schedule.decompose_reduction("C", k)
+    golden(change(schedule, lambda s: s.tensorize(j_1, "row_update_8_f32")))
+
+
+def test_decompose_padding(golden: Golden) -> None:
+    schedule = Schedule(convolution())
+    (x,) = schedule.get_loops("P")
+    golden(change(schedule, lambda s: s.decompose_padding("P", x)))
+
+
+def test_pad_einsum(golden: Golden) -> None:
+    golden(change(Schedule(odd_product()), lambda s: s.pad_einsum("C", [4, 4, 1])))
+
+
+def test_fuse_reduction_epilogue(golden: Golden) -> None:
+    golden(change(Schedule(biased_product()), lambda s: s.fuse_reduction_epilogue("Y", "C")))
+
+
+def test_rfactor(golden: Golden) -> None:
+    schedule = Schedule(row_sums())
+    _, k = schedule.get_loops("C")
+    _, k_1 = schedule.split(k, [None, 8])
+    golden(change(schedule, lambda s: s.rfactor(k_1, factor_axis=1)))
+
+
+def test_rolling_buffer(golden: Golden) -> None:
+    schedule = Schedule(window_sums())
+    i, _, _ = schedule.get_loops("C")
+    schedule.compute_at("B", i)
+    golden(change(schedule, lambda s: s.rolling_buffer("B", 0)))
