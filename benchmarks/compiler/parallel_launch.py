@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.report import Metric, report
 from compiler.backends.cpu.codegen.machine_code import compile_object
-from compiler.backends.cpu.codegen.threads import share_runtime
+from compiler.backends.cpu.codegen.threads import dynamic_launch_runtime
 from compiler.backends.cpu.runtime.load import load_object
 from compiler.backends.cpu.runtime.pool import launch_address
 from compiler.target.cpu import CpuTarget
@@ -105,7 +105,7 @@ def main() -> None:
 def _native() -> Callable[..., None]:
     """Return `launches(times, extent, threads, base, more, step)`."""
     target = CpuTarget("cpu")
-    engine = load_object(compile_object(_IR + share_runtime(), target), target.triple)
+    engine = load_object(compile_object(_IR + dynamic_launch_runtime(), target), target.triple)
     words = [ctypes.c_int64] * 3
     kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, *words, ctypes.c_void_p, ctypes.c_int64)
     function = kind(engine.get_function_address("launches"))

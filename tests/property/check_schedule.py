@@ -9,7 +9,7 @@ from unittest import mock
 
 import numpy as np
 
-from compiler.backends.cpu.codegen import work
+from compiler.backends.cpu.codegen import instruction_estimate
 from compiler.backends.error import BuildError
 from compiler.driver import build
 from compiler.ir.analysis.specialize import specialize, symbolic_vars
@@ -125,7 +125,7 @@ class Meaning:
             for p in func.buffers
         }
         # The programs are small, and their parallel loops are to be launched all the same.
-        with mock.patch.object(work, "LAUNCH_INSTRUCTIONS", 0):
+        with mock.patch.object(instruction_estimate, "LAUNCH_INSTRUCTIONS", 0):
             module = build(func, TARGET)
         module(*arrays.values())
         module.close()

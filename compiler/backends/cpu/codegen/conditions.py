@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from compiler.backends.cpu.codegen.addresses import Binding, Lane
+from compiler.backends.cpu.codegen.scope import Binding, LaneRange
 from compiler.ir.arith.bounds import Interval
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.nodes import Expr, Load, Var
@@ -24,7 +24,7 @@ class Conditions:
         self._vars: dict[int, tuple[Expr, tuple[Var, ...] | None]] = {}
         self._known: dict[tuple[int, tuple[_Range, ...]], Expr] = {}
 
-    def known(
+    def simplified(
         self, condition: Expr, env: Mapping[Var, Binding], extents: Mapping[Var, int]
     ) -> Expr:
         """Return a condition without the parts that hold in all lanes; a constant if it can be."""
@@ -53,7 +53,7 @@ def _range(bound: Binding | None, extent: int | None) -> _Range:
     match bound:
         case int():
             return (bound, bound)
-        case Lane(offset, width):
+        case LaneRange(offset, width):
             return (offset, offset + width - 1)
         case _:
             return extent

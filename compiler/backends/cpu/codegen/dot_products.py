@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.backends.cpu.codegen.instructions import InstructionEmitter, Narrow, Value
+from compiler.backends.cpu.codegen.instructions import Instructions, NarrowInteger, Value
 from compiler.backends.cpu.codegen.types import vector
 from compiler.ir.core.llvm_calls import is_offered, llvm_function
 
@@ -34,26 +34,34 @@ class _Chain:
     """A sum as what it began with, and the products that were added since."""
 
     start: Value
-    products: tuple[tuple[Narrow, Narrow], ...]
+    products: tuple[tuple[NarrowInteger, NarrowInteger], ...]
 
 
 class DotProducts:
     """Adds products up, and remembers the sums."""
 
-    def __init__(self, out: InstructionEmitter) -> None:
-        self.out = out
+    def __init__(self, instructions: Instructions, features: str) -> None:
+        self._instructions = instructions
+        self._features = features
         self._chains: dict[str, _Chain] = {}
         self._is_offered: dict[str, bool] = {}
 
     def add(self, total: Value, a: Value, b: Value) -> Value:
         """Return `total + a * b` in 32 bits."""
-        plain = self.out.binary("add", "i32", total, self.out.binary("mul", "i32", a, b))
-        factors = self.out.narrow.get(a.name), self.out.narrow.get(b.name)
+        plain = self._instructions.binary(
+            "add", "i32", total, self._instructions.binary("mul", "i32", a, b)
+        )
+        factors = (
+            self._instructions.widened_from.get(a.name),
+            self._instructions.widened_from.get(b.name),
+        )
         if factors[0] is None or factors[1] is None:
             return plain
         return self._extended(plain, total, (factors[0], factors[1]))
 
-    def _extended(self, plain: Value, total: Value, factors: tuple[Narrow, Narrow]) -> Value:
+    def _extended(
+        self, plain: Value, total: Value, factors: tuple[NarrowInteger, NarrowInteger]
+    ) -> Value:
         lanes = plain.lanes
         four, pair = self._four(*factors, lanes), self._pair(*factors, lanes)
         if four is None and pair is None:
@@ -74,11 +82,11 @@ class DotProducts:
 
     # --- which instructions there are -----------------------------------------------------------
 
-    def _pair(self, a: Narrow, b: Narrow, lanes: int) -> str | None:
+    def _pair(self, a: NarrowInteger, b: NarrowInteger, lanes: int) -> str | None:
         fits = all(factor.bits == 8 or factor.is_signed for factor in (a, b))
         return self._offered(_PAIRS.get(lanes) if fits else None)
 
-    def _four(self, a: Narrow, b: Narrow, lanes: int) -> str | None:
+    def _four(self, a: NarrowInteger, b: NarrowInteger, lanes: int) -> str | None:
         if a.bits != 8 or b.bits != 8:
             return None
         if a.is_signed != b.is_signed:
@@ -88,7 +96,7 @@ class DotProducts:
 
     def _offered(self, name: str | None) -> str | None:
         if name is not None and name not in self._is_offered:
-            self._is_offered[name] = is_offered(llvm_function(name), self.out.features)
+            self._is_offered[name] = is_offered(llvm_function(name), self._features)
         return name if name is not None and self._is_offered[name] else None
 
     # --- sums -------------------------------------------------------------------------------------
@@ -96,14 +104,14 @@ class DotProducts:
     def _sum_of_two(self, name: str, chain: _Chain, lanes: int) -> Value:
         kind = vector("i16", 2 * lanes)
         sides = [(kind, self._halves(side, lanes)) for side in zip(*chain.products, strict=True)]
-        total = self.out.call(vector("i32", lanes), name, sides, lanes)
-        return self.out.binary("add", "i32", chain.start, total)
+        total = self._instructions.call(vector("i32", lanes), name, sides, lanes)
+        return self._instructions.binary("add", "i32", chain.start, total)
 
-    def _halves(self, factors: tuple[Narrow, ...], lanes: int) -> Value:
+    def _halves(self, factors: tuple[NarrowInteger, ...], lanes: int) -> Value:
         """Return two factors side by side as 16-bit integers, for every lane."""
         packed = self._packed(factors, lanes)
         op = "sext" if factors[0].is_signed else "zext"
-        return packed if factors[0].bits == 16 else self.out.cast(op, "i8", "i16", packed)
+        return packed if factors[0].bits == 16 else self._instructions.cast(op, "i8", "i16", packed)
 
     def _sum_of_four(self, name: str, chain: _Chain, lanes: int) -> Value:
         kind, whole = vector("i8", 4 * lanes), vector("i32", lanes)
@@ -111,39 +119,46 @@ class DotProducts:
         sides = sorted(zip(*chain.products, strict=True), key=lambda side: side[0].is_signed)
         operands = [(kind, self._packed(side, lanes)) for side in sides]
         if "x86" in name:
-            operands = [(whole, self._cast(value, kind, whole, lanes)) for _, value in operands]
-        start = self.out.widen(chain.start, "i32", lanes)
-        return self.out.call(whole, name, [(whole, start), *operands], lanes)
+            operands = [
+                (whole, self._instructions.bitcast(value, kind, whole, lanes))
+                for _, value in operands
+            ]
+        start = self._instructions.broadcast(chain.start, "i32", lanes)
+        return self._instructions.call(whole, name, [(whole, start), *operands], lanes)
 
     # --- operands ---------------------------------------------------------------------------------
 
-    def _packed(self, factors: tuple[Narrow, ...], lanes: int) -> Value:
+    def _packed(self, factors: tuple[NarrowInteger, ...], lanes: int) -> Value:
         """Return factors side by side for every lane, as a vector of their own type."""
         size = factors[0].bits
         values = [factor.value for factor in factors]
         if all(value.lanes == 1 for value in values):
             word = f"i{size * len(values)}"
-            copies = self.out.widen(self._word(values, size, word), word, lanes)
+            copies = self._instructions.broadcast(self._word(values, size, word), word, lanes)
             whole = vector(f"i{size}", len(values) * lanes)
-            return self._cast(copies, vector(word, lanes), whole, len(values) * lanes)
-        rows = [self.out.widen(value, f"i{size}", lanes) for value in values]
+            return self._instructions.bitcast(
+                copies, vector(word, lanes), whole, len(values) * lanes
+            )
+        rows = [self._instructions.broadcast(value, f"i{size}", lanes) for value in values]
         while len(rows) > 1:
             rows = [self._zipped(rows[i], rows[i + 1], size) for i in range(0, len(rows), 2)]
             if len(rows) > 1:
                 pairs, words = vector(f"i{size}", 2 * lanes), vector(f"i{2 * size}", lanes)
-                rows = [self._cast(row, pairs, words, lanes) for row in rows]
+                rows = [self._instructions.bitcast(row, pairs, words, lanes) for row in rows]
                 size *= 2
         own = f"i{factors[0].bits}"
         zipped = vector(f"i{size}", 2 * lanes)
-        return self._cast(rows[0], zipped, vector(own, len(values) * lanes), len(values) * lanes)
+        return self._instructions.bitcast(
+            rows[0], zipped, vector(own, len(values) * lanes), len(values) * lanes
+        )
 
     def _word(self, values: list[Value], size: int, word: str) -> Value:
         """Return scalars as parts of an integer, the lowest first; LLVM loads neighbours in one."""
-        result = self.out.cast("zext", f"i{size}", word, values[0])
+        result = self._instructions.cast("zext", f"i{size}", word, values[0])
         for position, value in enumerate(values[1:], 1):
-            part = self.out.cast("zext", f"i{size}", word, value)
-            part = self.out.binary("shl", word, part, Value(str(position * size), 0))
-            result = self.out.binary("or", word, result, part)
+            part = self._instructions.cast("zext", f"i{size}", word, value)
+            part = self._instructions.binary("shl", word, part, Value(str(position * size), 0))
+            result = self._instructions.binary("or", word, result, part)
         return result
 
     def _zipped(self, a: Value, b: Value, size: int) -> Value:
@@ -152,16 +167,12 @@ class DotProducts:
         order = ", ".join(f"i32 {lane}, i32 {lane + a.lanes}" for lane in range(a.lanes))
         level = max(a.level, b.level)
         text = f"shufflevector {kind} {a.name}, {kind} {b.name}, <{2 * a.lanes} x i32> <{order}>"
-        return Value(self.out.pure(text, level), level, 2 * a.lanes)
-
-    def _cast(self, value: Value, source: str, target: str, lanes: int) -> Value:
-        if source == target:
-            return value
-        text = f"bitcast {source} {value.name} to {target}"
-        return Value(self.out.pure(text, value.level), value.level, lanes)
+        return self._instructions.emit_once(text, level, 2 * a.lanes)
 
 
-def _are_alike(one: tuple[Narrow, Narrow], other: tuple[Narrow, Narrow]) -> bool:
+def _are_alike(
+    one: tuple[NarrowInteger, NarrowInteger], other: tuple[NarrowInteger, NarrowInteger]
+) -> bool:
     return all(
         (a.bits, a.is_signed) == (b.bits, b.is_signed) for a, b in zip(one, other, strict=True)
     )

@@ -7,24 +7,22 @@ reassociation, no assumption about NaN or infinity.
 
 from __future__ import annotations
 
-from compiler.backends.cpu.codegen.addresses import Lane
+from collections.abc import Callable
+from typing import TypeVar
+
+from compiler.backends.cpu.codegen.addresses import Addresses
+from compiler.backends.cpu.codegen.calls import Calls
 from compiler.backends.cpu.codegen.conditions import Conditions
+from compiler.backends.cpu.codegen.conversions import Conversions
 from compiler.backends.cpu.codegen.dot_products import DotProducts
-from compiler.backends.cpu.codegen.instructions import Value
-from compiler.backends.cpu.codegen.loads import LoadEmitter
-from compiler.backends.cpu.codegen.math_functions import LIBRARY_FUNCTIONS, POLYNOMIALS, expand
-from compiler.backends.cpu.codegen.types import (
-    literal,
-    scalar_type,
-    type_suffix,
-    vector,
-)
-from compiler.backends.cpu.codegen.vector_math.exponentials import logistic
-from compiler.backends.cpu.codegen.vector_math.lanes import Lanes
+from compiler.backends.cpu.codegen.instructions import Instructions, Value
+from compiler.backends.cpu.codegen.integer_division import divide, floor_divide, shift
+from compiler.backends.cpu.codegen.loads import Loads
+from compiler.backends.cpu.codegen.scope import LaneRange, Scope
+from compiler.backends.cpu.codegen.types import literal, scalar_type, vector
 from compiler.ir.arith.bounds import bounds
 from compiler.ir.core.dtypes import DType, bits, is_float, is_integer, is_signed
-from compiler.ir.core.expr_types import dtype_of, lanes_of
-from compiler.ir.core.llvm_calls import LLVM_CALL, llvm_function, llvm_result
+from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     ArithOp,
     BinOp,
@@ -45,24 +43,41 @@ from compiler.ir.core.nodes import (
     Var,
 )
 from compiler.ir.core.visit import walk
+from compiler.target.cpu import CpuTarget
 
 _FLOAT_OPS = {"+": "fadd", "-": "fsub", "*": "fmul", "/": "fdiv"}
 _INT_OPS = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
 _PREDICATES = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 _INDEX: DType = "int64"
 
+T = TypeVar("T")
+
 
 def _is_product(expr: Expr) -> bool:
     return isinstance(expr, BinOp) and expr.op == "*"
 
 
-class ExpressionEmitter(LoadEmitter):
-    """Emits expressions under the current bindings, and under the mask of a vector condition."""
+class Expressions:
+    """Emits expressions under the bindings and the mask of a scope.
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.conditions = Conditions()
-        self.dots = DotProducts(self)
+    Args:
+        instructions: The instructions of the function.
+        scope: What surrounds the expressions.
+        target: The CPU.
+    """
+
+    def __init__(self, instructions: Instructions, scope: Scope, target: CpuTarget) -> None:
+        self._instructions = instructions
+        self._builder = instructions.builder
+        self._scope = scope
+        # Kept here, since the target derives it from the list of all features each time.
+        self._has_maximum = target.has_maximum
+        self.conversions = Conversions(instructions, has_halves=target.has_halves)
+        self.addresses = Addresses(instructions, scope, self.integer)
+        self._loads = Loads(instructions, scope, self.addresses, self.conversions)
+        self._calls = Calls(instructions, self.conversions, self.value, has_fma=target.has_fma)
+        self._conditions = Conditions()
+        self._dot_products = DotProducts(instructions, target.features)
 
     def integer(self, expr: Expr) -> Value:
         """Emit an index expression as a 64-bit integer or a vector of them."""
@@ -72,7 +87,7 @@ class ExpressionEmitter(LoadEmitter):
         """Emit an expression of the dtype it has."""
         match expr:
             case Load():
-                return self.load(expr.buffer, expr.indices)
+                return self._loads.load(expr.buffer, expr.indices)
             case BinOp():
                 return self._arithmetic(expr)
             case IntImm() | FloatImm():
@@ -82,11 +97,11 @@ class ExpressionEmitter(LoadEmitter):
             case Compare(op, lhs, rhs):
                 return self._compare(op, lhs, rhs)
             case Logic(op, lhs, rhs):
-                return self.binary(op, "i1", self.value(lhs), self.value(rhs))
+                return self._instructions.binary(op, "i1", self.value(lhs), self.value(rhs))
             case Not(inner):
-                return self.binary("xor", "i1", self.value(inner), Value("true", 0))
+                return self._instructions.invert(self.value(inner))
             case Select(condition, then, otherwise):
-                return self.select(
+                return self._instructions.select(
                     scalar_type(dtype_of(then)),
                     self.value(condition),
                     self.value(then),
@@ -95,13 +110,15 @@ class ExpressionEmitter(LoadEmitter):
             case Conditional():
                 return self._conditional(expr)
             case Cast(dtype, inner):
-                return self.convert(self.value(inner), dtype_of(inner), dtype)
+                return self.conversions.convert(self.value(inner), dtype_of(inner), dtype)
             case Call():
-                return self._call(expr)
+                return self._calls.call(expr)
             case Ramp():
                 return self._ramp(expr, dtype_of(expr))
             case Broadcast(inner, lanes):
-                return self.widen(self.value(inner), scalar_type(dtype_of(inner)), lanes)
+                return self._instructions.broadcast(
+                    self.value(inner), scalar_type(dtype_of(inner)), lanes
+                )
             case StringImm():
                 raise AssertionError("a string is the name of a function, and no value")
 
@@ -119,48 +136,48 @@ class ExpressionEmitter(LoadEmitter):
             case Ramp():
                 return self._ramp(expr, dtype)
             case _:
-                return self.convert(self.value(expr), dtype_of(expr), dtype)
+                return self.conversions.convert(self.value(expr), dtype_of(expr), dtype)
 
     def _ramp(self, ramp: Ramp, dtype: DType) -> Value:
         scalar = scalar_type(dtype)
         steps = ", ".join(f"{scalar} {ramp.stride * lane}" for lane in range(ramp.lanes))
         base = self._int(ramp.base, dtype)
-        return self.binary("add", scalar, base, Value(f"<{steps}>", 0, ramp.lanes))
+        return self._instructions.binary("add", scalar, base, Value(f"<{steps}>", 0, ramp.lanes))
 
     def _variable(self, var: Var, dtype: DType) -> Value:
-        bound = self.env[var]
-        if isinstance(bound, int):
-            return Value(str(bound), 0)
+        binding = self._scope.env[var]
+        if isinstance(binding, int):
+            return Value(str(binding), 0)
         scalar = scalar_type(dtype)
-        match bound:
-            case Lane(offset, width):
+        match binding:
+            case LaneRange(offset, width):
                 lanes = ", ".join(f"{scalar} {offset + lane}" for lane in range(width))
                 return Value(f"<{lanes}>", 0, width)
             case Value() if scalar == "i64" or not is_integer(dtype):
-                return bound
+                return binding
             case Value():
                 # Integers are kept 64 bits wide; the program's own view of them is narrower.
-                return self.cast("trunc", "i64", scalar, bound)
+                return self._instructions.cast("trunc", "i64", scalar, binding)
 
     def _int_op(self, op: ArithOp, dtype: DType, a: Value, b: Value, expr: BinOp) -> Value:
         scalar = scalar_type(dtype)
         signed = is_signed(dtype)
         if op in _INT_OPS:
-            return self.binary(_INT_OPS[op], scalar, a, b)
+            return self._instructions.binary(_INT_OPS[op], scalar, a, b)
         if op in ("min", "max"):
-            return self.intrinsic(f"{'s' if signed else 'u'}{op}", scalar, (a, b))
-        known = bounds(expr.rhs, self.extents)
+            return self._instructions.intrinsic(f"{'s' if signed else 'u'}{op}", scalar, (a, b))
+        interval = bounds(expr.rhs, self._scope.extents)
         if op in ("<<", ">>"):
             name = "shl" if op == "<<" else "ashr" if signed else "lshr"
-            if known is not None and 0 <= known[0] <= known[1] < bits(dtype_of(expr)):
-                return self.binary(name, scalar, a, b)
-            return self.shifted(name, scalar, a, b)
+            if interval is not None and 0 <= interval[0] <= interval[1] < bits(dtype_of(expr)):
+                return self._instructions.binary(name, scalar, a, b)
+            return shift(self._instructions, name, scalar, a, b)
         quotient = op == "//"
-        if known is None or known[0] < 1:
-            return self.divided(scalar, a, b, signed=signed, quotient=quotient)
-        if not signed or self.is_natural(expr.lhs):
-            return self.binary("udiv" if quotient else "urem", scalar, a, b)
-        return self.floored(scalar, a, b, quotient=quotient)
+        if interval is None or interval[0] < 1:
+            return divide(self._instructions, scalar, a, b, signed=signed, quotient=quotient)
+        if not signed or self._scope.is_natural(expr.lhs):
+            return self._instructions.binary("udiv" if quotient else "urem", scalar, a, b)
+        return floor_divide(self._instructions, scalar, a, b, quotient=quotient)
 
     # --- arithmetic -------------------------------------------------------------------------
 
@@ -169,7 +186,7 @@ class ExpressionEmitter(LoadEmitter):
         if not is_float(dtype):
             match expr:
                 case BinOp("+", total, BinOp("*", a, b)) if dtype == "int32":
-                    return self.dots.add(self.value(total), self.value(a), self.value(b))
+                    return self._dot_products.add(self.value(total), self.value(a), self.value(b))
                 case BinOp(op, lhs, rhs):
                     return self._int_op(op, dtype, self.value(lhs), self.value(rhs), expr)
         scalar = scalar_type(dtype)
@@ -178,14 +195,16 @@ class ExpressionEmitter(LoadEmitter):
             product, addend = (rhs, lhs) if _is_product(rhs) else (lhs, rhs)
             if isinstance(product, BinOp) and product.op == "*":
                 operands = tuple(map(self.value, (product.lhs, product.rhs, addend)))
-                return self.intrinsic("fmuladd", scalar, operands)
+                return self._instructions.intrinsic("fmuladd", scalar, operands)
         if op in ("min", "max"):
             return self._extremum(op, scalar, lhs, rhs)
         if op == "//":
-            quotient = self.binary("fdiv contract", scalar, self.value(lhs), self.value(rhs))
-            return self.intrinsic("floor", scalar, (quotient,))
+            quotient = self._instructions.binary(
+                "fdiv contract", scalar, self.value(lhs), self.value(rhs)
+            )
+            return self._instructions.intrinsic("floor", scalar, (quotient,))
         name = f"{_FLOAT_OPS[op]} contract"
-        return self.binary(name, scalar, self.value(lhs), self.value(rhs))
+        return self._instructions.binary(name, scalar, self.value(lhs), self.value(rhs))
 
     def _extremum(self, op: str, scalar: str, lhs: Expr, rhs: Expr) -> Value:
         """Take the lesser or greater; NaN if either is NaN, as NumPy does; of two zeros, any.
@@ -197,12 +216,18 @@ class ExpressionEmitter(LoadEmitter):
             lhs, rhs = rhs, lhs
         a, b = self.value(lhs), self.value(rhs)
         if isinstance(rhs, FloatImm) and rhs.value == rhs.value:
-            keeps_a = self.fcmp("ult" if op == "min" else "ugt", scalar, a, b)
-            return self.select(scalar, keeps_a, a, b)
-        if self.has_maximum:
-            return self.intrinsic("minimum" if op == "min" else "maximum", scalar, (a, b))
-        chosen = self.select(scalar, self.fcmp("olt" if op == "min" else "ogt", scalar, a, b), a, b)
-        return self.select(scalar, self.fcmp("uno", scalar, a, a), a, chosen)
+            keeps_a = self._instructions.fcmp("ult" if op == "min" else "ugt", scalar, a, b)
+            return self._instructions.select(scalar, keeps_a, a, b)
+        if self._has_maximum:
+            return self._instructions.intrinsic(
+                "minimum" if op == "min" else "maximum", scalar, (a, b)
+            )
+        chosen = self._instructions.select(
+            scalar, self._instructions.fcmp("olt" if op == "min" else "ogt", scalar, a, b), a, b
+        )
+        return self._instructions.select(
+            scalar, self._instructions.fcmp("uno", scalar, a, a), a, chosen
+        )
 
     def _compare(self, op: str, lhs: Expr, rhs: Expr) -> Value:
         dtype = dtype_of(lhs)
@@ -211,30 +236,33 @@ class ExpressionEmitter(LoadEmitter):
         if op in ("==", "!="):
             name = "eq" if op == "==" else "ne"
             return (
-                self.fcmp({"eq": "oeq", "ne": "une"}[name], scalar, a, b)
+                self._instructions.fcmp({"eq": "oeq", "ne": "une"}[name], scalar, a, b)
                 if is_float(dtype)
-                else self.icmp(name, scalar, a, b)
+                else self._instructions.icmp(name, scalar, a, b)
             )
         order = _PREDICATES[op]
         if is_float(dtype):
-            return self.fcmp(f"o{order}", scalar, a, b)
-        return self.icmp(f"{'s' if is_signed(dtype) else 'u'}{order}", scalar, a, b)
+            return self._instructions.fcmp(f"o{order}", scalar, a, b)
+        return self._instructions.icmp(f"{'s' if is_signed(dtype) else 'u'}{order}", scalar, a, b)
 
     # --- choices ----------------------------------------------------------------------------
 
     def _conditional(self, expr: Conditional) -> Value:
         """Evaluate one side only: by branches, or where lanes differ by masking their loads."""
-        known = self.conditions.known(expr.condition, self.env, self.extents)
-        if isinstance(known, IntImm):
-            return self.value(expr.then if known.value else expr.otherwise)
-        condition = self.value(known)
+        scope = self._scope
+        test = self._conditions.simplified(expr.condition, scope.env, scope.extents)
+        if isinstance(test, IntImm):
+            return self.value(expr.then if test.value else expr.otherwise)
+        condition = self.value(test)
         if condition.lanes > 1:
             then = self._masked(condition, expr.then)
-            inverse = self.binary("xor", "i1", condition, Value("true", 0))
+            inverse = self._instructions.invert(condition)
             otherwise = self._masked(inverse, expr.otherwise)
-            return self.select(scalar_type(dtype_of(expr)), condition, then, otherwise)
+            return self._instructions.select(
+                scalar_type(dtype_of(expr)), condition, then, otherwise
+            )
         if not any(isinstance(n, Load) for side in (expr.then, expr.otherwise) for n in walk(side)):
-            return self.select(
+            return self._instructions.select(
                 scalar_type(dtype_of(expr)),
                 condition,
                 self.value(expr.then),
@@ -243,79 +271,41 @@ class ExpressionEmitter(LoadEmitter):
         return self._branches(condition, expr)
 
     def _masked(self, condition: Value, side: Expr) -> Value:
-        saved = self.mask
-        self.mask = condition if saved is None else self.binary("and", "i1", saved, condition)
+        return self.under_mask(condition, lambda: self.value(side))
+
+    def under_mask(self, condition: Value, emit: Callable[[], T]) -> T:
+        """Emit something that only the lanes execute that satisfy a condition."""
+        scope = self._scope
+        outer = scope.mask
+        if outer is not None:
+            condition = self._instructions.binary("and", "i1", outer, condition)
+        scope.mask = condition
         try:
-            return self.value(side)
+            return emit()
         finally:
-            self.mask = saved
+            scope.mask = outer
 
     def _branches(self, condition: Value, expr: Conditional) -> Value:
-        then_label, else_label, end_label = (self.name(s) for s in ("then", "else", "end"))
+        builder = self._builder
+        then_label, else_label, end_label = map(builder.fresh_name, ("then", "else", "end"))
         sides = []
         for label, side in ((then_label, expr.then), (else_label, expr.otherwise)):
-            self.open(label)
+            builder.open(label)
             value = self.value(side)
-            sides.append((value, self.close()))
+            sides.append((value, builder.close()))
         scalar = scalar_type(dtype_of(expr))
         lanes = max(value.lanes for value, _ in sides)
-        self.do(f"br i1 {condition.name}, label %{then_label}, label %{else_label}")
+        outer = builder.innermost
+        builder.emit_void(f"br i1 {condition.name}, label %{then_label}, label %{else_label}")
         incoming = []
         for (value, level), label in zip(sides, (then_label, else_label), strict=True):
-            # Widening may add instructions: they belong to the side's own last block.
-            self.levels.append(level)
-            wide = self.widen(value, scalar, lanes)
-            self.levels.pop()
-            incoming.append(f"[ {wide.name}, %{level.label} ]")
-            self.current.lines += [f"{label}:", *level.lines, f"  br label %{end_label}"]
-        self.current.lines.append(f"{end_label}:")
-        self.current.label = end_label
-        self.current.loads.clear()
-        result = self.emit(f"phi {vector(scalar, lanes)} {', '.join(incoming)}")
-        return Value(result, self.depth, lanes)
-
-    # --- conversions and functions ------------------------------------------------------------
-
-    def _call(self, call: Call) -> Value:
-        has_polynomial = self.has_fma and scalar_type(call.dtype) == "float"
-        if has_polynomial and call.name in POLYNOMIALS:
-            return POLYNOMIALS[call.name](Lanes(self), *map(self.value, call.args))
-        match expand(call):
-            case Call("sigmoid", (x,), dtype):
-                scalar = scalar_type(dtype)
-                on = Lanes(self, "float64" if scalar == "double" else "float32")
-                return logistic(on, self.value(x), lambda t: self.intrinsic("exp", scalar, (t,)))
-            case Call("reinterpret", (inner,), dtype):
-                return self.reinterpreted(self.value(inner), dtype_of(inner), dtype)
-            case Call("likely", (inner,), _):
-                return self.value(inner)
-            case Call("undef", _, dtype):
-                return self.value(FloatImm(0.0, dtype) if is_float(dtype) else IntImm(0, dtype))
-            case Call(name, (StringImm(function), *operands), dtype) if name == LLVM_CALL:
-                return self._llvm_call(function, operands, dtype)
-            case Call(name, args, dtype) if name in LIBRARY_FUNCTIONS:
-                values = tuple(self.value(a) for a in args)
-                return self.library_call(LIBRARY_FUNCTIONS[name], dtype, values)
-            case Call(name, args, dtype):
-                return self.intrinsic(name, scalar_type(dtype), tuple(map(self.value, args)))
-            case expanded:
-                return self.value(expanded)
-
-    def _llvm_call(self, name: str, operands: list[Expr], dtype: DType) -> Value:
-        """Call a function of LLVM with exactly the lanes that its operands have."""
-        function = llvm_function(name)
-        types = [(dtype_of(a), lanes_of(a)) for a in operands]
-        if function.args is None and not function.is_reduction:
-            values = tuple(self.value(a) for a in operands)
-            return self.intrinsic(function.name[5:], scalar_type(dtype), values)
-        lanes = llvm_result(name, types)[1]
-        symbol = function.name
-        if function.is_reduction:
-            symbol += f".{type_suffix(scalar_type(types[-1][0]), types[-1][1])}"
-        args = [
-            (vector(scalar_type(kind), width), self.widen(self.value(a), scalar_type(kind), width))
-            for a, (kind, width) in zip(operands, types, strict=True)
-        ]
-        # A sum of lanes may be taken in any order: halves added to halves take the fewest steps.
-        flags = "reassoc " if function.is_reduction and is_float(dtype) else ""
-        return self.call(vector(scalar_type(dtype), lanes), symbol, args, lanes, flags)
+            # A broadcast may add instructions, which belong to the last block of the side.
+            builder.reopen(level)
+            operand = self._instructions.broadcast(value, scalar, lanes)
+            builder.close()
+            incoming.append(f"[ {operand.name}, %{level.label} ]")
+            outer.lines += [f"{label}:", *level.lines, f"  br label %{end_label}"]
+        outer.lines.append(f"{end_label}:")
+        outer.label = end_label
+        result = builder.emit(f"phi {vector(scalar, lanes)} {', '.join(incoming)}")
+        return Value(result, builder.depth, lanes)

@@ -1,29 +1,42 @@
-"""Statements: loops of every kind, conditions, stores, allocations."""
+"""Statements: loops of every kind, conditions, stores, allocations.
+
+Loops are rotated: they test at their end, since they run at least once. The other kinds become
+serial loops, vectors and copies of the body. Example, with vectors of 8 floats:
+
+    for i in parallel(64):              a function of its own, launched on threads
+        for j in range(100):            a loop
+            for r in unrolled(4):       4 copies of the body, `r` bound to 0, 1, 2, 3
+                for c in vectorized(19):    `c` bound to the lanes 0-7, 8-15, 16-17 and to 18
+                    C[r, c] = ...           16 stores a turn of `j`: 2 of 8 lanes, 1 of 2, 1 of 1
+                                            for each `r`
+
+A vectorized loop of more than `MAX_EXPANDED_CHUNKS` vectors is a loop itself, of steps of
+`CHUNKS_A_STEP` vectors (`vectorization.strips`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from math import prod
 from typing import TypeAlias, assert_never
 
-from compiler.backends.cpu.codegen.addresses import Lane
-from compiler.backends.cpu.codegen.instructions import Value
+from compiler.backends.cpu.codegen.expressions import Expressions
+from compiler.backends.cpu.codegen.frame import CACHE_LINE_BYTES, Frame
+from compiler.backends.cpu.codegen.instructions import Instructions, Value
 from compiler.backends.cpu.codegen.loops import Counter, rotated_loop
-from compiler.backends.cpu.codegen.math_functions import POLYNOMIALS
-from compiler.backends.cpu.codegen.stores import MAX_EXPANDED_STORES, STREAMS, StoreEmitter
+from compiler.backends.cpu.codegen.scope import Binding, LaneRange, Scope
+from compiler.backends.cpu.codegen.stores import MAX_EXPANDED_STORES, STREAMS, Stores
 from compiler.backends.cpu.codegen.types import memory_type
+from compiler.backends.cpu.codegen.vectorization import Vectorization, chunks, strips
 from compiler.ir.arith.bounds import bounds, reach
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.dtypes import bits, is_integer, size_bytes
 from compiler.ir.core.expr_types import dtype_of
 from compiler.ir.core.nodes import (
     Allocate,
-    BinOp,
     BlockRealize,
-    Broadcast,
     Buffer,
-    Call,
     Evaluate,
     Expr,
     For,
@@ -31,50 +44,66 @@ from compiler.ir.core.nodes import (
     IntImm,
     Let,
     Load,
-    Ramp,
     Seq,
     Stmt,
     Store,
     Var,
     static_shape,
 )
-from compiler.ir.core.visit import substitute, walk
 
 Action: TypeAlias = Callable[[], None]
 
-CACHE_LINE_BYTES = 64
+# The stack of a thread may be small (musl gives 128 KiB), and a kernel has few such buffers.
 MAX_STACK_BYTES = 16 << 10
+# Buffers of registers take no memory once SROA has split them: the limit stops absurd ones only.
 MAX_REGISTER_BYTES = 64 << 10
+# Up to so many vectors are written without a loop.
 MAX_EXPANDED_CHUNKS = 8
+# The vectors of a step of a long loop: its counter and branch become a small part of each step.
 CHUNKS_A_STEP = 4
+# Up to so many transposed tiles are written without a loop: each is long already.
 MAX_EXPANDED_TILES = 2
 
 
-@dataclass(slots=True)
-class Workspace:
-    """Memory that a function asks its caller for: how much in use, and the most that ever was."""
+class Statements:
+    """Emits the statements of one function.
 
-    used_bytes: int = 0
-    peak_bytes: int = 0
+    Args:
+        instructions: The instructions of the function.
+        scope: What surrounds the statements.
+        expressions: Emits their expressions.
+        stores: Emits their stores.
+        frame: The memory of the function.
+        vector_bits: The width of the CPU's vectors.
+        launch: Runs a parallel loop of a constant extent on threads; returns False if it does not.
+    """
 
-
-class StatementEmitter(StoreEmitter):
-    """Emits the statements of one function."""
-
-    def __init__(self, vector_bits: int) -> None:
-        super().__init__()
-        self.vector_bits = vector_bits
-        self.workspace = Workspace()
-        self.allocas: list[str] = []
-        self._lanes_of: dict[int, int] = {}
-        self._chains_of: dict[int, bool] = {}
-        self._kept: list[For] = []  # so that their ids stay their own
+    def __init__(
+        self,
+        instructions: Instructions,
+        scope: Scope,
+        expressions: Expressions,
+        stores: Stores,
+        frame: Frame,
+        *,
+        vector_bits: int,
+        launch: Callable[[For, int], bool],
+    ) -> None:
+        self._instructions = instructions
+        self._builder = instructions.builder
+        self._scope = scope
+        self._expressions = expressions
+        self._stores = stores
+        self._frame = frame
+        self._vector_bits = vector_bits
+        self._vectorization = Vectorization(vector_bits, scope.registers)
+        self._launch = launch
 
     def run(self, stmt: Stmt) -> None:
         """Emit a statement at the end of the current level."""
         match stmt:
             case Store():
-                self.store(stmt)
+                self._stores.store(stmt)
             case Seq(stmts):
                 for each in stmts:
                     self.run(each)
@@ -85,7 +114,7 @@ class StatementEmitter(StoreEmitter):
             case Allocate(buffer, body):
                 self._allocate(buffer, body)
             case Evaluate():
-                pass  # nothing that is left here has an effect
+                pass  # no expression of a lowered program has an effect
             case Let():
                 self._let(stmt)
             case BlockRealize():
@@ -95,288 +124,207 @@ class StatementEmitter(StoreEmitter):
 
     def _let(self, stmt: Let) -> None:
         dtype = dtype_of(stmt.value)
-        value = self.value(stmt.value)
+        value = self._expressions.value(stmt.value)
+        scope = self._scope
         if is_integer(dtype):
-            value = self.convert(value, dtype, "int64")
-            interval = bounds(stmt.value, self.extents)
+            value = self._expressions.conversions.convert(value, dtype, "int64")
+            interval = bounds(stmt.value, scope.extents)
             if interval is not None and interval[0] >= 0:
-                self.extents[stmt.var] = interval[1] + 1
-        self.env[stmt.var] = value
+                scope.extents[stmt.var] = interval[1] + 1
+        scope.env[stmt.var] = value
         self.run(stmt.body)
-        del self.env[stmt.var]
+        del scope.env[stmt.var]
 
     # --- loops --------------------------------------------------------------------------------
 
     def _for(self, loop: For) -> None:
-        extent = simplify(loop.extent, self.extents)
+        extent = simplify(loop.extent, self._scope.extents)
         if not isinstance(extent, IntImm):
             return self._dynamic(loop, extent)
         if extent.value <= 0:
             return None
-        self._know(loop.var, extent.value)
-        if STREAMS in dict(loop.annotations) and not self.streams:
+        self._set_extent(loop.var, extent.value)
+        if STREAMS in dict(loop.annotations) and not self._stores.streams:
             return self._streamed(loop)
         if extent.value == 1:
-            return self._bound(loop, 0)
+            return self._run_body(loop, 0)
         match loop.kind:
             case "unrolled" if self._transposed(loop, extent.value):
                 return None
             case "unrolled" if extent.value <= MAX_EXPANDED_STORES:
                 for index in range(extent.value):
-                    self._bound(loop, index)
+                    self._run_body(loop, index)
                 return None
-            case "vectorized" if self.lanes() == 1 and self._vector_lanes(loop) > 1:
+            case "vectorized" if self._is_vectorizable(loop):
                 return self._vectorized(loop, extent.value)
-            case "parallel" if self.lanes() == 1:
-                return self.parallel(loop, extent.value)
+            case "parallel" if self._scope.num_lanes() == 1:
+                return self._parallel(loop, extent.value)
             case _:
                 return self._serial(loop, extent.value)
 
     def _streamed(self, loop: For) -> None:
-        """Run a loop whose vectors are stored past the caches, where all begin at cache lines."""
+        """Run a loop with non-temporal stores if all its results begin at cache lines."""
         plain = replace(loop, annotations=())
-        wanted = dict(loop.annotations)[STREAMS]
-        streams = self.streamable(loop) if wanted and self.lanes() == 1 else {}
+        is_asked = dict(loop.annotations)[STREAMS] and self._scope.num_lanes() == 1
+        streams = self._stores.streamable(loop) if is_asked else {}
         if not streams:
             self.run(plain)
             return
         test = Value("true", 0)
         for pointer in streams.values():
-            test = self.binary("and", "i1", test, self.is_aligned(pointer))
+            test = self._instructions.binary("and", "i1", test, self._stores.is_aligned(pointer))
 
         def run_streams() -> None:
-            self.streams = set(streams)
+            self._stores.streams = set(streams)
             self.run(plain)
-            self.end_streams()
+            self._stores.end_streams()
 
         self._guarded(test, run_streams)
-        self._guarded(self.binary("xor", "i1", test, Value("true", 0)), lambda: self.run(plain))
+        self._guarded(self._instructions.invert(test), lambda: self.run(plain))
 
-    def _know(self, var: Var, extent: int) -> None:
-        if self.extents.get(var, extent) != extent:
-            self._forms.clear()  # they are simplified by the extents
-        self.extents[var] = extent
+    def _set_extent(self, var: Var, extent: int) -> None:
+        if self._scope.extents.get(var, extent) != extent:
+            self._expressions.addresses.forget_offsets()  # they are simplified by the extents
+        self._scope.extents[var] = extent
 
-    def _bound(self, loop: For, binding: Lane | Value | int) -> None:
-        self.env[loop.var] = binding
+    def _run_body(self, loop: For, binding: Binding) -> None:
+        env = self._scope.env
+        env[loop.var] = binding
         self.run(loop.body)
-        del self.env[loop.var]
+        del env[loop.var]
+
+    def _parallel(self, loop: For, extent: int) -> None:
+        if not self._launch(loop, extent):
+            self._serial(loop, extent)
 
     def _serial(self, loop: For, extent: int) -> None:
-        """Emit a loop that tests at its end, since it runs at least once."""
-        self.rotated(loop, "0", str(extent))
+        self.run_range(loop, "0", str(extent))
 
-    def rotated(self, loop: For, begin: str, end: str) -> None:
-        """Run a loop's body for `begin`, ..., `end` - 1; there is at least one of them."""
-        label, after = self.name("loop"), self.name("after")
-        index, following = f"%{self.name('i')}", f"%{self.name('next')}"
-        self.open(label)
-        self._bound(loop, Value(index, self.depth))
-        body = self.close()
+    def run_range(self, loop: For, begin: str, end: str) -> None:
+        """Emit a loop over the integers `begin`, ..., `end` - 1, of which there is at least one."""
+        builder = self._builder
+        label, after = builder.fresh_name("loop"), builder.fresh_name("after")
+        index, following = f"%{builder.fresh_name('i')}", f"%{builder.fresh_name('next')}"
+        builder.open(label)
+        self._run_body(loop, Value(index, builder.depth))
+        body, outer = builder.close(), builder.innermost
         counter = Counter(index, following, begin, end)
-        labels = (self.current.label, label, body.label, after)
-        self.current.lines += rotated_loop(counter, labels, body.lines)
-        self.current.label = after
+        labels = (outer.label, label, body.label, after)
+        outer.lines += rotated_loop(counter, labels, body.lines)
+        outer.label = after
 
     def _dynamic(self, loop: For, extent: Expr) -> None:
         """Emit a loop whose extent varies with outer loops, and may be zero."""
-        _, most = bounds(extent, self.extents) or reach(extent, self.extents)
-        self.extents[loop.var] = most
-        count = self.integer(extent)
-        enters = self.icmp("sgt", "i64", count, Value("0", 0))
-        self._guarded(enters, lambda: self.rotated(loop, "0", count.name))
+        _, most = bounds(extent, self._scope.extents) or reach(extent, self._scope.extents)
+        self._scope.extents[loop.var] = most
+        count = self._expressions.integer(extent)
+        is_entered = self._instructions.icmp("sgt", "i64", count, Value("0", 0))
+        self._guarded(is_entered, lambda: self.run_range(loop, "0", count.name))
+
+    def _is_vectorizable(self, loop: For) -> bool:
+        return self._scope.num_lanes() == 1 and self._vectorization.num_lanes(loop) > 1
 
     def _vectorized(self, loop: For, extent: int) -> None:
-        """Run a loop as vectors of the machine's width, the rest as shorter ones."""
+        """Run a loop as vectors of the CPU's width, the rest as shorter ones."""
         if self._is_scattered_copy(loop):
             self._serial(loop, extent)
             return
-        lanes = self._vector_lanes(loop)
+        lanes = self._vectorization.num_lanes(loop)
         if extent // lanes > MAX_EXPANDED_CHUNKS:
-            for part in _strips(loop, extent, lanes * CHUNKS_A_STEP):
+            for part in strips(loop, extent, lanes * CHUNKS_A_STEP):
                 self._for(part)
             return
-        if self._has_chains(loop):
+        if self._vectorization.has_polynomials(loop):
             lanes *= CHUNKS_A_STEP
-        for lane in _chunks(extent, lanes):
-            self._bound(loop, lane.offset if lane.width == 1 else lane)
-
-    def _has_chains(self, loop: For) -> bool:
-        """Tell whether a loop computes polynomials, each a chain of operations that wait.
-
-        Several vectors that are one to LLVM become chains side by side, operation by operation: up
-        to a quarter faster than one chain after another, of which few fit the CPU's window.
-        """
-        known = self._chains_of.get(id(loop))
-        if known is None:
-            known = self._chains_of[id(loop)] = self._computes_polynomials(loop)
-            self._kept.append(loop)
-        return known
-
-    def _computes_polynomials(self, loop: For) -> bool:
-        nodes = list(walk(loop.body))
-        touched = {node.buffer for node in nodes if isinstance(node, Load | Store)}
-        calls = [node for node in nodes if isinstance(node, Call) and node.name in POLYNOMIALS]
-        return not touched & self.registers and any(
-            call.dtype == "float32" and loop.var in set(walk(call)) for call in calls
-        )
+        for chunk in chunks(extent, lanes):
+            self._run_body(loop, chunk.offset if chunk.width == 1 else chunk)
 
     def _transposed(self, loop: For, extent: int) -> bool:
-        """Run an unrolled loop around a vectorized one in tiles, if what they store lies across."""
+        """Run an unrolled loop around a vectorized one in tiles, if their stores are transposed.
+
+        Returns:
+            Whether it did.
+        """
         inner = loop.body
         if not isinstance(inner, For) or inner.kind != "vectorized":
             return False
-        length = simplify(inner.extent, self.extents)
+        length = simplify(inner.extent, self._scope.extents)
         store = inner.body
         if not isinstance(store, Store) or not isinstance(length, IntImm) or length.value < 2:
             return False
-        self._know(inner.var, length.value)
-        lanes = self._vector_lanes(inner)
-        if lanes == 1 or not self.is_transposed(loop, inner, store):
+        self._set_extent(inner.var, length.value)
+        lanes = self._vectorization.num_lanes(inner)
+        if lanes == 1 or not self._stores.is_transposed(loop, inner, store):
             return False
         if length.value // lanes > MAX_EXPANDED_TILES:
-            for part in _strips(inner, length.value, lanes, around=loop):
+            for part in strips(inner, length.value, lanes, around=loop):
                 self._for(part)
             return True
-        for along in _chunks(length.value, lanes):
+        for along in chunks(length.value, lanes):
             for first in range(0, extent, along.width):
-                down = Lane(first, min(along.width, extent - first))
-                self.store_tile(loop, inner, store, (down, along))
+                down = LaneRange(first, min(along.width, extent - first))
+                self._stores.store_tile(loop, inner, store, (down, along))
         return True
 
     def _is_scattered_copy(self, loop: For) -> bool:
-        """Tell whether a loop copies to places that lie apart: one by one is as fast, and shorter.
+        """Tell whether a loop copies to addresses that lie apart.
 
-        Such a loop is what is left at the border of a tile that is transposed.
+        Copying its elements one by one is as fast as a scatter, and shorter. Such a loop is the
+        rest at the border of transposed tiles.
         """
         body = loop.body
         while isinstance(body, If) and body.otherwise is None:
             body = body.then
         if not isinstance(body, Store) or not isinstance(body.value, Load):
             return False
-        return self.stride_along(body, loop) not in (None, 0, 1)
+        return self._stores.stride_along(body, loop) not in (None, 0, 1)
 
-    def _vector_lanes(self, loop: For) -> int:
-        """Return how many lanes run at once: the widest elements stored fill a register.
-
-        1 if lanes can't run at once: some store does not go to a place of its own in each.
-        """
-        known = self._lanes_of.get(id(loop))
-        if known is None:
-            stores = [node for node in walk(loop.body) if isinstance(node, Store)]
-            known = 1
-            if stores and self._is_lanewise(loop, stores):
-                known = max(1, self.vector_bits // max(bits(s.buffer.dtype) for s in stores))
-            self._lanes_of[id(loop)] = known
-            self._kept.append(loop)
-        return known
-
-    def _is_lanewise(self, loop: For, stores: list[Store]) -> bool:
-        for node in walk(loop.body):
-            if isinstance(node, Allocate | Ramp | Broadcast):
-                return False
-            if isinstance(node, For) and node.kind == "parallel":
-                return False
-            if isinstance(node, For) and loop.var in set(walk(node.extent)):
-                return False
-        return all(any(loop.var in set(walk(i)) for i in store.indices) for store in stores)
-
-    def parallel(self, loop: For, extent: int) -> None:
-        """Run a loop on the threads of the pool; here, in a function that has none."""
-        self._serial(loop, extent)
-
-    # --- the rest -----------------------------------------------------------------------------
+    # --- conditions and allocations -----------------------------------------------------------
 
     def _if(self, stmt: If) -> None:
-        condition = simplify(stmt.condition, self.extents)
+        condition = simplify(stmt.condition, self._scope.extents)
         if isinstance(condition, IntImm):
-            chosen = stmt.then if condition.value else stmt.otherwise
-            if chosen is not None:
-                self.run(chosen)
+            taken = stmt.then if condition.value else stmt.otherwise
+            if taken is not None:
+                self.run(taken)
             return
-        test = self.value(condition)
-        if test.lanes > 1:
-            self._masked_run(test, stmt.then)
-            if stmt.otherwise is not None:
-                inverse = self.binary("xor", "i1", test, Value("true", 0))
-                self._masked_run(inverse, stmt.otherwise)
-            return
-        self._guarded(test, lambda: self.run(stmt.then))
-        if stmt.otherwise is not None:
-            otherwise = stmt.otherwise
-            inverse = self.binary("xor", "i1", test, Value("true", 0))
-            self._guarded(inverse, lambda: self.run(otherwise))
-
-    def _masked_run(self, test: Value, stmt: Stmt) -> None:
-        saved = self.mask
-        self.mask = test if saved is None else self.binary("and", "i1", saved, test)
-        self.run(stmt)
-        self.mask = saved
+        test = self._expressions.value(condition)
+        guarded = self._guarded if test.lanes == 1 else self._expressions.under_mask
+        guarded(test, lambda: self.run(stmt.then))
+        otherwise = stmt.otherwise
+        if otherwise is not None:
+            guarded(self._instructions.invert(test), lambda: self.run(otherwise))
 
     def _guarded(self, test: Value, run: Action) -> None:
-        then_label, end_label = self.name("then"), self.name("end")
-        self.open(then_label)
+        """Emit something behind a branch."""
+        builder = self._builder
+        then_label, end_label = builder.fresh_name("then"), builder.fresh_name("end")
+        builder.open(then_label)
         run()
-        body = self.close()
-        self.current.lines += [
+        body, outer = builder.close(), builder.innermost
+        outer.lines += [
             f"  br i1 {test.name}, label %{then_label}, label %{end_label}",
             f"{then_label}:",
             *body.lines,
             f"  br label %{end_label}",
             f"{end_label}:",
         ]
-        self.current.label = end_label
+        outer.label = end_label
 
     def _allocate(self, buffer: Buffer, body: Stmt) -> None:
-        size = prod(static_shape(buffer)) * size_bytes(buffer.dtype)
+        """Put a buffer on the stack if it is small, else into the workspace."""
+        scope, count = self._scope, prod(static_shape(buffer))
+        size = count * size_bytes(buffer.dtype)
         rounded = -(-size // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
-        limit = MAX_REGISTER_BYTES if buffer in self.registers else MAX_STACK_BYTES
+        limit = MAX_REGISTER_BYTES if buffer in scope.registers else MAX_STACK_BYTES
         if rounded <= limit:
-            name = f"%{self.name('local')}"
+            # A masked vector of a register may reach beyond the last element.
+            count += self._vector_bits // bits(buffer.dtype)
             element = memory_type(buffer.dtype)
-            # Lanes that a mask leaves out of a register may lie behind the last element.
-            count = prod(static_shape(buffer)) + self.vector_bits // bits(buffer.dtype)
-            self.allocas.append(
-                f"  {name} = alloca [{count} x {element}], align {CACHE_LINE_BYTES}"
-            )
-            self.storage[buffer] = Value(name, 0)
+            name = self._frame.allocate_on_stack(count, element, CACHE_LINE_BYTES, "local")
+            scope.storage[buffer] = Value(name, 0)
             self.run(body)
             return
-        space = self.workspace
-        text = f"getelementptr inbounds i8, ptr %workspace, i64 {space.used_bytes}"
-        self.storage[buffer] = Value(self.pure(text, 0), 0)
-        space.used_bytes += rounded
-        space.peak_bytes = max(space.peak_bytes, space.used_bytes)
+        scope.storage[buffer] = Value(self._frame.allocate_in_workspace(rounded), 0)
         self.run(body)
-        space.used_bytes -= rounded
-
-
-def _chunks(extent: int, lanes: int) -> Iterator[Lane]:
-    """Cut a range into vectors, and what is left into shorter ones, halving."""
-    offset = 0
-    while offset < extent:
-        while lanes > extent - offset:
-            lanes //= 2
-        yield Lane(offset, lanes)
-        offset += lanes
-
-
-def _strips(loop: For, extent: int, lanes: int, around: For | None = None) -> Iterator[For]:
-    """Cut a vectorized loop into one of `lanes` iterations a step, and one of what is left over.
-
-    Args:
-        around: The unrolled loop around it, which goes into the step, too.
-    """
-    outer, inner = Var(f"{loop.var.name}_o"), Var(f"{loop.var.name}_i")
-    whole = extent // lanes
-    index = BinOp("+", BinOp("*", outer, IntImm(lanes)), inner)
-    yield For(outer, IntImm(whole), _strip(loop, inner, (lanes, index), around))
-    rest = extent - whole * lanes
-    if rest:
-        yield _strip(loop, inner, (rest, BinOp("+", inner, IntImm(whole * lanes))), around)
-
-
-def _strip(loop: For, var: Var, part: tuple[int, BinOp], around: For | None) -> For:
-    extent, index = part
-    vectors = For(var, IntImm(extent), substitute(loop.body, {loop.var: index}), "vectorized")
-    return vectors if around is None else replace(around, body=vectors)
+        self._frame.release(rounded)

@@ -7,7 +7,7 @@ read but what lies between the first lane and the last.
 
 from __future__ import annotations
 
-from compiler.backends.cpu.codegen.instructions import InstructionEmitter
+from compiler.backends.cpu.codegen.instructions import Instructions
 from compiler.backends.cpu.codegen.types import type_suffix, vector
 
 MAX_STRIDE = 4
@@ -19,7 +19,7 @@ def is_strided(stride: int | None, lanes: int) -> bool:
 
 
 def strided_load(
-    emitter: InstructionEmitter,
+    instructions: Instructions,
     pointer: str,
     scalar: str,
     *,
@@ -45,12 +45,12 @@ def strided_load(
         own = {lane: lane * stride - start for lane in range(lanes) if places[lane] == part}
         at = pointer
         if start:
-            at = emitter.emit(f"getelementptr {scalar}, ptr {pointer}, i64 {start}")
+            at = instructions.builder.emit(f"getelementptr {scalar}, ptr {pointer}, i64 {start}")
         if mask is None:
-            loaded = emitter.emit(f"load {kind}, ptr {at}, align {align}")
+            loaded = instructions.builder.emit(f"load {kind}, ptr {at}, align {align}")
         else:
             loaded = _masked(
-                emitter, at, scalar, (lanes, align), _spread(emitter, mask, lanes, own)
+                instructions, at, scalar, (lanes, align), _spread(instructions, mask, lanes, own)
             )
         picks = [
             own[lane] + (lanes if part else 0) if lane in own else lane for lane in range(lanes)
@@ -58,28 +58,28 @@ def strided_load(
         text = ", ".join(f"i32 {pick}" for pick in picks)
         first = found or loaded
         second = loaded if part else "poison"
-        found = emitter.emit(
+        found = instructions.builder.emit(
             f"shufflevector {kind} {first}, {kind} {second}, <{lanes} x i32> <{text}>"
         )
     return found
 
 
-def _spread(emitter: InstructionEmitter, mask: str, lanes: int, own: dict[int, int]) -> str:
+def _spread(instructions: Instructions, mask: str, lanes: int, own: dict[int, int]) -> str:
     """Return the mask of a part: what each of its own lanes needs is at its place in the part."""
     wanted = {place: lane for lane, place in own.items()}
     picks = ", ".join(f"i32 {wanted.get(place, lanes)}" for place in range(lanes))
     kind = f"<{lanes} x i1>"
-    return emitter.emit(
+    return instructions.builder.emit(
         f"shufflevector {kind} {mask}, {kind} zeroinitializer, <{lanes} x i32> <{picks}>"
     )
 
 
 def _masked(
-    emitter: InstructionEmitter, pointer: str, scalar: str, size: tuple[int, int], mask: str
+    instructions: Instructions, pointer: str, scalar: str, size: tuple[int, int], mask: str
 ) -> str:
     lanes, align = size
     kind, bools = vector(scalar, lanes), f"<{lanes} x i1>"
     name = f"@llvm.masked.load.{type_suffix(scalar, lanes)}.p0"
-    emitter.externals.add(f"declare {kind} {name}(ptr, {bools}, {kind})")
+    instructions.externals.add(f"declare {kind} {name}(ptr, {bools}, {kind})")
     operands = f"ptr align {align} {pointer}, {bools} {mask}, {kind} zeroinitializer"
-    return emitter.emit(f"call {kind} {name}({operands})")
+    return instructions.builder.emit(f"call {kind} {name}({operands})")

@@ -13,11 +13,11 @@ from compiler.ir.core.nodes import For
 DYNAMIC = "dynamic_partition"
 """The annotation of a parallel loop: how many iterations a thread takes at a time."""
 
-SHARE = "lw_share"
+DYNAMIC_LAUNCH = "lw_share"
 
 # Each index is given out once, since taking one is a single addition; what the tasks read was
 # written before the launch, and what they write is read after it, so the counter orders nothing.
-_SHARE = """
+_DYNAMIC_LAUNCH_RUNTIME = """
 ; function, context, extent, how many at a time; the counter, alone on its cache lines
 %lw.share = type { ptr, ptr, i64, i64, [12 x i64], i64, [15 x i64] }
 
@@ -87,6 +87,6 @@ def iterations_at_a_time(loop: For, extent: int) -> int | None:
     return min(step, extent)
 
 
-def share_runtime() -> str:
+def dynamic_launch_runtime() -> str:
     """Return the functions that hand out iterations on demand, as LLVM IR."""
-    return _SHARE
+    return _DYNAMIC_LAUNCH_RUNTIME

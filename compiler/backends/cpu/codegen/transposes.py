@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.backends.cpu.codegen.emitter import Emitter
+from compiler.backends.cpu.codegen.builder import CodeBuilder
 
 GRANULE_BITS = 128
 
@@ -19,7 +19,7 @@ GRANULE_BITS = 128
 class _Shuffler:
     """Emits shuffles of vectors of one type of lanes."""
 
-    emitter: Emitter
+    builder: CodeBuilder
     scalar: str
 
     def shuffle(self, pair: tuple[str, str], lanes: int, picks: list[int]) -> str:
@@ -29,10 +29,12 @@ class _Shuffler:
         kind = f"<{lanes} x {self.scalar}>"
         mask = ", ".join(f"i32 {pick}" for pick in picks)
         operands = f"{kind} {pair[0]}, {kind} {pair[1]}"
-        return self.emitter.emit(f"shufflevector {operands}, <{len(picks)} x i32> <{mask}>")
+        return self.builder.emit(f"shufflevector {operands}, <{len(picks)} x i32> <{mask}>")
 
 
-def transpose(emitter: Emitter, rows: list[str], scalar: str, lanes: int, bits: int) -> list[str]:
+def transpose(
+    builder: CodeBuilder, rows: list[str], scalar: str, lanes: int, bits: int
+) -> list[str]:
     """Return the columns of a tile: `lanes` vectors with as many lanes as there are rows.
 
     Args:
@@ -42,7 +44,7 @@ def transpose(emitter: Emitter, rows: list[str], scalar: str, lanes: int, bits: 
     """
     granule = min(lanes, max(GRANULE_BITS // bits, 1))
     height = min(granule, _power_of_two(len(rows)))
-    shuffler = _Shuffler(emitter, scalar)
+    shuffler = _Shuffler(builder, scalar)
     groups = []
     for first in range(0, len(rows), height):
         group = rows[first : first + height]

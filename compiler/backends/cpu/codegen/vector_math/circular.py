@@ -71,13 +71,13 @@ def _chosen(on: Lanes, quadrant: Value, sine: Value, cosine: Value) -> Value:
 
 
 def _is_set(on: Lanes, quadrant: Value, bit: int) -> Value:
-    return on.out.icmp("ne", on.int, on.integer("and", quadrant, bit), Value("0", 0))
+    return on.instructions.icmp("ne", on.int, on.integer("and", quadrant, bit), Value("0", 0))
 
 
 def _unless_far(on: Lanes, x: Value, result: Value, name: str) -> Value:
     def slow() -> Value:
         # Marked as known at this level only, so that the calls stay behind the branch.
-        return on.out.library_call(name, on.dtype, (Value(x.name, on.out.depth, x.lanes),))
+        return on.library(name, x)
 
     is_far = on.compare("ogt", on.magnitude(x), _FARTHEST)
     return on.unless_any(is_far, result, slow)

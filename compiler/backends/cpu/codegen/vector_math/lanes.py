@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from compiler.backends.cpu.codegen.instructions import InstructionEmitter, Value
+from compiler.backends.cpu.codegen.conversions import Conversions
+from compiler.backends.cpu.codegen.instructions import Instructions, Value
+from compiler.backends.cpu.codegen.library_calls import library_call
 from compiler.backends.cpu.codegen.types import literal, vector
 from compiler.ir.core.dtypes import DType, bits
 from compiler.ir.core.nodes import FloatImm
@@ -22,8 +24,11 @@ _LLVM: dict[DType, tuple[str, str]] = {"float32": ("float", "i32"), "float64": (
 class Lanes:
     """Writes arithmetic of one floating-point type, and of the integers of its size."""
 
-    def __init__(self, out: InstructionEmitter, dtype: DType = "float32") -> None:
-        self.out = out
+    def __init__(
+        self, instructions: Instructions, conversions: Conversions, dtype: DType = "float32"
+    ) -> None:
+        self.instructions = instructions
+        self._conversions = conversions
         self.dtype = dtype
         self.float, self.int = _LLVM[dtype]
         self.sign_bit = -1 << (bits(dtype) - 1)
@@ -56,15 +61,15 @@ class Lanes:
     def fma(self, a: Operand, b: Operand, c: Operand) -> Value:
         """Return `a * b + c`, rounded once."""
         operands = self.constant(a), self.constant(b), self.constant(c)
-        return self.out.intrinsic("fma", self.float, operands)
+        return self.instructions.intrinsic("fma", self.float, operands)
 
     def negative(self, a: Value) -> Value:
         """Return `-a`."""
-        return self.out.negated(self.float, a)
+        return self.instructions.negate(self.float, a)
 
     def nearest(self, a: Operand) -> Value:
         """Return the nearest whole number; of two, the even one."""
-        return self.out.intrinsic("roundeven", self.float, (self.constant(a),))
+        return self.instructions.intrinsic("roundeven", self.float, (self.constant(a),))
 
     def polynomial(self, x: Value, coefficients: Sequence[float]) -> Value:
         """Return `c[0] + c[1] x + c[2] x**2 + ...`, by Horner's rule."""
@@ -85,40 +90,44 @@ class Lanes:
 
     def compare(self, predicate: str, a: Operand, b: Operand) -> Value:
         """Compare floats by one of LLVM's predicates, of which `u...` hold for NaN."""
-        return self.out.fcmp(predicate, self.float, self.constant(a), self.constant(b))
+        return self.instructions.fcmp(predicate, self.float, self.constant(a), self.constant(b))
 
     def select(self, condition: Value, then: Operand, otherwise: Operand) -> Value:
         """Take one of two, lane by lane."""
-        return self.out.select(self.float, condition, self.constant(then), self.constant(otherwise))
+        return self.instructions.select(
+            self.float, condition, self.constant(then), self.constant(otherwise)
+        )
 
     def both(self, a: Value, b: Value) -> Value:
         """Tell where two conditions hold."""
-        return self.out.binary("and", "i1", a, b)
+        return self.instructions.binary("and", "i1", a, b)
 
     def either(self, a: Value, b: Value) -> Value:
         """Tell where at least one of two conditions holds."""
-        return self.out.binary("or", "i1", a, b)
+        return self.instructions.binary("or", "i1", a, b)
 
     def _binary(self, op: str, a: Operand, b: Operand) -> Value:
-        return self.out.binary(op, self.float, self.constant(a), self.constant(b))
+        return self.instructions.binary(op, self.float, self.constant(a), self.constant(b))
 
     # --- bits -----------------------------------------------------------------------------------
 
     def bits(self, x: Value) -> Value:
         """Return the bits of a float as an integer."""
-        return self.out.cast("bitcast", self.float, self.int, x)
+        return self.instructions.cast("bitcast", self.float, self.int, x)
 
     def from_bits(self, i: Value) -> Value:
         """Return the float of which these are the bits."""
-        return self.out.cast("bitcast", self.int, self.float, i)
+        return self.instructions.cast("bitcast", self.int, self.float, i)
 
     def integer(self, op: str, a: Value, b: Value | int) -> Value:
         """Return the result of an instruction on integers."""
-        return self.out.binary(op, self.int, a, b if isinstance(b, Value) else Value(str(b), 0))
+        return self.instructions.binary(
+            op, self.int, a, b if isinstance(b, Value) else Value(str(b), 0)
+        )
 
     def magnitude(self, x: Value) -> Value:
         """Return `|x|`."""
-        return self.out.intrinsic("fabs", self.float, (x,))
+        return self.instructions.intrinsic("fabs", self.float, (x,))
 
     def sign(self, x: Value) -> Value:
         """Return the sign as the uppermost bit of an integer."""
@@ -134,25 +143,36 @@ class Lanes:
 
     # --- other types, and branches -----------------------------------------------------------
 
+    def as_type(self, dtype: DType) -> Lanes:
+        """Return the arithmetic of another type."""
+        return Lanes(self.instructions, self._conversions, dtype)
+
+    def library(self, name: str, x: Value) -> Value:
+        """Call a function of the C library on every lane, now: it is not hoisted."""
+        here = Value(x.name, self.instructions.builder.depth, x.lanes)
+        return library_call(self.instructions, self._conversions, name, self.dtype, (here,))
+
     def to(self, other: Lanes, x: Value) -> Value:
         """Return the nearest float of another type."""
         op = "fpext" if other.float == "double" else "fptrunc"
-        return self.out.cast(op, self.float, other.float, x)
+        return self.instructions.cast(op, self.float, other.float, x)
 
     def unless_any(self, rare: Value, usual: Value, slow: Callable[[], Value]) -> Value:
         """Return `usual`, or where `rare` holds what `slow` computes, which runs if any lane is."""
-        out, kind = self.out, vector(self.float, usual.lanes)
-        label, end = out.name("rare"), out.name("end")
+        builder, kind = self.instructions.builder, vector(self.float, usual.lanes)
+        label, end = builder.fresh_name("rare"), builder.fresh_name("end")
         test = rare.name
         if rare.lanes > 1:
             any_of = f"llvm.vector.reduce.or.v{rare.lanes}i1"
-            test = out.call("i1", any_of, [(f"<{rare.lanes} x i1>", rare)], 1).name
-        before = out.current.label
-        out.do(f"br i1 {test}, label %{label}, label %{end}")
-        out.open(label)
+            operand = (f"<{rare.lanes} x i1>", rare)
+            test = self.instructions.call("i1", any_of, [operand], 1).name
+        before = builder.innermost.label
+        builder.emit_void(f"br i1 {test}, label %{label}, label %{end}")
+        builder.open(label)
         result = self.select(rare, slow(), usual)
-        level = out.close()
-        out.current.lines += [f"{label}:", *level.lines, f"  br label %{end}", f"{end}:"]
-        out.current.label = end
+        level = builder.close()
+        lines = [f"{label}:", *level.lines, f"  br label %{end}", f"{end}:"]
+        builder.innermost.lines += lines
+        builder.innermost.label = end
         incoming = f"[ {usual.name}, %{before} ], [ {result.name}, %{level.label} ]"
-        return Value(out.emit(f"phi {kind} {incoming}"), out.depth, usual.lanes)
+        return Value(builder.emit(f"phi {kind} {incoming}"), builder.depth, usual.lanes)

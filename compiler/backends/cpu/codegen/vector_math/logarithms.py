@@ -52,7 +52,7 @@ def log1p(on: Lanes, x: Value) -> Value:
     k, f, exponent = _split(on, on.bits(u))
     # 2**-k; zero for the largest numbers, of which nothing is lost that matters.
     scale = on.integer("sub", Value(str(_ONE), 0), exponent)
-    scale = on.out.intrinsic("smax", "i32", (scale, Value("0", 0)))
+    scale = on.instructions.intrinsic("smax", "i32", (scale, Value("0", 0)))
     f = on.fma(lost, on.from_bits(scale), f)
     result = _with_limits(on, u, on.fma(k, log(2), _log1p(on, f)))
     return on.select(on.compare("oeq", x, 0.0), x, result)
@@ -70,7 +70,7 @@ def _split(on: Lanes, x: Value) -> tuple[Value, Value, Value]:
     """Return k, m - 1 and k * 2**23 for the bits of a normal number."""
     exponent = on.integer("and", on.integer("sub", x, _TWO_THIRDS), _EXPONENT)
     f = on.sub(on.from_bits(on.integer("sub", x, exponent)), 1.0)
-    k = on.out.cast("sitofp", "i32", "float", on.integer("ashr", exponent, 23))
+    k = on.instructions.cast("sitofp", "i32", "float", on.integer("ashr", exponent, 23))
     return k, f, exponent
 
 

@@ -35,7 +35,7 @@ _EXP2 = (
 
 def power(on: Lanes, x: Value, y: Value) -> Value:
     """Return `x**y` with C's values where there is no number to compute (C17, F.10.4.4)."""
-    double = Lanes(on.out, "float64")
+    double = on.as_type("float64")
     magnitude = on.magnitude(x)
     logarithm = _log2(double, on.to(double, magnitude))
     result = double.to(on, _exp2(double, double.mul(logarithm, on.to(double, y))))
@@ -45,7 +45,7 @@ def power(on: Lanes, x: Value, y: Value) -> Value:
     half = on.mul(y, 0.5)
     is_whole = on.compare("oeq", on.nearest(y), y)
     is_odd = on.both(is_whole, on.compare("une", on.nearest(half), half))
-    sign = on.out.select(on.int, is_odd, on.sign(x), Value("0", 0))
+    sign = on.instructions.select(on.int, is_odd, on.sign(x), Value("0", 0))
     result = on.with_sign(result, sign)
     is_negative = on.both(on.compare("olt", x, 0.0), on.compare("ogt", x, -inf))
     has_none = on.both(is_negative, on.compare("une", on.nearest(y), y))
@@ -54,7 +54,7 @@ def power(on: Lanes, x: Value, y: Value) -> Value:
 
 def rsqrt(on: Lanes, x: Value) -> Value:
     """Return `1 / sqrt(x)`: two roundings, and the right limits by themselves."""
-    return on.div(1.0, on.out.intrinsic("sqrt", on.float, (x,)))
+    return on.div(1.0, on.instructions.intrinsic("sqrt", on.float, (x,)))
 
 
 def _log2(on: Lanes, x: Value) -> Value:

@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from compiler import ops, te
-from compiler.backends.cpu.codegen import work
+from compiler.backends.cpu.codegen import instruction_estimate
 from compiler.backends.cpu.codegen.machine_code import compile_object, disassemble, verify_module
 from compiler.backends.cpu.codegen.thread_pool import thread_pool
-from compiler.backends.cpu.codegen.threads import share_runtime
+from compiler.backends.cpu.codegen.threads import dynamic_launch_runtime
 from compiler.backends.error import BuildError
 from compiler.driver import build, emit
 from compiler.ir.analysis.structural import structural_equal
@@ -54,7 +54,7 @@ def add_one(B: T.Buffer(({extent},), "int32")):
 
 @pytest.fixture
 def _launch_small_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work, "LAUNCH_INSTRUCTIONS", 0)
+    monkeypatch.setattr(instruction_estimate, "LAUNCH_INSTRUCTIONS", 0)
 
 
 def check(func: PrimFunc, oracle: PrimFunc, threads: int, times: int = 3) -> None:
@@ -161,7 +161,7 @@ def test_a_loop_of_little_work_runs_inline() -> None:
 
 
 def test_the_same_loop_in_vectors_is_less_work() -> None:
-    size = work.LAUNCH_INSTRUCTIONS
+    size = instruction_estimate.LAUNCH_INSTRUCTIONS
     assert num_threads(mark(ops.relu(64, size // 64), i0="parallel")) == 8
     assert num_threads(mark(ops.relu(64, size // 64), i0="parallel", i1="vectorized")) == 1
 
@@ -176,4 +176,4 @@ def test_the_pool_is_built_for_both_architectures() -> None:
         text = thread_pool(target.triple.split("-")[0], cores=4)
         verify_module(text)
         assert wait in disassemble(text, target)
-        assert compile_object(text + share_runtime(), target)
+        assert compile_object(text + dynamic_launch_runtime(), target)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.backends.cpu.codegen.machine_code import compile_object
-from compiler.backends.cpu.codegen.threads import share_runtime
+from compiler.backends.cpu.codegen.threads import dynamic_launch_runtime
 from compiler.backends.cpu.runtime.load import load_object
 from compiler.backends.cpu.runtime.pool import launch_address
 from compiler.target.cpu import CpuTarget
@@ -104,7 +104,7 @@ define void @uneven(
 @lru_cache(maxsize=1)
 def _functions() -> dict[str, Callable[..., None]]:
     target = CpuTarget("cpu")
-    engine = load_object(compile_object(_IR + share_runtime(), target), target.triple)
+    engine = load_object(compile_object(_IR + dynamic_launch_runtime(), target), target.triple)
     kind = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] + [ctypes.c_int64] * 3, ctypes.c_void_p)
     step_kind = ctypes.CFUNCTYPE(
         None, *[ctypes.c_void_p] + [ctypes.c_int64] * 3, ctypes.c_void_p, ctypes.c_int64

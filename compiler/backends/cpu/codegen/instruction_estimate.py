@@ -35,7 +35,7 @@ awake gain from 3 on; to wake one takes as long again, or ten times as long."""
 _CALL = 25
 
 
-class Work:
+class InstructionEstimate:
     """Counts about how many instructions statements run.
 
     Loads, stores and operations count one each, a product that is added nothing, functions of a
@@ -55,22 +55,22 @@ class Work:
         self._vector_bits = vector_bits
         self._registers = registers
 
-    def of(self, stmt: Stmt) -> int:
+    def count(self, stmt: Stmt) -> int:
         """Return about how many instructions a statement runs."""
         match stmt:
             case Store():
                 return self._access(stmt.buffer) + self._value(stmt.value)
             case Seq(stmts):
-                return sum(self.of(each) for each in stmts)
+                return sum(self.count(each) for each in stmts)
             case If(condition, then, otherwise):
-                sides = (self.of(then), 0 if otherwise is None else self.of(otherwise))
+                sides = (self.count(then), 0 if otherwise is None else self.count(otherwise))
                 return self._value(condition) + max(sides)
             case Let(_, value, body):
-                return self._value(value) + self.of(body)
+                return self._value(value) + self.count(body)
             case For():
                 return self._loop(stmt)
             case Allocate(_, body):
-                return self.of(body)
+                return self.count(body)
             case Evaluate():
                 return 0
             case BlockRealize():
@@ -82,7 +82,7 @@ class Work:
         extent = self._extent(loop.extent)
         self._extents[loop.var] = extent
         lanes = _lanes(loop, self._vector_bits) if loop.kind == "vectorized" else 1
-        return -(-extent // lanes) * self.of(loop.body)
+        return -(-extent // lanes) * self.count(loop.body)
 
     def _extent(self, extent: Expr) -> int:
         if isinstance(extent, IntImm):

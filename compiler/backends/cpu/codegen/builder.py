@@ -1,0 +1,116 @@
+"""The text of a function while it grows: nested levels of code that stay open for hoisting.
+
+The body of a loop is written into a level of its own, and joins its parent when the loop is
+complete. Until then the parent is open, so an instruction that does not depend on the loop can
+still be put before it: addresses and broadcasts are computed at the outermost level that has their
+operands. This replaces LLVM's passes LICM, GVN and EarlyCSE.
+
+Example: the body of `for i: for j: C[i, j] = A[i] * B[j]` asks for `A[i]` in the loop over `j`.
+The multiplication of `i` by the row's size in bytes is emitted at the level of the loop over `i`:
+
+    level 0  entry        %v1 = load of whatever depends on no loop
+    level 1  loop over i  %v2 = mul nsw i64 %i, 16
+    level 2  loop over j  (open; its lines join level 1 when it closes)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.nodes import Buffer, Var
+
+AddressKey: TypeAlias = tuple[str, int | None, str | None, int]
+"""An address: the pointer, the stride of lanes or the vector of their offsets, and how many."""
+LoadKey: TypeAlias = tuple[AddressKey, int, object, DType]
+"""A load: the address, the number of lanes, the mask, the type."""
+
+
+@dataclass(slots=True)
+class Level:
+    """A region of code that dominates the levels nested in it.
+
+    Attributes:
+        label: The basic block that new lines go to.
+        lines: The instructions and labels so far.
+        values: The results of instructions without effect, by their text.
+        addresses: Addresses of accesses, by what their variables are bound to.
+        loads: What was loaded of each storage since its last store.
+    """
+
+    label: str
+    lines: list[str] = field(default_factory=list)
+    values: dict[object, str] = field(default_factory=dict)
+    addresses: dict[object, Any] = field(default_factory=dict)
+    loads: dict[Var, dict[LoadKey, str]] = field(default_factory=dict)
+
+
+class CodeBuilder:
+    """Writes the lines of one function: its levels, innermost last, and fresh names."""
+
+    def __init__(self) -> None:
+        self.levels: list[Level] = [Level("entry")]
+        self._num_names = 0
+
+    @property
+    def depth(self) -> int:
+        """The index of the innermost level."""
+        return len(self.levels) - 1
+
+    @property
+    def innermost(self) -> Level:
+        """The level that new instructions go to."""
+        return self.levels[-1]
+
+    def fresh_name(self, stem: str = "v") -> str:
+        """Return a name that no instruction or block of the function has."""
+        self._num_names += 1
+        return f"{stem}{self._num_names}"
+
+    def emit(self, text: str, level: int = -1) -> str:
+        """Append an instruction that yields a value; return the value's name."""
+        self._num_names += 1
+        result = f"%v{self._num_names}"
+        self.levels[level].lines.append(f"  {result} = {text}")
+        return result
+
+    def emit_void(self, text: str) -> None:
+        """Append an instruction that yields no value."""
+        self.levels[-1].lines.append(f"  {text}")
+
+    def emit_once(self, text: str, level: int) -> str:
+        """Return the value of an instruction without effect; emit it at `level` if it is new.
+
+        Every operand must be available at `level`.
+        """
+        # Most repetitions are at the same level, so it is searched first.
+        values = self.levels[level].values
+        value = values.get(text)
+        if value is not None:
+            return value
+        for outer in self.levels[:level]:
+            value = outer.values.get(text)
+            if value is not None:
+                return value
+        value = values[text] = self.emit(text, level)
+        return value
+
+    def open(self, label: str) -> None:
+        """Start a nested level at the block `label`."""
+        self.levels.append(Level(label))
+
+    def reopen(self, level: Level) -> None:
+        """Continue a level that was closed and whose lines have not joined its parent yet."""
+        self.levels.append(level)
+
+    def close(self) -> Level:
+        """Leave the innermost level; its parent forgets its loads, which the level may change."""
+        level = self.levels.pop()
+        self.levels[-1].loads.clear()
+        return level
+
+    def forget_loads(self, buffer: Buffer) -> None:
+        """Forget the loaded elements of a buffer, after a store to it."""
+        for level in self.levels:
+            level.loads.pop(buffer.data, None)

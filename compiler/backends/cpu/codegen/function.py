@@ -1,0 +1,220 @@
+"""One function of a module, and the functions that its parallel loops run on threads.
+
+A task, the body of a parallel loop, becomes two functions:
+
+    @task0(buffers..., %workspace, %begin, %end, %task)    runs the iterations %begin, ..., %end - 1
+    @task0.unpack(%begin, %end, %task, %context)           reads the arguments from %context, picks
+                                                           the task's workspace, and calls @task0
+
+The launching function stores what the task captures, the address of the workspace and the size of
+one task's part of it into %context, an array on its stack.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from compiler.backends.cpu.codegen import instruction_estimate
+from compiler.backends.cpu.codegen.builder import CodeBuilder
+from compiler.backends.cpu.codegen.expressions import Expressions
+from compiler.backends.cpu.codegen.frame import Frame
+from compiler.backends.cpu.codegen.instruction_estimate import InstructionEstimate
+from compiler.backends.cpu.codegen.instructions import Instructions, Value
+from compiler.backends.cpu.codegen.scope import Scope
+from compiler.backends.cpu.codegen.statements import Statements
+from compiler.backends.cpu.codegen.stores import Stores
+from compiler.backends.cpu.codegen.threads import DYNAMIC_LAUNCH, iterations_at_a_time
+from compiler.backends.cpu.codegen.types import scalar_type
+from compiler.ir.core.dtypes import is_integer
+from compiler.ir.core.nodes import Buffer, For, Load, Stmt, Store, Var
+from compiler.ir.core.visit import walk
+from compiler.target.cpu import CpuTarget
+
+
+@dataclass(slots=True)
+class ModuleState:
+    """What the functions of one module share.
+
+    Attributes:
+        target: The CPU.
+        registers: The local buffers that LLVM's SROA turns into registers.
+        has_dynamic_launch: Whether a loop hands out its iterations on demand.
+        functions: The text of the tasks.
+        externals: The declarations of the functions that the tasks call.
+    """
+
+    target: CpuTarget
+    registers: set[Buffer]
+    has_dynamic_launch: bool = False
+    functions: list[str] = field(default_factory=list)
+    externals: set[str] = field(default_factory=set)
+
+
+class FunctionEmitter:
+    """Emits one function over buffers, and those of the parallel loops in it."""
+
+    def __init__(self, module: ModuleState, *, is_task: bool) -> None:
+        self._module = module
+        self._is_task = is_task
+        target = module.target
+        self._builder = CodeBuilder()
+        self._instructions = Instructions(self._builder)
+        self._scope = Scope(module.registers)
+        self._expressions = Expressions(self._instructions, self._scope, target)
+        self._stores = Stores(self._instructions, self._scope, self._expressions)
+        self._frame = Frame(self._builder)
+        self._vector_bits = target.vector_bits
+        self._statements = Statements(
+            self._instructions,
+            self._scope,
+            self._expressions,
+            self._stores,
+            self._frame,
+            vector_bits=self._vector_bits,
+            launch=self._launch,
+        )
+
+    @property
+    def workspace_bytes(self) -> int:
+        """The workspace that the statements emitted so far use at most."""
+        return self._frame.peak_bytes
+
+    def bind_parameters(self, buffers: tuple[Buffer, ...]) -> list[str]:
+        """Bind buffers to the function's first parameters; return these."""
+        names = [f"%arg{position}" for position in range(len(buffers))]
+        for buffer, name in zip(buffers, names, strict=True):
+            self._scope.storage[buffer] = Value(name, 0)
+        return [f"ptr noalias {name}" for name in names]
+
+    def run(self, stmt: Stmt) -> None:
+        """Emit a statement at the end of the function."""
+        self._statements.run(stmt)
+
+    def define(self, name: str, params: list[str]) -> str:
+        """Return the text of the function, which is complete."""
+        self._module.externals |= self._instructions.externals
+        lines = [
+            f"define internal void @{name}({', '.join(params)}) #0 {{",
+            "entry:",
+            *self._frame.allocas,
+            *self._builder.levels[0].lines,
+            "  ret void",
+            "}",
+        ]
+        return "\n".join(lines)
+
+    # --- parallel loops ---------------------------------------------------------------------------
+
+    def _launch(self, loop: For, extent: int) -> bool:
+        """Launch a loop on threads, its body a function of its own.
+
+        Returns:
+            False if it should run inline: in a task, on one core, or as too little work.
+        """
+        module = self._module
+        step = iterations_at_a_time(loop, extent)
+        if self._is_task or module.target.num_cores == 1 or self._is_small(loop):
+            return False
+        slot = len(module.functions)
+        name = f"task{slot}"
+        module.functions.append("")  # reserves the number while the task is emitted
+        captured = self._captured(loop)
+        task = FunctionEmitter(module, is_task=True)
+        params = task._capture(self, captured)
+        task._stores.streams = self._stores.streams
+        task._statements.run_range(loop, "%begin", "%end")
+        task._stores.end_streams()
+        module.functions[slot] = task.define(name, [*params, "i64 %begin", "i64 %end", "i64 %task"])
+        module.functions.append(_unpack(name, params))
+        context = self._context(captured, task.workspace_bytes)
+        operands = f"ptr @{name}.unpack, i64 {extent}, ptr {context}, i64 %threads"
+        if step is None:
+            self._builder.emit_void(f"call void %launch({operands})")
+        else:
+            module.has_dynamic_launch = True
+            text = f"call void @{DYNAMIC_LAUNCH}(ptr %launch, {operands}, i64 {step})"
+            self._builder.emit_void(text)
+        return True
+
+    def _is_small(self, loop: For) -> bool:
+        scope = self._scope
+        estimate = InstructionEstimate(scope.extents, self._vector_bits, scope.registers)
+        return estimate.count(loop) < instruction_estimate.LAUNCH_INSTRUCTIONS
+
+    def _captured(self, loop: For) -> list[Buffer | Var]:
+        """Return the buffers and variables of a loop that have registers in this function."""
+        scope = self._scope
+        buffers = {n.buffer: None for n in walk(loop) if isinstance(n, Load | Store)}
+        variables = {n: None for n in walk(loop) if isinstance(n, Var) and n in scope.env}
+        return [
+            *(b for b in buffers if b in scope.storage),
+            *(v for v in variables if isinstance(scope.env[v], Value)),
+        ]
+
+    def _capture(self, parent: FunctionEmitter, captured: list[Buffer | Var]) -> list[str]:
+        """Bind what the parent captured to the parameters of this function; return these."""
+        scope, outer = self._scope, parent._scope
+        scope.extents = dict(outer.extents)
+        scope.env = {v: b for v, b in outer.env.items() if not isinstance(b, Value)}
+        params = []
+        for position, item in enumerate(captured):
+            value = Value(f"%arg{position}", 0)
+            if isinstance(item, Buffer):
+                scope.storage[item] = value
+                params.append(f"ptr noalias {value.name}")
+            else:
+                scope.env[item] = value
+                params.append(f"{_register_type(item)} {value.name}")
+        params.append("ptr %workspace")
+        return params
+
+    def _context(self, captured: list[Buffer | Var], task_bytes: int) -> str:
+        """Store the arguments of a task into an array; return the array's address."""
+        frame, scope = self._frame, self._scope
+        offset = frame.used_bytes
+        all_tasks_bytes = task_bytes * self._module.target.num_cores
+        frame.peak_bytes = max(frame.peak_bytes, offset + all_tasks_bytes)
+        text = f"getelementptr inbounds i8, ptr %workspace, i64 {offset}"
+        workspace = self._builder.emit(text)
+        values = [scope.storage[c] if isinstance(c, Buffer) else scope.env[c] for c in captured]
+        context = frame.allocate_on_stack(len(values) + 2, "i64", 8, "context")
+        words = [
+            (value.name, "ptr" if isinstance(c, Buffer) else _register_type(c))
+            for value, c in zip(values, captured, strict=True)
+            if isinstance(value, Value)
+        ]
+        words += [(workspace, "ptr"), (str(task_bytes), "i64")]
+        for position, (word, kind) in enumerate(words):
+            text = f"getelementptr inbounds i64, ptr {context}, i64 {position}"
+            self._builder.emit_void(f"store {kind} {word}, ptr {self._builder.emit(text)}")
+        return context
+
+
+def _register_type(var: Var) -> str:
+    """Return the LLVM type of a variable's register: integers are 64 bits wide."""
+    assert var.dtype != "handle", "buffers are captured by their addresses"
+    return "i64" if is_integer(var.dtype) else scalar_type(var.dtype)
+
+
+def _unpack(name: str, params: list[str]) -> str:
+    """Return the function that a thread calls: it reads what the parent captured."""
+    lines = [
+        f"define internal void @{name}.unpack(i64 %begin, i64 %end, i64 %task, ptr %context) #0 {{"
+    ]
+    arguments = []
+    for position, param in enumerate([*params, "i64 %size"]):
+        kind, register = param.split()[0], param.split()[-1]
+        lines.append(
+            f"  %slot{position} = getelementptr inbounds i64, ptr %context, i64 {position}"
+        )
+        lines.append(f"  {register} = load {kind}, ptr %slot{position}")
+        arguments.append(f"{kind} {register}")
+    lines += [
+        "  %offset = mul i64 %task, %size",
+        "  %own = getelementptr inbounds i8, ptr %workspace, i64 %offset",
+        f"  call void @{name}({', '.join([*arguments[:-2], 'ptr %own'])},"
+        " i64 %begin, i64 %end, i64 %task)",
+        "  ret void",
+        "}",
+    ]
+    return "\n".join(lines)
