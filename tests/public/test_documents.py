@@ -69,14 +69,6 @@ def test_each_guarantee_of_the_architecture_names_tests_that_exist() -> None:
             assert f"def {test}(" in (ROOT / path).read_text(encoding="utf-8"), test
 
 
-def test_the_files_that_the_architecture_names_exist() -> None:
-    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    table = text.split("## Where to look")[1]
-    paths = re.findall(r"`([\w/]+/[\w.]*)`", table)
-    assert paths
-    assert [path for path in paths if not (ROOT / path).exists()] == []
-
-
 @pytest.mark.parametrize(
     ("name", "args"), [("hand_schedule.py", ()), ("tune_here.py", ("matmul:32,32,32", "8"))]
 )

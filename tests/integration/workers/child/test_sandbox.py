@@ -102,7 +102,7 @@ def test_what_a_child_needs_is_in_its_environment() -> None:
 
 
 PROGRAM = """
-from workers import sandbox
+from workers.child import sandbox
 assert sandbox.refuse() == []   # from here on the kernel refuses name spaces, too
 print(*sandbox.confine(), sep=";")
 """
