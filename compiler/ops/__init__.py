@@ -1,146 +1,31 @@
-"""The operator library: programs by name and shape."""
+"""The operator library: programs by name and shape; the names are those of the registry."""
 
-from compiler.keywords import suggests_keywords
-from compiler.ops.error import OperatorError
-from compiler.ops.programs.attention import attention
-from compiler.ops.programs.blocked_convolution import conv2d_nchwc
-from compiler.ops.programs.convolution import (
-    conv1d,
-    conv2d,
-    conv2d_transpose,
-    conv3d,
-    depthwise_conv2d,
-)
-from compiler.ops.programs.elementwise import (
-    abs,
-    add,
-    cast,
-    ceil,
-    clip,
-    cos,
-    divide,
-    erf,
-    exp,
-    floor,
-    gelu,
-    leaky_relu,
-    log,
-    maximum,
-    minimum,
-    multiply,
-    negative,
-    power,
-    relu,
-    round,
-    rsqrt,
-    sigmoid,
-    silu,
-    sin,
-    sqrt,
-    subtract,
-    tan,
-    tanh,
-    trunc,
-)
-from compiler.ops.programs.indexing import cumsum, embedding, gather, take
-from compiler.ops.programs.linear import (
-    batch_matmul,
-    dense,
-    linear_relu,
-    matmul,
-    matmul_bias_relu,
-    mm_relu,
-)
-from compiler.ops.programs.normalization import (
-    batch_norm,
-    layer_norm,
-    log_softmax,
-    rms_norm,
-    softmax,
-)
-from compiler.ops.programs.pooling import avg_pool2d, max_pool2d
-from compiler.ops.programs.reductions import argmax, argmin, max, mean, min, prod, row_sum, sum
-from compiler.ops.programs.shape import concat, pad, transpose
-from compiler.ops.programs.winograd import conv2d_winograd
-from compiler.ops.reference import reference
-from compiler.ops.spec import OPERATORS, from_spec
+from __future__ import annotations
 
-__all__ = [
-    "OPERATORS",
-    "OperatorError",
-    "abs",
-    "add",
-    "argmax",
-    "argmin",
-    "attention",
-    "avg_pool2d",
-    "batch_matmul",
-    "batch_norm",
-    "cast",
-    "ceil",
-    "clip",
-    "concat",
-    "conv1d",
-    "conv2d",
-    "conv2d_nchwc",
-    "conv2d_transpose",
-    "conv2d_winograd",
-    "conv3d",
-    "cos",
-    "cumsum",
-    "dense",
-    "depthwise_conv2d",
-    "divide",
-    "embedding",
-    "erf",
-    "exp",
-    "floor",
-    "from_spec",
-    "gather",
-    "gelu",
-    "layer_norm",
-    "leaky_relu",
-    "linear_relu",
-    "log",
-    "log_softmax",
-    "matmul",
-    "matmul_bias_relu",
-    "max",
-    "max_pool2d",
-    "maximum",
-    "mean",
-    "min",
-    "minimum",
-    "mm_relu",
-    "multiply",
-    "negative",
-    "pad",
-    "power",
-    "prod",
-    "reference",
-    "relu",
-    "rms_norm",
-    "round",
-    "row_sum",
-    "rsqrt",
-    "sigmoid",
-    "silu",
-    "sin",
-    "softmax",
-    "sqrt",
-    "subtract",
-    "sum",
-    "take",
-    "tan",
-    "tanh",
-    "transpose",
-    "trunc",
-]
+from typing import TYPE_CHECKING, Any
 
-for _name in OPERATORS:
-    globals()[_name] = suggests_keywords(globals()[_name])
+from compiler.ops import programs as programs
+from compiler.ops import tensors as tensors
+from compiler.ops.error import OperatorError as OperatorError
+from compiler.ops.operator import OPERATORS as OPERATORS
+from compiler.ops.reference import reference as reference
+from compiler.ops.spec import from_spec as from_spec
+
+if TYPE_CHECKING:
+    from compiler.ops.programs import *  # noqa: F403
+
+_MAKERS = ("OPERATORS", "OperatorError", "from_spec", "reference", "tensors")
+__all__ = tuple(sorted([*OPERATORS, *_MAKERS]))
+
+if not TYPE_CHECKING:  # a checker would take it for any name
+
+    def __getattr__(name: str) -> Any:
+        """Return the function that builds the program of an operator."""
+        if name not in OPERATORS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return OPERATORS[name].program
 
 
 def __dir__() -> list[str]:
     """Return the operators, and what makes them from text."""
-    return list(__all__)
+    return sorted([*OPERATORS, *_MAKERS])

@@ -1,22 +1,39 @@
-"""Build the program of an operator."""
+"""Build the program of an operator: its placeholders, and what it computes from them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from compiler import te
+from compiler.ir.core.dtypes import DType
+from compiler.ir.core.nodes import make_buffer
 from compiler.ir.core.program import PrimFunc
 from compiler.ir.verify.verify import VerifyError
-from compiler.ops.error import OperatorError
+from compiler.ops.error import OperatorError, check_flags
 
 
-def build(name: str, tensors: Sequence[te.Tensor]) -> PrimFunc:
-    """Return the program that computes the defined tensors among `tensors` from the others.
+def operand(shape: Sequence[int], dtype: DType, name: str) -> te.Tensor:
+    """Return an input of a program; the operator on tensors checks its type."""
+    return te.Tensor(make_buffer(name, tuple(shape), dtype))
+
+
+def bias_operand(operator: str, extent: int, dtype: DType, *, bias: bool) -> list[te.Tensor]:
+    """Return the bias if there is one.
 
     Raises:
-        OperatorError: If it is beyond the limits, for example of a buffer's size.
+        OperatorError: If `bias` is neither true nor false.
+    """
+    check_flags(operator, bias=bias)
+    return [operand((extent,), dtype, "bias")] if bias else []
+
+
+def build(name: str, inputs: Sequence[te.Tensor], output: te.Tensor) -> PrimFunc:
+    """Return the program that computes a tensor from others.
+
+    Raises:
+        OperatorError: If it exceeds a limit, for example of a buffer's size.
     """
     try:
-        return te.create_prim_func(tensors, name=name)
+        return te.create_prim_func([*inputs, output], name=name)
     except VerifyError as error:
         raise OperatorError(f"{name}: {error.message}") from None

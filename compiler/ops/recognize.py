@@ -1,44 +1,24 @@
 """Find the operator that a program computes, whatever its names are.
 
-The shapes of the parameters, how many blocks there are and which functions are called leave a few
-lists of arguments. Those are built and compared with the program, so what is recognized is proved;
-what is not among them is not recognized, and that is no error.
+The shapes of the parameters, the number of blocks and the functions that are called leave a few
+lists of arguments. Each is built and compared with the program, so a recognized operator is proved.
+An operator that is not among them is not recognized; that is no error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from itertools import chain, islice
+from itertools import islice
 
 from compiler.ir.analysis.structural import structural_equal
 from compiler.ir.core.nodes import Buffer, static_shape
 from compiler.ir.core.program import PrimFunc
 from compiler.ops.error import OperatorError
+from compiler.ops.operator import OPERATORS
 from compiler.ops.recognizers.facts import Facts
-from compiler.ops.recognizers.linear import products
-from compiler.ops.recognizers.rows import (
-    attentions,
-    elementwise,
-    normalizations,
-    reductions,
-    transposes,
-)
-from compiler.ops.recognizers.windows import convolutions, pools
 from compiler.ops.spec import Spec
 
 MAX_BUILT = 40
-"""So many lists of arguments are tried at most; one costs some milliseconds."""
-
-_RECOGNIZERS: tuple[Callable[[Facts], Iterable[Spec]], ...] = (
-    products,
-    convolutions,
-    pools,
-    attentions,
-    normalizations,
-    reductions,
-    transposes,
-    elementwise,
-)
+"""The number of lists of arguments tried for each recognizer; one costs some milliseconds."""
 
 
 def recognize(func: PrimFunc) -> Spec | None:
@@ -56,8 +36,12 @@ def recognize(func: PrimFunc) -> Spec | None:
     if len({buffer.dtype for buffer in func.buffers}) > 1:
         return None
     facts = Facts(func, shapes)
-    candidates = chain.from_iterable(recognizer(facts) for recognizer in _RECOGNIZERS)
-    return next((spec for spec in islice(candidates, MAX_BUILT) if _computes(spec, func)), None)
+    recognizers = dict.fromkeys(op.recognize for op in OPERATORS.values() if op.recognize)
+    for recognizer in recognizers:
+        for spec in islice(recognizer(facts), MAX_BUILT):
+            if _computes(spec, func):
+                return spec
+    return None
 
 
 def _computes(spec: Spec, func: PrimFunc) -> bool:

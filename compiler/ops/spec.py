@@ -9,93 +9,16 @@ unless it is given.
 
 from __future__ import annotations
 
-import builtins
 import difflib
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from compiler.ir.core.program import PrimFunc
 from compiler.ops.error import OperatorError
-from compiler.ops.programs.attention import attention
-from compiler.ops.programs.blocked_convolution import conv2d_nchwc
-from compiler.ops.programs.convolution import (
-    conv1d,
-    conv2d,
-    conv2d_transpose,
-    conv3d,
-    depthwise_conv2d,
-)
-from compiler.ops.programs.elementwise import (
-    abs,
-    add,
-    cast,
-    ceil,
-    clip,
-    cos,
-    divide,
-    erf,
-    exp,
-    floor,
-    gelu,
-    leaky_relu,
-    log,
-    maximum,
-    minimum,
-    multiply,
-    negative,
-    power,
-    relu,
-    round,
-    rsqrt,
-    sigmoid,
-    silu,
-    sin,
-    sqrt,
-    subtract,
-    tan,
-    tanh,
-    trunc,
-)
-from compiler.ops.programs.indexing import cumsum, embedding, gather, take
-from compiler.ops.programs.linear import (
-    batch_matmul,
-    dense,
-    linear_relu,
-    matmul,
-    matmul_bias_relu,
-    mm_relu,
-)
-from compiler.ops.programs.normalization import (
-    batch_norm,
-    layer_norm,
-    log_softmax,
-    rms_norm,
-    softmax,
-)
-from compiler.ops.programs.pooling import avg_pool2d, max_pool2d
-from compiler.ops.programs.reductions import argmax, argmin, max, mean, min, prod, row_sum, sum
-from compiler.ops.programs.shape import concat, pad, transpose
-from compiler.ops.programs.winograd import conv2d_winograd
-
-_ALL: tuple[Callable[..., PrimFunc], ...] = (
-    *(abs, add, cast, ceil, clip, cos, divide, erf, exp, floor, gelu, leaky_relu, log, maximum),
-    *(minimum, multiply, negative, power, relu, round, rsqrt, sigmoid, silu, sin, sqrt, subtract),
-    *(tan, tanh, trunc),
-    *(attention, conv1d, conv2d, conv2d_nchwc, conv2d_transpose, conv2d_winograd, conv3d),
-    depthwise_conv2d,
-    *(cumsum, embedding, gather, take),
-    *(batch_matmul, dense, linear_relu, matmul, matmul_bias_relu, mm_relu),
-    *(batch_norm, layer_norm, log_softmax, rms_norm, softmax),
-    *(avg_pool2d, max_pool2d),
-    *(argmax, argmin, max, mean, min, prod, row_sum, sum),
-    *(concat, pad, transpose),
-)
-OPERATORS: dict[str, Callable[..., PrimFunc]] = {
-    operator.__name__: operator for operator in sorted(_ALL, key=lambda o: o.__name__)
-}
+from compiler.ops.operator import OPERATORS
 
 _MAX_CHARS = 1000
 
@@ -118,14 +41,15 @@ class Spec:
 
     def bound(self) -> dict[str, Any]:
         """Return all arguments by their names, the defaults among them."""
-        found = inspect.signature(OPERATORS[self.name]).bind(*self.args, **self.options)
-        found.apply_defaults()
-        return found.arguments
+        signature = inspect.signature(OPERATORS[self.name].program)
+        bound = signature.bind(*self.args, **self.options)
+        bound.apply_defaults()
+        return bound.arguments
 
     def shortened(self) -> Spec:
         """Return the same without options that have their default."""
-        known = inspect.signature(OPERATORS[self.name]).parameters
-        options = {k: v for k, v in self.options.items() if v != known[k].default}
+        parameters = OPERATORS[self.name].parameters
+        options = {k: v for k, v in self.options.items() if v != parameters[k].default}
         return Spec(self.name, self.args, options)
 
     def __str__(self) -> str:
@@ -181,13 +105,13 @@ def check_name(name: str) -> None:
         OperatorError: With the names that are near.
     """
     if name not in OPERATORS:
-        near = difflib.get_close_matches(name, OPERATORS, n=3, cutoff=_NEAR)
+        near = difflib.get_close_matches(name, sorted(OPERATORS), n=3, cutoff=_NEAR)
         if near:
             hint = f"did you mean {' or '.join(near)}? It is written {signature(near[0])}"
             raise OperatorError(f"unknown operator {name!r}: {hint}")
         raise OperatorError(
             f"unknown operator {name!r}: expected one such as {signature('matmul')}, or the text "
-            f"of a script; known operators: {', '.join(OPERATORS)}"
+            f"of a script; known operators: {', '.join(sorted(OPERATORS))}"
         )
 
 
@@ -245,7 +169,7 @@ def _written(value: Any) -> str:
 def _check_count(name: str, count: int, options: dict[str, Any]) -> None:
     parameters = _numbers(name)
     needed = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
-    fewest = builtins.sum(p.default is p.empty and p.name not in options for p in needed)
+    fewest = sum(p.default is p.empty and p.name not in options for p in needed)
     most = len(needed)
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         fewest, most = fewest + 1, most + 8
@@ -264,5 +188,4 @@ def _numbers(name: str) -> list[inspect.Parameter]:
 
 
 def _parameters(name: str) -> list[inspect.Parameter]:
-    parameters = inspect.signature(OPERATORS[name]).parameters.values()
-    return [p for p in parameters if p.name != "dtype"]
+    return [p for p in OPERATORS[name].parameters.values() if p.name != "dtype"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from compiler.ir.analysis.regions import with_regions
 from compiler.ir.arith.simplify import simplify
@@ -166,8 +166,18 @@ def _as_compute(tensor: Tensor) -> Compute:
 
 
 def _extern(extern: Extern, naming: Naming) -> Stmt:
-    """Return a block around a piece of program."""
+    """Return a block around a piece of program, or the piece itself if it is made of blocks."""
     body = extern.body
+    if extern.has_blocks:
+        assert not isinstance(body, PrimFunc)
+        return transform(
+            body,
+            on_stmt=lambda stmt: (
+                replace(stmt, block=replace(stmt.block, name=naming(stmt.block.name)))
+                if isinstance(stmt, BlockRealize)
+                else None
+            ),
+        )
     allocated: tuple[Buffer, ...] = ()
     if isinstance(body, PrimFunc):
         buffers = [tensor.buffer for tensor in (*extern.inputs, *extern.outputs)]

@@ -85,6 +85,30 @@ def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc, name: s
     return list(definition.outputs) if len(kinds) > 1 else definition.outputs[0]
 
 
+def extern_blocks(
+    shape: Sequence[int],
+    inputs: Sequence[Tensor],
+    fcompute: Callable[..., Stmt],
+    name: str,
+) -> Tensor:
+    """Define a tensor by loops around blocks, which become part of the program as they are.
+
+    Unlike the piece of `extern`, the blocks can be scheduled.
+
+    Args:
+        shape: The shape of the tensor.
+        inputs: The tensors that the blocks read; the result has the type of the first.
+        fcompute: Takes the buffers of the inputs, then that of the tensor, and returns the loops.
+        name: The name of the tensor; the blocks have names of their own.
+    """
+    first = inputs[0]
+    definition = Extern(name, tuple(inputs), PrimFunc, has_blocks=True)  # type: ignore[arg-type]
+    definition.outputs = outputs_of(definition, [(shape_of(shape), first.dtype)])
+    (output,) = definition.outputs
+    definition.body = fcompute(*(tensor.buffer for tensor in inputs), output.buffer)
+    return output
+
+
 def _check_params(extern: Extern) -> None:
     """Refuse a function whose parameters are not the tensors."""
     if not isinstance(extern.body, PrimFunc):

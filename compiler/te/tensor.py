@@ -103,13 +103,23 @@ class Scan:
 
 @dataclass(slots=True, eq=False)
 class Extern:
-    """Tensors that a piece of program writes."""
+    """Tensors that a piece of program writes.
+
+    Attributes:
+        name: The name of the tensors and of their block.
+        inputs: The tensors that the piece reads.
+        body: The piece, on the buffers of inputs and outputs.
+        attrs: Annotations of the block.
+        outputs: The tensors.
+        has_blocks: Whether the piece is made of blocks, so that it gets none around it.
+    """
 
     name: str
     inputs: tuple[Tensor, ...]
     body: Stmt | PrimFunc
     attrs: Annotations = ()
     outputs: tuple[Tensor, ...] = ()
+    has_blocks: bool = False
 
 
 Definition: TypeAlias = Compute | Scan | Extern

@@ -111,7 +111,9 @@ def docstrings() -> Iterator[str]:
     for name in lw.__all__:
         value = getattr(lw, name)
         names = dir(value) if inspect.isclass(value) else getattr(value, "__all__", [])
-        members = [inspect.getattr_static(value, n) for n in names if not n.startswith("_")]
+        # A property is documented itself; a module may make its names when they are asked for.
+        look_up = inspect.getattr_static if inspect.isclass(value) else getattr
+        members = [look_up(value, n) for n in names if not n.startswith("_")]
         yield from (inspect.getdoc(each) or "" for each in (value, *members))
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from compiler.ops.reference import REFERENCES
+from compiler.ops.operator import OPERATORS
 from compiler.ops.spec import parse_spec
 from workers.libraries.kernel_sets import CORE_TYPE, KernelSet
 from workers.libraries.library import Array, LibraryCall, LibraryError
@@ -49,7 +49,7 @@ def prepare(operator: str, inputs: Sequence[Array]) -> LibraryCall:
     is_exact = spec.name == "gelu" and bound["approximate"] == "none"
     if spec.name == "erf" or is_exact or bound.get("activation") == "gelu":
         raise LibraryError("NumPy has no error function")
-    options, function = SimpleNamespace(**bound), REFERENCES[spec.name]
+    options, function = SimpleNamespace(**bound), OPERATORS[spec.name].reference
     return LibraryCall(
         lambda: np.ascontiguousarray(function(options, *inputs)), lambda found: found
     )

@@ -1,17 +1,18 @@
-"""Attention: each query's mean of the values, weighted by how well their keys fit."""
+"""Attention: for each query the mean of the values, weighted by how well their keys match."""
 
 from __future__ import annotations
 
-import math
-
-from compiler import te
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
-from compiler.ops.build import build
-from compiler.ops.error import check_dtype, check_extents, check_flags, check_number
-from compiler.ops.programs.normalization import softmax_of
+from compiler.ops.build import build, operand
+from compiler.ops.error import check_extents
+from compiler.ops.operator import operator
+from compiler.ops.recognizers import rows as recognizers
+from compiler.ops.references import normalization as references
+from compiler.ops.tensors import scaled_dot_product as tensors
 
 
+@operator(tensors.attention, reference=references.attention, recognize=recognizers.attentions)
 def attention(  # noqa: PLR0917
     batch: int,
     heads: int,
@@ -38,31 +39,9 @@ def attention(  # noqa: PLR0917
     Raises:
         OperatorError: If a number or the type is out of range.
     """
-    operator = "attention"
-    check_extents(operator, batch=batch, heads=heads, m=m, n=n, d=d)
-    check_dtype(operator, dtype, needs_float=True)
-    check_flags(operator, causal=causal)
-    factor = 1 / math.sqrt(d) if scale is None else scale
-    check_number(operator, scale=factor)
-    q = te.placeholder((batch, heads, m, d), dtype, name="Q")
-    k = te.placeholder((batch, heads, n, d), dtype, name="K")
-    v = te.placeholder((batch, heads, n, d), dtype, name="V")
-    r = te.reduce_axis((0, d), name="k")
-    dims = (batch, heads, m, n)
-    products = te.compute(
-        dims, lambda b, h, i, j: te.sum(q[b, h, i, r] * k[b, h, j, r], axis=r), name="products"
-    )
-
-    def score(b: te.Value, h: te.Value, i: te.Value, j: te.Value) -> te.Value:
-        scaled = products[b, h, i, j] * factor
-        return te.if_then_else(j <= i, scaled, te.min_value(dtype)) if causal else scaled
-
-    scores = te.compute(dims, score, name="scores")
-    (weights,) = softmax_of(scores, dims, axis=3)
-    s = te.reduce_axis((0, n), name="k")
-    out = te.compute(
-        (batch, heads, m, d),
-        lambda b, h, i, c: te.sum(weights[b, h, i, s] * v[b, h, s, c], axis=s),
-        name="out",
-    )
-    return build(operator, [q, k, v, out])
+    check_extents("attention", batch=batch, heads=heads, m=m, n=n, d=d)
+    inputs = [
+        operand((batch, heads, length, d), dtype, name)
+        for length, name in ((m, "Q"), (n, "K"), (n, "V"))
+    ]
+    return build("attention", inputs, tensors.attention(*inputs, causal=causal, scale=scale))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from compiler import te
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
-from compiler.ops.build import build
-from compiler.ops.error import Numbers, OperatorError, check_extents
-from compiler.ops.tensors.epilogue import Epilogue, check_types
-from compiler.ops.tensors.windows import pad, windows
+from compiler.ops.build import build, operand
+from compiler.ops.error import Numbers, OperatorError, check_extents, spread
+from compiler.ops.operator import operator
+from compiler.ops.references import convolution as references
+from compiler.ops.tensors import blocked_convolution as tensors
 
 
+@operator(tensors.conv2d_nchwc, reference=references.conv_blocked)
 def conv2d_nchwc(  # noqa: PLR0917
     n: int,
     ci: int,
@@ -53,33 +54,24 @@ def conv2d_nchwc(  # noqa: PLR0917
     Raises:
         OperatorError: If a number is out of range or the numbers do not fit together.
     """
-    operator = "conv2d_nchwc"
-    check_extents(operator, n=n, ci=ci, co=co, block_ci=block_ci, block_co=block_co)
+    check_extents("conv2d_nchwc", n=n, ci=ci, h=h, w=w, co=co, block_ci=block_ci, block_co=block_co)
     if ci % block_ci or co % block_co:
         raise OperatorError(
-            f"{operator}: blocks of {block_ci} input and {block_co} output channels do not divide "
-            f"{ci} and {co}"
+            f"conv2d_nchwc: blocks of {block_ci} input and {block_co} output channels do not "
+            f"divide {ci} and {co}"
         )
-    window = windows(operator, (h, w), kernel, stride, padding, dilation)
-    types = check_types(operator, dtype, out_dtype, acc_dtype)
-    shape = (n, ci // block_ci, h, w, block_ci)
-    a = te.placeholder(shape, dtype, name="A")
-    before, after = ((0, 0, *side, 0) for side in (window.before, window.after))
-    padded = pad(a, shape, before, after)
+    kernels = spread("conv2d_nchwc", "kernel", kernel, 2, 1)
     blocks = (co // block_co, ci // block_ci)
-    weights = te.placeholder((*blocks, *window.kernel, block_ci, block_co), dtype, name="W")
-    rc = te.reduce_axis((0, ci // block_ci), name="rc")
-    ry, rx = (
-        te.reduce_axis((0, extent), name=name)
-        for extent, name in zip(window.kernel, ("ry", "rx"), strict=True)
+    inputs = [
+        operand((n, ci // block_ci, h, w, block_ci), dtype, "A"),
+        operand((*blocks, *kernels, block_ci, block_co), dtype, "W"),
+    ]
+    output = tensors.conv2d_nchwc(
+        *inputs,
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        out_dtype=out_dtype,
+        acc_dtype=acc_dtype,
     )
-    ri = te.reduce_axis((0, block_ci), name="ri")
-
-    def element(b: te.Value, f: te.Value, y: te.Value, x: te.Value, o: te.Value) -> te.Reduction:
-        place = window.places((y, x), (ry, rx))
-        product = types.product(padded[b, rc, *place, ri], weights[f, rc, ry, rx, ri, o])
-        return te.sum(product, axis=[rc, ry, rx, ri])
-
-    result = (n, blocks[0], *window.count, block_co)
-    total = te.compute(result, element, name=operator)
-    return build(operator, [a, weights, *Epilogue(operator).apply(total, result, 1, types)])
+    return build("conv2d_nchwc", inputs, output)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from compiler import te
+import numpy as np
+
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
-from compiler.ops.build import build
-from compiler.ops.error import (
-    OperatorError,
-    check_choice,
-    check_dtype,
-    check_number,
-    check_shape,
-)
-from compiler.ops.tensors import epilogue
+from compiler.ops.build import build, operand
+from compiler.ops.error import check_shape
+from compiler.ops.operator import Array, operator
+from compiler.ops.recognizers.rows import elementwise as recognizer
+from compiler.ops.references import elementwise as references
+from compiler.ops.tensors import elementwise as tensors
+
+F = TypeVar("F", bound=Callable[..., PrimFunc])
 
 
 class Unary(Protocol):
@@ -37,98 +37,76 @@ class Binary(Protocol):
         ...
 
 
-def _unary(
-    name: str, function: Callable[[te.Value], te.Value], text: str, *, needs_float: bool = True
-) -> Unary:
-    def operator(*shape: int, dtype: DType = "float32") -> PrimFunc:
-        dims = check_shape(name, shape)
-        check_dtype(name, dtype, needs_float=needs_float)
-        a = te.placeholder(dims, dtype, name="A")
-        return build(name, [a, te.compute(dims, lambda *i: function(a[i]), name="B")])
+def _unary(on_tensor: tensors.Unary, function: Callable[[Array], Array], text: str) -> Unary:
+    name = on_tensor.__name__
 
-    return _named(operator, name, text)
+    def program(*shape: int, dtype: DType = "float32") -> PrimFunc:
+        a = operand(check_shape(name, shape), dtype, "A")
+        return build(name, [a], on_tensor(a))
+
+    return _declared(program, on_tensor, function, text)
 
 
 def _binary(
-    name: str,
-    function: Callable[[te.Value, te.Value], te.Value],
-    text: str,
-    *,
-    needs_float: bool = False,
+    on_tensors: tensors.Binary, function: Callable[[Array, Array], Array], text: str
 ) -> Binary:
-    def operator(
+    name = on_tensors.__name__
+
+    def program(
         *shape: int, other: Sequence[int] | None = None, dtype: DType = "float32"
     ) -> PrimFunc:
-        a_dims = check_shape(name, shape)
-        b_dims = a_dims if other is None else check_shape(name, other, "other")
-        check_dtype(name, dtype, needs_float=needs_float)
-        a = te.placeholder(a_dims, dtype, name="A")
-        b = te.placeholder(b_dims, dtype, name="B")
+        dims = check_shape(name, shape)
+        a = operand(dims, dtype, "A")
+        b = operand(dims if other is None else check_shape(name, other, "other"), dtype, "B")
+        return build(name, [a, b], on_tensors(a, b))
 
-        def element(*i: te.Value) -> te.Value:
-            return function(a[_place(i, a_dims)], b[_place(i, b_dims)])
-
-        c = te.compute(_broadcast(name, a_dims, b_dims), element, name="C")
-        return build(name, [a, b, c])
-
-    return _named(operator, name, text)
+    return _declared(program, on_tensors, function, text)
 
 
-def _named(operator: Callable[..., PrimFunc], name: str, text: str) -> Callable[..., PrimFunc]:
-    operator.__name__ = operator.__qualname__ = name
+def _declared(
+    program: F,
+    on_tensors: tensors.Unary | tensors.Binary,
+    function: Callable[..., Array],
+    text: str,
+) -> F:
+    program.__name__ = program.__qualname__ = on_tensors.__name__
     raises = "Raises:\n        OperatorError: If an extent or the type is out of range."
-    operator.__doc__ = f"`{text}`.\n\n    {raises}\n    "
-    return operator
+    program.__doc__ = f"`{text}`.\n\n    {raises}\n    "
+    declare = operator(
+        on_tensors, reference=lambda _, *arrays: function(*arrays), recognize=recognizer
+    )
+    return declare(program)
 
 
-def _broadcast(name: str, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of what two shapes are broadcast to."""
-    ndim = max(len(a), len(b))
-    wide = [(1,) * (ndim - len(dims)) + dims for dims in (a, b)]
-    for x, y in zip(*wide, strict=True):
-        if x != y and 1 not in (x, y):
-            raise OperatorError(f"{name}: shapes {a} and {b} are not broadcast to a common one")
-    return tuple(max(x, y) for x, y in zip(*wide, strict=True))
+abs = _unary(tensors.abs, np.abs, "B = |A|")
+ceil = _unary(tensors.ceil, np.ceil, "B = A rounded up")
+cos = _unary(tensors.cos, np.cos, "B = cos(A)")
+erf = _unary(tensors.erf, references.erf, "B = erf(A)")
+exp = _unary(tensors.exp, np.exp, "B = exp(A)")
+floor = _unary(tensors.floor, np.floor, "B = A rounded down")
+log = _unary(tensors.log, np.log, "B = log(A)")
+negative = _unary(tensors.negative, np.negative, "B = -A")
+relu = _unary(tensors.relu, references.relu, "B = max(A, 0)")
+round = _unary(tensors.round, np.rint, "B = A rounded to the nearest, halves to the even")
+rsqrt = _unary(tensors.rsqrt, references.rsqrt, "B = 1 / sqrt(A)")
+sigmoid = _unary(tensors.sigmoid, references.sigmoid, "B = 1 / (1 + exp(-A))")
+silu = _unary(tensors.silu, references.silu, "B = A * sigmoid(A)")
+sin = _unary(tensors.sin, np.sin, "B = sin(A)")
+sqrt = _unary(tensors.sqrt, np.sqrt, "B = sqrt(A)")
+tan = _unary(tensors.tan, np.tan, "B = tan(A)")
+tanh = _unary(tensors.tanh, np.tanh, "B = tanh(A)")
+trunc = _unary(tensors.trunc, np.trunc, "B = A rounded towards zero")
+
+add = _binary(tensors.add, np.add, "C = A + B")
+divide = _binary(tensors.divide, np.divide, "C = A / B")
+maximum = _binary(tensors.maximum, np.maximum, "C = max(A, B)")
+minimum = _binary(tensors.minimum, np.minimum, "C = min(A, B)")
+multiply = _binary(tensors.multiply, np.multiply, "C = A * B")
+power = _binary(tensors.power, np.power, "C = A ** B")
+subtract = _binary(tensors.subtract, np.subtract, "C = A - B")
 
 
-def _place(index: Sequence[te.Value], dims: tuple[int, ...]) -> tuple[te.Value | int, ...]:
-    """Return the place in a tensor that is broadcast."""
-    last = index[len(index) - len(dims) :]
-    return tuple(0 if n == 1 else i for i, n in zip(last, dims, strict=True))
-
-
-def _negative(x: te.Value) -> te.Value:
-    return -x
-
-
-abs = _unary("abs", te.abs, "B = |A|", needs_float=False)
-ceil = _unary("ceil", te.ceil, "B = A rounded up")
-cos = _unary("cos", te.cos, "B = cos(A)")
-erf = _unary("erf", te.erf, "B = erf(A)")
-exp = _unary("exp", te.exp, "B = exp(A)")
-floor = _unary("floor", te.floor, "B = A rounded down")
-log = _unary("log", te.log, "B = log(A)")
-negative = _unary("negative", _negative, "B = -A", needs_float=False)
-relu = _unary("relu", epilogue.relu, "B = max(A, 0)", needs_float=False)
-round = _unary("round", te.round, "B = A rounded to the nearest, halves to the even")
-rsqrt = _unary("rsqrt", te.rsqrt, "B = 1 / sqrt(A)")
-sigmoid = _unary("sigmoid", te.sigmoid, "B = 1 / (1 + exp(-A))")
-silu = _unary("silu", epilogue.silu, "B = A * sigmoid(A)")
-sin = _unary("sin", te.sin, "B = sin(A)")
-sqrt = _unary("sqrt", te.sqrt, "B = sqrt(A)")
-tan = _unary("tan", te.tan, "B = tan(A)")
-tanh = _unary("tanh", te.tanh, "B = tanh(A)")
-trunc = _unary("trunc", te.trunc, "B = A rounded towards zero")
-
-add = _binary("add", lambda a, b: a + b, "C = A + B")
-divide = _binary("divide", lambda a, b: a / b, "C = A / B", needs_float=True)
-maximum = _binary("maximum", te.max, "C = max(A, B)")
-minimum = _binary("minimum", te.min, "C = min(A, B)")
-multiply = _binary("multiply", lambda a, b: a * b, "C = A * B")
-power = _binary("power", te.power, "C = A ** B", needs_float=True)
-subtract = _binary("subtract", lambda a, b: a - b, "C = A - B")
-
-
+@operator(tensors.gelu, reference=references.gelu_of, recognize=recognizer)
 def gelu(*shape: int, approximate: str = "none", dtype: DType = "float32") -> PrimFunc:
     """`B = A * (chance that a normal variable is below A)`.
 
@@ -140,47 +118,42 @@ def gelu(*shape: int, approximate: str = "none", dtype: DType = "float32") -> Pr
     Raises:
         OperatorError: If an extent, the type or the word is out of range.
     """
-    check_choice("gelu", "approximate", approximate, ("none", "tanh"))
-    function = epilogue.gelu if approximate == "none" else epilogue.gelu_tanh
-    return _unary("gelu", function, "")(*shape, dtype=dtype)
+    x = operand(check_shape("gelu", shape), dtype, "A")
+    return build("gelu", [x], tensors.gelu(x, approximate=approximate))
 
 
+@operator(
+    tensors.leaky_relu,
+    reference=lambda p, x: references.leaky_relu(x, p.negative_slope),
+    recognize=recognizer,
+)
 def leaky_relu(*shape: int, negative_slope: float = 0.01, dtype: DType = "float32") -> PrimFunc:
     """`B = A`, scaled by `negative_slope` where it is negative.
 
     Raises:
         OperatorError: If an extent, the type or the slope is out of range.
     """
-    check_number("leaky_relu", negative_slope=negative_slope)
-    return _unary("leaky_relu", lambda x: epilogue.leaky_relu(x, negative_slope), "")(
-        *shape, dtype=dtype
-    )
+    x = operand(check_shape("leaky_relu", shape), dtype, "A")
+    return build("leaky_relu", [x], tensors.leaky_relu(x, negative_slope=negative_slope))
 
 
+@operator(tensors.clip, reference=lambda p, x: np.clip(x, p.a_min, p.a_max), recognize=recognizer)
 def clip(*shape: int, a_min: float = 0.0, a_max: float = 1.0, dtype: DType = "float32") -> PrimFunc:
     """`B = min(max(A, a_min), a_max)`.
 
     Raises:
         OperatorError: If an extent, the type or a limit is out of range.
     """
-    check_number("clip", a_min=a_min, a_max=a_max)
-    if a_min > a_max:
-        raise OperatorError(f"clip: a_min is {a_min}, a_max is {a_max}: expected at most that")
-    check_dtype("clip", dtype)
-    try:
-        low, high = te.const(a_min, dtype), te.const(a_max, dtype)
-    except TypeError as error:
-        raise OperatorError(f"clip: {error}") from None
-    operator = _unary("clip", lambda x: te.max(te.min(x, high), low), "", needs_float=False)
-    return operator(*shape, dtype=dtype)
+    x = operand(check_shape("clip", shape), dtype, "A")
+    return build("clip", [x], tensors.clip(x, a_min=a_min, a_max=a_max))
 
 
+@operator(tensors.cast, reference=lambda _, x: x)
 def cast(*shape: int, out_dtype: DType = "float32", dtype: DType = "float32") -> PrimFunc:
     """`B = A` in another type.
 
     Raises:
         OperatorError: If an extent or a type is out of range.
     """
-    check_dtype("cast", out_dtype)
-    operator = _unary("cast", lambda x: x.astype(out_dtype), "", needs_float=False)
-    return operator(*shape, dtype=dtype)
+    x = operand(check_shape("cast", shape), dtype, "A")
+    return build("cast", [x], tensors.cast(x, out_dtype=out_dtype))

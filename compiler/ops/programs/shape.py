@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler import te
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.program import PrimFunc
-from compiler.ops.build import build
-from compiler.ops.error import (
-    Numbers,
-    OperatorError,
-    check_axes,
-    check_axis,
-    check_dtype,
-    check_number,
-    check_shape,
-    spread,
-)
-from compiler.ops.tensors.windows import pad as padded
+from compiler.ops.build import build, operand
+from compiler.ops.error import Numbers, check_axis, check_shape
+from compiler.ops.operator import operator
+from compiler.ops.recognizers.rows import transposes
+from compiler.ops.references import shape as references
+from compiler.ops.tensors import shape as tensors
 
 
+@operator(tensors.transpose, reference=references.transpose, recognize=transposes)
 def transpose(*shape: int, axes: Sequence[int] | None = None, dtype: DType = "float32") -> PrimFunc:
     """`B = A` with its axes in another order: the reverse one unless `axes` are given.
 
@@ -32,22 +26,11 @@ def transpose(*shape: int, axes: Sequence[int] | None = None, dtype: DType = "fl
     Raises:
         OperatorError: If an extent, an axis or the type is out of range.
     """
-    dims = check_shape("transpose", shape)
-    check_dtype("transpose", dtype)
-    order = list(reversed(range(len(dims))))
-    if axes is not None:
-        if check_axes("transpose", axes, len(dims)) != tuple(range(len(dims))):
-            raise OperatorError(f"transpose: axes is {axes!r}: expected all {len(dims)} axes")
-        order = [check_axis("transpose", axis, len(dims)) for axis in axes]
-    a = te.placeholder(dims, dtype, name="A")
-    b = te.compute(
-        [dims[axis] for axis in order],
-        lambda *i: a[tuple(i[order.index(axis)] for axis in range(len(dims)))],
-        name="B",
-    )
-    return build("transpose", [a, b])
+    x = operand(check_shape("transpose", shape), dtype, "A")
+    return build("transpose", [x], tensors.transpose(x, axes=axes))
 
 
+@operator(tensors.concat, reference=references.concat)
 def concat(
     *shape: int, sizes: Sequence[int] | None = None, axis: int = 0, dtype: DType = "float32"
 ) -> PrimFunc:
@@ -63,27 +46,16 @@ def concat(
         OperatorError: If an extent, the axis or the type is out of range.
     """
     dims = check_shape("concat", shape)
-    check_dtype("concat", dtype)
     axis = check_axis("concat", axis, len(dims))
-    lengths = [dims[axis]] * 2 if sizes is None else list(check_shape("concat", sizes, "size"))
+    lengths = [dims[axis]] * 2 if sizes is None else check_shape("concat", sizes, "size")
     parts = [
-        te.placeholder((*dims[:axis], n, *dims[axis + 1 :]), dtype, name=f"A{number}")
-        for number, n in enumerate(lengths)
+        operand((*dims[:axis], length, *dims[axis + 1 :]), dtype, f"A{number}")
+        for number, length in enumerate(lengths)
     ]
-
-    def element(*i: te.Value) -> te.Value:
-        total = parts[0][i]
-        begin = 0
-        for part, before in zip(parts[1:], lengths, strict=False):
-            begin += before
-            place = (*i[:axis], i[axis] - begin, *i[axis + 1 :])
-            total = te.if_then_else(te.const(begin, "int32") <= i[axis], part[place], total)
-        return total
-
-    whole = (*dims[:axis], sum(lengths), *dims[axis + 1 :])
-    return build("concat", [*parts, te.compute(whole, element, name="T_concat")])
+    return build("concat", parts, tensors.concat(*parts, axis=axis))
 
 
+@operator(tensors.pad, reference=references.pad)
 def pad(
     *shape: int,
     pad_before: Numbers = 1,
@@ -103,15 +75,6 @@ def pad(
     Raises:
         OperatorError: If an extent, a number or the type is out of range.
     """
-    dims = check_shape("pad", shape)
-    check_dtype("pad", dtype)
-    check_number("pad", pad_value=pad_value)
-    before = spread("pad", "pad_before", pad_before, len(dims), 0)
-    after = before if pad_after is None else spread("pad", "pad_after", pad_after, len(dims), 0)
-    if not any(before) and not any(after):
-        raise OperatorError("pad: there is nothing to put before or after")
-    a = te.placeholder(dims, dtype, name="A")
-    value = te.cast(dtype, te.const(pad_value, "float32"))
-    if not dtype.startswith(("float", "bfloat")):
-        value = te.const(int(pad_value), dtype)
-    return build("pad", [a, padded(a, dims, before, after, value=value, name="PadInput")])
+    x = operand(check_shape("pad", shape), dtype, "A")
+    output = tensors.pad(x, pad_before=pad_before, pad_after=pad_after, pad_value=pad_value)
+    return build("pad", [x], output)

@@ -1,22 +1,30 @@
-"""What activations and elementwise operators compute, by NumPy; see `reference`."""
+"""Activations and elementwise operators by NumPy."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array: TypeAlias = NDArray[Any]
+from compiler.ops.operator import Array, Options
 
 erf = np.vectorize(math.erf, otypes=[np.float64])
+
+
+def relu(x: Array) -> Array:
+    """Return `x` or zero, whichever is larger."""
+    return np.maximum(x, 0)
 
 
 def sigmoid(x: Array) -> Array:
     """Return the logistic function."""
     return np.asarray(1 / (1 + np.exp(-x)))
+
+
+def silu(x: Array) -> Array:
+    """Return `x` times its logistic function."""
+    return x * sigmoid(x)
 
 
 def gelu(x: Array) -> Array:
@@ -30,7 +38,7 @@ def gelu_tanh(x: Array) -> Array:
 
 
 def leaky_relu(x: Array, negative_slope: float = 0.01) -> Array:
-    """Return `x`, or a part of it where it is negative."""
+    """Return `x`, or a part of it if it is negative."""
     return np.where(x > 0, x, x * negative_slope)
 
 
@@ -39,37 +47,18 @@ ACTIVATIONS: dict[str | None, Callable[[Array], Array]] = {
     "gelu": gelu,
     "gelu_tanh": gelu_tanh,
     "leaky_relu": leaky_relu,
-    "relu": lambda x: np.maximum(x, 0),
+    "relu": relu,
     "sigmoid": sigmoid,
-    "silu": lambda x: x * sigmoid(x),
+    "silu": silu,
     "tanh": np.tanh,
 }
-UNARY: dict[str, Callable[[Array], Array]] = {
-    "abs": np.abs,
-    "ceil": np.ceil,
-    "cos": np.cos,
-    "erf": erf,
-    "exp": np.exp,
-    "floor": np.floor,
-    "log": np.log,
-    "negative": np.negative,
-    "relu": ACTIVATIONS["relu"],
-    "round": np.rint,
-    "rsqrt": lambda x: 1 / np.sqrt(x),
-    "sigmoid": sigmoid,
-    "silu": ACTIVATIONS["silu"],
-    "sin": np.sin,
-    "sqrt": np.sqrt,
-    "tan": np.tan,
-    "tanh": np.tanh,
-    "trunc": np.trunc,
-}
-BINARY: dict[str, Callable[[Array, Array], Array]] = {
-    "add": np.add,
-    "divide": np.divide,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "multiply": np.multiply,
-    "power": np.power,
-    "subtract": np.subtract,
-}
+
+
+def rsqrt(x: Array) -> Array:
+    """Return one over the square root."""
+    return np.asarray(1 / np.sqrt(x))
+
+
+def gelu_of(p: Options, x: Array) -> Array:
+    """Return `gelu`, or its approximation if the options ask for it."""
+    return gelu(x) if p.approximate == "none" else gelu_tanh(x)

@@ -1,4 +1,4 @@
-"""What often follows a product or a convolution: a bias, an activation, a conversion."""
+"""The epilogue of a product or a convolution: a bias, an activation, a conversion."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from compiler import te
 from compiler.ir.core.dtypes import DType, is_float
-from compiler.ops.error import OperatorError, check_choice, check_dtype, check_flags
+from compiler.ops.error import OperatorError, check_choice, check_dtype
+from compiler.ops.tensors.operands import check_dims, dims_of
 
 
 def gelu(x: te.Value) -> te.Value:
-    """Return `x` times the chance that a normal variable is below it."""
+    """Return `x` times the probability that a normal variable is below it."""
     return x * 0.5 * (te.erf(x * (1 / math.sqrt(2))) + 1)
 
 
@@ -22,7 +23,7 @@ def gelu_tanh(x: te.Value) -> te.Value:
 
 
 def leaky_relu(x: te.Value, negative_slope: float = 0.01) -> te.Value:
-    """Return `x`, scaled down where it is negative."""
+    """Return `x`, scaled down if it is negative."""
     return te.select(x > 0, x, x * negative_slope)
 
 
@@ -66,13 +67,13 @@ def check_types(
     """Return the types of a sum of products.
 
     Args:
-        operator: Who asks.
+        operator: The name for errors.
         dtype: The type of the operands.
-        out_dtype: The type of the result; that of the operands unless it is given.
-        acc_dtype: The type that is added up in; that of the result unless it is given.
+        out_dtype: The type of the result; by default that of the operands.
+        acc_dtype: The type of the sum; by default that of the result.
 
     Raises:
-        OperatorError: If a type is not supported, or numbers would be lost on the way.
+        OperatorError: If a type is not supported, or floats and integers are mixed.
     """
     result = out_dtype or dtype
     total = acc_dtype or result
@@ -83,49 +84,41 @@ def check_types(
     return Types(dtype, total, result)
 
 
-@dataclass(frozen=True, slots=True)
-class Epilogue:
-    """A bias along one axis, then an activation."""
+def apply_epilogue(  # noqa: PLR0917
+    operator: str,
+    total: te.Tensor,
+    axis: int,
+    types: Types,
+    bias: te.Tensor | None = None,
+    activation: str | None = None,
+) -> te.Tensor:
+    """Return a sum of products with its bias, its activation, and in the type of the result.
 
-    operator: str
-    bias: bool = False
-    activation: str | None = None
+    Args:
+        operator: The name for errors.
+        total: What the operator computes, in the type of the sum.
+        axis: The axis that the bias runs along.
+        types: The types.
+        bias: What is added, if anything.
+        activation: One of `ACTIVATIONS`, if any.
 
-    def check(self, dtype: DType) -> None:
-        """Refuse what there is not.
-
-        Raises:
-            OperatorError: Naming the choices.
-        """
-        check_flags(self.operator, bias=self.bias)
-        if self.activation is not None:
-            check_choice(self.operator, "activation", self.activation, tuple(ACTIVATIONS))
-            check_dtype(self.operator, dtype, needs_float=self.activation != "relu")
-
-    def apply(
-        self, total: te.Tensor, shape: tuple[int, ...], axis: int, types: Types
-    ) -> list[te.Tensor]:
-        """Return the parameters that follow the operands: the bias if there is one, the result.
-
-        Args:
-            total: What the operator computes, in the type of the sum.
-            shape: Its shape.
-            axis: The axis that the bias runs along.
-            types: The types.
-        """
-        inputs: list[te.Tensor] = []
-        result = total
-        if self.bias:
-            bias = te.placeholder((shape[axis],), types.given, name="bias")
-            inputs.append(bias)
-            biased = result
-            result = te.compute(
-                shape, lambda *i: biased[i] + bias[i[axis]].astype(types.sum), name="biased"
-            )
-        if self.activation is not None:
-            function, plain = ACTIVATIONS[self.activation], result
-            result = te.compute(shape, lambda *i: function(plain[i]), name=self.activation)
-        if types.result != types.sum:
-            wide = result
-            result = te.compute(shape, lambda *i: wide[i].astype(types.result), name="converted")
-        return [*inputs, result]
+    Raises:
+        OperatorError: If the bias has another shape, or the activation does not exist.
+    """
+    if activation is not None:
+        check_choice(operator, "activation", activation, tuple(ACTIVATIONS))
+        check_dtype(operator, types.sum, needs_float=activation != "relu")
+    shape = dims_of(operator, total)
+    result = total
+    if bias is not None:
+        check_dims(operator, bias, (shape[axis],))
+        result = te.compute(
+            shape, lambda *i: total[i] + bias[i[axis]].astype(types.sum), name="biased"
+        )
+    if activation is not None:
+        function, plain = ACTIVATIONS[activation], result
+        result = te.compute(shape, lambda *i: function(plain[i]), name=activation)
+    if types.result != types.sum:
+        wide = result
+        result = te.compute(shape, lambda *i: wide[i].astype(types.result), name="converted")
+    return result

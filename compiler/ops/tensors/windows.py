@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from compiler import te
 from compiler.ops.error import (
@@ -14,6 +15,8 @@ from compiler.ops.error import (
     check_range,
     spread,
 )
+
+T = TypeVar("T")
 
 LAYOUTS = {1: ("NCW", "NWC"), 2: ("NCHW", "NHWC"), 3: ("NCDHW", "NDHWC")}
 SPACE = {1: ("width",), 2: ("height", "width"), 3: ("depth", "height", "width")}
@@ -60,7 +63,7 @@ def windows(  # noqa: PLR0917
     """Return the windows that fit into a padded image.
 
     Args:
-        operator: Who asks.
+        operator: The name for errors.
         sizes: The extents of the image.
         kernel: The extents of a window.
         stride: The steps between windows.
@@ -111,7 +114,7 @@ def pad(
     value: te.Value | float = 0,
     name: str = "pad_temp",
 ) -> te.Tensor:
-    """Return an image with a value around it; itself if there is nothing to put."""
+    """Return an image with a value around it; the image itself without any."""
     if not any(before) and not any(after):
         return image
 
@@ -151,10 +154,8 @@ def arranged(
     return (first, channel, *space) if layout_axis == 1 else (first, *space, channel)
 
 
-def split(
-    place: Sequence[te.Value], layout_axis: int
-) -> tuple[te.Value, te.Value, Sequence[te.Value]]:
-    """Return the batch's index of a place in a layout, the channel's, and those in space."""
+def split(place: Sequence[T], layout_axis: int) -> tuple[T, T, Sequence[T]]:
+    """Return the parts of an index, or a shape, in a layout: the batch's, the channel's, space."""
     space = place[2:] if layout_axis == 1 else place[1:-1]
     return place[0], place[layout_axis], space
 

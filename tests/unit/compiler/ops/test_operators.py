@@ -1,7 +1,6 @@
 """Each operator: against its reference, against the scalar evaluator, and built."""
 
 import json
-from inspect import unwrap
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +54,16 @@ def test_every_operator_is_tested() -> None:
 
 
 def test_the_library_shows_operators_and_what_makes_them_only() -> None:
-    extra = {"OPERATORS", "OperatorError", "from_spec", "reference"}
-    assert set(dir(ops)) == ops.OPERATORS.keys() | extra
-    assert all(unwrap(getattr(ops, name)) is made for name, made in ops.OPERATORS.items())
-    assert all(operator.__doc__ for operator in ops.OPERATORS.values())
+    extra = {"OPERATORS", "OperatorError", "from_spec", "reference", "tensors"}
+    assert set(dir(ops)) == set(ops.__all__) == ops.OPERATORS.keys() | extra
+    assert set(dir(ops.tensors)) == ops.OPERATORS.keys()
+    for name, operator in ops.OPERATORS.items():
+        assert getattr(ops, name) is operator.program
+        assert getattr(ops.tensors, name) is operator.tensors
+        assert operator.summary
+        assert operator.tensors.__doc__
+    with pytest.raises(AttributeError, match="no attribute 'matmull'"):
+        getattr(ops, "matmull")  # noqa: B009 - a checker knows that there is none
 
 
 def test_operators_can_be_called_by_name() -> None:

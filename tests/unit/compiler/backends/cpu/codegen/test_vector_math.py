@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from compiler import te
+from compiler import ops, te
 from compiler.backends.cpu.codegen.machine_code import disassemble
 from compiler.backends.cpu.codegen.math_functions import POLYNOMIALS
 from compiler.backends.module import Module
@@ -34,7 +34,6 @@ from compiler.ir.core.nodes import (
     make_buffer,
 )
 from compiler.ir.core.program import PrimFunc
-from compiler.ops.programs import elementwise
 from compiler.target.cpu import CpuTarget
 from tests.targets import runs_here
 from tests.unit.compiler.backends.cpu.codegen.programs import mark, run
@@ -179,7 +178,7 @@ def test_gelu_is_off_by_less_than_its_argument_could_be(approximate: str) -> Non
         "none": np.array([v / 2 * (1 + math.erf(v / math.sqrt(2))) for v in wide]),
         "tanh": wide / 2 * (1 + np.tanh(inner)),
     }[approximate]
-    got = run(elementwise.gelu(len(x), approximate=approximate), x)
+    got = run(ops.gelu(len(x), approximate=approximate), x)
     assert (np.abs(got - exact) / np.spacing(np.abs(x))).max() < 1.7
     above = x >= 0
     assert errors(got[above], exact[above]).max() < 2
@@ -188,7 +187,7 @@ def test_gelu_is_off_by_less_than_its_argument_could_be(approximate: str) -> Non
 def test_silu_is_right_far_below_zero_too() -> None:
     x = np.linspace(-86, 20, 40001).astype(np.float32)
     wide = x.astype(np.float64)
-    got = run(elementwise.silu(len(x)), x)
+    got = run(ops.silu(len(x)), x)
     assert errors(got, wide / (1 + np.exp(-wide))).max() < 3.2
 
 

@@ -1,0 +1,56 @@
+"""Normalizations and attention by NumPy."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+
+from compiler.ops.operator import Array, Options
+
+
+def softmax(p: Options, a: Array) -> Array:
+    """Return exp(a) over its sum along an axis."""
+    powers = np.exp(a - a.max(p.axis, keepdims=True))
+    return np.asarray(powers / powers.sum(p.axis, keepdims=True))
+
+
+def log_softmax(p: Options, a: Array) -> Array:
+    """Return the logarithm of `softmax`."""
+    shifted = a - a.max(p.axis, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(p.axis, keepdims=True)))
+
+
+def _inner(p: Options, a: Array) -> tuple[int, ...]:
+    return tuple(range(p.axis % a.ndim, a.ndim))
+
+
+def layer_norm(p: Options, a: Array, gamma: Array, beta: Array) -> Array:
+    """Return rows of mean 0 and variance 1, scaled and shifted."""
+    axes = _inner(p, a)
+    centred = a - a.mean(axes, keepdims=True)
+    return np.asarray(centred / np.sqrt(a.var(axes, keepdims=True) + p.epsilon) * gamma + beta)
+
+
+def rms_norm(p: Options, a: Array, weight: Array) -> Array:
+    """Return rows of mean square 1, scaled."""
+    squares = (a * a).mean(_inner(p, a), keepdims=True)
+    return np.asarray(a / np.sqrt(squares + p.epsilon) * weight)
+
+
+def batch_norm(p: Options, a: Array, *channels: Array) -> Array:
+    """Return channels scaled and shifted by their statistics."""
+    shape = [1] * a.ndim
+    shape[p.axis] = -1
+    gamma, beta, mean, variance = (c.reshape(shape) for c in channels)
+    return np.asarray((a - mean) / np.sqrt(variance + p.epsilon) * gamma + beta)
+
+
+def attention(p: Options, q: Array, k: Array, v: Array) -> Array:
+    """Return the mean of the values by the softmax of the scores."""
+    scale = 1 / math.sqrt(p.d) if p.scale is None else p.scale
+    scores = q @ k.swapaxes(-1, -2) * scale
+    if p.causal:
+        scores = np.where(np.tri(p.m, p.n, dtype=bool), scores, -np.inf)
+    return softmax(SimpleNamespace(axis=-1), scores) @ v

@@ -1,0 +1,39 @@
+"""Reductions by NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from compiler.ops.operator import Array, Options
+
+
+def _axis(p: Options) -> int | tuple[int, ...] | None:
+    return tuple(p.axis) if isinstance(p.axis, Sequence) else p.axis
+
+
+def reduction(function: Callable[..., Array]) -> Callable[..., Array]:
+    """Return a function of NumPy over the axes of the options."""
+    return lambda p, a: function(a, axis=_axis(p), keepdims=p.keepdims)
+
+
+def arg_extreme(function: Callable[..., Array]) -> Callable[..., Array]:
+    """Return `np.argmax` or `np.argmin` over several axes."""
+
+    def computed(p: Options, a: Array) -> Array:
+        axis = _axis(p)
+        axes = range(a.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
+        which = sorted(each % a.ndim for each in axes)
+        rest = [each for each in range(a.ndim) if each not in which]
+        shape = [a.shape[each] for each in rest]
+        flat = function(a.transpose(*rest, *which).reshape(*shape, -1), axis=-1)
+        ones = [1 if each in which else a.shape[each] for each in range(a.ndim)]
+        return flat.reshape(ones) if p.keepdims else flat
+
+    return computed
+
+
+def row_sum(_: Options, a: Array) -> Array:
+    """Return the sum of each row."""
+    return np.asarray(a.sum(1))

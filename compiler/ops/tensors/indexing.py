@@ -1,0 +1,127 @@
+"""Operators that find elements by indices, or add them up along an axis.
+
+Indices are clipped to the extent that they index: no index makes a kernel read out of bounds.
+"""
+
+from __future__ import annotations
+
+from compiler import te
+from compiler.ir.analysis.regions import with_regions
+from compiler.ir.core.nodes import (
+    TRUE,
+    BinOp,
+    Block,
+    BlockRealize,
+    Buffer,
+    Compare,
+    Conditional,
+    Expr,
+    For,
+    IntImm,
+    IterVar,
+    Load,
+    Stmt,
+    Store,
+    Var,
+)
+from compiler.ops.error import OperatorError, check_axis, check_choice, check_dtype, check_shape
+from compiler.ops.tensors.operands import dims_of
+from compiler.te.extern import extern_blocks
+
+
+def take(x: te.Tensor, indices: te.Tensor, *, axis: int = 0) -> te.Tensor:
+    """Return slices of `x` along an axis: `x[indices[i], ...]` for `axis=0`.
+
+    Raises:
+        OperatorError: If the axis or a type is out of range.
+    """
+    dims, which = _operands("take", x, indices)
+    axis = check_axis("take", axis, len(dims))
+
+    def element(*i: te.Value) -> te.Value:
+        before, at, after = i[:axis], i[axis : axis + len(which)], i[axis + len(which) :]
+        return x[(*before, _clipped(indices[at], dims[axis]), *after)]
+
+    result = (*dims[:axis], *which, *dims[axis + 1 :])
+    return te.compute(check_shape("take", result), element, name="T_take")
+
+
+def gather(x: te.Tensor, indices: te.Tensor, *, axis: int = 0) -> te.Tensor:
+    """Return elements of `x` along an axis: `x[indices[i, j], j]` for `axis=0`.
+
+    Raises:
+        OperatorError: If a shape, the axis or a type does not fit.
+    """
+    dims, which = _operands("gather", x, indices)
+    axis = check_axis("gather", axis, len(dims))
+    if len(which) != len(dims) or any(
+        n > whole for d, (n, whole) in enumerate(zip(which, dims, strict=True)) if d != axis
+    ):
+        raise OperatorError(
+            f"gather: indices of shape {which} do not fit a tensor of shape {dims}: expected "
+            f"as many dimensions, and no more elements in any but {axis}"
+        )
+    return te.compute(
+        which,
+        lambda *i: x[(*i[:axis], _clipped(indices[i], dims[axis]), *i[axis + 1 :])],
+        name="T_gather",
+    )
+
+
+def embedding(table: te.Tensor, indices: te.Tensor) -> te.Tensor:
+    """Return rows of a table: `table[indices[i], :]`.
+
+    Raises:
+        OperatorError: If a shape or a type does not fit.
+    """
+    (rows, width), which = _operands("embedding", table, indices, 2)
+    return te.compute(
+        (*which, width), lambda *i: table[_clipped(indices[i[:-1]], rows), i[-1]], name="B"
+    )
+
+
+def cumsum(x: te.Tensor, *, axis: int = -1) -> te.Tensor:
+    """Return the sums of the elements up to each one along an axis.
+
+    Raises:
+        OperatorError: If the axis or the type is out of range.
+    """
+    check_dtype("cumsum", x.dtype)
+    dims = dims_of("cumsum", x)
+    axis = check_axis("cumsum", axis, len(dims))
+    return extern_blocks(
+        dims, [x], lambda source, target: _running_sum(source, target, dims, axis), name="B"
+    )
+
+
+def _running_sum(source: Buffer, target: Buffer, dims: tuple[int, ...], axis: int) -> Stmt:
+    """Return the loops of a scan along one axis; a step adds to the one before it."""
+    iters = tuple(
+        IterVar(Var(f"v_i{n}"), IntImm(extent), "scan" if n == axis else "spatial")
+        for n, extent in enumerate(dims)
+    )
+    index: tuple[Expr, ...] = tuple(it.var for it in iters)
+    step = iters[axis].var
+    before = Load(target, (*index[:axis], BinOp("-", step, IntImm(1)), *index[axis + 1 :]))
+    start = te.const(0, source.dtype).expr
+    so_far = Conditional(Compare("<", IntImm(0), step), before, start)
+    store = Store(target, index, BinOp("+", so_far, Load(source, index)))
+    block = with_regions(Block("cumsum", iters, (), (), store))
+    loops = [Var(f"i{n}") for n in range(len(dims))]
+    nest: Stmt = BlockRealize(tuple(loops), TRUE, block)
+    for loop, extent in reversed(list(zip(loops, dims, strict=True))):
+        nest = For(loop, IntImm(extent), nest)
+    return nest
+
+
+def _operands(
+    operator: str, x: te.Tensor, indices: te.Tensor, ndim: int | None = None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shapes of a tensor and of indices into it."""
+    check_dtype(operator, x.dtype)
+    check_choice(operator, "index_dtype", indices.dtype, ("int32", "int64"))
+    return dims_of(operator, x, ndim), dims_of(operator, indices)
+
+
+def _clipped(index: te.Value, extent: int) -> te.Value:
+    return te.max(te.min(index, extent - 1), 0)

@@ -1,0 +1,158 @@
+"""Operators that bring the elements of a tensor to a common scale."""
+
+from __future__ import annotations
+
+import math
+
+from compiler import te
+from compiler.ops.error import check_axis, check_dtype, check_number
+from compiler.ops.tensors.operands import check_dims, check_same_dtype, dims_of
+
+
+def softmax(x: te.Tensor, *, axis: int = -1) -> te.Tensor:
+    """Return `exp(x - max(x)) / sum(...)` along an axis.
+
+    Raises:
+        OperatorError: If the axis or the type is out of range.
+    """
+    dims, axis = _along("softmax", x, axis)
+    largest = _largest(x, dims, axis)
+    powers = te.compute(dims, lambda *i: te.exp(x[i] - largest[_without(i, axis)]), name="powers")
+    k = te.reduce_axis((0, dims[axis]), name="k")
+    total = te.compute(
+        _without(dims, axis), lambda *i: te.sum(powers[_with(i, axis, k)], axis=k), name="total"
+    )
+    return te.compute(dims, lambda *i: powers[i] / total[_without(i, axis)], name="B")
+
+
+def log_softmax(x: te.Tensor, *, axis: int = -1) -> te.Tensor:
+    """Return `x - max(x) - log(sum(exp(x - max(x))))` along an axis.
+
+    Raises:
+        OperatorError: If the axis or the type is out of range.
+    """
+    dims, axis = _along("log_softmax", x, axis)
+    largest = _largest(x, dims, axis)
+    k = te.reduce_axis((0, dims[axis]), name="k")
+    total = te.compute(
+        _without(dims, axis),
+        lambda *i: te.sum(te.exp(x[_with(i, axis, k)] - largest[i]), axis=k),
+        name="total",
+    )
+
+    def element(*i: te.Value) -> te.Value:
+        row = _without(i, axis)
+        return x[i] - largest[row] - te.log(total[row])
+
+    return te.compute(dims, element, name="B")
+
+
+def layer_norm(
+    x: te.Tensor, gamma: te.Tensor, beta: te.Tensor, *, axis: int = -1, epsilon: float = 1e-5
+) -> te.Tensor:
+    """Return `(x - mean) / sqrt(variance + epsilon) * gamma + beta` over `axis` and later axes.
+
+    Raises:
+        OperatorError: If a shape, a type, the axis or `epsilon` does not fit.
+    """
+    dims, axis = _along("layer_norm", x, axis, gamma, beta)
+    check_number("layer_norm", epsilon=epsilon)
+    rows, inner = dims[:axis], dims[axis:]
+    for parameter in (gamma, beta):
+        check_dims("layer_norm", parameter, inner)
+    count = math.prod(inner)
+    k = _axes(inner)
+    total = te.compute(rows, lambda *i: te.sum(x[(*i, *k)], axis=k), name="total")
+    mean = te.compute(rows, lambda *i: total[i] / count, name="mean")
+    r = _axes(inner)
+    # Two passes: the mean of squares minus the square of the mean would cancel.
+    spread = te.compute(
+        rows,
+        lambda *i: te.sum((x[(*i, *r)] - mean[i]) * (x[(*i, *r)] - mean[i]), axis=r),
+        name="spread",
+    )
+
+    def element(*i: te.Value) -> te.Value:
+        row, column = i[:axis], i[axis:]
+        scale = te.rsqrt(spread[row] / count + epsilon)
+        return (x[i] - mean[row]) * scale * gamma[column] + beta[column]
+
+    return te.compute(dims, element, name="B")
+
+
+def rms_norm(
+    x: te.Tensor, weight: te.Tensor, *, axis: int = -1, epsilon: float = 1e-5
+) -> te.Tensor:
+    """Return `x / sqrt(mean of squares + epsilon) * weight` over `axis` and later axes.
+
+    Raises:
+        OperatorError: If a shape, a type, the axis or `epsilon` does not fit.
+    """
+    dims, axis = _along("rms_norm", x, axis, weight)
+    check_number("rms_norm", epsilon=epsilon)
+    rows, inner = dims[:axis], dims[axis:]
+    check_dims("rms_norm", weight, inner)
+    count = math.prod(inner)
+    k = _axes(inner)
+    squares = te.compute(rows, lambda *i: te.sum(x[(*i, *k)] * x[(*i, *k)], axis=k), name="squares")
+
+    def element(*i: te.Value) -> te.Value:
+        return x[i] * te.rsqrt(squares[i[:axis]] / count + epsilon) * weight[i[axis:]]
+
+    return te.compute(dims, element, name="B")
+
+
+def batch_norm(
+    x: te.Tensor,
+    gamma: te.Tensor,
+    beta: te.Tensor,
+    mean: te.Tensor,
+    variance: te.Tensor,
+    *,
+    axis: int = 1,
+    epsilon: float = 1e-5,
+) -> te.Tensor:
+    """Return `(x - mean) / sqrt(variance + epsilon) * gamma + beta`, for each channel on `axis`.
+
+    Raises:
+        OperatorError: If a shape, a type, the axis or `epsilon` does not fit.
+    """
+    dims, axis = _along("batch_norm", x, axis, gamma, beta, mean, variance)
+    check_number("batch_norm", epsilon=epsilon)
+    for parameter in (gamma, beta, mean, variance):
+        check_dims("batch_norm", parameter, (dims[axis],))
+
+    def element(*i: te.Value) -> te.Value:
+        c = i[axis]
+        return (x[i] - mean[c]) * te.rsqrt(variance[c] + epsilon) * gamma[c] + beta[c]
+
+    return te.compute(dims, element, name="B")
+
+
+def _along(
+    operator: str, x: te.Tensor, axis: int, *parameters: te.Tensor
+) -> tuple[tuple[int, ...], int]:
+    check_dtype(operator, x.dtype, needs_float=True)
+    check_same_dtype(operator, x, *parameters)
+    dims = dims_of(operator, x)
+    return dims, check_axis(operator, axis, len(dims))
+
+
+def _largest(x: te.Tensor, dims: tuple[int, ...], axis: int) -> te.Tensor:
+    k = te.reduce_axis((0, dims[axis]), name="k")
+    return te.compute(
+        _without(dims, axis), lambda *i: te.max(x[_with(i, axis, k)], axis=k), name="largest"
+    )
+
+
+def _axes(extents: tuple[int, ...]) -> list[te.ReduceAxis]:
+    names = ["k"] if len(extents) == 1 else [f"k{n}" for n in range(len(extents))]
+    return [te.reduce_axis((0, n), name=name) for n, name in zip(extents, names, strict=True)]
+
+
+def _without(items: tuple, axis: int) -> tuple:  # type: ignore[type-arg]
+    return (*items[:axis], *items[axis + 1 :])
+
+
+def _with(items: tuple, axis: int, item: object) -> tuple:  # type: ignore[type-arg]
+    return (*items[:axis], item, *items[axis:])

@@ -1,0 +1,173 @@
+"""Sums, means and extremes over any axes of a tensor."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from compiler import te
+from compiler.ops.error import Numbers, check_axes, check_dtype, check_flags
+from compiler.ops.tensors.operands import dims_of
+
+
+class Reduction(Protocol):
+    """A reduction of a tensor of any shape."""
+
+    __name__: str
+
+    def __call__(
+        self, x: te.Tensor, /, *, axis: Numbers | None = None, keepdims: bool = False
+    ) -> te.Tensor:
+        """Return the result.
+
+        Args:
+            x: The tensor.
+            axis: The axes that are reduced; by default all.
+            keepdims: Whether the result keeps them, with an extent of one.
+        """
+        ...
+
+
+def _reduction(name: str, reduce: Callable[..., te.Reduction], text: str) -> Reduction:
+    def operator(x: te.Tensor, *, axis: Numbers | None = None, keepdims: bool = False) -> te.Tensor:
+        axes = _checked(name, x, axis, keepdims)
+        return _reduced(x, axes, keepdims, reduce, "B")
+
+    operator.__name__ = operator.__qualname__ = name
+    operator.__doc__ = f"""Return {text} over some axes, or all.
+
+    Args:
+        x: The tensor.
+        axis: The axes that are reduced; by default all.
+        keepdims: Whether the result keeps them, with an extent of one.
+
+    Raises:
+        OperatorError: If an axis or the type is out of range.
+    """
+    return operator
+
+
+sum = _reduction("sum", te.sum, "the sum of a tensor")
+prod = _reduction("prod", te.prod, "the product of the elements of a tensor")
+max = _reduction("max", te.max, "the largest element of a tensor")
+min = _reduction("min", te.min, "the smallest element of a tensor")
+
+
+def mean(x: te.Tensor, *, axis: Numbers | None = None, keepdims: bool = False) -> te.Tensor:
+    """Return the mean of a tensor over some axes, or all; options as `sum` has them.
+
+    Raises:
+        OperatorError: If an axis or the type is out of range.
+    """
+    axes = _checked("mean", x, axis, keepdims)
+    check_dtype("mean", x.dtype, needs_float=True)
+    total = _reduced(x, axes, keepdims, te.sum, "total")
+    dims = dims_of("mean", x)
+    count = math.prod(dims[k] for k in axes)
+    return te.compute(_kept(dims, axes, keepdims), lambda *i: total[i] / count, name="B")
+
+
+def row_sum(x: te.Tensor) -> te.Tensor:
+    """Return the sum of each row of `x[m, n]`.
+
+    Raises:
+        OperatorError: If the shape or the type does not fit.
+    """
+    check_dtype("row_sum", x.dtype)
+    dims_of("row_sum", x, 2)
+    return _reduced(x, (1,), False, te.sum, "B")
+
+
+def argmax(x: te.Tensor, *, axis: Numbers | None = None, keepdims: bool = False) -> te.Tensor:
+    """Return the position of the largest element over some axes, or all; of equal ones, the first.
+
+    A position is an int32: the number of an element among those that are compared.
+
+    Raises:
+        OperatorError: If an axis or the type is out of range.
+    """
+    return _arg_extreme("argmax", x, axis, keepdims)
+
+
+def argmin(x: te.Tensor, *, axis: Numbers | None = None, keepdims: bool = False) -> te.Tensor:
+    """Return the position of the smallest element over some axes, or all, as `argmax` does.
+
+    Raises:
+        OperatorError: If an axis or the type is out of range.
+    """
+    return _arg_extreme("argmin", x, axis, keepdims)
+
+
+def _arg_extreme(name: str, x: te.Tensor, axis: Numbers | None, keepdims: bool) -> te.Tensor:
+    axes = _checked(name, x, axis, keepdims)
+    dims = dims_of(name, x)
+    is_max = name == "argmax"
+
+    def better(a: te.Value, b: te.Value) -> te.Value:
+        return a > b if is_max else a < b
+
+    def combine(
+        a: tuple[te.Value, te.Value], b: tuple[te.Value, te.Value]
+    ) -> tuple[te.Value, te.Value]:
+        wins = better(a[1], b[1])
+        first = te.any(wins, te.all(a[1] == b[1], a[0] < b[0]))
+        return te.select(first, a[0], b[0]), te.select(wins, a[1], b[1])
+
+    worst = te.min_value if is_max else te.max_value
+    reducer = te.comm_reducer(combine, lambda t0, t1: (te.const(-1, t0), worst(t1)), name=name)
+    k = {axis: te.reduce_axis((0, dims[axis]), name=f"k{axis}") for axis in axes}
+
+    def element(*i: te.Value) -> te.Reduction:
+        position: te.Value = k[axes[0]].var
+        for each in axes[1:]:
+            position = position * dims[each] + k[each]
+        value = x[_whole_index(i, dims, axes, keepdims, k)]
+        reduction: te.Reduction = reducer((position, value), axis=list(k.values()))
+        return reduction
+
+    shape = _kept(dims, axes, keepdims)
+    pair: Any = te.compute(shape, element, name="B_temp")
+    positions: te.Tensor = pair[0]
+    return te.compute(shape, lambda *i: positions[i], name="B")
+
+
+def _checked(name: str, x: te.Tensor, axis: Numbers | None, keepdims: bool) -> tuple[int, ...]:
+    check_dtype(name, x.dtype)
+    check_flags(name, keepdims=keepdims)
+    return check_axes(name, axis, len(dims_of(name, x)))
+
+
+def _reduced(
+    x: te.Tensor,
+    axes: tuple[int, ...],
+    keepdims: bool,
+    reduce: Callable[..., te.Reduction],
+    name: str,
+) -> te.Tensor:
+    dims = dims_of(name, x)
+    names = {axes[0]: "k"} if len(axes) == 1 else {axis: f"k{axis}" for axis in axes}
+    k = {axis: te.reduce_axis((0, dims[axis]), name=names[axis]) for axis in axes}
+    return te.compute(
+        _kept(dims, axes, keepdims),
+        lambda *i: reduce(x[_whole_index(i, dims, axes, keepdims, k)], axis=list(k.values())),
+        name=name,
+    )
+
+
+def _kept(dims: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> tuple[int, ...]:
+    if keepdims:
+        return tuple(1 if axis in axes else n for axis, n in enumerate(dims))
+    return tuple(n for axis, n in enumerate(dims) if axis not in axes)
+
+
+def _whole_index(
+    index: Sequence[te.Value],
+    dims: tuple[int, ...],
+    axes: tuple[int, ...],
+    keepdims: bool,
+    k: dict[int, te.ReduceAxis],
+) -> tuple[te.Value, ...]:
+    """Return the index in the tensor of an element that the reduction runs over."""
+    rest = iter([i for axis, i in enumerate(index) if not (keepdims and axis in axes)])
+    return tuple(k[axis] if axis in axes else next(rest) for axis in range(len(dims)))
