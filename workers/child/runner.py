@@ -1,7 +1,8 @@
-"""Runs candidates in a disposable child, and says of each what came of it.
+"""Run candidates in a disposable child, and return a measurement or an error for each.
 
-Whatever a candidate does, it costs its own trial at most: a child that crashed or overran a
-deadline is killed with its whole group, the next candidate gets a new one.
+A candidate can cost no more than its own trial: a child that crashed or overran a deadline is
+killed with its whole group, and the next candidate gets a new one. `workers.child.diagnosis`
+says which error a death means.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
-from signal import SIGABRT, SIGKILL
+from dataclasses import replace
+from signal import SIGKILL
 from types import TracebackType
 from typing import Any, Self
 
 from compiler.runtime.measurement import ErrorKind, Measurement
+from workers.child.diagnosis import OomCounter, explain_death, explain_kill
+from workers.child.host import Host
 from workers.child.phase_clock import PhaseClock
 from workers.child.process import ChildGoneError, ChildProcess, DeadlineError, Death
 from workers.child.race import Race
@@ -28,13 +30,10 @@ from workers.wire.phase import Phase
 from workers.wire.request import MeasureLimits, MeasureRequest
 
 _START_TIMEOUT_SECS = 60.0
-_GRACE_SECS = 1.0
-_NEAR = 0.8  # of the memory limit: address space runs out before all of it is in use
-_NUM_HOPELESS = 16  # workloads remembered for an oracle that takes too long
-_NUM_SLOTS = 4  # workloads whose expected result outlives a child
-# Native code says so before it aborts, in words that depend on the library.
-_OUT_OF_MEMORY_WORDS = ("out of memory", "bad_alloc", "cannot allocate memory", "MemoryError")
-# What may go wrong when a child is talked to.
+_GRACE_SECS = 1.0  # a child that closed its pipe may still be writing its last words
+_MAX_ORACLE_TIMEOUTS = 16  # workloads remembered because their oracle takes too long; chosen
+_NUM_SLOTS = 4  # workloads whose expected result outlives a child; chosen, not measured
+# Whatever a child may cause: candidates are hostile input, and so are its messages.
 _FAULTS = (
     *(DeadlineError, ChildGoneError, FrameError),
     *(ArithmeticError, AttributeError, LookupError, TypeError, ValueError),
@@ -49,38 +48,14 @@ class RunnerClosedError(RuntimeError):
     """The runner was closed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
-    """What a child says of where it runs, and of the memory it takes before any candidate."""
-
-    label: str
-    toolchain: str
-    resident_bytes: int
-    lacks: tuple[str, ...] = ()  # measures of `workers.child.sandbox` that its kernel did not allow
-
-    @classmethod
-    def from_json(cls, obj: Mapping[str, Any]) -> Host:
-        """Read the greeting of a child.
-
-        Raises:
-            KeyError, TypeError, ValueError: If it is none.
-        """
-        return cls(
-            str(obj["label"]),
-            str(obj["toolchain"]),
-            int(obj["resident_bytes"]),
-            tuple(map(str, obj["lacks"])),
-        )
-
-
 class ChildRunner:
     """Measures candidates one at a time, each in a child that it can kill.
 
     The child starts with the first candidate and is kept for the next. Requests of several
-    threads take turns by candidate. `close` ends the child, and with it whatever is under way.
+    threads take turns by candidate. `close` ends the child and the measurement in progress.
 
     Args:
-        limits: What a candidate may take where its request does not say.
+        limits: The limits of a candidate whose request has none.
         worker: The name under which measurements are reported.
         child_module: The program of the child; tests run one whose kernels have faults.
     """
@@ -101,9 +76,9 @@ class ChildRunner:
         self._racing: list[ChildProcess] = []
         self._host: Host | None = None
         self._is_closed = False
-        self._peak_bytes = 0  # of the child, before the candidate in hand
-        self._ooms_seen = 0
-        self._hopeless: dict[tuple[str, MeasureLimits], Measurement] = {}
+        self._peak_bytes = 0  # of the child, before the current candidate
+        self._oom_counter = OomCounter()
+        self._oracle_timeouts: dict[tuple[str, MeasureLimits], Measurement] = {}
         self._slots = [os.memfd_create("loopwright-shelf") for _ in range(_NUM_SLOTS)]
 
     def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
@@ -122,7 +97,7 @@ class ChildRunner:
     def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
         """Yield rounds in which all are timed side by side: one measurement a contestant.
 
-        One that went wrong is an error in each round from then on.
+        A contestant that fails is an error in that round and in each later one.
 
         Raises:
             ChildStartError: If no child can be started.
@@ -132,7 +107,7 @@ class ChildRunner:
             yield from rounds
 
     def compare_in_batches(self, request: CompareRequest) -> Iterator[list[list[Measurement]]]:
-        """Do the same; yield together what a child measured in a moment, which may be nothing.
+        """Compare in the same way, and yield the rounds in batches, which may be empty.
 
         Raises:
             ChildStartError: If no child can be started.
@@ -152,7 +127,7 @@ class ChildRunner:
         yield [self._stamped(measured) for measured in comparison.given_up()]
 
     def host(self) -> Host:
-        """Return what the child says of this host; a child is started if there is none.
+        """Return the facts of this host, as the child reports them; start a child if needed.
 
         Raises:
             ChildStartError: If no child can be started.
@@ -166,17 +141,17 @@ class ChildRunner:
 
     @property
     def child_pid(self) -> int | None:
-        """The child's process, if there is one."""
+        """The process id of the child; None without a child."""
         with self._state:
             return None if self._child is None else self._child.pid
 
     def rest(self) -> None:
-        """End the child, which frees its memory; the next candidate starts another."""
+        """End the child to free its memory; the next candidate starts another."""
         with self._turn:
             self._bury()
 
     def close(self) -> None:
-        """End the child; a second call does nothing. What is being measured is abandoned."""
+        """End the child and abandon the current measurement; a second call does nothing."""
         with self._state:
             self._is_closed = True
             for child in (self._child, *self._racing):
@@ -200,11 +175,11 @@ class ChildRunner:
 
     def _measure_one(self, request: MeasureRequest) -> Measurement:
         assert request.limits is not None, "`measure` filled them in"
-        # Else each candidate would wait for the oracle as long, and in vain.
-        known = self._hopeless.get((request.workload, request.limits))
-        if known is not None:
-            return known
-        # A child killed by a hand neither ours nor the system's is not the candidate's fault.
+        # Otherwise every candidate of the workload would wait for its oracle in vain.
+        timeout = self._oracle_timeouts.get((request.workload, request.limits))
+        if timeout is not None:
+            return timeout
+        # A child that another process killed is not the candidate's fault: try again once.
         measurement = self._attempt(request, is_last=False) or self._attempt(request, is_last=True)
         assert measurement is not None
         assert self._host is not None
@@ -213,16 +188,16 @@ class ChildRunner:
     def _give_up_workload(self, request: MeasureRequest, failure: Measurement) -> None:
         assert request.limits is not None, "`measure` filled them in"
         assert self._host is not None
-        while len(self._hopeless) >= _NUM_HOPELESS:
-            del self._hopeless[next(iter(self._hopeless))]
-        found = replace(failure, toolchain=self._host.toolchain)
-        self._hopeless[request.workload, request.limits] = found
+        while len(self._oracle_timeouts) >= _MAX_ORACLE_TIMEOUTS:
+            del self._oracle_timeouts[next(iter(self._oracle_timeouts))]
+        timeout = replace(failure, toolchain=self._host.toolchain)
+        self._oracle_timeouts[request.workload, request.limits] = timeout
 
     def _attempt(self, request: MeasureRequest, *, is_last: bool) -> Measurement | None:
         """Have a child measure the candidate.
 
         Returns:
-            The measurement; None if somebody else killed the child, and this is not the last try.
+            The measurement; None if another process killed the child, and an attempt is left.
         """
         child = self._living_child()
         attempt = PhaseClock(request)
@@ -234,16 +209,16 @@ class ChildRunner:
                     attempt.enter(Phase(message["phase"]))
                 else:
                     self._peak_bytes = int(message["peak_bytes"])
-                    found = Measurement.from_json(message["measurement"])
+                    measurement = Measurement.from_json(message["measurement"])
                     self._replace_if_spent(message)
-                    return found
+                    return measurement
         except _FAULTS as error:
             failure = self._failure(attempt, error, is_last=is_last)
             if failure and attempt.is_of_the_oracle and isinstance(error, DeadlineError):
                 self._give_up_workload(request, failure)
             return failure
         except BaseException:
-            # Interrupted: what this child answers next would be taken for another candidate's.
+            # Interrupted: the next answer of this child would pass for another candidate's.
             self._bury()
             raise
 
@@ -255,10 +230,10 @@ class ChildRunner:
         *,
         is_last: bool,
     ) -> bool:
-        """Add the rounds that a child measures in a moment, or until it dies.
+        """Add the rounds of one batch of a child, or those that it measured before it died.
 
         Returns:
-            False if somebody else killed the child, and this is not the last try.
+            False if another process killed the child, and an attempt is left.
         """
         child = self._living_child()
         attempt = PhaseClock(request)
@@ -285,7 +260,7 @@ class ChildRunner:
         return True
 
     def _race(self, request: CompareRequest) -> list[list[Measurement]]:
-        """Time a candidate beside libraries; the child of this runner makes room for theirs."""
+        """Time a candidate beside libraries, in children of their own; end this runner's first."""
         with self._turn:
             if self._host is None:
                 self._living_child()
@@ -316,10 +291,10 @@ class ChildRunner:
     def _failure(
         self, attempt: PhaseClock, error: Exception, *, is_last: bool
     ) -> Measurement | None:
-        """End the child, and say what its candidate did.
+        """End the child, and return the error of its candidate.
 
         Returns:
-            The measurement; None if somebody else killed the child, and this is not the last try.
+            The measurement; None if another process killed the child, and an attempt is left.
         """
         match error:
             case DeadlineError():
@@ -331,44 +306,22 @@ class ChildRunner:
                 death = self._bury(_GRACE_SECS)
                 self._raise_if_closed()
                 if death.exit_code == -SIGKILL and not death.was_alive:
-                    return self._explain_kill(attempt, death, is_last=is_last)
-                return self._explain(attempt, death)
+                    ran_out = self._oom_counter.has_grown()
+                    return explain_kill(attempt, death, ran_out=ran_out, is_last=is_last)
+                return explain_death(attempt, death, self._used_bytes(death))
             case _:
                 self._bury()
                 return attempt.failed(ErrorKind.CRASH, f"broke the pipe to its runner: {error}")
 
-    def _explain(self, attempt: PhaseClock, death: Death) -> Measurement:
-        if death.was_alive:
-            return attempt.failed(ErrorKind.CRASH, f"closed the pipe to its runner{_words(death)}")
-        says_so = any(word in death.last_words for word in _OUT_OF_MEMORY_WORDS)
-        used_bytes = self._used_bytes(death)
-        if used_bytes > _NEAR * attempt.limits.memory_bytes or (
-            says_so and death.exit_code in (-SIGABRT, 1)
-        ):
-            used = f" with {used_bytes >> 20} MiB in use" if used_bytes else ""
-            what = f"died of {death.cause}{used}{_words(death)}"
-            return attempt.failed(ErrorKind.OUT_OF_MEMORY, what)
-        return attempt.failed(ErrorKind.CRASH, f"died of {death.cause}{_words(death)}")
-
     def _used_bytes(self, death: Death) -> int:
-        """Return the most memory that the last candidate had; 0 if that is not known."""
+        """Return the most memory that the last candidate had; 0 if it is unknown."""
         assert self._host is not None
-        # A peak that did not rise is a candidate's before it, or this process's own at the fork.
+        # A peak that did not rise belongs to an earlier candidate, or to this process at the fork.
         has_risen = death.peak_bytes > self._peak_bytes
         return death.peak_bytes - self._host.resident_bytes if has_risen else 0
 
-    def _explain_kill(
-        self, attempt: PhaseClock, death: Death, *, is_last: bool
-    ) -> Measurement | None:
-        if self._system_ran_out_of_memory():
-            what = f"was killed: the host ran out of memory{_words(death)}"
-            return attempt.failed(ErrorKind.OUT_OF_MEMORY, what)
-        if is_last:
-            return attempt.failed(ErrorKind.CRASH, "was killed from outside, twice")
-        return None
-
     def _living_child(self) -> ChildProcess:
-        """Return the child, a new one if there is none or it died while it was idle."""
+        """Return the child; start a new one if there is none, or if it died while idle."""
         if self._child is not None and not self._child.is_alive():
             self._bury()
         if self._child is not None:
@@ -388,11 +341,11 @@ class ChildRunner:
             raise ChildStartError(
                 f"the child {self._child_module} can't start: {cause}: {death.last_words}"
             ) from error
-        self._system_ran_out_of_memory()
+        self._oom_counter.has_grown()  # kills before this child are not its candidates'
         return child
 
     def _replace_if_spent(self, message: Mapping[str, Any]) -> None:
-        """End a child that has computed for long: what it may compute in all is limited."""
+        """End a child near its limit of CPU time; see `workers.child.sandbox`."""
         if message.get("is_spent") is True:
             self._bury()
 
@@ -404,22 +357,3 @@ class ChildRunner:
     def _raise_if_closed(self) -> None:
         if self._is_closed:
             raise RunnerClosedError("the runner was closed while it measured")
-
-    def _system_ran_out_of_memory(self) -> bool:
-        """Tell whether the kernel killed anyone for memory since the last call."""
-        count = _oom_kills()
-        grew, self._ooms_seen = count > self._ooms_seen, count
-        return grew
-
-
-def _words(death: Death) -> str:
-    return f": {death.last_words}" if death.last_words else ""
-
-
-def _oom_kills() -> int:
-    try:
-        text = Path("/proc/vmstat").read_text()
-    except OSError:
-        return 0
-    counts = (line.split() for line in text.splitlines())
-    return next((int(count) for name, count in counts if name == "oom_kill"), 0)

@@ -1,0 +1,36 @@
+"""The greeting of a child: where it runs and what it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The host of a child, and the memory that the child takes before any candidate.
+
+    Attributes:
+        label: The kind of target that the host serves, such as "cpu/znver3".
+        lacks: The measures of `workers.child.sandbox` that the host's kernel did not allow.
+    """
+
+    label: str
+    toolchain: str
+    resident_bytes: int
+    lacks: tuple[str, ...] = ()
+
+    @classmethod
+    def from_json(cls, obj: Mapping[str, Any]) -> Self:
+        """Read the greeting of a child.
+
+        Raises:
+            KeyError, TypeError, ValueError: If it is not a greeting.
+        """
+        return cls(
+            str(obj["label"]),
+            str(obj["toolchain"]),
+            int(obj["resident_bytes"]),
+            tuple(map(str, obj["lacks"])),
+        )
