@@ -58,17 +58,6 @@ def test_the_commands_of_the_readme_are_commands_of_the_makefile() -> None:
     assert all(re.search(rf"^{name}:", makefile, re.MULTILINE) for name in commands)
 
 
-def test_each_guarantee_of_the_architecture_names_tests_that_exist() -> None:
-    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    table = text.split("## Guarantees")[1].split("##")[0]
-    guarantees = [line for line in table.splitlines() if line.startswith("|")][2:]
-    for guarantee in guarantees:
-        named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", guarantee)
-        assert named, guarantee
-        for path, test in named:
-            assert f"def {test}(" in (ROOT / path).read_text(encoding="utf-8"), test
-
-
 @pytest.mark.parametrize(
     ("name", "args"), [("hand_schedule.py", ()), ("tune_here.py", ("matmul:32,32,32", "8"))]
 )
