@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from compiler.backends.backend import BACKENDS, SourceCode, backend_of
 from compiler.backends.error import BuildError
 from compiler.backends.module import Module
+from compiler.bounded_cache import BoundedCache
 from compiler.ir.analysis.structural import structural_hash
 from compiler.ir.core.nodes import Stmt
 from compiler.ir.core.program import IRModule, PrimFunc
@@ -19,7 +20,7 @@ from compiler.target.target import Target
 
 # Programs that were verified, by their structural hash; the oldest goes first.
 _MOST_VERIFIED = 1024
-_verified: dict[str, None] = {}
+_verified: BoundedCache[str, bool] = BoundedCache(_MOST_VERIFIED)
 
 
 class Scheduled(Protocol):
@@ -96,14 +97,11 @@ def _legal(program: PrimFunc | IRModule | Scheduled) -> PrimFunc:
     is_schedule = not isinstance(program, PrimFunc | IRModule)
     try:
         key = f"{structural_hash(func)} {is_schedule}"
-        if key not in _verified:
+        if not _verified.get(key):
             (verify_but_for_races if is_schedule else verify)(func)
     except ValueError as error:  # VerifyError is one; the hash knows variables without a definition
         raise BuildError(f"{func.name} is not a legal program: {error}") from error
-    if key not in _verified:
-        while len(_verified) >= _MOST_VERIFIED:
-            _verified.pop(next(iter(_verified)), None)
-        _verified[key] = None
+    _verified.put(key, True)
     return func
 
 

@@ -6,6 +6,9 @@ as layouts and copies for packing, is half of a convolution's trace.
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
+from compiler.bounded_cache import BoundedCache
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
 from compiler.schedule.trace.handle import Handle
@@ -16,13 +19,16 @@ from compiler.schedule.trace.trace import Trace
 MAX_BEGINNINGS = 16
 """As many as one program has sketches, and then some."""
 
+_Prefix: TypeAlias = tuple[Schedule, dict[str, Handle | None]]
+
 
 class TracePrefixCache:
     """Schedules of one program, each with the instructions done that some traces begin with."""
 
     def __init__(self) -> None:
         self._func: PrimFunc | None = None
-        self._known: dict[tuple[Instruction, ...], tuple[Schedule, dict[str, Handle | None]]] = {}
+        self._known: BoundedCache[tuple[Instruction, ...], _Prefix]
+        self._known = BoundedCache(MAX_BEGINNINGS)
 
     def apply(self, trace: Trace, func: PrimFunc) -> Schedule:
         """Return what `trace.apply_to(func)` returns.
@@ -31,17 +37,18 @@ class TracePrefixCache:
             ScheduleError: If an instruction is refused on this program.
         """
         if func is not self._func:
-            self._func, self._known = func, {}
+            self._func = func
+            self._known.clear()
         instructions = trace.instructions
         deciding = (n for n, i in enumerate(instructions) if i.spec.decides)
         count = next(deciding, len(instructions))
         first = instructions[:count]
-        if first not in self._known:
-            if len(self._known) >= MAX_BEGINNINGS:
-                self._known.pop(next(iter(self._known)))
+        prefix = self._known.get(first)
+        if prefix is None:
             begun = Schedule(func)
-            self._known[first] = begun, replay(first, begun)
-        begun, handles = self._known[first]
+            prefix = begun, replay(first, begun)
+            self._known.put(first, prefix)
+        begun, handles = prefix
         schedule = begun.copy()
         replay(instructions[count:], schedule, handles=handles)
         return schedule

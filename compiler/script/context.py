@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias, TypeVar
 
+from compiler.identity_cache import IdentityCache
 from compiler.ir.arith.bounds import Interval
 from compiler.ir.core.dtypes import DType
 from compiler.ir.core.expr_types import dtype_of
@@ -85,7 +86,7 @@ class Context:
         self.has_vectors = False  # whether a vector was parsed: most programs have none
         self._substituted = 0
         # The nodes are kept with their places, so that no id is given twice.
-        self._places: dict[int, tuple[object, ast.AST]] = {}
+        self._places: IdentityCache[object, ast.AST] = IdentityCache()
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -173,12 +174,12 @@ class Context:
 
     def at(self, node: Node, place: ast.AST) -> Node:
         """Remember where an IR node came from."""
-        self._places.setdefault(id(node), (node, place))
+        self._places.find(node, lambda _: place)  # the first place stays
         return node
 
     def place_of(self, node: object) -> ast.AST | None:
         """Return where an IR node came from."""
-        return self._places.get(id(node), (None, None))[1]
+        return self._places.get(node)
 
     def error(self, message: str, place: ast.AST) -> ScriptError:
         """Return an error at a place in the script."""

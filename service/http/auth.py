@@ -11,7 +11,6 @@ import hmac
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from threading import Lock
 from typing import Annotated, Any
 
 import structlog
@@ -21,6 +20,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer, SecurityS
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
+from compiler.bounded_cache import BoundedCache
 from service.common.caller import ANYBODY, Caller
 from service.http.limits.rate_limit import RateLimit
 from service.store import tokens
@@ -61,8 +61,7 @@ class Tokens:
         self._database = database
         self._bootstrap = None if bootstrap is None else tokens.digest(bootstrap)
         self._clock = clock
-        self._lock = Lock()
-        self._known: dict[str, _Known] = {}
+        self._known: BoundedCache[str, _Known] = BoundedCache(_MAX_REMEMBERED)
         self._open_until = 0.0
         self._is_closed = bootstrap is not None
 
@@ -81,8 +80,7 @@ class Tokens:
 
     def forget(self) -> None:
         """Look every token up anew: one was revoked."""
-        with self._lock:
-            self._known.clear()
+        self._known.clear()
 
     def _is_open(self) -> bool:
         """Tell whether no token is needed; once one is, that stays so."""
@@ -95,8 +93,7 @@ class Tokens:
     def _recall(self, digest: str, now: float) -> _Known | None:
         if self._bootstrap is not None and hmac.compare_digest(digest, self._bootstrap):
             return _Known(now, Caller(tokens.BOOTSTRAP, Scope.ADMIN))
-        with self._lock:
-            known = self._known.get(digest)
+        known = self._known.get(digest)
         return known if known is not None and now < known.until else None
 
     def _caller(self, token: str) -> Caller | None:
@@ -104,10 +101,7 @@ class Tokens:
         known = self._recall(digest, now)
         if known is None:
             known = _Known(now + REMEMBERED_SECS, self._look_up(token))
-            with self._lock:
-                if len(self._known) >= _MAX_REMEMBERED:
-                    self._known.clear()
-                self._known[digest] = known
+            self._known.put(digest, known)
         return known.caller
 
     def _look_up(self, token: str) -> Caller | None:

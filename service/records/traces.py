@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from compiler.bounded_cache import BoundedCache
 from compiler.schedule.error import TraceError
 from compiler.schedule.trace.instruction import Instruction
 from compiler.schedule.trace.trace_json import check_decision, read_trace
@@ -26,7 +27,7 @@ class TraceChecker:
     """
 
     def __init__(self) -> None:
-        self._forms: dict[bytes, _Form] = {}
+        self._forms: BoundedCache[bytes, _Form] = BoundedCache(_MAX_FORMS)
 
     def check(self, trace: dict[str, Any]) -> None:
         """Check a trace as it came in.
@@ -41,9 +42,8 @@ class TraceChecker:
             return
         instructions = read_trace(trace)
         if 0 < len(text) <= _MAX_FORM_BYTES:
-            if len(self._forms) == _MAX_FORMS:
-                self._forms.clear()
-            self._forms[digest] = tuple(i if i.spec.decides else None for i in instructions)
+            form = tuple(i if i.spec.decides else None for i in instructions)
+            self._forms.put(digest, form)
 
 
 def _split(trace: dict[str, Any]) -> tuple[bytes, list[Any]]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import threading
 from collections.abc import Collection
 
+from compiler.bounded_cache import BoundedCache
 from compiler.ir.text.printer import script
 from compiler.schedule.error import ScheduleError
 from tuner.space.design_space import DesignSpace
@@ -51,9 +51,9 @@ MAX_SKETCHES = 8
 """Of a task; more would spread the trials too thin."""
 
 
-_KEPT = 16
-_known: dict[tuple[str, str, tuple[str, ...] | None], DesignSpace] = {}
-_lock = threading.Lock()
+_MAX_SPACES = 16
+_spaces: BoundedCache[tuple[str, str, tuple[str, ...] | None], DesignSpace]
+_spaces = BoundedCache(_MAX_SPACES)
 
 
 def design_space(task: Task, rules: Collection[str] | None = None) -> DesignSpace:
@@ -75,13 +75,10 @@ def design_space(task: Task, rules: Collection[str] | None = None) -> DesignSpac
         return _design_space(task, rules)
     # By the text, since blocks that are called otherwise have other traces.
     key = (script(task.func), task.target.name, None if rules is None else tuple(sorted(rules)))
-    with _lock:
-        space = _known.pop(key, None)
-    space = space or _design_space(task, rules)
-    with _lock:
-        _known[key] = space  # the last one now
-        while len(_known) > _KEPT:
-            del _known[next(iter(_known))]
+    space = _spaces.get(key)
+    if space is None:
+        space = _design_space(task, rules)
+        _spaces.put(key, space)
     return space
 
 

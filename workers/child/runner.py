@@ -17,6 +17,7 @@ from signal import SIGKILL
 from types import TracebackType
 from typing import Any, Self
 
+from compiler.bounded_cache import BoundedCache
 from compiler.runtime.measurement import ErrorKind, Measurement
 from workers.child.diagnosis import OomCounter, explain_death, explain_kill
 from workers.child.host import Host
@@ -78,7 +79,8 @@ class ChildRunner:
         self._is_closed = False
         self._peak_bytes = 0  # of the child, before the current candidate
         self._oom_counter = OomCounter()
-        self._oracle_timeouts: dict[tuple[str, MeasureLimits], Measurement] = {}
+        self._oracle_timeouts: BoundedCache[tuple[str, MeasureLimits], Measurement]
+        self._oracle_timeouts = BoundedCache(_MAX_ORACLE_TIMEOUTS)
         self._slots = [os.memfd_create("loopwright-shelf") for _ in range(_NUM_SLOTS)]
 
     def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
@@ -188,10 +190,8 @@ class ChildRunner:
     def _give_up_workload(self, request: MeasureRequest, failure: Measurement) -> None:
         assert request.limits is not None, "`measure` filled them in"
         assert self._host is not None
-        while len(self._oracle_timeouts) >= _MAX_ORACLE_TIMEOUTS:
-            del self._oracle_timeouts[next(iter(self._oracle_timeouts))]
         timeout = replace(failure, toolchain=self._host.toolchain)
-        self._oracle_timeouts[request.workload, request.limits] = timeout
+        self._oracle_timeouts.put((request.workload, request.limits), timeout)
 
     def _attempt(self, request: MeasureRequest, *, is_last: bool) -> Measurement | None:
         """Have a child measure the candidate.

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from threading import Lock
 
+from compiler.bounded_cache import BoundedCache
 from compiler.runtime.measurement import Measurement
 
 _BATCH_SECS = 1.5
 _MAX_CANDIDATES = 64
+_MAX_WORKLOADS = 64
 # How much the batch just seen weighs against those before it.
 _WEIGHT = 0.5
 
@@ -21,14 +23,13 @@ class BatchSizer:
     """Learns what a candidate of a workload costs; safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._secs: dict[str, float] = {}
-        self._lock = Lock()
+        self._secs: BoundedCache[str, float] = BoundedCache(_MAX_WORKLOADS)
+        self._lock = Lock()  # of what is read and then changed
 
     def size(self, workload: str, num_left: int, num_slots: int) -> int:
         """Return how many of the candidates that are left make the next batch, at least one."""
-        with self._lock:
-            # One of an unknown workload may take a minute: the first travels alone.
-            secs = self._secs.get(workload, _BATCH_SECS)
+        # One of an unknown workload may take a minute: the first travels alone.
+        secs = self._secs.get(workload) or _BATCH_SECS
         share = -(-num_left // num_slots)
         return max(1, min(int(_BATCH_SECS / secs), share, _MAX_CANDIDATES))
 
@@ -36,10 +37,8 @@ class BatchSizer:
         """Take what a batch cost into account."""
         mean = sum(map(_cost_secs, measurements)) / len(measurements)
         with self._lock:
-            known = self._secs.pop(workload, mean)
-            self._secs[workload] = max(1e-4, (1 - _WEIGHT) * known + _WEIGHT * mean)
-            while len(self._secs) > 64:
-                del self._secs[next(iter(self._secs))]
+            earlier = self._secs.get(workload) or mean
+            self._secs.put(workload, max(1e-4, (1 - _WEIGHT) * earlier + _WEIGHT * mean))
 
 
 def _cost_secs(measurement: Measurement) -> float:

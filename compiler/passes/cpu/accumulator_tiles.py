@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from compiler.identity_cache import IdentityCache
 from compiler.ir.arith.affine import Affine, affine
 from compiler.ir.arith.bounds import bounds
 from compiler.ir.core.expr_types import dtype_of
@@ -63,61 +64,49 @@ class Tile:
 
 
 class Below:
-    """What lies at and below statements, found once for each: nests are asked for it at each level.
-
-    Statements are told by identity, and kept alive as long as this is.
-    """
+    """What lies at and below statements, computed once for each: nests ask for it at each level."""
 
     def __init__(self) -> None:
-        self._stores: dict[int, tuple[Stmt, dict[Buffer, tuple[Store, ...]]]] = {}
-        self._steps: dict[int, tuple[Stmt, frozenset[Var]]] = {}
-        self._updates: dict[int, tuple[Store, frozenset[Var] | None]] = {}
-        self._branches: dict[int, tuple[Stmt, bool]] = {}
+        self._stores: IdentityCache[Stmt, dict[Buffer, tuple[Store, ...]]] = IdentityCache()
+        self._steps: IdentityCache[Stmt, frozenset[Var]] = IdentityCache()
+        self._updates: IdentityCache[Store, frozenset[Var] | None] = IdentityCache()
+        self._branches: IdentityCache[Stmt, bool] = IdentityCache()
 
     def stores(self, stmt: Stmt) -> dict[Buffer, tuple[Store, ...]]:
         """Return the stores to each buffer, in program order."""
-        known = self._stores.get(id(stmt))
-        if known is not None:
-            return known[1]
-        found: dict[Buffer, tuple[Store, ...]] = {}
+        return self._stores.find(stmt, self._compute_stores)
+
+    def _compute_stores(self, stmt: Stmt) -> dict[Buffer, tuple[Store, ...]]:
         if isinstance(stmt, Store):
-            found[stmt.buffer] = (stmt,)
+            return {stmt.buffer: (stmt,)}
         parts = [self.stores(part) for part in statements_in(stmt)]
         if len(parts) == 1:
-            found = parts[0]
-        else:
-            for part in parts:
-                for buffer, stores in part.items():
-                    found[buffer] = found.get(buffer, ()) + stores
-        self._stores[id(stmt)] = (stmt, found)
-        return found
+            return parts[0]
+        joined: dict[Buffer, tuple[Store, ...]] = {}
+        for part in parts:
+            for buffer, stores in part.items():
+                joined[buffer] = joined.get(buffer, ()) + stores
+        return joined
 
     def steps(self, stmt: Stmt) -> frozenset[Var]:
         """Return the variables of serial loops."""
-        known = self._steps.get(id(stmt))
-        if known is not None:
-            return known[1]
-        found = frozenset[Var]().union(*map(self.steps, statements_in(stmt)))
-        if isinstance(stmt, For) and stmt.kind == "serial":
-            found |= {stmt.var}
-        self._steps[id(stmt)] = (stmt, found)
-        return found
+        return self._steps.find(stmt, self._compute_steps)
+
+    def _compute_steps(self, stmt: Stmt) -> frozenset[Var]:
+        steps = frozenset[Var]().union(*map(self.steps, statements_in(stmt)))
+        return steps | {stmt.var} if isinstance(stmt, For) and stmt.kind == "serial" else steps
 
     def has_branches(self, stmt: Stmt) -> bool:
         """Tell whether there are conditions."""
-        known = self._branches.get(id(stmt))
-        if known is not None:
-            return known[1]
-        found = isinstance(stmt, If) or any(map(self.has_branches, statements_in(stmt)))
-        self._branches[id(stmt)] = (stmt, found)
-        return found
+        return self._branches.find(stmt, self._compute_branches)
+
+    def _compute_branches(self, stmt: Stmt) -> bool:
+        return isinstance(stmt, If) or any(map(self.has_branches, statements_in(stmt)))
 
     def is_accumulated(self, loop: For, store: Store) -> bool:
         """Tell at little cost whether a store may be what a loop accumulates: most are not."""
-        known = self._updates.get(id(store))
-        if known is None:
-            known = self._updates[id(store)] = (store, _named_by_update(store))
-        return known[1] is not None and known[1].isdisjoint(self.steps(loop))
+        variables = self._updates.find(store, _named_by_update)
+        return variables is not None and variables.isdisjoint(self.steps(loop))
 
 
 def _named_by_update(store: Store) -> frozenset[Var] | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from compiler.identity_cache import IdentityCache
 from compiler.ir.arith.affine import Affine, affine
 from compiler.ir.core.nodes import (
     Block,
@@ -38,19 +39,17 @@ from compiler.schedule.tree.tree import Path, children, extents_of, realize_at
 class _Forms:
     """The linear forms of a block's iterators and accesses under loops of some extents.
 
-    Most primitives leave most blocks as they are, so they are asked for time and again. Accesses
-    are told by identity, and kept alive.
+    Most primitives leave most blocks as they are, so they are asked for time and again.
     """
 
     def __init__(self, realize: BlockRealize, extents: Extents) -> None:
-        self.realize = realize
         self.extents = extents
         self.values = tuple(canonical(value, extents) for value in realize.iter_values)
-        self.indices: dict[int, tuple[BlockAccess, tuple[Affine, ...]]] = {}
+        self.indices: IdentityCache[BlockAccess, tuple[Affine, ...]] = IdentityCache()
 
 
-_KEPT_FORMS = 1024
-_forms: dict[int, _Forms] = {}
+_MAX_BLOCKS = 1024
+_forms: IdentityCache[BlockRealize, _Forms] = IdentityCache(_MAX_BLOCKS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,15 +112,10 @@ class PlacedBlock:
     @cached_property
     def _forms(self) -> _Forms:
         """What is known of the block under loops of these extents, whatever program it is in."""
-        realize = self.realize
-        known = _forms.get(id(realize))
-        # The identity of a dead block may be given again: the entry keeps its block alive.
-        if known is not None and known.realize is realize and known.extents == self.extents:
-            return known
-        if len(_forms) >= _KEPT_FORMS:
-            _forms.clear()
-        found = _forms[id(realize)] = _Forms(realize, self.extents)
-        return found
+        forms = _forms.get(self.realize)
+        if forms is None or forms.extents != self.extents:
+            forms = _forms.put(self.realize, _Forms(self.realize, self.extents))
+        return forms
 
     def is_under(self, stmt: Stmt) -> bool:
         """Tell whether the block lies below a statement."""
@@ -134,11 +128,10 @@ class PlacedBlock:
 
     def indices(self, access: BlockAccess) -> tuple[Affine, ...]:
         """Return the indices of an access in terms of loops, in linear normal form."""
-        known = self._forms.indices.get(id(access))
-        if known is None:
-            forms = tuple(self._index(index, access) for index in access.indices)
-            known = self._forms.indices[id(access)] = (access, forms)
-        return known[1]
+        return self._forms.indices.find(access, self._indices)
+
+    def _indices(self, access: BlockAccess) -> tuple[Affine, ...]:
+        return tuple(self._index(index, access) for index in access.indices)
 
     def _index(self, index: Expr, access: BlockAccess) -> Affine:
         if isinstance(index, Var) and index in self._values_of:

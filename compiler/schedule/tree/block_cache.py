@@ -1,4 +1,4 @@
-"""Remember what was found out about blocks: they are values, so it stays true."""
+"""Keep what a function computes of each block: blocks never change, so it stays true."""
 
 from __future__ import annotations
 
@@ -6,26 +6,19 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
+from compiler.identity_cache import IdentityCache
 from compiler.ir.core.nodes import Block
 
 T = TypeVar("T")
-_CACHE_SIZE = 4096
+_MAX_BLOCKS = 4096
 
 
-def by_identity(find: Callable[[Block], T]) -> Callable[[Block], T]:
-    """Keep what a function finds of each block, told by its identity: comparing takes longer."""
-    cache: dict[int, tuple[Block, T]] = {}
+def by_identity(compute: Callable[[Block], T]) -> Callable[[Block], T]:
+    """Cache a function of blocks by their identity: comparing blocks takes longer."""
+    cache: IdentityCache[Block, T] = IdentityCache(_MAX_BLOCKS)
 
-    @wraps(find)
+    @wraps(compute)
     def cached(block: Block) -> T:
-        known = cache.get(id(block))
-        # The identity of a dead block may be given again: the entry keeps its block alive.
-        if known is not None and known[0] is block:
-            return known[1]
-        if len(cache) >= _CACHE_SIZE:
-            cache.clear()
-        found = find(block)
-        cache[id(block)] = (block, found)
-        return found
+        return cache.find(block, compute)
 
     return cached

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TypeAlias
 
+from compiler.identity_cache import IdentityCache
 from compiler.ir.analysis.resolve_views import resolve_views
 from compiler.ir.core.children import STATEMENTS_IN
 from compiler.ir.core.nodes import (
@@ -140,20 +141,13 @@ def _is_load(node: object) -> bool:
     return isinstance(node, Load)
 
 
-_KEPT_PLACES = 16
-_places: dict[int, tuple[PrimFunc, Places]] = {}
+_MAX_PROGRAMS = 16
+_places: IdentityCache[PrimFunc, Places] = IdentityCache(_MAX_PROGRAMS)
 
 
 def places_of(func: PrimFunc) -> Places:
     """Return where the loops and blocks of a program are; primitives ask many times."""
-    known = _places.get(id(func))
-    if known is not None and known[0] is func:
-        return known[1]
-    found = Places(func.body)
-    if len(_places) >= _KEPT_PLACES:
-        _places.clear()
-    _places[id(func)] = (func, found)
-    return found
+    return _places.find(func, lambda program: Places(program.body))
 
 
 def find_loop(func: PrimFunc, var: Var) -> Path | None:

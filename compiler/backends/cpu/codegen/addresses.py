@@ -15,6 +15,7 @@ from compiler.backends.cpu.codegen.builder import AddressKey
 from compiler.backends.cpu.codegen.instructions import Instructions, Value
 from compiler.backends.cpu.codegen.scope import Binding, LaneRange, Scope
 from compiler.backends.cpu.codegen.types import memory_type
+from compiler.identity_cache import IdentityCache
 from compiler.ir.arith.affine import Affine
 from compiler.ir.arith.bounds import bounds
 from compiler.ir.arith.simplify import normal, recombine
@@ -91,7 +92,9 @@ class Addresses:
         # By the name of a pointer: the element of its buffer, for those that no variable moves.
         self._elements: dict[str, int] = {}
         self._moved_pointers: dict[object, tuple[Value, int]] = {}
-        self._offsets: dict[tuple[int, int], tuple[_LinearOffset | None, object]] = {}
+        self._offsets: IdentityCache[
+            tuple[Expr, ...], IdentityCache[Buffer, _LinearOffset | None]
+        ] = IdentityCache()
         self._num_offsets = 0
 
     def address(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Address:
@@ -172,12 +175,8 @@ class Addresses:
 
     def _linear_offset(self, buffer: Buffer, indices: tuple[Expr, ...]) -> _LinearOffset | None:
         """Return the element offset in linear form, from a cache by the identity of both."""
-        key = (id(indices), id(buffer))
-        cached = self._offsets.get(key)
-        if cached is None:
-            # The reference to both keeps their ids from being reused.
-            cached = self._offsets[key] = (self._analyzed(buffer, indices), (buffer, indices))
-        return cached[0]
+        of_buffers = self._offsets.find(indices, lambda _: IdentityCache())
+        return of_buffers.find(buffer, lambda _: self._analyzed(buffer, indices))
 
     def _analyzed(self, buffer: Buffer, indices: tuple[Expr, ...]) -> _LinearOffset | None:
         base, step, lanes = Affine((), 0), 0, 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from compiler.backends.cpu.codegen.scope import Binding, LaneRange
+from compiler.identity_cache import IdentityCache
 from compiler.ir.arith.bounds import Interval
 from compiler.ir.arith.simplify import simplify
 from compiler.ir.core.nodes import Expr, Load, Var
@@ -20,33 +21,31 @@ class Conditions:
     """Conditions simplified, remembered by what their variables are bound to."""
 
     def __init__(self) -> None:
-        # By identity, which holding the condition keeps its own.
-        self._vars: dict[int, tuple[Expr, tuple[Var, ...] | None]] = {}
-        self._known: dict[tuple[int, tuple[_Range, ...]], Expr] = {}
+        self._variables: IdentityCache[Expr, tuple[Var, ...] | None] = IdentityCache()
+        self._simplified: IdentityCache[Expr, dict[tuple[_Range, ...], Expr]] = IdentityCache()
 
     def simplified(
         self, condition: Expr, env: Mapping[Var, Binding], extents: Mapping[Var, int]
     ) -> Expr:
         """Return a condition without the parts that hold in all lanes; a constant if it can be."""
-        names = self._names(condition)
-        if names is None:
+        variables = self._variables.find(condition, _variables)
+        if variables is None:
             return condition
-        ranges = tuple(_range(env.get(var), extents.get(var)) for var in names)
-        key = (id(condition), ranges)
-        if key not in self._known:
-            pairs = zip(names, ranges, strict=True)
-            known = {var: found for var, found in pairs if found is not None}
-            self._known[key] = simplify(condition, known)
-        return self._known[key]
+        ranges = tuple(_range(env.get(var), extents.get(var)) for var in variables)
+        by_ranges = self._simplified.find(condition, lambda _: {})
+        if ranges not in by_ranges:
+            pairs = zip(variables, ranges, strict=True)
+            bounded = {var: bounds for var, bounds in pairs if bounds is not None}
+            by_ranges[ranges] = simplify(condition, bounded)
+        return by_ranges[ranges]
 
-    def _names(self, condition: Expr) -> tuple[Var, ...] | None:
-        """Return the variables of a condition, None if it depends on memory."""
-        if id(condition) not in self._vars:
-            nodes = list(walk(condition))
-            names = dict.fromkeys(node for node in nodes if isinstance(node, Var))
-            is_fixed = not any(isinstance(node, Load) for node in nodes)
-            self._vars[id(condition)] = (condition, tuple(names) if is_fixed else None)
-        return self._vars[id(condition)][1]
+
+def _variables(condition: Expr) -> tuple[Var, ...] | None:
+    """Return the variables of a condition, None if it depends on memory."""
+    nodes = list(walk(condition))
+    if any(isinstance(node, Load) for node in nodes):
+        return None
+    return tuple(dict.fromkeys(node for node in nodes if isinstance(node, Var)))
 
 
 def _range(bound: Binding | None, extent: int | None) -> _Range:

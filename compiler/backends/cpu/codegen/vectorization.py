@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from compiler.backends.cpu.codegen.math_functions import POLYNOMIALS
 from compiler.backends.cpu.codegen.scope import LaneRange
+from compiler.identity_cache import IdentityCache
 from compiler.ir.core.dtypes import bits
 from compiler.ir.core.nodes import (
     Allocate,
@@ -36,24 +37,21 @@ class Vectorization:
     def __init__(self, vector_bits: int, registers: AbstractSet[Buffer]) -> None:
         self.vector_bits = vector_bits
         self._registers = registers
-        self._lanes: dict[int, int] = {}  # by the identity of a loop
-        self._has_polynomials: dict[int, bool] = {}
-        self._loops: list[For] = []  # keeps the ids above from being reused
+        self._lanes: IdentityCache[For, int] = IdentityCache()
+        self._has_polynomials: IdentityCache[For, bool] = IdentityCache()
 
     def num_lanes(self, loop: For) -> int:
         """Return the number of lanes: the widest elements that are stored fill a register.
 
         1 if lanes can't run at once, since some store has the same address in all of them.
         """
-        lanes = self._lanes.get(id(loop))
-        if lanes is None:
-            stores = [node for node in walk(loop.body) if isinstance(node, Store)]
-            lanes = 1
-            if stores and _has_lanes(loop, stores):
-                lanes = max(1, self.vector_bits // max(bits(s.buffer.dtype) for s in stores))
-            self._lanes[id(loop)] = lanes
-            self._loops.append(loop)
-        return lanes
+        return self._lanes.find(loop, self._count_lanes)
+
+    def _count_lanes(self, loop: For) -> int:
+        stores = [node for node in walk(loop.body) if isinstance(node, Store)]
+        if not stores or not _has_lanes(loop, stores):
+            return 1
+        return max(1, self.vector_bits // max(bits(s.buffer.dtype) for s in stores))
 
     def has_polynomials(self, loop: For) -> bool:
         """Tell whether a loop computes polynomials, each a chain of dependent operations.
@@ -61,11 +59,7 @@ class Vectorization:
         Several vectors that are one to LLVM become chains side by side, operation by operation: up
         to a quarter faster than one chain after another, of which few fit the CPU's window.
         """
-        result = self._has_polynomials.get(id(loop))
-        if result is None:
-            result = self._has_polynomials[id(loop)] = self._computes_polynomials(loop)
-            self._loops.append(loop)
-        return result
+        return self._has_polynomials.find(loop, self._computes_polynomials)
 
     def _computes_polynomials(self, loop: For) -> bool:
         nodes = list(walk(loop.body))

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from compiler.identity_cache import IdentityCache
 from compiler.ir.core.dtypes import is_float
 from compiler.ir.core.nodes import (
     Allocate,
@@ -158,7 +159,7 @@ class _Run:
             if buffer not in given:
                 self._memory[buffer] = unwritten(buffer)
         self._wide: dict[Buffer, Array] = {}  # accumulators whose elements are not rounded yet
-        self._actions: dict[int, tuple[Action, dict[Buffer, Array]]] = {}  # of loops, by identity
+        self._actions: IdentityCache[For, tuple[Action, dict[Buffer, Array]]] = IdentityCache()
         # Memory that comes and goes makes what is built on it of no further use.
         self._has_own_memory = any(
             isinstance(s, Allocate)
@@ -246,12 +247,12 @@ class _Run:
 
     def _scalars(self, loop: For, names: Names) -> None:
         """Run a loop one scalar at a time."""
-        known = self._actions.get(id(loop))
+        known = self._actions.get(loop)
         if known is None:
             kept: dict[Buffer, Array] = {}
             known = ScalarCode(self._memory, kept).action(loop), kept
             if not self._has_own_memory:
-                self._actions[id(loop)] = known
+                self._actions.put(loop, known)
         action, kept = known
         action({var: value.item() for var, value in names.items()})
         self._wide.update(kept)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import assert_never
 
+from compiler.identity_cache import IdentityCache
 from compiler.ir.core.nodes import (
     Allocate,
     BlockRealize,
@@ -46,45 +47,33 @@ class OraclePlan:
 
     def __init__(self, chunk: int) -> None:
         self._chunk = chunk
-        # By identity: the very loops of one program, which the caller keeps alive.
-        self._nests: dict[int, OracleNest | None] = {}
-        self._lanes: dict[int, bool] = {}
-        self._points: dict[int, int] = {}
-        self._nodes: dict[int, int] = {}
-        self._scalar: dict[int, bool] = {}
-        self._secs_one_by_one: dict[int, float] = {}
+        self._nests: IdentityCache[For, OracleNest | None] = IdentityCache()
+        self._lanes: IdentityCache[For, bool] = IdentityCache()
+        self._points: IdentityCache[Stmt, int] = IdentityCache()
+        self._nodes: IdentityCache[Store, int] = IdentityCache()
+        self._scalar: IdentityCache[For, bool] = IdentityCache()
+        self._secs_one_by_one: IdentityCache[Stmt, float] = IdentityCache()
 
     def is_scalar(self, loop: For) -> bool:
         """Tell whether a loop is best run one scalar at a time."""
-        key = id(loop)
-        if key not in self._scalar:
-            secs = self.scalar_secs(loop)
-            self._scalar[key] = secs < self._side_by_side(loop, 0) and can_run(loop)
-        return self._scalar[key]
+        return self._scalar.find(loop, self._is_best_scalar)
+
+    def _is_best_scalar(self, loop: For) -> bool:
+        return self.scalar_secs(loop) < self._side_by_side(loop, 0) and can_run(loop)
 
     def nest(self, loop: For) -> OracleNest | None:
         """Return the nest that begins at a loop, if it can be run at once."""
-        key = id(loop)
-        if key not in self._nests:
-            self._nests[key] = nest_at(loop)
-        return self._nests[key]
+        return self._nests.find(loop, nest_at)
 
     def has_lanes(self, loop: For, *, is_outermost: bool) -> bool:
         """Tell whether to run the iterations of a loop side by side."""
         if is_outermost and self.points(loop.body) >= _ENOUGH:
             return False
-        key = id(loop)
-        if key not in self._lanes:
-            touched = Touched.by(loop.body) if isinstance(loop.extent, IntImm) else None
-            self._lanes[key] = touched is not None and touched.is_lane(loop.var, {})
-        return self._lanes[key]
+        return self._lanes.find(loop, _has_lanes)
 
     def points(self, stmt: Stmt) -> int:
         """Return how often the statements in a statement run, all together."""
-        key = id(stmt)
-        if key not in self._points:
-            self._points[key] = self._count_points(stmt)
-        return self._points[key]
+        return self._points.find(stmt, self._count_points)
 
     def secs(self, stmt: Stmt, lanes: int = 0) -> float:
         """Estimate how long a statement takes for some lanes; without any, for one point."""
@@ -115,19 +104,16 @@ class OraclePlan:
 
     def scalar_secs(self, stmt: Stmt) -> float:
         """Estimate how long a statement takes, scalar by scalar."""
-        key = id(stmt)
-        if key not in self._secs_one_by_one:
-            if isinstance(stmt, For):
-                inner = _extent(stmt) * (_SECS_PER_SCALAR + self.scalar_secs(stmt.body))
-            elif isinstance(stmt, Store | Evaluate):
-                inner = self._num_nodes(stmt) * _SECS_PER_SCALAR
-            else:
-                parts = children(stmt.block if isinstance(stmt, BlockRealize) else stmt)
-                inner = 4 * _SECS_PER_SCALAR + sum(
-                    self.scalar_secs(part) for part in parts if isinstance(part, Stmt)
-                )
-            self._secs_one_by_one[key] = inner
-        return self._secs_one_by_one[key]
+        return self._secs_one_by_one.find(stmt, self._estimate_scalar_secs)
+
+    def _estimate_scalar_secs(self, stmt: Stmt) -> float:
+        if isinstance(stmt, For):
+            return _extent(stmt) * (_SECS_PER_SCALAR + self.scalar_secs(stmt.body))
+        if isinstance(stmt, Store | Evaluate):
+            return self._num_nodes(stmt) * _SECS_PER_SCALAR
+        parts = children(stmt.block if isinstance(stmt, BlockRealize) else stmt)
+        inner = sum(self.scalar_secs(part) for part in parts if isinstance(part, Stmt))
+        return 4 * _SECS_PER_SCALAR + inner
 
     def _side_by_side(self, loop: For, lanes: int) -> float:
         nest = None if lanes else self.nest(loop)
@@ -154,12 +140,9 @@ class OraclePlan:
         return self._num_nodes(stmt) * (_SECS_PER_NODE + lanes * _SECS_PER_ELEMENT)
 
     def _num_nodes(self, stmt: Stmt) -> int:
-        if not isinstance(stmt, Store):
-            return sum(1 for _ in walk(stmt))
-        key = id(stmt)
-        if key not in self._nodes:
-            self._nodes[key] = sum(1 for _ in walk(stmt))
-        return self._nodes[key]
+        if isinstance(stmt, Store):
+            return self._nodes.find(stmt, _count_nodes)
+        return _count_nodes(stmt)  # it may have been made for this question only
 
     def _count_points(self, stmt: Stmt) -> int:
         if isinstance(stmt, For):
@@ -169,6 +152,15 @@ class OraclePlan:
         inner = stmt.block if isinstance(stmt, BlockRealize) else stmt
         parts = (child for child in children(inner) if isinstance(child, Stmt))
         return sum(self.points(part) for part in parts)
+
+
+def _has_lanes(loop: For) -> bool:
+    touched = Touched.by(loop.body) if isinstance(loop.extent, IntImm) else None
+    return touched is not None and touched.is_lane(loop.var, {})
+
+
+def _count_nodes(stmt: Stmt) -> int:
+    return sum(1 for _ in walk(stmt))
 
 
 def _extent(loop: For) -> int:

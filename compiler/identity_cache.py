@@ -1,0 +1,47 @@
+"""The one cache by identity, for values that never change and take long to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class IdentityCache(Generic[K, V]):
+    """Keeps one value for each object, which it distinguishes by identity.
+
+    An entry keeps its object alive, because Python reuses the identity of a dead object.
+
+    Args:
+        max_entries: Once it has so many, it drops them all: which ones are used again is not worth
+            recording on every look-up. None for a cache that lives as long as one task.
+    """
+
+    __slots__ = ("_entries", "_max_entries")
+
+    def __init__(self, max_entries: int | None = None) -> None:
+        self._entries: dict[int, tuple[K, V]] = {}
+        self._max_entries = max_entries
+
+    def get(self, key: K) -> V | None:
+        """Return the value of an object, or None."""
+        entry = self._entries.get(id(key))
+        return None if entry is None else entry[1]
+
+    def put(self, key: K, value: V) -> V:
+        """Keep a value for an object, and return it."""
+        if len(self._entries) == self._max_entries:
+            self._entries.clear()
+        self._entries[id(key)] = (key, value)
+        return value
+
+    def clear(self) -> None:
+        """Drop all values."""
+        self._entries.clear()
+
+    def find(self, key: K, compute: Callable[[K], V]) -> V:
+        """Return the value of an object; compute it at the first call."""
+        entry = self._entries.get(id(key))
+        return self.put(key, compute(key)) if entry is None else entry[1]
