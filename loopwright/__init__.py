@@ -64,7 +64,8 @@ if TYPE_CHECKING:
     )
     from loopwright.kernels.kernel import Kernel, KernelSchedule, KernelSource
     from loopwright.local.design_space import DesignSpace, design_space
-    from loopwright.local.tuning import Trial, TuneResult, tune
+    from loopwright.local.tune_result import Trial, TuneResult
+    from loopwright.local.tuning import tune
     from tuner.loop.tune import NothingMeasuredError
     from tuner.space.analysis.block_facts import BlockFacts
     from tuner.space.own_rules import remove_schedule_rule, schedule_rule
@@ -210,7 +211,8 @@ _HOMES = {
     "loopwright.client.group": ("AsyncGroupHandle", "GroupHandle"),
     "loopwright.client.job": ("AsyncJobHandle", "JobHandle"),
     "loopwright.kernels.kernel": ("Kernel", "KernelSchedule", "KernelSource"),
-    "loopwright.local.tuning": ("Trial", "TuneResult", "tune"),
+    "loopwright.local.tune_result": ("Trial", "TuneResult"),
+    "loopwright.local.tuning": ("tune",),
     "tuner.space.analysis.block_facts": ("BlockFacts",),
     "tuner.space.rules.sketch_builder": ("SketchBuilder",),
     "tuner.space.own_rules": ("remove_schedule_rule", "schedule_rule"),

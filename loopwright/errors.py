@@ -25,10 +25,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from service.wire.models import Problem
+from service.wire.problems import Problem
 
 if TYPE_CHECKING:
-    from loopwright.local.tuning import TuneResult
+    from loopwright.local.tune_result import TuneResult
 
 
 class LoopwrightError(Exception):

@@ -31,7 +31,8 @@ from compiler.script.arguments import bind, literal_dict, string
 from compiler.script.buffers import ALLOCATIONS, allocation, check_regions, match, regions
 from compiler.script.context import BlockAxis, Context, call_name
 from compiler.script.error import near
-from compiler.script.expressions import condition, extent_of, index, interval
+from compiler.script.expressions import condition, index, interval
+from compiler.script.extents import extent_of
 from compiler.script.symbols import declare_symbol
 
 BLOCKS = frozenset({"block", "sblock"})

@@ -23,7 +23,8 @@ from compiler.ir.core.nodes import (
 from compiler.script.arguments import DTYPE_NAMED, Arguments, bind, dtype, string
 from compiler.script.context import Context, NamedValue, call_name, dialect_name
 from compiler.script.error import ScriptError, near
-from compiler.script.expressions import constant_int, extent_of, index, same_type, subscript
+from compiler.script.expressions import constant_int, index, subscript
+from compiler.script.extents import extent_of, same_type
 from compiler.script.symbols import declared_dtype, dimension
 
 ALLOCATIONS = frozenset({"alloc_buffer", "sblock_alloc_buffer"})

@@ -25,9 +25,9 @@ from compiler.ir.core.nodes import (
     Ramp,
     Select,
 )
-from compiler.ir.core.promotion import promoted
 from compiler.script.context import Context, Handle, ThreadBinding
 from compiler.script.error import described, near
+from compiler.script.extents import extent_between, same_type, strides_of
 from compiler.script.literals import Parsed, match_types, number
 
 # A chain of n conditions becomes n nested nodes; a longer one makes no legal program.
@@ -113,18 +113,6 @@ def _described(context: Context, node: ast.Attribute, place: ast.expr | None) ->
     return parts[number]
 
 
-def strides_of(buffer: Buffer) -> tuple[Expr, ...]:
-    """Return the strides of a buffer in elements, of a dense one too."""
-    if buffer.strides:
-        return buffer.strides
-    strides: list[Expr] = []
-    step: Expr = IntImm(1)
-    for extent in reversed(buffer.shape):
-        strides.append(step)
-        step = simplify(BinOp("*", *same_type(extent, step)))
-    return tuple(reversed(strides))
-
-
 def element(context: Context, node: ast.Subscript) -> tuple[Buffer, tuple[Expr, ...]]:
     """Parse an element of a buffer, or several as a vector: `A[i, 0:8]`.
 
@@ -154,11 +142,6 @@ def _vector(context: Context, place: ast.Slice) -> Expr:
         return start
     context.has_vectors = True
     return Ramp(start, step, lanes)
-
-
-def same_type(a: Expr, b: Expr) -> tuple[Expr, Expr]:
-    """Return two integers of one type."""
-    return (a, b) if dtype_of(a) == dtype_of(b) else promoted(a, b)
 
 
 def subscript(context: Context, node: ast.Subscript) -> tuple[Buffer, list[ast.expr]]:
@@ -228,23 +211,6 @@ def interval(context: Context, first: ast.expr, last: ast.expr) -> tuple[Expr, E
     start, stop = same_type(index(context, first), index(context, last))
     start = simplify(start)
     return start, extent_between(start, stop)
-
-
-def extent_between(start: Expr, stop: Expr) -> Expr:
-    """Return the number of values from `start` to `stop`, which is left out."""
-    match start, stop:
-        case IntImm(0), _:
-            return extent_of(stop)
-        case _, BinOp("+", lhs, length) if lhs == start:
-            return extent_of(length)
-        case _:
-            return simplify(BinOp("-", stop, start))
-
-
-def extent_of(expr: Expr) -> Expr:
-    """Return a number if an expression is known to be one, else the expression as it stands."""
-    known = simplify(expr)
-    return known if isinstance(known, IntImm) else expr
 
 
 def combine(context: Context, op: ast.operator, lhs: Parsed, rhs: Parsed, place: ast.AST) -> Expr:

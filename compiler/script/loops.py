@@ -17,7 +17,8 @@ from compiler.script.arguments import bind, literal_dict, string
 from compiler.script.blocks import Body
 from compiler.script.context import BlockAxis, Context, ThreadBinding, call_name
 from compiler.script.error import near
-from compiler.script.expressions import constant_int, extent_of, index, interval
+from compiler.script.expressions import constant_int, index, interval
+from compiler.script.extents import extent_of
 
 _LOOPS: dict[str, LoopKind] = {
     "parallel": "parallel",

@@ -14,7 +14,7 @@ from loopwright.cli.failure import ExitCode
 from loopwright.cli.outcome import Search, Several, TuneOutcome, as_told
 from loopwright.cli.output import err_console
 from loopwright.cli.where import say_in_process
-from loopwright.local import tuning
+from loopwright.local import tune_result, tuning
 from loopwright.workload import to_func
 from service.wire.times import RunTime
 from tuner.loop.budget import StopReason
@@ -25,7 +25,7 @@ from tuner.transfer.shape import shape_of
 def tune_one_here(search: Search, *, warm_start: bool) -> TuneOutcome:
     """Tune one workload; Ctrl-C ends the search with the best schedule so far."""
     say_in_process()
-    seen: list[tuning.Trial] = []
+    seen: list[tune_result.Trial] = []
     was_interrupted = False
     try:
         result = tuning.tune(
@@ -37,7 +37,7 @@ def tune_one_here(search: Search, *, warm_start: bool) -> TuneOutcome:
         )
     except KeyboardInterrupt:
         measured = f"interrupted after {len(seen)} of {search.options['trials']} trials"
-        result = tuning.TuneResult(
+        result = tune_result.TuneResult(
             to_func(search.workload),
             Target(search.target),
             tuple(sorted(seen, key=lambda trial: trial.number)),
@@ -80,7 +80,9 @@ def tune_several_here(several: Several, *, warm_start: bool) -> list[TuneOutcome
     ]
 
 
-def _outcome(result: tuning.TuneResult, default: RunTime, *, was_interrupted: bool) -> TuneOutcome:
+def _outcome(
+    result: tune_result.TuneResult, default: RunTime, *, was_interrupted: bool
+) -> TuneOutcome:
     return TuneOutcome(
         result.func.name,
         shape_of(result.func).in_words(),

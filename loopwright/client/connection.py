@@ -44,7 +44,7 @@ from loopwright.errors import (
     ServerUnreachableError,
     error_for,
 )
-from service.wire.models import problem_from
+from service.wire.problems import problem_from
 
 API = "/api/v1"
 LONGEST_WAIT_SECS = 60.0

@@ -14,7 +14,8 @@ from compiler.target.error import TargetError
 from compiler.target.target import Target
 from loopwright.errors import InvalidRequestError
 from loopwright.workload import WorkloadLike, to_wire
-from service.wire.models import JobState, Problem, ScheduleQuery
+from service.wire.models import JobState, ScheduleQuery
+from service.wire.problems import Problem
 
 RequestT = TypeVar("RequestT", bound=BaseModel)
 

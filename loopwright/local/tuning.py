@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, overload
+from typing import overload
 
-from compiler.backends.module import Module
-from compiler.driver import build
 from compiler.ir.analysis.specialize import symbolic_problem
 from compiler.ir.core.program import PrimFunc
 from compiler.keywords import suggests_keywords
-from compiler.runtime.measurement import Measurement
-from compiler.schedule.schedule import Schedule
-from compiler.schedule.trace.trace import Trace
 from compiler.target.target import Target
 from compiler.user_cache import default_directory
-from loopwright.client.progress import TrialProgress, format_ratio, format_secs
+from loopwright.client.progress import TrialProgress
 from loopwright.errors import JobFailedError
+from loopwright.local.tune_result import Trial, TuneResult
 from loopwright.workload import WorkloadLike, Workloads, check_rules, to_func, weights_of
 from service.coordinator.measurer import WorkerMeasurer
 from service.wire.models import MAX_TRIALS
-from service.wire.times import RunTime, TimeKind, speed_up
+from service.wire.times import TimeKind
 from tuner import trial as tuner_trial
 from tuner.candidate import Candidate
 from tuner.cost_model.training import Measured, MeasuredTask
 from tuner.finish.baseline import Baseline, measure_baselines
-from tuner.finish.finish import Finalist, Finish, Outcome, finish
+from tuner.finish.finish import Finalist, Finish, finish
 from tuner.loop import tune as tuner_tune
-from tuner.loop.budget import StopReason
 from tuner.loop.tune_tasks import tune_tasks
 from tuner.replay.base_model import base_model
 from tuner.search.make import STRATEGIES, uses_model
@@ -38,121 +32,6 @@ from tuner.warm_start import COLD, WarmStart
 from workers.child.runner import ChildRunner
 from workers.libraries.load import chosen_libraries
 from workers.wire.request import MeasureLimits
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Trial:
-    """One measured candidate, as a user sees it.
-
-    Its time is provisional, the shortest sample of the search, unless it was measured again in the
-    finish, side by side with the other finalists: then `final` has the rounds, and the time is
-    confirmed, their median. `kind` says which it is.
-    """
-
-    number: int
-    sketch: str
-    trace: Trace
-    measurement: Measurement
-    final: Finalist | None = None
-
-    def __repr__(self) -> str:
-        outcome = str(self.measurement.error)
-        if self.measurement.ok:
-            outcome = f"{format_secs(self.run_secs)} {self.kind}"
-        return f"<Trial {self.number} of sketch {self.sketch}: {outcome}>"
-
-    @property
-    def run_secs(self) -> float:
-        """Seconds of one run: the confirmed time if there is one, else the provisional time.
-
-        Infinity if the candidate failed.
-        """
-        return self.measurement.best_secs if self.final is None else self.final.run_secs
-
-    @property
-    def provisional_secs(self) -> float:
-        """The shortest sample of the search, in seconds a run; infinity if the candidate failed."""
-        return self.measurement.best_secs
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """Where `run_secs` is with a confidence of 95%; None while it is provisional."""
-        return None if self.final is None else self.final.interval
-
-    @property
-    def kind(self) -> TimeKind:
-        """Which statistic `run_secs` is."""
-        return TimeKind.PROVISIONAL if self.final is None else TimeKind.CONFIRMED
-
-    @property
-    def time(self) -> RunTime:
-        """What is known of its time."""
-        return RunTime(self.run_secs, self.interval, self.provisional_secs)
-
-
-@dataclass(frozen=True, repr=False)
-class TuneResult:
-    """What tuning found; `trials` are in order, and trial 0 is the default schedule.
-
-    `stop_reason` says why it ended: `"budget"`, `"time_budget"`, `"plateau"`, `"exhausted"` (there
-    are no more candidates) or `"cancelled"`. `baseline` is NumPy on the same inputs, timed in turns
-    with the best; None where NumPy has no such operator, or was not timed.
-    """
-
-    func: PrimFunc
-    target: Target
-    trials: tuple[Trial, ...]
-    stop_reason: StopReason
-    baseline: Baseline | None = None
-
-    def __repr__(self) -> str:
-        best, ratio = self.best, self.speedup
-        faster = "" if ratio is None else f", {format_ratio(ratio)} the default"
-        return (
-            f"<TuneResult of {self.func.name} on {self.target.name}: {len(self.trials)} trials,"
-            f" best {format_secs(best.run_secs)} {best.kind}{faster}>"
-        )
-
-    @property
-    def best(self) -> Trial:
-        """The trial to use; never slower than the default.
-
-        It won when the best were measured side by side; of several that are tied, it is the first,
-        unless another is faster by more than a percent. Its time is confirmed. If nothing was
-        measured again, it is the trial with the shortest sample, and its time is provisional.
-        """
-        kept = (t for t in self.trials if t.final and t.final.outcome is Outcome.KEPT)
-        fastest = min(self.trials, key=lambda trial: (trial.provisional_secs, trial.number))
-        return next(kept, fastest)
-
-    @property
-    def speedup(self) -> float | None:
-        """How many times faster the best is than the default schedule.
-
-        Both times are confirmed, or both provisional. None if the default schedule failed.
-        """
-        if not self.default.measurement.ok:
-            return None
-        ratio = speed_up(self.default.time, self.best.time)
-        return None if ratio is None else ratio.ratio
-
-    @property
-    def is_tied(self) -> bool:
-        """Whether other trials may be as fast as the best."""
-        return any(t.final and t.final.outcome is Outcome.TIED for t in self.trials)
-
-    @property
-    def default(self) -> Trial:
-        """The trial of the default schedule."""
-        return self.trials[0]
-
-    def schedule(self) -> Schedule:
-        """Return the program under the best schedule."""
-        return self.best.trace.apply_to(self.func)
-
-    def build(self, const_params: Mapping[str, Any] | None = None) -> Module:
-        """Compile the program under the best schedule; see `loopwright.build`."""
-        return build(self.schedule(), self.target, const_params)
 
 
 def _never() -> bool:

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from service.http.openapi_examples import add_examples
 from service.http.problems import responses
-from service.wire.models import Problem
+from service.wire.problems import Problem
 
 _WHERE = "#/components/schemas/{model}"
 _OF_FASTAPI = ("HTTPValidationError", "ValidationError")

@@ -26,7 +26,7 @@ from service.common.errors import (
 )
 from service.store.database.database import Database
 from service.store.database.error import DatabaseLostError
-from service.wire.models import Problem, ProblemError
+from service.wire.problems import Problem, ProblemError
 
 MEDIA_TYPE = "application/problem+json"
 

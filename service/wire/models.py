@@ -7,7 +7,6 @@ must not be ignored); responses accept them (an older client reads a newer serve
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
@@ -20,7 +19,6 @@ from pydantic import (
     Field,
     JsonValue,
     SerializerFunctionWrapHandler,
-    ValidationError,
     computed_field,
     model_serializer,
     model_validator,
@@ -382,32 +380,3 @@ class Page(Response, Generic[ItemT]):
 
     items: tuple[ItemT, ...]
     next_cursor: str | None = None
-
-
-class ProblemError(Response):
-    """One thing that is wrong with a request, and where."""
-
-    detail: str
-    pointer: str | None = None  # a JSON pointer into the body
-    line: int | None = None  # in the text of a script, from 1
-    column: int | None = None
-
-
-class Problem(Response):
-    """An error as RFC 9457 has it; `detail` is for people, and shows a script's place."""
-
-    type: str = "about:blank"
-    title: str
-    status: int
-    detail: str = ""
-    instance: str | None = None
-    errors: tuple[ProblemError, ...] = ()
-    job_id: UUID | None = None  # of the job that looks for what was not found (`enqueue`)
-
-
-def problem_from(body: Any, *, status: int, title: str) -> Problem:
-    """Read a problem document, or make one of whatever else a server answered."""
-    if isinstance(body, dict) and "title" in body:
-        with contextlib.suppress(ValidationError):
-            return Problem.model_validate({"status": status, **body})
-    return Problem(title=title, status=status, detail=body if isinstance(body, str) else "")

@@ -15,7 +15,7 @@ from loopwright.errors import AccessDeniedError
 from service.http.app import create_app
 from service.http.dependencies import Dependencies
 from service.store.database.database import open_database
-from service.wire.models import Problem
+from service.wire.problems import Problem
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 import loopwright as lw
 from compiler.runtime.measurement import ErrorKind, Measurement
-from loopwright.local import tuning
+from loopwright.local import tune_result, tuning
 from workers.measure.compare import CompareRequest
 from workers.wire.request import MeasureLimits, MeasureRequest
 
@@ -108,7 +108,7 @@ def test_a_result_says_why_the_search_ended(
 
 def test_a_search_that_is_stopped_keeps_its_best(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "ChildRunner", AnsweringRunner)
-    seen: list[tuning.Trial] = []
+    seen: list[tune_result.Trial] = []
     result = lw.tune(OPERATOR, on_trial=seen.append, should_stop=lambda: len(seen) == 5)
     assert result.stop_reason == "cancelled"
     assert (len(result.trials), result.best.run_secs, result.best.interval) == (5, 1.0, None)

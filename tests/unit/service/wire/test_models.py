@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from service.wire.models import JobCreate, JobState, Page, Workload, problem_from
+from service.wire.models import JobCreate, JobState, Page, Workload
+from service.wire.problems import problem_from
 
 OPERATOR = {"operator": "matmul:8,8,8"}
 
