@@ -48,7 +48,7 @@ class Target:
 
     @property
     def label(self) -> str:
-        """What routes work to hosts of this kind, such as `cpu/znver4`."""
+        """What routes work to hosts of this kind; it begins with the kind, as `cpu/znver4` does."""
         raise NotImplementedError
 
     @property
@@ -69,6 +69,11 @@ class Target:
 def with_own_kind(text: str) -> str:
     """Return a target text, or the beginning of one, with "cpu" for TVM's word, "llvm"."""
     return re.sub(r"^\s*llvm(?=\s|$)", "cpu", text)
+
+
+def kind_of_label(label: str) -> str:
+    """Return the kind of the targets of a label: `cpu` for `cpu/znver4`."""
+    return label.partition("/")[0]
 
 
 def _load_cpu() -> type[Target]:

@@ -38,7 +38,7 @@ from loopwright.errors import JobFailedError
 from loopwright.extras import load_extra
 from loopwright.workload import to_func
 from service.wire.models import MAX_SECONDS, MAX_SEED, MAX_TRIALS, Strategy
-from tuner.space.rules.rule import BUILT_IN_RULES
+from tuner.space.registry import built_in_rules
 
 
 def tune(
@@ -130,8 +130,8 @@ def tune(
 def _known_rules(names: Sequence[str]) -> Sequence[str] | None:
     """Return the rules that were asked for; none are all of them."""
     for name in names:
-        if name not in BUILT_IN_RULES:
-            known = ", ".join(BUILT_IN_RULES)
+        if name not in built_in_rules():
+            known = ", ".join(built_in_rules())
             raise InputError(f"unknown schedule rule {name!r}: known: {known}")
     return names or None
 

@@ -24,7 +24,7 @@ from tuner.finish.baseline import Baseline, measure_baselines
 from tuner.finish.finish import Finalist, Finish, finish
 from tuner.loop import tune as tuner_tune
 from tuner.loop.tune_tasks import tune_tasks
-from tuner.replay.base_model import base_model
+from tuner.replay import base_model
 from tuner.search.make import STRATEGIES, uses_model
 from tuner.task import Task
 from tuner.transfer.from_measurements import warm_start_of
@@ -243,7 +243,9 @@ def _begun(
 ) -> WarmStart:
     if earlier is None or strategy not in STRATEGIES:
         return COLD
-    base = base_model(default_directory()).model if uses_model(strategy) else None
+    base = None
+    if uses_model(strategy) and task.target.kind == base_model.KIND:
+        base = base_model.base_model(default_directory()).model
     known = [
         MeasuredTask(
             Task(result.func, result.target),

@@ -16,7 +16,7 @@ from service.intake.text_reader import apart
 from service.intake.workload_text import read_here
 from service.store import workers
 from service.wire.models import Workload
-from tuner.space.rules.rule import BUILT_IN_RULES
+from tuner.space.registry import built_in_rules
 
 
 def read_workload(workload: Workload) -> NewWorkload:
@@ -85,9 +85,9 @@ def read_rules(names: Sequence[str] | None) -> list[str] | None:
     if names is None:
         return None
     for place, name in enumerate(names):
-        if name not in BUILT_IN_RULES:
-            near = difflib.get_close_matches(name, BUILT_IN_RULES, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(BUILT_IN_RULES)}"
+        if name not in built_in_rules():
+            near = difflib.get_close_matches(name, built_in_rules(), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(built_in_rules())}"
             raise _refused(f"there is no schedule rule {name!r}: {hint}", f"/rules/{place}")
     return list(names)
 

@@ -20,7 +20,7 @@ from compiler.driver import toolchain
 from compiler.schedule.error import TraceError
 from compiler.script.error import ScriptError
 from compiler.target.error import TargetError
-from compiler.target.target import Target
+from compiler.target.target import Target, kind_of_label
 from service.store import cost_models
 from service.store.cost_models import CostModelRow, NewCostModel
 from service.store.database.base import utc_now
@@ -35,7 +35,6 @@ from tuner.cost_model.training import Measured, MeasuredTask, Trained, train
 from tuner.cost_model.weights import weight
 from tuner.loop.tune import SearchResult
 from tuner.replay.packaged import packaged_samples, packaged_sets
-from tuner.space.features.features import SCHEMA_VERSION
 from tuner.task import Task
 
 MAX_TRIALS = 20_000
@@ -66,15 +65,19 @@ def train_on_store(
         CostModelError: If there is nothing in the store to train on.
     """
     tasks, num_unread = _tasks(session, label)
-    trained = train(tasks, known=known, on_progress=on_progress)
+    kind = kind_of_label(label)
+    trained = train(tasks, known=known, kind=kind, on_progress=on_progress)
     return replace(trained, num_skipped=trained.num_skipped + num_unread)
 
 
 def packaged_for(label: str) -> list[Samples]:
     """Return the measurements that come with the program, weighted for a kind of target."""
-    now, made_by = utc_now(), toolchain()
+    kind = kind_of_label(label)
+    now, made_by = utc_now(), toolchain(kind)
     weighted = []
     for recorded, samples in zip(packaged_sets(), packaged_samples(), strict=True):
+        if Target(recorded.target).kind != kind:
+            continue
         counts = weight(
             now - datetime.fromisoformat(recorded.provenance["at"]),
             is_same_target=Target(recorded.target).label == label,
@@ -132,7 +135,7 @@ def num_new_trials(session: Session, label: str) -> int:
     since = select(func.max(CostModelRow.created_at)).where(
         CostModelRow.label == label,
         CostModelRow.job_id.is_(None),
-        CostModelRow.feature_version == SCHEMA_VERSION,
+        CostModelRow.feature_version == cost_models.feature_version(label),
     )
     newest = session.scalar(since)
     query = (
@@ -162,9 +165,11 @@ def _tasks(session: Session, label: str) -> tuple[list[MeasuredTask], int]:
     found = []
     num_unread = 0
     for key, group in groupby(ordered, key=lambda row: _Key(row[1], row[2])):
-        trials = _newest([row[0] for row in group])
         task = _task(session, key)
-        measured = [] if task is None else _measured(trials, task.target.label == label)
+        if task is not None and task.target.kind != kind_of_label(label):
+            continue  # its candidates have other features
+        trials = _newest([row[0] for row in group])
+        measured = [] if task is None else _measured(trials, task.target, label)
         num_unread += len(trials) - len(measured)
         if task is not None:
             found.append(MeasuredTask(task, measured))
@@ -184,9 +189,9 @@ def _newest(trials: list[TrialRow]) -> list[TrialRow]:
     return list({trial.candidate_key: trial for trial in reversed(trials)}.values())[::-1]
 
 
-def _measured(trials: list[TrialRow], is_same_target: bool) -> list[Measured]:
+def _measured(trials: list[TrialRow], target: Target, label: str) -> list[Measured]:
     """Return the trials whose traces can be read, with their weights."""
-    now, made_by = utc_now(), toolchain()
+    now, made_by = utc_now(), toolchain(target.kind)
     found = []
     for trial in trials:
         try:
@@ -195,7 +200,7 @@ def _measured(trials: list[TrialRow], is_same_target: bool) -> list[Measured]:
             continue  # of a version with other primitives
         counts = weight(
             now - trial.created_at,
-            is_same_target=is_same_target,
+            is_same_target=target.label == label,
             is_same_toolchain=trial.toolchain == made_by,
         )
         secs = trial.best_secs if trial.best_secs is not None else float("inf")

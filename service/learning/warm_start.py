@@ -7,6 +7,7 @@ from uuid import UUID
 
 from sqlalchemy.orm import Session
 
+from compiler.target.target import kind_of_label
 from compiler.user_cache import default_directory
 from service.common.owner import Owner
 from service.learning.neighbours import Neighbour, nearest
@@ -19,7 +20,8 @@ from service.store.jobs.warm_starts import WarmCandidateRow, WarmStartRow
 from service.store.tasks import parse_candidate
 from tuner.cost_model import stored_format
 from tuner.cost_model.cost_model import CostModelError
-from tuner.replay.base_model import BaseModel, base_model
+from tuner.replay import base_model
+from tuner.replay.base_model import BaseModel
 from tuner.search.make import uses_model
 from tuner.task import Task
 from tuner.transfer.seed import Refitted, refitted
@@ -47,7 +49,9 @@ def begin(
             return COLD  # begun by a version that knew no warm starts
         near = nearest(session, shape_of(task.func), task.target)
         model = cost_models.newest_usable(session, task.target.label)
-    base = base_model(default_directory()) if model is None and uses_model(job.strategy) else None
+    base = None
+    if model is None and uses_model(job.strategy) and task.target.kind == base_model.KIND:
+        base = base_model.base_model(default_directory())
     fits = refitted(task, [n.relative for n in near], rules=rules)
     rows = [_row(job.id, position, fit, near[fit.relative]) for position, fit in enumerate(fits)]
     with database.write() as session:
@@ -102,9 +106,9 @@ def _model(session: Session, model_id: int | None) -> bytes | None:
     """Return a model that can be used: one of another version is as good as none."""
     if model_id is None:
         return None
-    blob = session.get_one(CostModelRow, model_id).blob
+    model = session.get_one(CostModelRow, model_id)
     try:
-        stored_format.check(blob)
+        stored_format.check(model.blob, kind_of_label(model.label))
     except CostModelError:
         return None
-    return blob
+    return model.blob

@@ -21,11 +21,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, Session, defer, mapped_column
 
+from compiler.target.target import kind_of_label
 from service.store.database.base import Base, UtcDateTime, utc_now
 from service.wire.models import CostModelRead
 from tuner.cost_model import stored_format
 from tuner.cost_model.cost_model import CostModelError
-from tuner.space.features.features import SCHEMA_VERSION
+from tuner.space.registry import SEARCH_SPACES
 
 _NEWEST = 4
 """So many models are looked at for one that is whole."""
@@ -79,7 +80,7 @@ def add(session: Session, model: NewCostModel) -> CostModelRow:
         label=model.label,
         version=version,
         job_id=model.job_id,
-        feature_version=SCHEMA_VERSION,
+        feature_version=feature_version(model.label),
         trained_on=model.trained_on,
         num_tasks=model.num_tasks,
         fingerprint=model.fingerprint,
@@ -90,6 +91,11 @@ def add(session: Session, model: NewCostModel) -> CostModelRow:
     session.add(row)
     session.flush()
     return row
+
+
+def feature_version(label: str) -> int:
+    """Return the version of the features that this program has for a kind of target."""
+    return SEARCH_SPACES.find(kind_of_label(label)).feature_version
 
 
 def newest_usable(session: Session, label: str) -> CostModelRow | None:
@@ -103,14 +109,14 @@ def newest_usable(session: Session, label: str) -> CostModelRow | None:
         .where(
             CostModelRow.label == label,
             CostModelRow.job_id.is_(None),
-            CostModelRow.feature_version == SCHEMA_VERSION,
+            CostModelRow.feature_version == feature_version(label),
         )
         .order_by(CostModelRow.version.desc())
         .limit(_NEWEST)
     )
     for row in rows:
         try:
-            stored_format.check(row.blob)
+            stored_format.check(row.blob, kind_of_label(label))
         except CostModelError:
             continue
         return row

@@ -15,7 +15,7 @@ import numpy as np
 import xgboost
 
 from tuner.cost_model.cost_model import Samples, Scores
-from tuner.space.features.features import FeatureMatrix
+from tuner.space.search_space import FeatureMatrix
 
 NUM_MEMBERS = 3
 """Boosted on their own, from seeds of their own: where they differ, the model is not sure."""

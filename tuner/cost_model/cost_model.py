@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from tuner.space.features.features import FeatureMatrix
+from tuner.space.search_space import FeatureMatrix
 
 Scores = npt.NDArray[np.float64]
 

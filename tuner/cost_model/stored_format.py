@@ -12,29 +12,29 @@ from hashlib import sha256
 from typing import Any
 
 from tuner.cost_model.cost_model import CostModelError
-from tuner.space.features.features import NUM_FEATURES, SCHEMA_VERSION
+from tuner.space.registry import SEARCH_SPACES
 
 FORMAT = "loopwright-xgboost"
 FORMAT_VERSION = 2
 
 
-def packed(sizes_bytes: Sequence[int], shares: Sequence[float], trees: bytes) -> bytes:
+def packed(sizes_bytes: Sequence[int], shares: Sequence[float], trees: bytes, kind: str) -> bytes:
     """Return a stored model: a header line, then the trees of the members."""
-    header = {**_versions(), "sizes_bytes": list(sizes_bytes), "shares": list(shares)}
+    header = {**_versions(kind), "sizes_bytes": list(sizes_bytes), "shares": list(shares)}
     header["sha256"] = _digest(header, trees)
     return json.dumps(header, sort_keys=True).encode() + b"\n" + trees
 
 
-def check(stored: bytes) -> None:
+def check(stored: bytes, kind: str = "cpu") -> None:
     """See that a stored model can be used here.
 
     Raises:
         CostModelError: If not; says why.
     """
-    unpacked(stored)
+    unpacked(stored, kind)
 
 
-def unpacked(stored: bytes) -> tuple[dict[str, Any], bytes]:
+def unpacked(stored: bytes, kind: str) -> tuple[dict[str, Any], bytes]:
     """Return the header, and the trees of all members one after another.
 
     Raises:
@@ -47,7 +47,7 @@ def unpacked(stored: bytes) -> tuple[dict[str, Any], bytes]:
         header = None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise CostModelError(f"expected a stored cost model, not {stored[:16]!r}...")
-    for key, wanted in _versions().items():
+    for key, wanted in _versions(kind).items():
         if header.get(key) != wanted:
             raise CostModelError(
                 f"the stored cost model has {key} {header.get(key)!r}, this program has "
@@ -63,10 +63,13 @@ def _digest(header: dict[str, Any], trees: bytes) -> str:
     return sha256(json.dumps(header, sort_keys=True).encode() + b"\n" + trees).hexdigest()
 
 
-def _versions() -> dict[str, Any]:
+def _versions(kind: str) -> dict[str, Any]:
+    space = SEARCH_SPACES.find(kind)
     return {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "feature_schema": SCHEMA_VERSION,
-        "num_features": NUM_FEATURES,
+        "feature_schema": space.feature_version,
+        "num_features": space.num_features,
+        # Models for CPUs do not name their kind: those that are stored began so.
+        **({} if kind == "cpu" else {"kind": kind}),
     }

@@ -10,20 +10,20 @@ from tuner.cost_model.boosting import Member
 from tuner.cost_model.stored_format import packed, unpacked
 
 
-def encode(members: Sequence[Member]) -> bytes:
+def encode(members: Sequence[Member], kind: str = "cpu") -> bytes:
     """Return a header line, then the trees of the members in XGBoost's UBJSON."""
     parts = [bytes(member.trees.save_raw("ubj")) for member in members]
     shares = [member.share for member in members]
-    return packed([len(part) for part in parts], shares, b"".join(parts))
+    return packed([len(part) for part in parts], shares, b"".join(parts), kind)
 
 
-def decode(stored: bytes) -> list[Member]:
+def decode(stored: bytes, kind: str = "cpu") -> list[Member]:
     """Load the members of a stored model.
 
     Raises:
         CostModelError: If it is no such model, damaged, or of other versions than this program's.
     """
-    header, content = unpacked(stored)
+    header, content = unpacked(stored, kind)
     members = []
     start = 0
     for size, share in zip(header["sizes_bytes"], header["shares"], strict=True):

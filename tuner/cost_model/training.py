@@ -76,6 +76,7 @@ def train(
     *,
     seed: int = 0,
     known: Sequence[Samples] = (),
+    kind: str = "cpu",
     on_progress: Callable[[str], None] = _ignore,
 ) -> Trained:
     """Train a model on tasks, and judge it on tasks that were held out.
@@ -84,6 +85,7 @@ def train(
 
     Args:
         known: Samples of other tasks, told to every model, and judged by none.
+        kind: The kind of the targets of all tasks.
         on_progress: Told in words what is being done.
 
     Raises:
@@ -107,7 +109,7 @@ def train(
     judged = held_out(samples, folds, seed, known=known)
     on_progress(f"training on {sum(len(s.run_secs) for s in [*samples, *known])} measurements")
     return Trained(
-        model=stored_model.encode(boost([*samples, *known], seed, STORE_TREES)),
+        model=stored_model.encode(boost([*samples, *known], seed, STORE_TREES), kind),
         num_tasks=len(samples),
         num_samples=sum(len(s.run_secs) for s in samples),
         num_skipped=num_skipped,

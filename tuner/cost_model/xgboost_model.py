@@ -13,7 +13,8 @@ import numpy as np
 from tuner.cost_model import stored_model
 from tuner.cost_model.boosting import JOB_TREES, Member, blend, boost, score, spread
 from tuner.cost_model.cost_model import CostModelError, Samples, Scores
-from tuner.space.features.features import NUM_FEATURES, FeatureMatrix
+from tuner.space.registry import SEARCH_SPACES
+from tuner.space.search_space import FeatureMatrix
 
 MIN_SAMPLES = 8
 """Fewer say nothing about hundreds of columns."""
@@ -27,15 +28,17 @@ class XGBoostModel:
     Args:
         base: A stored model (`to_bytes`) to start from: it predicts as that does until samples
             come, then is blended with what these teach, which has the more say the more they are.
+        kind: The kind of the targets that the candidates are for, whose features it gets.
 
     Raises:
         CostModelError: If the base is no such model, damaged, or of other versions.
     """
 
-    def __init__(self, seed: int = 0, base: bytes | None = None) -> None:
+    def __init__(self, seed: int = 0, base: bytes | None = None, kind: str = "cpu") -> None:
         self._seed = seed
+        self._kind = kind
         self._samples: list[Samples] = []
-        self._base = [] if base is None else stored_model.decode(base)
+        self._base = [] if base is None else stored_model.decode(base, kind)
         self._members: list[Member] = self._base
         self._is_stale = False
 
@@ -46,7 +49,7 @@ class XGBoostModel:
 
     def update(self, samples: Samples) -> None:
         """Take in samples; the next prediction trains on all of them."""
-        _check_columns(samples.features)
+        self._check_columns(samples.features)
         if len(samples.run_secs):
             self._samples.append(samples)
             self._is_stale = True
@@ -70,14 +73,14 @@ class XGBoostModel:
         members = self._trained()
         if not members:
             raise CostModelError("a cost model without training has nothing to store")
-        return stored_model.encode(members)
+        return stored_model.encode(members, self._kind)
 
     def _num_samples(self) -> int:
         return sum(len(s.run_secs) for s in self._samples)
 
     def _asked(self, features: FeatureMatrix) -> list[Member]:
         """Return the trained members, none if there is nothing that they can be asked."""
-        _check_columns(features)
+        self._check_columns(features)
         return self._trained() if len(features) else []
 
     def _trained(self) -> list[Member]:
@@ -89,7 +92,7 @@ class XGBoostModel:
             self._is_stale = False
         return self._members
 
-
-def _check_columns(features: FeatureMatrix) -> None:
-    if features.ndim != 2 or features.shape[1] != NUM_FEATURES:
-        raise ValueError(f"expected {NUM_FEATURES} columns of features, not shape {features.shape}")
+    def _check_columns(self, features: FeatureMatrix) -> None:
+        num = SEARCH_SPACES.find(self._kind).num_features
+        if features.ndim != 2 or features.shape[1] != num:
+            raise ValueError(f"expected {num} columns of features, not shape {features.shape}")

@@ -22,9 +22,11 @@ from tuner.cost_model import stored_format, stored_model
 from tuner.cost_model.boosting import SETTINGS, STORE_TREES, boost
 from tuner.cost_model.cost_model import CostModelError, Samples
 from tuner.replay import packaged
-from tuner.space.features.features import SCHEMA_VERSION
+from tuner.space.registry import SEARCH_SPACES
 
 SEED = 0
+KIND = "cpu"
+"""The kind of the targets of all packaged measurements, and so of the base model."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def base_model(directory: Path) -> BaseModel:
 
 
 def _trained(samples: Sequence[Samples], fingerprint: str) -> BaseModel:
-    model = stored_model.encode(boost(samples, SEED, STORE_TREES))
+    model = stored_model.encode(boost(samples, SEED, STORE_TREES), KIND)
     return BaseModel(model, len(samples), sum(len(s.run_secs) for s in samples), fingerprint)
 
 
@@ -65,7 +67,7 @@ def _fingerprint() -> str:
     decides = (
         packaged.fingerprint(),
         packaged.ROWS,
-        SCHEMA_VERSION,
+        SEARCH_SPACES.find(KIND).feature_version,
         stored_format.FORMAT_VERSION,
         SETTINGS,
         xgboost.__version__,
@@ -78,7 +80,7 @@ def _kept(path: Path, fingerprint: str) -> BaseModel | None:
     try:
         head, _, model = path.read_bytes().partition(b"\n")
         found = BaseModel(model, **json.loads(head))
-        stored_format.check(found.model)
+        stored_format.check(found.model, KIND)
     except (OSError, ValueError, TypeError, CostModelError):
         return None
     return found if found.fingerprint == fingerprint else None

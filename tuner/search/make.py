@@ -58,14 +58,14 @@ def make_strategy(
         PROPOSERS[name](),
         design_space(task, rules),
         seed,
-        _model(seed, warm_start.cost_model) if uses_model(name) else None,
+        _model(task, seed, warm_start.cost_model) if uses_model(name) else None,
         task_key=task.key,
         first=warm_start.candidates,
     )
 
 
-def _model(seed: int, base: bytes | None) -> CostModel:
+def _model(task: Task, seed: int, base: bytes | None) -> CostModel:
     # XGBoost takes a third of a second to load, and processes that search nothing import this.
     from tuner.cost_model.xgboost_model import XGBoostModel  # noqa: PLC0415
 
-    return XGBoostModel(seed, base=base)
+    return XGBoostModel(seed, base=base, kind=task.target.kind)

@@ -9,11 +9,9 @@ import numpy as np
 from compiler.runtime.measurement import ErrorKind
 from tuner.cost_model.cost_model import CostModel, Samples, Scores
 from tuner.space.design_space import DesignSpace, Point
-from tuner.space.features.features import FEATURE_NAMES, FeatureMatrix
+from tuner.space.search_space import FeatureMatrix
 from tuner.space.tables.knob import Ints
 from tuner.trial import MeasuredTrial
-
-_ESTIMATE = FEATURE_NAMES.index("cycles.total")
 
 
 class SearchState:
@@ -54,7 +52,7 @@ class SearchState:
 
     def features(self, points: Sequence[Point]) -> FeatureMatrix:
         """Return the features of points of any sketches, in their order."""
-        matrix = np.empty((len(points), len(FEATURE_NAMES)), np.float32)
+        matrix = np.empty((len(points), self.space.search_space.num_features), np.float32)
         for sketch in {p.sketch for p in points}:
             places = [place for place, p in enumerate(points) if p.sketch == sketch]
             width = len(self.space.sketches[sketch].knobs)
@@ -78,7 +76,7 @@ class SearchState:
         """
         if self._model is not None and self._model.is_trained:
             return self._model.predict(matrix)
-        estimates: Scores = -matrix[:, _ESTIMATE].astype(np.float64)
+        estimates: Scores = -matrix[:, self.space.search_space.estimate_column].astype(np.float64)
         return estimates
 
     def uncertainty(self, matrix: FeatureMatrix) -> Scores:

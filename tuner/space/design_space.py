@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target
 from tuner.candidate import Candidate
-from tuner.space.features.features import FeatureMatrix, features
-from tuner.space.filter.static_filter import passes
+from tuner.space.registry import search_space_of
+from tuner.space.search_space import FeatureMatrix
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
 
@@ -44,7 +43,7 @@ class DesignSpace:
     def __init__(self, sketches: Iterable[Sketch], target: Target) -> None:
         self.sketches = tuple(sketches)
         self.target = target
-        self._cpu = CpuTarget.of(target)
+        self.search_space = search_space_of(target)
         self._small: dict[int, Ints] = {}
 
     def without(self, dropped: Collection[int]) -> DesignSpace:
@@ -69,7 +68,7 @@ class DesignSpace:
 
     def features(self, sketch: int, choices: Ints) -> FeatureMatrix:
         """Return the features of rows of choices of a sketch."""
-        return features(self.sketches[sketch], choices, self._cpu)
+        return self.search_space.features(self.sketches[sketch], choices, self.target)
 
     def canonical(self, sketch: int, choices: Ints) -> Ints:
         """Return, for each row, the row that stands for all those of the same program."""
@@ -80,7 +79,9 @@ class DesignSpace:
 
         Different rows may become one; what another sketch has is left out.
         """
-        rows = self.canonical(sketch, choices[passes(self.sketches[sketch], choices, self._cpu)])
+        rows = self.canonical(
+            sketch, choices[self.search_space.passes(self.sketches[sketch], choices, self.target)]
+        )
         return rows[self.sketches[sketch].is_own(rows)]
 
     def draw(self, sketch: int, num: int, rng: np.random.Generator) -> Ints:
@@ -134,7 +135,7 @@ class DesignSpace:
 
     def _own(self, sketch: int, choices: Ints) -> Ints:
         own = self.sketches[sketch]
-        rows = choices[passes(own, choices, self._cpu)]
+        rows = choices[self.search_space.passes(own, choices, self.target)]
         return rows[own.is_own(rows)]
 
 

@@ -10,43 +10,12 @@ from compiler.ir.text.printer import script
 from compiler.schedule.error import ScheduleError
 from tuner.space.design_space import DesignSpace
 from tuner.space.own_rules import finished, own_rules
-from tuner.space.rules.auto_inline import AutoInline
-from tuner.space.rules.decompose_reductions import DecomposeReductions
-from tuner.space.rules.flat_columns import FlatColumns
-from tuner.space.rules.multi_level_tiling import MultiLevelTiling
-from tuner.space.rules.packed_products import PackedProducts
-from tuner.space.rules.packed_windows import PackedWindows
-from tuner.space.rules.place_producers import PlaceProducers
-from tuner.space.rules.product_chains import ProductChains
-from tuner.space.rules.row_chains import RowChains
+from tuner.space.registry import search_space_of
 from tuner.space.rules.rule import ScheduleRule, rule_name
 from tuner.space.rules.sketch_builder import SketchBuilder
-from tuner.space.rules.spatial_blocks import SpatialBlocks
-from tuner.space.rules.special_blocks import SpecialBlocks
-from tuner.space.rules.transposed_copies import TransposedCopies
-from tuner.space.rules.unrolled_choices import UnrolledChoices
-from tuner.space.rules.whole_reductions import WholeReductions
-from tuner.space.rules.window_rows import WindowRows
 from tuner.space.tables.sketch import Sketch
 from tuner.task import Task
 
-CPU_RULES: tuple[ScheduleRule, ...] = (
-    AutoInline(),
-    WholeReductions(),
-    RowChains(),
-    UnrolledChoices(),
-    ProductChains(),
-    FlatColumns(),
-    PackedWindows(),
-    WindowRows(),
-    PackedProducts(),
-    MultiLevelTiling(),
-    PlaceProducers(),
-    SpecialBlocks(),
-    TransposedCopies(),
-    SpatialBlocks(),
-    DecomposeReductions(),
-)
 MAX_SKETCHES = 8
 """Of a task; more would spread the trials too thin."""
 
@@ -84,16 +53,17 @@ def design_space(task: Task, rules: Collection[str] | None = None) -> DesignSpac
 
 def _design_space(task: Task, rules: Collection[str] | None) -> DesignSpace:
     drafts = [SketchBuilder.begin(task.func, task.target)]
-    for rule in _chosen(rules):
+    for rule in _chosen(task, rules):
         drafts = [d for draft in drafts for d in _applied(rule, draft)][:MAX_SKETCHES]
     sketches = [_finished(draft) for draft in drafts if draft.knobs]
     space = DesignSpace(sketches, task.target)
     return space.without([i for i in range(len(sketches)) if not space.count(i).number])
 
 
-def _chosen(names: Collection[str] | None) -> list[ScheduleRule]:
+def _chosen(task: Task, names: Collection[str] | None) -> list[ScheduleRule]:
     """Return the rules of these names in the order in which they run: added ones come second."""
-    rules: list[ScheduleRule] = [CPU_RULES[0], *own_rules(), *CPU_RULES[1:]]
+    space = search_space_of(task.target)
+    rules: list[ScheduleRule] = [*space.first_rules, *own_rules(), *space.rules]
     if names is None:
         return rules
     known = [rule_name(rule) for rule in rules]

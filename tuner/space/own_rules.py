@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tuner.space.features.features import features
-from tuner.space.rules.rule import BUILT_IN_RULES, ScheduleRuleError
+from tuner.space.registry import built_in_rules, search_space_of
+from tuner.space.rules.rule import ScheduleRuleError
 from tuner.space.rules.sketch_builder import SketchBuilder
 from tuner.space.tables.sketch import Sketch
 
@@ -62,7 +62,7 @@ def schedule_rule(function: RuleFunction) -> RuleFunction:
     name = getattr(function, "__name__", None)
     if not isinstance(name, str):
         raise ScheduleRuleError(repr(function), "is no function of a draft")
-    if name in BUILT_IN_RULES:
+    if name in built_in_rules():
         raise ScheduleRuleError(name, "has the name of a built-in rule: choose another one")
     _RULES[name] = OwnRule(name, function)
     return function
@@ -96,7 +96,7 @@ def finished(name: str, draft: SketchBuilder) -> Sketch:
         corners = np.array([np.zeros_like(sketch.num_options), sketch.num_options - 1])
         for corner in corners:
             sketch.candidate(corner).trace.apply_to(draft.func)
-        features(sketch, corners, draft.cpu)
+        search_space_of(draft.target).features(sketch, corners, draft.target)
     except Exception as error:
         reason = f"had a part in the sketch {'/'.join(draft.name)!r}, which cannot be replayed"
         raise ScheduleRuleError(name, f"{reason}: {type(error).__name__}: {error}") from error

@@ -43,7 +43,7 @@ def warm_start_of(
     near = sorted((far, n) for n, far in enumerate(apart) if math.isfinite(far))[:NUM_RELATIVES]
     relatives = [Relative(alike[n].task, _best(alike[n].measured)) for _, n in near]
     candidates = tuple(fit.candidate for fit in refitted(task, relatives, rules=rules))
-    return WarmStart(_model(alike, seed, base), candidates)
+    return WarmStart(_model(alike, seed, base, task.target.kind), candidates)
 
 
 def _best(measured: Sequence[Measured]) -> tuple[Candidate, ...]:
@@ -51,7 +51,7 @@ def _best(measured: Sequence[Measured]) -> tuple[Candidate, ...]:
     return tuple(each.candidate for each in right[:BEST_OF_EACH])
 
 
-def _model(known: Sequence[MeasuredTask], seed: int, base: bytes | None) -> bytes | None:
+def _model(known: Sequence[MeasuredTask], seed: int, base: bytes | None, kind: str) -> bytes | None:
     samples = [samples_of(each)[0] for each in known]
     samples = [each for each in samples if len(each.run_secs)]
     if not samples:
@@ -59,5 +59,5 @@ def _model(known: Sequence[MeasuredTask], seed: int, base: bytes | None) -> byte
     own = boost(samples, seed, STORE_TREES)
     if base is not None:
         num = sum(len(each.run_secs) for each in samples)
-        own = blend(stored_model.decode(base), own, num / (num + BASE_SAMPLES))
-    return stored_model.encode(own)
+        own = blend(stored_model.decode(base, kind), own, num / (num + BASE_SAMPLES))
+    return stored_model.encode(own, kind)

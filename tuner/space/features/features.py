@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from compiler.target.cpu import CpuTarget
 from tuner.space.features.groups.batch import CandidateBatch
@@ -41,6 +40,7 @@ from tuner.space.features.groups.sketches import (
     target_columns,
 )
 from tuner.space.features.groups.tiles import OTHER_NAMES, TILE_NAMES, other_columns, tile_columns
+from tuner.space.search_space import FeatureMatrix
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.nest import Floats
 from tuner.space.tables.sketch import Sketch
@@ -70,8 +70,6 @@ _OF_NEST: tuple[Group, ...] = (
 
 FEATURE_NAMES: Names = tuple(name for names, _ in (*_OF_SKETCH, *_OF_NEST) for name in names)
 NUM_FEATURES = len(FEATURE_NAMES)
-
-FeatureMatrix: TypeAlias = npt.NDArray[np.float32]
 
 
 def features(sketch: Sketch, choices: Ints, target: CpuTarget) -> FeatureMatrix:

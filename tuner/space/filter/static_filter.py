@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from compiler.schedule.primitives.sampling.sample import divisors
 from compiler.target.cpu import CpuTarget
 from tuner.space.features.issue_slots import issue_slots
+from tuner.space.search_space import Mask
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.nest import NUM_LEVELS, REGISTER_LEVEL, Floats, NestTables, TiledNest
 from tuner.space.tables.register_tile import RegisterTile
@@ -39,8 +39,6 @@ MIN_SHARED_POINTS = 1 << 15
 FMA_FLOPS = 2
 PACKED = frozenset({"packed", "packed_right"})
 """What sketches are tagged with whose operands lie in the order of use."""
-
-Mask = npt.NDArray[np.bool_]
 
 
 def passes(sketch: Sketch, choices: Ints, target: CpuTarget) -> Mask:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tuner.cost_model.cost_model import CostModelError, Samples
 from tuner.cost_model.xgboost_model import MIN_SAMPLES, XGBoostModel
-from tuner.space.features.features import NUM_FEATURES, FeatureMatrix
+from tuner.space.features.features import NUM_FEATURES
+from tuner.space.search_space import FeatureMatrix
 
 
 def synthetic(num: int, seed: int) -> Samples:

@@ -7,11 +7,12 @@ import pytest
 
 from compiler import ops
 from compiler.target.cpu import CpuTarget
+from tuner.space.cpu_space import CPU_SPACE
 from tuner.space.design_space import DesignSpace
 from tuner.space.features.features import FEATURE_NAMES, NUM_FEATURES, features, named_features
 from tuner.space.features.groups.buffers import UPDATED
-from tuner.space.generate import CPU_RULES, design_space
-from tuner.space.rules.rule import BUILT_IN_RULES, rule_name
+from tuner.space.generate import design_space
+from tuner.space.rules.rule import BUILT_IN_RULES
 from tuner.space.tables.knob import Ints
 from tuner.space.tables.sketch import Sketch
 from tuner.task import Task
@@ -143,4 +144,4 @@ def test_different_decisions_have_different_features() -> None:
 
 
 def test_every_built_in_rule_has_its_name() -> None:
-    assert tuple(rule_name(rule) for rule in CPU_RULES) == BUILT_IN_RULES
+    assert CPU_SPACE.rule_names == BUILT_IN_RULES

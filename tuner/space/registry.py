@@ -1,0 +1,33 @@
+"""The search space of each kind of target."""
+
+from __future__ import annotations
+
+from compiler.target.registry import KindRegistry
+from compiler.target.target import Target
+from tuner.space.search_space import SearchSpace
+
+
+def _load_cpu() -> SearchSpace:
+    # It loads LLVM, which search spaces of other kinds do without.
+    from tuner.space.cpu_space import CPU_SPACE  # noqa: PLC0415
+
+    return CPU_SPACE
+
+
+SEARCH_SPACES: KindRegistry[SearchSpace] = KindRegistry("search space", cpu=_load_cpu)
+
+
+def search_space_of(target: Target) -> SearchSpace:
+    """Return the search space of a target.
+
+    Raises:
+        UnknownKindError: If none is registered for its kind.
+    """
+    return SEARCH_SPACES.find(target.kind)
+
+
+def built_in_rules() -> tuple[str, ...]:
+    """Return the names of the built-in rules of all kinds, each once, those for CPUs first."""
+    kinds = sorted(SEARCH_SPACES.kinds, key=lambda kind: (kind != "cpu", kind))
+    names = (name for kind in kinds for name in SEARCH_SPACES.find(kind).rule_names)
+    return tuple(dict.fromkeys(names))

@@ -1,0 +1,60 @@
+"""The contract of search spaces: how candidates for one kind of target are made and described."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from compiler.target.target import Target
+from tuner.space.rules.rule import ScheduleRule, rule_name
+from tuner.space.tables.knob import Ints
+from tuner.space.tables.sketch import Sketch
+
+FeatureMatrix: TypeAlias = npt.NDArray[np.float32]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """The rules, the features and the static filter for one kind of target.
+
+    Attributes:
+        kind: The kind of the targets.
+        first_rules: The rules that run before those that a program adds.
+        rules: The rules that run after them, in this order.
+        feature_version: What a column means may change only together with this number.
+        feature_names: The names of the columns of features.
+        estimate: The column that ranks candidates of a sketch without a trained model: lower is
+            faster.
+        features: Returns a row of features for each row of choices of a sketch.
+        passes: Returns which rows of choices of a sketch are worth compiling.
+    """
+
+    kind: str
+    first_rules: tuple[ScheduleRule, ...]
+    rules: tuple[ScheduleRule, ...]
+    feature_version: int
+    feature_names: tuple[str, ...]
+    estimate: str
+    features: Callable[[Sketch, Ints, Target], FeatureMatrix]
+    passes: Callable[[Sketch, Ints, Target], Mask]
+
+    @cached_property
+    def rule_names(self) -> tuple[str, ...]:
+        """The names of the built-in rules, in the order in which they run."""
+        return tuple(rule_name(rule) for rule in (*self.first_rules, *self.rules))
+
+    @cached_property
+    def num_features(self) -> int:
+        """How many columns of features there are."""
+        return len(self.feature_names)
+
+    @cached_property
+    def estimate_column(self) -> int:
+        """The index of the column `estimate`."""
+        return self.feature_names.index(self.estimate)
