@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from compiler.ir.core.program import PrimFunc
 from examples.serving import Server, free_port
+from tests.unit.compiler.ops.records import PAGE, table
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -82,3 +84,13 @@ def test_the_quick_start_without_a_server_says_what_to_do(tmp_path: Path) -> Non
     assert ran.returncode == 1
     assert "Traceback" not in ran.stderr
     assert "loopwright serve" in ran.stderr
+
+
+def test_the_list_of_operators_is_that_of_the_library() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert page.endswith(table()), "run python -m tests.unit.compiler.ops.records"
+    code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(code) == 1
+    names: dict[str, object] = {}
+    exec(code[0], names)
+    assert isinstance(names["program"], PrimFunc)

@@ -34,7 +34,7 @@ def attention(  # noqa: PLR0917
         d: The width of a head.
         dtype: The type of all tensors.
         causal: Whether query `i` sees only keys up to `i`.
-        scale: What the products are multiplied by; one over the root of `d` unless it is given.
+        scale: The factor of the products; by default one over the root of `d`.
 
     Raises:
         OperatorError: If a number or the type is out of range.

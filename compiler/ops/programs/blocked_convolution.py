@@ -31,9 +31,9 @@ def conv2d_nchwc(  # noqa: PLR0917
 ) -> PrimFunc:
     """Convolve blocks of channels, `A[n, ci / i, h, w, i]`, into `[n, co / o, h, w, o]`.
 
-    The weights are `W[co / o, ci / i, kernel, kernel, i, o]`. Where operators that follow one
+    The weights are `W[co / o, ci / i, kernel, kernel, i, o]`. If operators that follow one
     another agree on their blocks, nothing is converted between them: `transform_layout` of the
-    arrays takes place where a graph begins and ends. Otherwise it is `conv2d`.
+    arrays takes place at the ends of a graph. Otherwise it is `conv2d`.
 
     Args:
         n: The batch size.
@@ -43,13 +43,13 @@ def conv2d_nchwc(  # noqa: PLR0917
         co: The number of output channels.
         kernel: The height and width of the kernel.
         stride: The step between windows.
-        padding: How many zeros are put on each side, as in `conv2d`.
+        padding: The number of zeros on each side, as in `conv2d`.
         dilation: The step between the elements of a window.
-        block_ci: How many input channels lie side by side, `i`; it divides them.
-        block_co: How many output channels lie side by side, `o`; it divides them.
+        block_ci: The number of input channels in a block, `i`; it divides them.
+        block_co: The number of output channels in a block, `o`; it divides them.
         dtype: The type of image and weights.
         out_dtype: The type of the result.
-        acc_dtype: The type that is added up in.
+        acc_dtype: The type of the sum.
 
     Raises:
         OperatorError: If a number is out of range or the numbers do not fit together.

@@ -89,16 +89,16 @@ def conv2d(  # noqa: PLR0917
         co: The number of output channels.
         kernel: The height and width of the kernel: one number for both, or two.
         stride: The step between windows, in elements.
-        padding: How many zeros are put on each side; or above and below, left and right; or
+        padding: The number of zeros on each side; or above and below, left and right; or
             above, left, below, right.
         dilation: The step between the elements of a window.
-        groups: How many groups the channels are split into; a group sees only its own.
+        groups: The number of groups of channels; a group sees only its own.
         dtype: The type of image and weights.
         layout: "NCHW"; or "NHWC", where the weights are `W[kernel, kernel, ci / groups, co]`.
         bias: Whether `bias[co]` is added.
-        activation: What follows, as in `matmul`.
+        activation: The function applied last, as in `matmul`.
         out_dtype: The type of the result.
-        acc_dtype: The type that is added up in.
+        acc_dtype: The type of the sum.
 
     Raises:
         OperatorError: If a number is out of range or the numbers do not fit together.
@@ -189,15 +189,15 @@ def depthwise_conv2d(  # noqa: PLR0917
         w: The width of the input.
         kernel: The height and width of the kernel.
         stride: The step between windows.
-        padding: How many zeros are put on each side.
+        padding: The number of zeros on each side.
         dilation: The step between the elements of a window.
         dtype: The type of image and weights.
-        multiplier: How many output channels an input channel has.
+        multiplier: The number of output channels of an input channel.
         layout: "NCHW"; or "NHWC", where the weights are `W[k, k, c, multiplier]`.
         bias: Whether `bias[c * multiplier]` is added.
-        activation: What follows, as in `matmul`.
+        activation: The function applied last, as in `matmul`.
         out_dtype: The type of the result.
-        acc_dtype: The type that is added up in.
+        acc_dtype: The type of the sum.
 
     Raises:
         OperatorError: If a number is out of range or the numbers do not fit together.
@@ -243,7 +243,7 @@ def conv2d_transpose(  # noqa: PLR0917
     out_dtype: DType | None = None,
     acc_dtype: DType | None = None,
 ) -> PrimFunc:
-    """Spread `A[n, ci, h, w]` by `W[ci, co, kernel, kernel]`: what a convolution's gradient does.
+    """Spread `A[n, ci, h, w]` by `W[ci, co, kernel, kernel]`: the gradient of a convolution.
 
     The image is dilated by the stride and padded, then convolved with the reversed kernel.
 
@@ -254,14 +254,14 @@ def conv2d_transpose(  # noqa: PLR0917
         w: The width of the input.
         co: The number of output channels.
         kernel: The height and width of the kernel.
-        stride: The step between the windows that are written to.
-        padding: How many elements are cut off on each side of the result.
-        output_padding: How many are added below and on the right; fewer than the stride.
+        stride: The step between the windows of the result.
+        padding: The number of elements cut off on each side of the result.
+        output_padding: The number of elements added below and on the right; fewer than the stride.
         dtype: The type of image and weights.
         bias: Whether `bias[co]` is added.
-        activation: What follows, as in `matmul`.
+        activation: The function applied last, as in `matmul`.
         out_dtype: The type of the result.
-        acc_dtype: The type that is added up in.
+        acc_dtype: The type of the sum.
 
     Raises:
         OperatorError: If a number is out of range or the numbers do not fit together.

@@ -108,7 +108,7 @@ subtract = _binary(tensors.subtract, np.subtract, "C = A - B")
 
 @operator(tensors.gelu, reference=references.gelu_of, recognize=recognizer)
 def gelu(*shape: int, approximate: str = "none", dtype: DType = "float32") -> PrimFunc:
-    """`B = A * (chance that a normal variable is below A)`.
+    """`B = A * (probability that a normal variable is below A)`.
 
     Args:
         shape: The shape of both.
@@ -128,7 +128,7 @@ def gelu(*shape: int, approximate: str = "none", dtype: DType = "float32") -> Pr
     recognize=recognizer,
 )
 def leaky_relu(*shape: int, negative_slope: float = 0.01, dtype: DType = "float32") -> PrimFunc:
-    """`B = A`, scaled by `negative_slope` where it is negative.
+    """`B = A`, scaled by `negative_slope` if it is negative.
 
     Raises:
         OperatorError: If an extent, the type or the slope is out of range.

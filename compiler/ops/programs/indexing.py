@@ -54,7 +54,7 @@ def gather(
 
     Args:
         shape: The shape of `A`.
-        indices: The shape of the indices, which is that of `B`; that of `A` unless it is given.
+        indices: The shape of the indices, which is that of `B`; by default that of `A`.
         axis: The axis that they index.
         dtype: The type of `A`.
         index_dtype: The type of the indices.
@@ -76,7 +76,7 @@ def embedding(
     dtype: DType = "float32",
     index_dtype: DType = "int32",
 ) -> PrimFunc:
-    """Look rows of a table up: `B[i, :] = W[indices[i], :]`.
+    """Look up rows of a table: `B[i, :] = W[indices[i], :]`.
 
     Raises:
         OperatorError: If an extent or a type is out of range.

@@ -30,7 +30,7 @@ def matmul(
     out_dtype: DType | None = None,
     acc_dtype: DType | None = None,
 ) -> PrimFunc:
-    """`C[m, n] = A[m, k] @ B[k, n]`, a product for each place of `batch`.
+    """`C[m, n] = A[m, k] @ B[k, n]`, a product for each index of `batch`.
 
     Args:
         m: The rows of the result.
@@ -41,10 +41,10 @@ def matmul(
         transpose_a: Whether `A` is stored as `[k, m]`.
         transpose_b: Whether `B` is stored as `[n, k]`, as frameworks store weights.
         bias: Whether `bias[n]` is added.
-        activation: What follows: "relu", "gelu", "gelu_tanh", "silu", "sigmoid", "tanh" or
-            "leaky_relu".
+        activation: The function applied last: "relu", "gelu", "gelu_tanh", "silu", "sigmoid",
+            "tanh" or "leaky_relu".
         out_dtype: The type of the result, such as "int32" for "int8".
-        acc_dtype: The type that is added up in, such as "float32" for "bfloat16".
+        acc_dtype: The type of the sum, such as "float32" for "bfloat16".
 
     Raises:
         OperatorError: If an extent, a type or an option is out of range.

@@ -38,7 +38,7 @@ def log_softmax(*shape: int, axis: int = -1, dtype: DType = "float32") -> PrimFu
 def layer_norm(
     *shape: int, axis: int = -1, epsilon: float = 1e-5, dtype: DType = "float32"
 ) -> PrimFunc:
-    """`B = (A - mean) / sqrt(variance + epsilon) * gamma + beta` over `axis` and those after it.
+    """`B = (A - mean) / sqrt(variance + epsilon) * gamma + beta` over `axis` and later axes.
 
     Raises:
         OperatorError: If an extent, the axis or the type is out of range.
@@ -54,7 +54,7 @@ def layer_norm(
 def rms_norm(
     *shape: int, axis: int = -1, epsilon: float = 1e-5, dtype: DType = "float32"
 ) -> PrimFunc:
-    """`B = A / sqrt(mean of squares + epsilon) * weight` over `axis` and those after it.
+    """`B = A / sqrt(mean of squares + epsilon) * weight` over `axis` and later axes.
 
     Raises:
         OperatorError: If an extent, the axis or the type is out of range.
@@ -70,9 +70,9 @@ def rms_norm(
 def batch_norm(
     *shape: int, axis: int = 1, epsilon: float = 1e-5, dtype: DType = "float32"
 ) -> PrimFunc:
-    """`B = (A - mean) / sqrt(variance + epsilon) * gamma + beta`, all known, a channel each.
+    """`B = (A - mean) / sqrt(variance + epsilon) * gamma + beta`, for each channel.
 
-    This is what a network does with it once it is trained: the means are inputs.
+    This is the form of a trained network: the statistics are inputs.
 
     Raises:
         OperatorError: If an extent, the axis or the type is out of range.

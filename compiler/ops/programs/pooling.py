@@ -37,8 +37,8 @@ def max_pool2d(  # noqa: PLR0917
         h: The height of the input.
         w: The width of the input.
         kernel: The height and width of a window.
-        stride: The step between windows; the size of a window unless it is given.
-        padding: How many elements, smaller than any, are put on each side.
+        stride: The step between windows; by default the size of a window.
+        padding: The number of elements, smaller than any, on each side.
         dilation: The step between the elements of a window.
         dtype: The type of the image.
         ceil_mode: Whether a last window may reach beyond the padding, if it begins before that.
@@ -83,11 +83,11 @@ def avg_pool2d(  # noqa: PLR0917
         h: The height of the input.
         w: The width of the input.
         kernel: The height and width of a window.
-        stride: The step between windows; the size of a window unless it is given.
-        padding: How many zeros are put on each side.
+        stride: The step between windows; by default the size of a window.
+        padding: The number of zeros on each side.
         dtype: The type of the image.
         ceil_mode: Whether a last window may reach beyond the padding, if it begins before that;
-            what it reaches does not count.
+            elements beyond the padding do not count.
         count_include_pad: Whether the padding counts among the elements of a window.
         layout: "NCHW" or "NHWC".
 

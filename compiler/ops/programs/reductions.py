@@ -31,7 +31,7 @@ class Reduce(Protocol):
 
         Args:
             shape: The shape of the tensor.
-            axis: The axes that are reduced; all of them unless they are given.
+            axis: The axes that are reduced; by default all.
             keepdims: Whether the result keeps them, with an extent of one.
             dtype: The type of the tensor.
         """
@@ -55,7 +55,7 @@ def _reduction(reduce: tensors.Reduction, function: Callable[..., Array], text: 
 
     Args:
         shape: The shape of the tensor.
-        axis: The axes that are reduced; all of them unless they are given.
+        axis: The axes that are reduced; by default all.
         keepdims: Whether the result keeps them, with an extent of one.
         dtype: The type of the tensor.
 
@@ -104,7 +104,7 @@ def argmax(
 ) -> PrimFunc:
     """Find the largest element over some axes, or all; of equal ones, the first.
 
-    The result is its place, an int32: its number among the elements that are compared.
+    The result is its position, an int32: its number among the elements that are compared.
 
     Raises:
         OperatorError: If an extent, an axis or the type is out of range.
@@ -119,7 +119,7 @@ def argmin(
 ) -> PrimFunc:
     """Find the smallest element over some axes, or all; of equal ones, the first.
 
-    The result is its place, an int32: its number among the elements that are compared.
+    The result is its position, an int32: its number among the elements that are compared.
 
     Raises:
         OperatorError: If an extent, an axis or the type is out of range.

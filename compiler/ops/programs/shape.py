@@ -16,7 +16,7 @@ from compiler.ops.tensors import shape as tensors
 
 @operator(tensors.transpose, reference=references.transpose, recognize=transposes)
 def transpose(*shape: int, axes: Sequence[int] | None = None, dtype: DType = "float32") -> PrimFunc:
-    """`B = A` with its axes in another order: the reverse one unless `axes` are given.
+    """`B = A` with its axes in another order: by default the reverse one.
 
     Args:
         shape: The shape of `A`.
@@ -34,10 +34,10 @@ def transpose(*shape: int, axes: Sequence[int] | None = None, dtype: DType = "fl
 def concat(
     *shape: int, sizes: Sequence[int] | None = None, axis: int = 0, dtype: DType = "float32"
 ) -> PrimFunc:
-    """Join tensors along an axis: two of one shape, unless `sizes` tells the extent of each.
+    """Join tensors along an axis: two of one shape, unless `sizes` gives the extent of each.
 
     Args:
-        shape: The shape of the tensors; what it says of the axis holds unless `sizes` is given.
+        shape: The shape of the tensors; `sizes` replaces its extent along the axis.
         sizes: The extents of the tensors along the axis.
         axis: The axis.
         dtype: The type of all tensors.
@@ -67,8 +67,8 @@ def pad(
 
     Args:
         shape: The shape of the tensor.
-        pad_before: How many elements are put before each axis: one number for all, or one each.
-        pad_after: How many are put after; as many as before unless it is given.
+        pad_before: The number of elements before each axis: one number for all, or one each.
+        pad_after: The number of elements after each axis; by default as many as before.
         pad_value: The value.
         dtype: The type of the tensor.
 

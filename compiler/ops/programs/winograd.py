@@ -34,11 +34,12 @@ def conv2d_winograd(  # noqa: PLR0917
         h: The height of the input.
         w: The width of the input.
         co: The number of output channels.
-        padding: How many zeros are put on each side, as in `conv2d`.
-        tile: How many outputs a tile has, each way: 2, or 4, which is faster and less exact.
+        padding: The number of zeros on each side, as in `conv2d`.
+        tile: The number of outputs of a tile in each dimension: 2, or 4, which is faster and
+            less exact.
         dtype: The type of image, weights and result, of 32 bits or more.
         bias: Whether `bias[co]` is added.
-        activation: What follows, as in `matmul`.
+        activation: The function applied last, as in `matmul`.
 
     Raises:
         OperatorError: If a number is out of range or the numbers do not fit together.

@@ -1,7 +1,5 @@
 """Each operator: against its reference, against the scalar evaluator, and built."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,19 +9,17 @@ from numpy.typing import NDArray
 import loopwright as lw
 from compiler import ops
 from compiler.ir.analysis.flops import flops
-from compiler.ir.analysis.structural import structural_equal, structural_hash
-from compiler.ir.core.nodes import Block
+from compiler.ir.analysis.structural import structural_equal
 from compiler.ir.core.program import PrimFunc
-from compiler.ir.core.visit import walk
 from compiler.ir.interpret.evaluator.evaluate import evaluate
 from compiler.ir.interpret.oracle.oracle import compare, interpret, random_inputs
 from compiler.ir.text.printer import script
 from compiler.script import parse
+from tests.unit.compiler.ops.records import described, recorded
 from tests.unit.compiler.ops.specs import SPECS
 
 Array = NDArray[Any]
-RECORDED = json.loads((Path(__file__).parent / "recorded_programs.json").read_text())
-"""Of each spec: the start of the program's hash, then the names of its parameters and blocks."""
+RECORDED = recorded()
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -77,10 +73,7 @@ def test_operators_can_be_called_by_name() -> None:
 @pytest.mark.parametrize("spec", SPECS)
 def test_the_program_of_an_operator_does_not_change(spec: str) -> None:
     """What is stored of a workload is found by its hash, and its traces name its blocks."""
-    func = ops.from_spec(spec)
-    blocks = [node for node in walk(func.body) if isinstance(node, Block)]
-    names = [buffer.name for buffer in func.buffers] + [block.name for block in blocks[1:]]
-    assert [structural_hash(func)[:16], " ".join(names)] == RECORDED[spec]
+    assert described(spec) == RECORDED[spec]
 
 
 def test_a_convolution_without_padding_has_no_pad_block() -> None:
