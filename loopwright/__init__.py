@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from loopwright.local.design_space import DesignSpace, design_space
     from loopwright.local.tune_result import Trial, TuneResult
     from loopwright.local.tuning import tune
-    from tuner.loop.tune import NothingMeasuredError
+    from tuner.loop.search_result import NothingMeasuredError
     from tuner.space.analysis.block_facts import BlockFacts
     from tuner.space.own_rules import remove_schedule_rule, schedule_rule
     from tuner.space.rules.rule import ScheduleRuleError
@@ -217,7 +217,7 @@ _HOMES = {
     "tuner.space.rules.sketch_builder": ("SketchBuilder",),
     "tuner.space.own_rules": ("remove_schedule_rule", "schedule_rule"),
     "tuner.space.rules.rule": ("ScheduleRuleError",),
-    "tuner.loop.tune": ("NothingMeasuredError",),
+    "tuner.loop.search_result": ("NothingMeasuredError",),
 }
 _FORMER_NAMES = {"Draft": "SketchBuilder"}
 """Names of the version before, which work for one version."""

@@ -18,7 +18,7 @@ from loopwright.local import tune_result, tuning
 from loopwright.workload import to_func
 from service.wire.times import RunTime
 from tuner.loop.budget import StopReason
-from tuner.loop.tune import NothingMeasuredError
+from tuner.loop.search_result import NothingMeasuredError
 from tuner.transfer.shape import shape_of
 
 

@@ -22,8 +22,8 @@ from tuner.candidate import Candidate
 from tuner.cost_model.training import Measured, MeasuredTask
 from tuner.finish.baseline import Baseline, measure_baselines
 from tuner.finish.finish import Finalist, Finish, finish
-from tuner.loop import tune as tuner_tune
-from tuner.loop.tune_tasks import tune_tasks
+from tuner.loop.search_result import NothingMeasuredError, SearchResult
+from tuner.loop.tune import tune_tasks
 from tuner.replay import base_model
 from tuner.search.make import STRATEGIES, uses_model
 from tuner.task import Task
@@ -258,7 +258,7 @@ def _begun(
 
 def _finished(
     task: Task,
-    found: tuner_tune.SearchResult,
+    found: SearchResult,
     measurer: WorkerMeasurer,
     seed: int,
     should_stop: Callable[[], bool],
@@ -275,14 +275,14 @@ def _finished(
 
 def _result(
     task: Task,
-    found: tuner_tune.SearchResult,
+    found: SearchResult,
     final: Finish | None,
     baseline: Baseline | None,
 ) -> TuneResult:
     finalists = {} if final is None else {f.trial.number: f for f in final.finalists}
     trials = tuple(_seen(trial, finalists.get(trial.number)) for trial in found.trials)
     if not trials:
-        raise tuner_tune.NothingMeasuredError(
+        raise NothingMeasuredError(
             f"tuning {task.func.name} was stopped before anything was measured"
         )
     return TuneResult(task.func, task.target, trials, found.stop_reason, baseline)

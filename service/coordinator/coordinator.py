@@ -33,7 +33,7 @@ from service.store.trials import trials
 from service.wire.models import JobState
 from tuner.finish.baseline import BaselineMeasurer
 from tuner.loop.budget import StopReason
-from tuner.loop.tune import SearchResult
+from tuner.loop.search_result import SearchResult
 from workers.child.runner import ChildStartError, RunnerClosedError
 from workers.engine.engine import (
     EngineClosedError,

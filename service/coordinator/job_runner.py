@@ -13,7 +13,6 @@ import structlog
 from sqlalchemy.orm import Session
 
 from compiler.runtime.measurement import Measurement
-from compiler.target.cores import available_cores
 from compiler.target.target import Target
 from service.common.owner import Owner
 from service.coordinator.heartbeat import Heartbeat
@@ -28,9 +27,9 @@ from tuner.finish.baseline import Baseline, BaselineMeasurer, measure_baselines
 from tuner.finish.finish import Finish, finish
 from tuner.loop.budget import StopReason
 from tuner.loop.interleave import interleave
-from tuner.loop.search_loop import SearchLoop
+from tuner.loop.search_loop import SearchLoop, has_spare_core
+from tuner.loop.search_result import SearchResult
 from tuner.loop.task_scheduler import Progress
-from tuner.loop.tune import SearchResult
 from tuner.measurer.comparer import Comparer
 from tuner.measurer.measurer import Measurer
 from tuner.search.make import make_strategy
@@ -159,9 +158,8 @@ class Driver:
             history=self._store.trials(job_id),
             on_trials=lambda measured: self._store.add(job_id, task, measured),
             interrupted=interrupted,
-            # Where kernels are timed on all cores, what runs beside them would be timed too.
-            overlap=task.target.num_cores < available_cores()
-            or task.target.label != Target("cpu").label,
+            # Kernels for other targets are timed on other hosts.
+            overlap=has_spare_core(task.target) or task.target.label != Target("cpu").label,
         )
         return _Search(job, task, rounds, measuring, kept_before)
 

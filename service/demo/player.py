@@ -24,7 +24,7 @@ from service.store.trials.sql_store import SqlStore
 from tuner.finish.baseline import Baseline
 from tuner.finish.finish import Finalist, Finish
 from tuner.loop.budget import StopReason
-from tuner.loop.tune import SearchResult
+from tuner.loop.search_result import SearchResult
 from tuner.trial import MeasuredTrial
 
 MAX_PAUSE_SECS = 2.0

@@ -33,7 +33,7 @@ from tuner.cost_model.cost_model import Samples
 from tuner.cost_model.quality import pairwise_accuracy
 from tuner.cost_model.training import Measured, MeasuredTask, Trained, train
 from tuner.cost_model.weights import weight
-from tuner.loop.tune import SearchResult
+from tuner.loop.search_result import SearchResult
 from tuner.replay.packaged import packaged_samples, packaged_sets
 from tuner.task import Task
 

@@ -23,7 +23,7 @@ from examples.serving import Server, free_port
 from loopwright.cli.main import app
 from loopwright.local import tuning
 from service.wire.models import JobState
-from tuner.loop.tune import NothingMeasuredError
+from tuner.loop.search_result import NothingMeasuredError
 
 SCRIPT = Path(__file__).parents[2] / "examples" / "mm_relu.script"
 TARGET = "cpu -num-cores=1"

@@ -1,8 +1,8 @@
-"""Run searches that share a budget, a round at a time: each goes where it gains most.
+"""Run searches that share a budget, a round at a time: each round goes to the expected best gain.
 
-What is run next depends on the trials alone, so that searches which were interrupted go on as if
-they had not been: rounds that the histories hold are replayed, the one that was under way is
-completed, and then there are the same trials to choose from.
+The choice depends on the trials alone, so that interrupted searches resume as if they had never
+stopped: rounds in the histories are replayed, the round in progress is completed, and the choice is
+then made from the same trials.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ def interleave(
     num_trials: Callable[[], int],
     ended: Sequence[Progress] = (),
 ) -> Iterator[tuple[int, StopReason]]:
-    """Run searches until each has ended; yield the place of each as it ends, and why.
+    """Run searches until each has ended; yield the index of each as it ends, and why.
 
-    The caller may take its time with one that has ended: the others wait.
+    The other searches wait until the caller asks for the next end.
 
     Args:
-        num_trials: The trials of all together, those of `ended` included; asked before each round.
+        num_trials: Returns the trials of all together, including those of `ended`; called before
+            each round.
         ended: Tasks that share the trials and have ended already.
     """
     num_ended = sum(len(progress.trials) for progress in ended)
@@ -34,36 +35,36 @@ def interleave(
 
     running = list(range(len(searches)))
 
-    def replayed(place: int) -> StopReason | None:
-        return searches[place].replay()
+    def replayed(index: int) -> StopReason | None:
+        return searches[index].replay()
 
-    def interrupted(place: int) -> StopReason | None:
-        return searches[place].interrupted()
+    def interrupted(index: int) -> StopReason | None:
+        return searches[index].interrupted()
 
     yield from _drop(running, replayed)
     while running:
-        place = _next(searches, running, ended)
-        if (reason := searches[place].run_next(left())) is not None:
-            running.remove(place)
-            yield place, reason
+        index = _next(searches, running, ended)
+        if (reason := searches[index].run_next(left())) is not None:
+            running.remove(index)
+            yield index, reason
         yield from _drop(running, interrupted)
 
 
 def _drop(
     running: list[int], why: Callable[[int], StopReason | None]
 ) -> Iterator[tuple[int, StopReason]]:
-    """Take out the searches that have a reason to end, and yield them."""
-    for place in list(running):
-        if (reason := why(place)) is not None:
-            running.remove(place)
-            yield place, reason
+    """Remove the searches that have a reason to end, and yield them."""
+    for index in list(running):
+        if (reason := why(index)) is not None:
+            running.remove(index)
+            yield index, reason
 
 
 def _next(searches: Sequence[SearchLoop], running: Sequence[int], ended: Sequence[Progress]) -> int:
-    """Return the search to run a round of: one that is amid a round, or what gains most."""
-    for place in running:
-        if searches[place].is_midway:
-            return place
+    """Return the index of the search that gets a round: one amid a round, else the best gain."""
+    for index in running:
+        if searches[index].is_midway:
+            return index
     if len(running) == 1:
         return running[0]
     progress = [Progress(search.task, search.measured_trials()) for search in searches]

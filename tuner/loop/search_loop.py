@@ -1,9 +1,9 @@
-"""One search, round by round: while a round is measured, the next one is proposed.
+"""Run one search round by round: while a round is measured, the next one is proposed.
 
-Asks and tells always come in the same order, whatever is measured when and wherever the search was
-interrupted: ask 0, tell 0, ask 1, ask 2, tell 1, ask 3, tell 2, ... So what a round proposes knows
-all rounds but the one before it (round 1 knows round 0), and training a model costs no time in
-which nothing is measured.
+Asks and tells always come in the same order, also in a search that was interrupted and resumed:
+ask 0, tell 0, ask 1, ask 2, tell 1, ask 3, tell 2, ... A round is therefore proposed from all
+rounds but the one before it (round 1 from round 0), and the model trains while kernels are
+measured.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from types import TracebackType
 from typing import Self
 
 from compiler.runtime.measurement import Measurement
+from compiler.target.cores import available_cores
+from compiler.target.target import Target
 from tuner.candidate import Candidate, default_candidate
 from tuner.loop.budget import Budget, StopReason
 from tuner.measurer.measurer import Measurer
@@ -24,7 +26,19 @@ from tuner.task import Task
 from tuner.trial import MeasuredTrial, fastest
 
 ROUND_SIZE = 16
-"""Proposals in a round: enough to keep workers busy, few enough to learn often."""
+"""Proposals in a round: enough to keep workers busy, few enough to learn often.
+
+Chosen, not measured. Stored histories are divided into rounds of this size: with another size they
+would not resume.
+"""
+
+
+def has_spare_core(target: Target) -> bool:
+    """Return whether this host can propose while a kernel for `target` is timed on it.
+
+    A kernel that is timed on all cores would be slowed by work beside it.
+    """
+    return target.num_cores < available_cores()
 
 
 class MeasurerError(RuntimeError):

@@ -1,4 +1,4 @@
-"""Which of several tasks to spend the next round on: the one that is expected to gain most.
+"""Choose the task that gets the next round: the one with the largest expected gain.
 
 The aim is the shortest weighted time of all tasks together, the sum over tasks of w_i g_i, where
 g_i is the best time of task i in seconds. What a trial on task i is expected to take off it is
@@ -24,10 +24,11 @@ from tuner.task import Task
 from tuner.trial import MeasuredTrial
 
 WINDOW = 48
-"""Trials that make the recent past of a task (d in the formula)."""
-TRUST_IN_THE_PAST = 0.2
+"""Trials in the recent past of a task (d in the formula): three rounds; chosen, not measured."""
+PAST_WEIGHT = 0.2
+"""How much the past counts beside hope (a in the formula; Ansor, section 6)."""
 SLACK = 2.0
-"""How many times slower than its likes a task is expected to stay."""
+"""How many times slower than similar tasks a task is expected to stay (b; Ansor, section 6)."""
 
 
 @dataclass(frozen=True)
@@ -38,39 +39,39 @@ class Progress:
     trials: Sequence[MeasuredTrial]
 
     def best_secs(self, num_trials: int) -> float:
-        """Return the best time of the first trials; infinity without a right one."""
+        """Return the best time of the first trials; infinity without a correct one."""
         return min((t.best_secs for t in self.trials[:num_trials]), default=math.inf)
 
 
 def choose(progress: Sequence[Progress], open_tasks: Sequence[int]) -> int:
-    """Return the place of the task that the next round is spent on.
+    """Return the index of the task that the next round is spent on.
 
-    A task without trials comes first: nothing is known of it. Among equal gains the first is
-    chosen. What is chosen depends on the trials alone, so that it can be repeated.
+    A task without trials comes first. Among equal gains the first wins. The choice depends on the
+    trials alone, so that it can be repeated.
 
     Args:
-        open_tasks: The places of those that are not exhausted.
+        open_tasks: The indices of the tasks that are not exhausted.
     """
-    fresh = [place for place in open_tasks if not progress[place].trials]
+    fresh = [index for index in open_tasks if not progress[index].trials]
     if fresh:
         return fresh[0]
-    return max(open_tasks, key=lambda place: (_gain(progress, place), -place))
+    return max(open_tasks, key=lambda index: (_gain(progress, index), -index))
 
 
-def _gain(progress: Sequence[Progress], place: int) -> float:
-    one = progress[place]
-    num_trials = len(one.trials)
-    now = one.best_secs(num_trials)
+def _gain(progress: Sequence[Progress], index: int) -> float:
+    task_progress = progress[index]
+    num_trials = len(task_progress.trials)
+    now = task_progress.best_secs(num_trials)
     if not math.isfinite(now):
-        return 0.0  # what has not run yet may never run: the others first
+        return 0.0  # a task without a correct trial may never have one: the others come first
     window = min(WINDOW, num_trials - 1)
-    before = one.best_secs(num_trials - window)
-    # Before its first right trial a task had no time that could have fallen.
+    before = task_progress.best_secs(num_trials - window)
+    # Before its first correct trial a task had no time that could have fallen.
     fallen = (before - now) / window if window and math.isfinite(before) else 0.0
-    reach = SLACK * one.task.flops / _fastest_rate(progress, one.task)
-    stale = num_trials - 1 - [t.best_secs for t in one.trials].index(now)
+    reach = SLACK * task_progress.task.flops / _fastest_rate(progress, task_progress.task)
+    stale = num_trials - 1 - [t.best_secs for t in task_progress.trials].index(now)
     hoped = max(now / num_trials, (now - reach) * math.exp2(-stale / WINDOW))
-    return one.task.weight * (TRUST_IN_THE_PAST * fallen + (1 - TRUST_IN_THE_PAST) * hoped)
+    return task_progress.task.weight * (PAST_WEIGHT * fallen + (1 - PAST_WEIGHT) * hoped)
 
 
 def _fastest_rate(progress: Sequence[Progress], task: Task) -> float:

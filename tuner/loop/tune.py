@@ -1,67 +1,32 @@
-"""The tuning loop: propose a round, have it measured, learn, again until a budget is spent.
+"""The tuning loop: propose a round, measure it, learn from it, until a budget is spent.
 
-The proposals of a round depend only on the task, the seed, the strategy, the warm start and what
-the rounds before measured. So a job that was killed goes on from its history as if nothing had
-happened.
+One task is tuned as a group of one. The proposals of a round depend only on the task, the seed, the
+strategy, the warm start and the measurements of the rounds before, so that a killed job resumes
+from its history as if it had never stopped.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 
-from compiler.target.cores import available_cores
 from tuner.loop.budget import Budget, StopReason
-from tuner.loop.search_loop import ROUND_SIZE, MeasurerError, SearchLoop
+from tuner.loop.interleave import interleave
+from tuner.loop.search_loop import ROUND_SIZE, SearchLoop, has_spare_core
+from tuner.loop.search_result import SearchResult
 from tuner.measurer.measurer import Measurer
 from tuner.search.make import make_strategy
 from tuner.task import Task
-from tuner.trial import MeasuredTrial, fastest
+from tuner.trial import MeasuredTrial
 from tuner.warm_start import COLD, WarmStart
-
-__all__ = ["ROUND_SIZE", "MeasurerError", "NothingMeasuredError", "SearchResult", "tune"]
-
-
-class NothingMeasuredError(LookupError):
-    """The trial that was asked for does not exist: tuning stopped early, or every trial failed."""
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """The trials of a job, by their numbers, why it ended, and what its cost model learned."""
-
-    trials: tuple[MeasuredTrial, ...]
-    stop_reason: StopReason
-    cost_model: bytes | None = None
-
-    @property
-    def best(self) -> MeasuredTrial:
-        """The fastest trial that ran and was right.
-
-        Raises:
-            NothingMeasuredError: If there is none.
-        """
-        best = fastest(self.trials)
-        if best is None:
-            raise NothingMeasuredError(f"none of {len(self.trials)} trials ran and was right")
-        return best
-
-    @property
-    def default(self) -> MeasuredTrial:
-        """The trial of the default schedule, which may have failed.
-
-        Raises:
-            NothingMeasuredError: If tuning was stopped before it was measured.
-        """
-        if not self.trials or self.trials[0].number != 0:
-            raise NothingMeasuredError(
-                "tuning was stopped before the default schedule was measured"
-            )
-        return self.trials[0]
 
 
 def _ignore(_: Sequence[MeasuredTrial]) -> None:
+    pass
+
+
+def _ignore_of_task(task: Task, trials: Sequence[MeasuredTrial]) -> None:
     pass
 
 
@@ -85,27 +50,75 @@ def tune(
     should_stop: Callable[[], bool] = _never,
     clock: Callable[[], float] = time.monotonic,
 ) -> SearchResult:
-    """Search for a fast schedule of `task`.
+    """Search for a fast schedule of one task; see `tune_tasks`.
 
     Trial 0 is the default schedule, so the best is never slower than it.
+    """
+    [result] = tune_tasks(
+        [task],
+        measurer=measurer,
+        trials=trials,
+        seconds=seconds,
+        plateau=plateau,
+        seed=seed,
+        strategy=strategy,
+        rules=rules,
+        warm_starts={task.key: warm_start},
+        history={task.key: history},
+        on_trials=lambda _, measured: on_trials(measured),
+        should_stop=should_stop,
+        clock=clock,
+    )
+    return result
+
+
+def tune_tasks(
+    tasks: Sequence[Task],
+    *,
+    measurer: Measurer,
+    trials: int,
+    seconds: float | None = None,
+    plateau: int | None = None,
+    seed: int = 0,
+    strategy: str = "evolutionary",
+    rules: Collection[str] | None = None,
+    warm_starts: Mapping[str, WarmStart] | None = None,
+    history: Mapping[str, Sequence[MeasuredTrial]] | None = None,
+    on_trials: Callable[[Task, Sequence[MeasuredTrial]], None] = _ignore_of_task,
+    should_stop: Callable[[], bool] = _never,
+    clock: Callable[[], float] = time.monotonic,
+) -> list[SearchResult]:
+    """Search for fast schedules of tasks that share a budget by expected gain.
+
+    Each task has one round first, and so its default schedule; `tuner.loop.task_scheduler` assigns
+    the remaining rounds. The weight of a task says how much its time matters. The same seed and
+    measurements give the same search, also for one that resumes from a history.
 
     Args:
-        trials: The budget, counted from trial 0 with `history` included.
-        seconds: The time from now after which the search ends; see `Budget`.
-        plateau: After how many trials without progress the search ends; see `Budget`.
+        trials: The budget of all tasks together, counted with `history` included.
+        seconds: The time from now after which the searches end; see `Budget`.
+        plateau: After how many trials of a task without progress its search ends; see `Budget`.
         strategy: One of `tuner.search.make.STRATEGIES`.
-        rules: The names of the schedule rules that make the design space; None for all.
-        history: What this job (same task, seed, strategy, rules and warm start) has measured
-            already, in any order; its last round may be partial. Nothing of it is measured again.
-        on_trials: Called with new trials as they arrive, in the order of completion.
-        should_stop: Asked between results; once true, the result holds what was measured so far.
-        clock: Counts the seconds.
+        rules: The names of the schedule rules that make the design spaces; None for all.
+        warm_starts: The warm starts of searches, by the keys of tasks.
+        history: The trials that this job (same tasks, seed, strategy, rules and warm starts) has
+            measured already, by the keys of tasks, in any order; the last round may be partial.
+            None of these trials is measured again.
+        on_trials: Called with a task and its new trials as they arrive, in the order of completion.
+        should_stop: Called between results; once it returns true, the results hold the trials
+            measured so far.
+        clock: Returns the current time in seconds.
+
+    Returns:
+        A result for each task, in order.
 
     Raises:
-        ValueError: If a budget is not positive, `seed` is negative, a number occurs twice in
-            `history`, or the strategy or a rule is unknown.
+        ValueError: If a budget is not positive or too small for a round of each of several tasks,
+            two tasks are the same, a weight or `seed` is negative, a trial number occurs twice in a
+            history, or the strategy or a rule is unknown.
         MeasurerError: If the measurer leaves a candidate out or answers it twice.
     """
+    _check(tasks, trials)
     budget = Budget(trials, seconds, plateau)
     if seed < 0:
         raise ValueError(f"seed must not be negative, not {seed}")
@@ -114,22 +127,41 @@ def tune(
     def interrupted() -> StopReason | None:
         if should_stop():
             return StopReason.CANCELLED
-        if deadline is not None and rounds.has_default and clock() >= deadline:
+        if deadline is not None and all(s.has_default for s in searches) and clock() >= deadline:
             return StopReason.TIME_BUDGET
         return None
 
-    rounds = SearchLoop(
-        task,
-        measurer,
-        make_strategy(strategy, task, seed, warm_start, rules),
-        lambda: budget,
-        history=history,
-        on_trials=on_trials,
-        interrupted=interrupted,
-        # Where kernels are timed on all cores, what runs beside them would be timed too.
-        overlap=task.target.num_cores < available_cores(),
-    )
-    with rounds:
-        while (reason := rounds.run_next()) is None:
-            pass
-        return SearchResult(rounds.trials(), reason, rounds.learned())
+    def start(task: Task) -> SearchLoop:
+        return SearchLoop(
+            task,
+            measurer,
+            make_strategy(strategy, task, seed, (warm_starts or {}).get(task.key, COLD), rules),
+            lambda: budget,
+            history=(history or {}).get(task.key, ()),
+            on_trials=lambda measured: on_trials(task, measured),
+            interrupted=interrupted,
+            overlap=has_spare_core(task.target),
+        )
+
+    searches: list[SearchLoop] = []
+    with ExitStack() as stack:
+        searches += [stack.enter_context(start(task)) for task in tasks]
+        reasons = dict(interleave(searches, lambda: trials))
+        return [
+            SearchResult(search.trials(), reasons[index], search.learned())
+            for index, search in enumerate(searches)
+        ]
+
+
+def _check(tasks: Sequence[Task], trials: int) -> None:
+    if not tasks:
+        raise ValueError("there are no tasks to tune")
+    if len(tasks) > 1 and trials < ROUND_SIZE * len(tasks):
+        raise ValueError(
+            f"{trials} trials are too few for {len(tasks)} tasks: expected {ROUND_SIZE} or more a "
+            "task"
+        )
+    if len({task.key for task in tasks}) < len(tasks):
+        raise ValueError("a task occurs twice: give it once, with the sum of its weights")
+    if any(task.weight < 0 for task in tasks):
+        raise ValueError(f"weights must not be negative: {[task.weight for task in tasks]}")

@@ -26,7 +26,7 @@ from service.store.jobs.groups import GroupRow
 from service.store.jobs.jobs import JobRow
 from service.wire.models import JobState
 from tuner.loop.budget import Budget, StopReason
-from tuner.loop.tune import SearchResult
+from tuner.loop.search_result import SearchResult
 
 BUDGETS = frozenset({"trials", "seconds", "plateau"})
 

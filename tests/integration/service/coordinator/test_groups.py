@@ -23,7 +23,7 @@ from service.wire.models import GroupCreate, GroupRead, GroupTask, JobState, Str
 from tests.integration.service.driving import Interrupting, act, cost, rows
 from tuner.candidate import DEFAULT_SKETCH, Candidate
 from tuner.loop.search_loop import ROUND_SIZE
-from tuner.loop.tune_tasks import tune_tasks
+from tuner.loop.tune import tune_tasks
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task
 

@@ -11,7 +11,8 @@ from compiler.target.target import Target
 from tuner.candidate import DEFAULT_SKETCH, Candidate, default_candidate
 from tuner.loop.budget import Budget, StopReason
 from tuner.loop.search_loop import ROUND_SIZE
-from tuner.loop.tune import SearchResult, tune
+from tuner.loop.search_result import SearchResult
+from tuner.loop.tune import tune
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task
 from tuner.trial import MeasuredTrial

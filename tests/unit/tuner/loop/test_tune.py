@@ -9,7 +9,9 @@ from compiler import ops
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target.target import Target
 from tuner.candidate import DEFAULT_SKETCH, Candidate
-from tuner.loop.tune import ROUND_SIZE, MeasurerError, NothingMeasuredError, SearchResult, tune
+from tuner.loop.search_loop import ROUND_SIZE, MeasurerError
+from tuner.loop.search_result import NothingMeasuredError, SearchResult
+from tuner.loop.tune import tune
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.measurer.replay import ReplayMeasurer, UnknownCandidateError
 from tuner.search.make import STRATEGIES

@@ -12,9 +12,9 @@ from compiler.target.target import Target
 from tuner.candidate import DEFAULT_SKETCH, Candidate
 from tuner.loop.budget import StopReason
 from tuner.loop.search_loop import ROUND_SIZE
+from tuner.loop.search_result import SearchResult
 from tuner.loop.task_scheduler import Progress, choose
-from tuner.loop.tune import SearchResult, tune
-from tuner.loop.tune_tasks import tune_tasks
+from tuner.loop.tune import tune, tune_tasks
 from tuner.measurer.memory import MemoryMeasurer
 from tuner.task import Task
 from tuner.trial import MeasuredTrial
@@ -160,3 +160,10 @@ def test_a_task_that_is_behind_its_likes_is_expected_to_catch_up_but_not_for_eve
 def test_what_cannot_be_shared_is_refused(tasks: list[Task], trials: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tune_tasks(tasks, measurer=Machine(), trials=trials)
+
+
+def test_each_task_has_the_cost_model_that_its_search_trained() -> None:
+    results = run(strategy="evolutionary", trials=3 * ROUND_SIZE)
+    models = [result.cost_model for result in results]
+    assert None not in models
+    assert len(set(models)) == len(MODEL)

@@ -1,0 +1,46 @@
+"""The result of a search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tuner.loop.budget import StopReason
+from tuner.trial import MeasuredTrial, fastest
+
+
+class NothingMeasuredError(LookupError):
+    """The requested trial does not exist: tuning stopped early, or every trial failed."""
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The trials of a job, by their numbers, why it ended, and what its cost model learned."""
+
+    trials: tuple[MeasuredTrial, ...]
+    stop_reason: StopReason
+    cost_model: bytes | None = None
+
+    @property
+    def best(self) -> MeasuredTrial:
+        """The fastest correct trial.
+
+        Raises:
+            NothingMeasuredError: If there is none.
+        """
+        best = fastest(self.trials)
+        if best is None:
+            raise NothingMeasuredError(f"none of {len(self.trials)} trials ran and was right")
+        return best
+
+    @property
+    def default(self) -> MeasuredTrial:
+        """The trial of the default schedule, which may have failed.
+
+        Raises:
+            NothingMeasuredError: If tuning was stopped before it was measured.
+        """
+        if not self.trials or self.trials[0].number != 0:
+            raise NothingMeasuredError(
+                "tuning was stopped before the default schedule was measured"
+            )
+        return self.trials[0]
