@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any
 
@@ -152,6 +152,10 @@ class Measurement:
         read["library"] = None if library is None else LibraryFacts.from_json(library)
         return cls(**{**obj, **read})
 
+
+STORED_FIELDS = tuple(each.name for each in fields(Measurement) if each.name != "library")
+"""What is stored of a candidate's measurement: each is a column of the table of trials, a field of
+a trial over HTTP, and one of its record. A library's facts are stored with its baseline."""
 
 _DURATIONS = ("build_secs", "check_secs", "time_secs")
 _TEXTS = ("message", "worker", "toolchain")

@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from compiler.runtime.measurement import Measurement
+from compiler.runtime.measurement import STORED_FIELDS, Measurement
 from service.common.owner import Owner
 from service.store import best_schedules
 from service.store.database.base import utc_now
@@ -136,7 +136,11 @@ def _refute(session: Session, job: JobRow, trial: TrialRow) -> None:
 
 
 def _row(job_id: UUID, trial: MeasuredTrial) -> TrialRow:
-    found = trial.measurement
+    measurement = trial.measurement
+    stored = {name: getattr(measurement, name) for name in STORED_FIELDS}
+    # JSON has lists, and PostgreSQL keeps no zero character in a text.
+    stored["run_secs"] = list(measurement.run_secs)
+    stored["message"] = measurement.message.replace("\0", "\\0")
     return TrialRow(
         job_id=job_id,
         number=trial.number,
@@ -145,36 +149,19 @@ def _row(job_id: UUID, trial: MeasuredTrial) -> TrialRow:
         sketch=trial.candidate.sketch,
         trace=trial.candidate.trace.to_json(),
         predicted=trial.predicted,
-        error=found.error,
-        # PostgreSQL keeps no zero character in a text.
-        message=found.message.replace("\0", "\\0"),
-        run_secs=list(found.run_secs),
-        best_secs=found.best_secs if found.ok else None,
-        max_error=found.max_error,
-        build_secs=found.build_secs,
-        check_secs=found.check_secs,
-        time_secs=found.time_secs,
-        worker=found.worker,
-        toolchain=found.toolchain,
+        best_secs=measurement.best_secs if measurement.ok else None,
         created_at=utc_now(),
+        **stored,
     )
 
 
 def _trial(row: TrialRow) -> MeasuredTrial:
+    stored = {name: getattr(row, name) for name in STORED_FIELDS}
+    stored["run_secs"] = tuple(row.run_secs)
     return MeasuredTrial(
         number=row.number,
         candidate=parse_candidate(row.sketch, row.trace),
-        measurement=Measurement(
-            run_secs=tuple(row.run_secs),
-            error=row.error,
-            message=row.message,
-            max_error=row.max_error,
-            build_secs=row.build_secs,
-            check_secs=row.check_secs,
-            time_secs=row.time_secs,
-            worker=row.worker,
-            toolchain=row.toolchain,
-        ),
+        measurement=Measurement(**stored),
         predicted=row.predicted,
         round=row.round,
     )

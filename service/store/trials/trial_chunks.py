@@ -17,31 +17,16 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 
 from service.store.database.base import Base
 from service.store.trials import trial_index
-from service.store.trials.trial_columns import TrialColumns, joined, of_rows
+from service.store.trials.trial_columns import PACKED, TrialColumns, in_memory, joined, of_rows
 
 SIZE = 2048
 """The trials of a range; each range begins at a multiple of it."""
 LATE = 256
 """So many trials later a range is packed: numbers arrive out of order."""
 
-_TRIAL = np.dtype(
-    [
-        ("number", "<i4"),
-        ("round", "<i4"),
-        ("sketch", "<u2"),
-        ("outcome", "<u2"),
-        ("best_secs", "<f8"),
-        ("predicted", "<f8"),
-        ("build_secs", "<f8"),
-        ("check_secs", "<f8"),
-        ("time_secs", "<f8"),
-        ("at", "<f8"),
-    ]
-)
-
 
 class PackedTrialsRow(Base):
-    """The trials `first` to `first + SIZE - 1` of a job: `SIZE` records of `_TRIAL`."""
+    """The trials `first` to `first + SIZE - 1` of a job: `SIZE` records of `PACKED`."""
 
     __tablename__ = "packed_trials"
 
@@ -90,7 +75,7 @@ def _one_by_one(
 
 
 def _row(job_id: UUID, first: int, found: TrialColumns) -> PackedTrialsRow:
-    trials = np.empty(SIZE, _TRIAL)
+    trials = np.empty(SIZE, PACKED)
     for name, values in found.arrays():
         trials[name] = values
     return PackedTrialsRow(
@@ -103,9 +88,8 @@ def _row(job_id: UUID, first: int, found: TrialColumns) -> PackedTrialsRow:
 
 
 def _columns(row: PackedTrialsRow) -> TrialColumns:
-    trials = np.frombuffer(row.trials, _TRIAL)
+    trials = np.frombuffer(row.trials, PACKED)
     arrays: dict[str, Any] = {
-        name: trials[name].astype(np.float64 if _TRIAL[name].kind == "f" else np.int64)
-        for name in _TRIAL.names or ()
+        name: trials[name].astype(in_memory(name)) for name in PACKED.names or ()
     }
     return TrialColumns(**arrays, sketches=tuple(row.sketches), outcomes=tuple(row.outcomes))

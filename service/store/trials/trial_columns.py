@@ -1,11 +1,16 @@
-"""The trials of a job as columns in memory: what plots and counts are made of."""
+"""The trials of a job as columns in memory: what plots and counts are made of.
+
+`TrialColumns` is the one list of what is kept of a trial besides its trace: the index that holds it
+(`ix_trials_narrow`), the query that reads it (`trial_index`) and its packed form (`trial_chunks`)
+follow from the fields declared here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +23,14 @@ OK = "ok"
 
 
 @dataclass(frozen=True)
+class StoredAs:
+    """How a column is stored: its NumPy type when packed, and its column of the table `trials`."""
+
+    packed: str
+    source: str | None = None  # of the same name
+
+
+@dataclass(frozen=True)
 class TrialColumns:
     """Trials of a job by number; what is not known is NaN.
 
@@ -25,16 +38,16 @@ class TrialColumns:
     when the trial was stored, in seconds since the epoch.
     """
 
-    number: Ints
-    round: Ints
-    sketch: Ints
-    outcome: Ints
-    best_secs: Floats
-    predicted: Floats
-    build_secs: Floats
-    check_secs: Floats
-    time_secs: Floats
-    at: Floats
+    number: Annotated[Ints, StoredAs("<i4")]
+    round: Annotated[Ints, StoredAs("<i4")]
+    sketch: Annotated[Ints, StoredAs("<u2")]
+    outcome: Annotated[Ints, StoredAs("<u2", source="error")]
+    best_secs: Annotated[Floats, StoredAs("<f8")]
+    predicted: Annotated[Floats, StoredAs("<f8")]
+    build_secs: Annotated[Floats, StoredAs("<f8")]
+    check_secs: Annotated[Floats, StoredAs("<f8")]
+    time_secs: Annotated[Floats, StoredAs("<f8")]
+    at: Annotated[Floats, StoredAs("<f8", source="created_at")]
     sketches: tuple[str, ...]
     outcomes: tuple[str, ...]
 
@@ -62,26 +75,37 @@ class TrialColumns:
         return np.flatnonzero(secs < before)
 
 
+_STORED_AS: dict[str, StoredAs] = {
+    name: hint.__metadata__[0]
+    for name, hint in get_type_hints(TrialColumns, include_extras=True).items()
+    if get_origin(hint) is Annotated
+}
+
+PACKED = np.dtype([(name, stored_as.packed) for name, stored_as in _STORED_AS.items()])
+"""A trial in packed form; stored chunks have it, so that it changes only with a migration."""
+
+SOURCES = tuple(stored_as.source or name for name, stored_as in _STORED_AS.items())
+"""The columns of the table `trials` that they come from, in their order."""
+
+
 def of_rows(rows: Sequence[Sequence[Any]]) -> TrialColumns:
     """Return the columns of rows of `service.store.trials.trial_index`."""
-    fields = list(zip(*rows, strict=True)) if rows else [()] * 10
-    number, rounds, sketch, error, best, predicted, build, check, time, at = fields
+    values = zip(*rows, strict=True) if rows else [()] * len(_STORED_AS)
+    by_name = dict(zip(_STORED_AS, values, strict=True))
     sketches: dict[str, int] = {}
     outcomes = {OK: 0}
-    return TrialColumns(
-        number=np.array(number, np.int64),
-        round=np.array(rounds, np.int64),
-        sketch=_places(sketch, sketches),
-        outcome=_places([kind or OK for kind in error], outcomes),
-        best_secs=np.array(best, np.float64),
-        predicted=np.array(predicted, np.float64),
-        build_secs=np.array(build, np.float64),
-        check_secs=np.array(check, np.float64),
-        time_secs=np.array(time, np.float64),
-        at=_epoch_secs(at),
-        sketches=tuple(sketches),
-        outcomes=tuple(outcomes),
-    )
+    arrays: dict[str, Any] = {
+        "sketch": _places(by_name.pop("sketch"), sketches),
+        "outcome": _places([kind or OK for kind in by_name.pop("outcome")], outcomes),
+        "at": _epoch_secs(by_name.pop("at")),
+    }
+    arrays |= {name: np.array(column, in_memory(name)) for name, column in by_name.items()}
+    return TrialColumns(**arrays, sketches=tuple(sketches), outcomes=tuple(outcomes))
+
+
+def in_memory(name: str) -> type[np.float64 | np.int64]:
+    """Return the type of a column in memory: integers are packed into fewer bytes."""
+    return np.float64 if PACKED[name].kind == "f" else np.int64
 
 
 def joined(parts: Iterable[TrialColumns]) -> TrialColumns:

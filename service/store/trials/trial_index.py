@@ -14,24 +14,18 @@ from uuid import UUID
 from sqlalchemy import SQLColumnExpression, String, Text, cast, select, type_coerce
 from sqlalchemy.orm import Session
 
+from service.store.trials.trial_columns import SOURCES
 from service.store.trials.trials import TrialRow
 
 ValueT = TypeVar("ValueT")
 _ROWS = 256
 """Read at a time: with thousands of rows alive the garbage collector takes as long as the read."""
 
-_COLUMNS = (
-    TrialRow.number,
-    TrialRow.round,
-    TrialRow.sketch,
-    type_coerce(TrialRow.error, String),  # a text, not yet an ErrorKind: there are many
-    TrialRow.best_secs,
-    TrialRow.predicted,
-    TrialRow.build_secs,
-    TrialRow.check_secs,
-    TrialRow.time_secs,
-    type_coerce(TrialRow.created_at, String),
-)
+# Texts, not yet an `ErrorKind` and a `datetime`: there are many.
+_COLUMNS = [
+    type_coerce(column, String) if name in ("error", "created_at") else column
+    for name, column in ((name, getattr(TrialRow, name)) for name in SOURCES)
+]
 
 
 def between(

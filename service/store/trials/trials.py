@@ -23,6 +23,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from compiler.runtime.measurement import ErrorKind
 from service.common.errors import ServiceNotFoundError
 from service.store.database.base import Base, UtcDateTime, enum_column
+from service.store.trials.trial_columns import SOURCES
 from service.wire.models import FinalRead, TrialRead
 
 
@@ -37,20 +38,7 @@ class TrialRow(Base):
         UniqueConstraint("job_id", "candidate_key"),
         # All that lists and plots need of a trial but its trace; see
         # `service.store.trials.trial_index`.
-        Index(
-            "ix_trials_narrow",
-            "job_id",
-            "number",
-            "round",
-            "sketch",
-            "error",
-            "best_secs",
-            "predicted",
-            "build_secs",
-            "check_secs",
-            "time_secs",
-            "created_at",
-        ),
+        Index("ix_trials_narrow", "job_id", *SOURCES),
     )
 
     job_id: Mapped[UUID] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
