@@ -1,7 +1,8 @@
 """Artifacts: a compiled kernel with its calling convention, as one file.
 
 The file is a zip of `meta.json` and `kernel.o`, which holds the code in the form of its backend.
-Reading one runs nothing; loading it into a `Module` runs machine code, so load only what you trust.
+Reading an artifact runs nothing. Loading it into a `Module` runs machine code: load only artifacts
+from sources that you trust.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from compiler.ir.core.dtypes import DType
 from compiler.ir.core.nodes import Buffer, static_shape
 
 FORMAT_VERSION = 2
+# Guards against files that unpack to more memory than the process has.
 _LIMIT_BYTES = 64 << 20
-# Artifacts from before there were several backends do not name theirs.
+# Artifacts of versions with a single backend do not name it.
 _OLDEST_BACKEND = "cpu"
 
-# What the standard library raises on bytes that are no zip, no JSON, or not of our form.
+# The standard library raises these for bytes that are no zip file or no JSON of this format.
 _MALFORMED = (
     zipfile.BadZipFile,
     zlib.error,
@@ -37,7 +39,7 @@ _MALFORMED = (
 
 
 class ArtifactError(ValueError):
-    """A file that is no artifact of ours, or one for another kind of machine."""
+    """A file that is not an artifact, or an artifact for another kind of machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,11 @@ class Param:
 
 
 def params_of(buffers: Iterable[Buffer], written: Container[Buffer]) -> tuple[Param, ...]:
-    """Return the arrays that stand for the parameters of a program.
+    """Return the parameters of a program's kernel.
 
     Args:
-        written: Which of the buffers the program writes.
+        buffers: The parameters of the program.
+        written: The buffers that the program writes.
     """
     return tuple(Param(b.name, static_shape(b), b.dtype, is_output=b in written) for b in buffers)
 
@@ -66,13 +69,15 @@ def describe_kernel(name: str, params: Iterable[Param]) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Artifact:
-    """A kernel's code, and what a caller must know to call it.
+    """A kernel's code and calling convention.
 
     Attributes:
-        triple, features: What the code needs of a host, in LLVM's words; empty for other backends.
-        workspace_bytes: Enough for `num_threads` threads: 1 if it has no parallel loop.
-        code: For a CPU an object file; otherwise what the backend loads.
-        backend: The kind of the backend that made the code, and loads it.
+        triple, features: The machine that the code requires, in LLVM's spelling; empty for other
+            backends.
+        workspace_bytes: The size of the workspace for `num_threads` threads.
+        num_threads: The most threads that the kernel can use; 1 without a parallel loop.
+        code: For a CPU an object file; otherwise the form that the backend loads.
+        backend: The kind of the backend that generated the code, and loads it.
     """
 
     name: str
@@ -130,7 +135,7 @@ class Artifact:
             raise ArtifactError(
                 f"the artifact has format {version}: this version reads {FORMAT_VERSION}"
             )
-        # LLVM's linker crashes on damaged objects: the damage must be seen before.
+        # LLVM's linker crashes on damaged objects, so the checksum comes first.
         if meta.pop("sha256") != hashlib.sha256(code).hexdigest():
             raise ArtifactError("the artifact is damaged: its code has another checksum")
         params = []

@@ -1,8 +1,8 @@
-"""Read the arrays of other libraries by the DLPack protocol, where NumPy does not.
+"""Read the arrays of other libraries by the DLPack protocol, in cases that NumPy does not support.
 
-NumPy has no bfloat16, and takes what a producer of the protocol's versions before 1.0 exports for
-read-only, though those versions export only what may be written. Nothing is copied, and nothing is
-consumed: the producer's capsule lives as long as the array, and frees its memory itself.
+NumPy has no bfloat16. It marks arrays of producers of the protocol before version 1.0 as read-only,
+although those versions export writable arrays only. Nothing is copied. The capsule is not consumed:
+it lives as long as the array, and then frees its memory itself.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-_CPU = (1, 3)  # kDLCPU, and memory of the CPU that a GPU has pinned
+_CPU = (1, 3)  # kDLCPU and kDLCUDAHost, pinned memory of the host
 _KINDS = {0: "int", 1: "uint", 2: "float", 6: "bool"}
 _BFLOAT = 4
 _READ_ONLY = 1
 
 
 class DlpackError(TypeError):
-    """An array that cannot be read, and why."""
+    """An array that cannot be read."""
 
 
 class StridedError(DlpackError):
-    """An array whose elements do not lie one behind the other."""
+    """An array that is not contiguous."""
 
 
 class _Tensor(ctypes.Structure):
@@ -62,10 +62,10 @@ _pointer.argtypes, _pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctype
 
 
 def read(producer: Any) -> NDArray[Any]:
-    """Return an array on the memory of another library's.
+    """Return a NumPy array that shares the memory of another library's array.
 
     Raises:
-        DlpackError: If it is not on the CPU, or its elements or strides are none of an array's.
+        DlpackError: If it is not on the CPU, or NumPy has no such element type or strides.
         BufferError: If the producer does not export it.
     """
     device, index = producer.__dlpack_device__()
@@ -84,19 +84,21 @@ def read(producer: Any) -> NDArray[Any]:
         raise StridedError("it is not contiguous")
     size = math.prod(shape) * dtype.itemsize
     memory = (ctypes.c_char * size).from_address((tensor.data or 0) + tensor.byte_offset)
-    memory.capsule = capsule  # lives as long as the array
+    memory.capsule = capsule  # keeps the memory alive as long as the array
     array = np.frombuffer(memory, dtype).reshape(shape)
     array.flags.writeable = not flags & _READ_ONLY
     return array
 
 
 def _opened(capsule: Any) -> tuple[_Tensor, int]:
-    """Return what a capsule holds, and its flags."""
+    """Return the tensor of a capsule, and its flags."""
     if _is_valid(capsule, b"dltensor_versioned"):
-        held = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
-        if held.major != 1:
-            raise DlpackError(f"it speaks version {held.major}.{held.minor} of DLPack: expected 1")
-        return held.tensor, held.flags
+        versioned = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
+        if versioned.major != 1:
+            raise DlpackError(
+                f"it speaks version {versioned.major}.{versioned.minor} of DLPack: expected 1"
+            )
+        return versioned.tensor, versioned.flags
     if not _is_valid(capsule, b"dltensor"):
         raise DlpackError("it exports no DLPack capsule")
     return _Tensor.from_address(_pointer(capsule, b"dltensor")), 0
@@ -119,8 +121,8 @@ def _is_dense(tensor: _Tensor, shape: tuple[int, ...]) -> bool:
     if not tensor.strides:
         return True
     step = 1
-    for place in reversed(range(tensor.ndim)):
-        if shape[place] != 1 and tensor.strides[place] != step:
+    for axis in reversed(range(tensor.ndim)):
+        if shape[axis] != 1 and tensor.strides[axis] != step:
             return False
-        step *= shape[place]
+        step *= shape[axis]
     return True

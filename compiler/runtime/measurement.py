@@ -1,4 +1,4 @@
-"""What measuring a candidate found: run times, or a typed error; never an exception."""
+"""The outcome of measuring a candidate: run times, or a typed error; never an exception."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ErrorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One way to run a library, and the seconds a run; none if it failed so."""
+    """One configuration of a library, and its seconds a run; None if the run failed."""
 
     name: str
     kernel_set: str
@@ -38,12 +38,12 @@ class Setting:
         """
         if not isinstance(obj, dict):
             raise ValueError(f"expected an object with a setting, not {type(obj).__name__}")
-        found = cls(**obj)
-        _text(found.name)
-        _text(found.kernel_set)
-        if found.secs is not None:
-            _secs(found.secs)
-        return found
+        setting = cls(**obj)
+        _text(setting.name)
+        _text(setting.kernel_set)
+        if setting.secs is not None:
+            _secs(setting.secs)
+        return setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,11 @@ class LibraryFacts:
     """How a library ran.
 
     Attributes:
-        kernel_set: The code that it chose for this CPU, such as "Haswell"; empty if unknown.
-        setting: The fastest of those that were tried, in words.
-        tried: All settings.
+        kernel_set: The instruction set of its kernels, such as "Haswell"; empty if unknown.
+        setting: The fastest setting, in words.
+        tried: All settings that were measured.
         is_below_cpu: Whether no setting uses all of the CPU's instruction set.
-        peak_flops: What the cores reach with float32 at most, in FLOP/s; none if unknown.
+        peak_flops: The measured float32 peak of the cores, in FLOP/s; None if unknown.
     """
 
     kernel_set: str = ""
@@ -75,27 +75,33 @@ class LibraryFacts:
         if not isinstance(obj, dict):
             raise ValueError(f"expected an object with a library, not {type(obj).__name__}")
         peak = obj.get("peak_flops")
-        found = cls(
+        facts = cls(
             **{
                 **obj,
                 "tried": tuple(map(Setting.from_json, obj.get("tried", ()))),
                 "peak_flops": None if peak is None else _secs(peak),
             }
         )
-        _text(found.kernel_set)
-        _text(found.setting)
-        if not isinstance(found.is_below_cpu, bool):
-            raise ValueError(f"expected true or false, not {found.is_below_cpu!r:.50}")
-        return found
+        _text(facts.kernel_set)
+        _text(facts.setting)
+        if not isinstance(facts.is_below_cpu, bool):
+            raise ValueError(f"expected true or false, not {facts.is_below_cpu!r:.50}")
+        return facts
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """The outcome of one candidate on one worker.
 
-    `run_secs` holds the samples, in seconds a run; it is empty exactly when `error` is set.
-    `max_error` is the largest difference from the oracle, relative to the output's magnitude.
-    `library` says how a library ran that was timed beside a candidate.
+    Attributes:
+        run_secs: The samples, in seconds a run; empty exactly if `error` is set.
+        error: Why there are no samples.
+        message: The error in words.
+        max_error: The largest difference from the oracle, relative to the output's magnitude.
+        build_secs, check_secs, time_secs: The duration of each phase.
+        worker: The worker that measured.
+        toolchain: The versions of the code generator and of LLVM.
+        library: How a library ran, if this is the measurement of a baseline.
     """
 
     run_secs: tuple[float, ...] = ()
@@ -110,7 +116,7 @@ class Measurement:
     library: LibraryFacts | None = None
 
     def __post_init__(self) -> None:
-        """Hold the invariant: run times or an error, not both, not neither."""
+        """Check that there are either run times or an error."""
         if bool(self.run_secs) == (self.error is not None):
             raise ValueError(
                 f"a measurement has run times or an error: {self.run_secs}, {self.error}"
@@ -118,7 +124,7 @@ class Measurement:
 
     @property
     def ok(self) -> bool:
-        """Tell whether the candidate ran and was right."""
+        """Tell whether the candidate ran, and its result was correct."""
         return self.error is None
 
     @property
@@ -140,17 +146,17 @@ class Measurement:
         """
         if not isinstance(obj, dict):
             raise ValueError(f"expected an object with a measurement, not {type(obj).__name__}")
-        read: dict[str, Any] = {name: _secs(obj[name]) for name in _DURATIONS if name in obj}
-        read |= {name: _text(obj[name]) for name in _TEXTS if name in obj}
-        run_secs, error, off = (obj.get(name) for name in ("run_secs", "error", "max_error"))
+        fields: dict[str, Any] = {name: _secs(obj[name]) for name in _DURATIONS if name in obj}
+        fields |= {name: _text(obj[name]) for name in _TEXTS if name in obj}
+        run_secs, error, max_error = (obj.get(name) for name in ("run_secs", "error", "max_error"))
         if run_secs is not None and not isinstance(run_secs, list | tuple):
             raise ValueError(f"expected a list of seconds, not {type(run_secs).__name__}")
-        read["run_secs"] = tuple(map(_secs, run_secs or ()))
-        read["error"] = None if error is None else ErrorKind(error)
-        read["max_error"] = None if off is None else _number(off)
+        fields["run_secs"] = tuple(map(_secs, run_secs or ()))
+        fields["error"] = None if error is None else ErrorKind(error)
+        fields["max_error"] = None if max_error is None else _number(max_error)
         library = obj.get("library")
-        read["library"] = None if library is None else LibraryFacts.from_json(library)
-        return cls(**{**obj, **read})
+        fields["library"] = None if library is None else LibraryFacts.from_json(library)
+        return cls(**{**obj, **fields})
 
 
 STORED_FIELDS = tuple(each.name for each in fields(Measurement) if each.name != "library")

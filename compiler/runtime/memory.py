@@ -33,7 +33,7 @@ def aligned_empty(shape: Sequence[int], dtype: str) -> Array:
 
 
 def address_of(array: Array) -> int:
-    """Return where a contiguous array begins."""
+    """Return the address of a contiguous array."""
     try:
         # A quarter of the time that `array.ctypes` takes.
         return ctypes.addressof(_bytes_of(array))  # type: ignore[arg-type]

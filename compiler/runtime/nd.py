@@ -1,4 +1,4 @@
-"""Arrays and devices as TVM's notes spell them; NumPy's arrays do as well."""
+"""Arrays and devices with TVM's names; kernels take plain NumPy arrays, too."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compiler.runtime.memory import aligned_empty
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """Where arrays lie and kernels run: the CPU."""
+    """A device that holds arrays and runs kernels: the CPU."""
 
     device_type: str
     index: int
@@ -43,15 +43,15 @@ class NDArray(np.ndarray[Any, Any]):
         return np.array(self, subok=False)
 
     def asnumpy(self) -> np.ndarray[Any, Any]:
-        """Return a copy as a plain NumPy array: what `numpy` was called."""
+        """Return a copy as a plain NumPy array; an older name of `numpy`."""
         return self.numpy()
 
 
 def array(values: ArrayLike, device: Device | None = None) -> NDArray:
-    """Return a copy of values that a kernel takes.
+    """Return a copy of values as an array for kernels.
 
     Raises:
-        TypeError: If `device` is none.
+        TypeError: If `device` is not a device.
     """
     plain = np.asarray(values)
     new = empty(plain.shape, plain.dtype.name, device)
@@ -63,7 +63,7 @@ def empty(shape: Sequence[int], dtype: str = "float32", device: Device | None = 
     """Return an array whose elements are not set.
 
     Raises:
-        TypeError: If `device` is none.
+        TypeError: If `device` is not a device.
     """
     if not (device is None or isinstance(device, Device)):
         raise TypeError(f"expected a device such as cpu(), got a {type(device).__name__}")

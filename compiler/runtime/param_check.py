@@ -1,4 +1,4 @@
-"""What an array must be to stand for a parameter of a kernel."""
+"""The check of an array that is passed for a parameter of a kernel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ArgumentError(TypeError):
 
 
 class ParamCheck:
-    """What an array must be to stand for a parameter."""
+    """Checks the arrays that are passed for a parameter."""
 
     def __init__(self, param: Param) -> None:
         self.param = param
@@ -28,10 +28,10 @@ class ParamCheck:
         self.size_bytes = math.prod(param.shape) * self.dtype.itemsize
 
     def array(self, array: Any) -> Array:
-        """Return the array that stands for the parameter.
+        """Return an array as a NumPy array that the kernel may access.
 
         Raises:
-            ArgumentError: If it can't.
+            ArgumentError: If its shape, dtype, layout or library does not fit.
         """
         if (
             type(array) is np.ndarray
@@ -39,7 +39,7 @@ class ParamCheck:
             and array.dtype is self.dtype
             and array.flags.carray
         ):
-            return array  # the usual case, fast
+            return array  # the fast path
         param = self.param
         if not isinstance(array, np.ndarray):
             if not hasattr(array, "__dlpack__"):
@@ -70,15 +70,15 @@ class ParamCheck:
         return array
 
     def _exported(self, array: Any) -> Array:
-        """Return the array of another library as one of NumPy's on the same memory."""
+        """Return a NumPy array that shares the memory of another library's array."""
         try:
             try:
-                taken = np.from_dlpack(array)
+                shared = np.from_dlpack(array)
             except RuntimeError:  # a type or a device that NumPy does not have
-                taken = dlpack.read(array)
-            # NumPy takes what older producers export for read-only.
-            if self.param.is_output and not taken.flags.writeable:
-                taken = dlpack.read(array)
+                shared = dlpack.read(array)
+            # NumPy marks arrays of older producers as read-only.
+            if self.param.is_output and not shared.flags.writeable:
+                shared = dlpack.read(array)
         except dlpack.StridedError:
             raise self._strided(_copy_of(array)) from None
         except (BufferError, dlpack.DlpackError) as error:
@@ -86,12 +86,12 @@ class ParamCheck:
                 f"parameter {self.param.name} is a {type(array).__name__} that cannot be taken: "
                 f"{error}"
             ) from error
-        if not taken.flags.c_contiguous:
+        if not shared.flags.c_contiguous:
             raise self._strided(_copy_of(array))
-        return taken
+        return shared
 
     def _strided(self, copy: str) -> ArgumentError:
-        """Return the error of a view; `copy` says how its library makes a dense copy."""
+        """Return the error for a strided view; `copy` is the expression that makes a dense copy."""
         name = self.param.name
         advice = f"pass {copy.format(name)}"
         if self.param.is_output:

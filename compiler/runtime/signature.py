@@ -1,8 +1,8 @@
-"""Signatures of artifacts: an artifact is machine code, and to load it is to run it.
+"""Signatures of artifacts: loading an artifact runs machine code.
 
-A server may sign what it builds with a key that only it has; a client that knows the public key
-loads nothing else. Signed are the workload, how its schedule was chosen, and the bytes, so that one
-kernel cannot be passed off as another.
+A server may sign its artifacts with a private key; a client with the public key loads no others.
+The signature covers the workload, the choice of the schedule and the bytes, so that no artifact can
+be replaced by that of another workload.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class KeyFileError(ValueError):
 
 
 class SignatureMismatchError(ValueError):
-    """An artifact has no signature, or one that is not of the expected key."""
+    """An artifact has no signature, or a signature by another key."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class SigningKey:
 
     @classmethod
     def create(cls, path: Path) -> Self:
-        """Make a key, and write it to a file that its owner alone may read.
+        """Generate a key, and write it to a file that only its owner may read.
 
         Raises:
             KeyFileError: If the file exists, or cannot be written.
@@ -65,7 +65,7 @@ class SigningKey:
         """Read a key that `create` wrote.
 
         Raises:
-            KeyFileError: If it is none, or others may read it.
+            KeyFileError: If it is not a key, or others may read it.
         """
         try:
             content, mode = path.read_bytes(), path.stat().st_mode
@@ -95,40 +95,40 @@ class SigningKey:
 
 @dataclass(frozen=True)
 class PublicKey:
-    """The key by which a client knows a server's artifacts."""
+    """The key that a client verifies a server's artifacts with."""
 
     _key: Ed25519PublicKey
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Read the text of a public key, or the file that has it.
+        """Read the text of a public key, or a file with one.
 
         Raises:
-            KeyFileError: If it is none.
+            KeyFileError: If it is not a key.
         """
-        found = text.strip()
-        if not found.startswith(_PREFIX):
+        key_text = text.strip()
+        if not key_text.startswith(_PREFIX):
             try:
-                found = Path(found).read_text().strip()
+                key_text = Path(key_text).read_text().strip()
             except (OSError, UnicodeDecodeError) as error:
                 raise KeyFileError(
                     f"expected a public key such as {_PREFIX}..., or a file with one, not {text!r}"
                 ) from error
         try:
-            raw = base64.b64decode(found.removeprefix(_PREFIX), validate=True)
-            if not found.startswith(_PREFIX) or len(raw) != _KEY_BYTES:
+            raw = base64.b64decode(key_text.removeprefix(_PREFIX), validate=True)
+            if not key_text.startswith(_PREFIX) or len(raw) != _KEY_BYTES:
                 raise ValueError
             return cls(Ed25519PublicKey.from_public_bytes(raw))
         except (binascii.Error, ValueError):
             raise KeyFileError(
-                f"expected a public key, {_PREFIX} and 44 characters, not {found[:60]!r}"
+                f"expected a public key, {_PREFIX} and 44 characters, not {key_text[:60]!r}"
             ) from None
 
     def verify(self, signature: str, workload_key: str, schedule: str, content: bytes) -> None:
         """Check the signature of an artifact.
 
         Raises:
-            SignatureMismatchError: If there is none, or it does not fit.
+            SignatureMismatchError: If there is no signature, or it does not fit.
         """
         if not signature:
             raise SignatureMismatchError(

@@ -11,13 +11,13 @@ MIN_SAMPLE_SECS = 50e-6
 _MAX_CALLS = 1 << 20
 
 Clock: TypeAlias = Callable[[Callable[[], object], int, int], float]
-"""Returns the mean seconds a call: of a function, with so many threads, over so many calls."""
+"""Returns the mean seconds a call of a function, given its number of threads and of calls."""
 
 
 def calls_per_sample(
     run: Callable[[], object], num_threads: int, min_sample_secs: float, clock: Clock
 ) -> int:
-    """Return how many calls last at least `min_sample_secs`."""
+    """Return the number of calls that take at least `min_sample_secs`."""
     calls = 1
     while calls < _MAX_CALLS:
         elapsed = clock(run, num_threads, calls) * calls
@@ -31,9 +31,9 @@ def calls_per_sample(
 def time_calls(run: Callable[[], object], num_threads: int, calls: int) -> float:
     """Return the mean seconds a call, over `calls` calls.
 
-    Wall time, unless the only thread that `run` uses lost its core on the way: then the CPU time
-    of this thread, so that a neighbour's work does not count. CPU time is second choice, because
-    under a hypervisor it is now and then too short, and the shortest sample is the one believed.
+    The clock is wall time. If `run` uses one thread and that thread was preempted, it is the
+    thread's CPU time instead, which excludes other processes. CPU time is the second choice, since
+    under a hypervisor it is sometimes too short, and the shortest sample is the one that counts.
     """
     switches = _preemptions()
     cpu, wall = time.thread_time(), time.perf_counter()
@@ -45,5 +45,5 @@ def time_calls(run: Callable[[], object], num_threads: int, calls: int) -> float
 
 
 def _preemptions() -> int:
-    """Return how often this thread was taken off its core against its will."""
+    """Return how often this thread was preempted."""
     return resource.getrusage(resource.RUSAGE_THREAD).ru_nivcsw

@@ -1,4 +1,4 @@
-"""How long a kernel took."""
+"""The samples of a timing, and their statistics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Timing:
 
     @property
     def mean(self) -> float:
-        """The mean of the samples, which one disturbed sample spoils: see `median_secs`."""
+        """The mean of the samples; unlike `median_secs`, one disturbed sample distorts it."""
         return statistics.fmean(self.secs)
 
     @property

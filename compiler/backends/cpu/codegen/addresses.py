@@ -78,7 +78,7 @@ class Addresses:
 
     Args:
         instructions: The instructions of the function.
-        scope: What surrounds the access.
+        scope: The surroundings of the access.
         emit_index: Emits an index expression as a 64-bit integer, or a vector of them.
     """
 

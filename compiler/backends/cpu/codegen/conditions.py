@@ -1,6 +1,7 @@
-"""What is known of a condition under the current bindings of loop variables.
+"""Conditions, simplified by the current bindings of loop variables.
 
-A padding's condition holds for most vectors of a row, and is worth a mask at the borders only.
+A padding's condition holds in all lanes of most vectors; those at the borders need a mask. With `i`
+bound to the lanes 0-7 of `1 <= i and i < 33`, `1 <= i` remains; bound to 8-15, nothing does.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _Range = int | Interval | None
 
 
 class Conditions:
-    """Conditions simplified, remembered by what their variables are bound to."""
+    """Simplifies conditions, and caches the results by the bindings of their variables."""
 
     def __init__(self) -> None:
         self._variables: IdentityCache[Expr, tuple[Var, ...] | None] = IdentityCache()
@@ -27,7 +28,7 @@ class Conditions:
     def simplified(
         self, condition: Expr, env: Mapping[Var, Binding], extents: Mapping[Var, int]
     ) -> Expr:
-        """Return a condition without the parts that hold in all lanes; a constant if it can be."""
+        """Return a condition without the parts that hold in all lanes, possibly a constant."""
         variables = self._variables.find(condition, _variables)
         if variables is None:
             return condition
@@ -48,10 +49,10 @@ def _variables(condition: Expr) -> tuple[Var, ...] | None:
     return tuple(dict.fromkeys(node for node in nodes if isinstance(node, Var)))
 
 
-def _range(bound: Binding | None, extent: int | None) -> _Range:
-    match bound:
+def _range(binding: Binding | None, extent: int | None) -> _Range:
+    match binding:
         case int():
-            return (bound, bound)
+            return (binding, binding)
         case LaneRange(offset, width):
             return (offset, offset + width - 1)
         case _:

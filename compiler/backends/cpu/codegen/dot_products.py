@@ -1,13 +1,13 @@
-"""Sums of products of narrow integers by the instructions that the CPU has for them.
+"""Dot products of narrow integers by the CPU's instructions for them.
 
-Where a reduction is unrolled, products of 8- or 16-bit integers are added to one 32-bit sum after
+If a reduction is unrolled, products of 8- or 16-bit integers are added to one 32-bit sum after
 another:
 
     c1 = c0 + int32(a0) * int32(b0)
     c2 = c1 + int32(a1) * int32(b1)      ->      c2 = c0 + pmaddwd([a0 a1], [b0 b1])
 
-Four products of bytes become a `vpdpbusd`, `sdot` or `udot` where there is one. The sums in between
-are written all the same; unless something else uses them, LLVM drops them.
+Four products of bytes become a `vpdpbusd`, `sdot` or `udot` if the CPU has it. The sums in between
+are emitted, too; LLVM removes those that nothing else uses.
 """
 
 from __future__ import annotations
@@ -31,14 +31,19 @@ _FOURS_OF_ARM = {
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """A sum as what it began with, and the products that were added since."""
+    """A sum: its first term, and the products that were added to it."""
 
     start: Value
     products: tuple[tuple[NarrowInteger, NarrowInteger], ...]
 
 
 class DotProducts:
-    """Adds products up, and remembers the sums."""
+    """Adds products, and records how each sum was made.
+
+    Args:
+        instructions: The instructions of the function.
+        features: The features of the CPU, as LLVM lists them.
+    """
 
     def __init__(self, instructions: Instructions, features: str) -> None:
         self._instructions = instructions
@@ -80,7 +85,7 @@ class DotProducts:
         self._chains[result.name] = chain
         return result
 
-    # --- which instructions there are -----------------------------------------------------------
+    # --- the CPU's instructions -------------------------------------------------------------------
 
     def _pair(self, a: NarrowInteger, b: NarrowInteger, lanes: int) -> str | None:
         fits = all(factor.bits == 8 or factor.is_signed for factor in (a, b))
@@ -90,8 +95,8 @@ class DotProducts:
         if a.bits != 8 or b.bits != 8:
             return None
         if a.is_signed != b.is_signed:
-            known = lanes in _PAIRS
-            return self._offered(f"llvm.x86.avx512.vpdpbusd.{32 * lanes}" if known else None)
+            has_width = lanes in _PAIRS
+            return self._offered(f"llvm.x86.avx512.vpdpbusd.{32 * lanes}" if has_width else None)
         return self._offered(_FOURS_OF_ARM[a.is_signed] if lanes == 4 else None)
 
     def _offered(self, name: str | None) -> str | None:
@@ -115,7 +120,7 @@ class DotProducts:
 
     def _sum_of_four(self, name: str, chain: _Chain, lanes: int) -> Value:
         kind, whole = vector("i8", 4 * lanes), vector("i32", lanes)
-        # Where signs differ, the side without comes first.
+        # `vpdpbusd` takes the unsigned operand first.
         sides = sorted(zip(*chain.products, strict=True), key=lambda side: side[0].is_signed)
         operands = [(kind, self._packed(side, lanes)) for side in sides]
         if "x86" in name:
@@ -146,14 +151,17 @@ class DotProducts:
                 pairs, words = vector(f"i{size}", 2 * lanes), vector(f"i{2 * size}", lanes)
                 rows = [self._instructions.bitcast(row, pairs, words, lanes) for row in rows]
                 size *= 2
-        own = f"i{factors[0].bits}"
+        element = f"i{factors[0].bits}"
         zipped = vector(f"i{size}", 2 * lanes)
         return self._instructions.bitcast(
-            rows[0], zipped, vector(own, len(values) * lanes), len(values) * lanes
+            rows[0], zipped, vector(element, len(values) * lanes), len(values) * lanes
         )
 
     def _word(self, values: list[Value], size: int, word: str) -> Value:
-        """Return scalars as parts of an integer, the lowest first; LLVM loads neighbours in one."""
+        """Return scalars as parts of one integer, the lowest first.
+
+        LLVM turns loads of neighbours that are combined so into a single load.
+        """
         result = self._instructions.cast("zext", f"i{size}", word, values[0])
         for position, value in enumerate(values[1:], 1):
             part = self._instructions.cast("zext", f"i{size}", word, value)
@@ -162,7 +170,7 @@ class DotProducts:
         return result
 
     def _zipped(self, a: Value, b: Value, size: int) -> Value:
-        """Return the lanes of two vectors in turns."""
+        """Return the lanes of two vectors, interleaved."""
         kind = vector(f"i{size}", a.lanes)
         order = ", ".join(f"i32 {lane}, i32 {lane + a.lanes}" for lane in range(a.lanes))
         level = max(a.level, b.level)

@@ -1,5 +1,5 @@
-"""The error of a program for which no code can be made."""
+"""The error of a program that the code generator refuses."""
 
 
 class CodegenError(Exception):
-    """A legal program that the code generator refuses: it is too large, or not bounded."""
+    """A legal program for which no code is generated, such as one that is too large."""

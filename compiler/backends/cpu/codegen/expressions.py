@@ -62,7 +62,7 @@ class Expressions:
 
     Args:
         instructions: The instructions of the function.
-        scope: What surrounds the expressions.
+        scope: The surroundings of the expressions.
         target: The CPU.
     """
 
@@ -122,7 +122,7 @@ class Expressions:
             case StringImm():
                 raise AssertionError("a string is the name of a function, and no value")
 
-    # --- integers that only address memory -------------------------------------------------
+    # --- integers that address memory ---------------------------------------------------------
 
     def _int(self, expr: Expr, dtype: DType) -> Value:
         """Emit an integer expression in `dtype`, wider than its own, without overflow."""
@@ -156,7 +156,7 @@ class Expressions:
             case Value() if scalar == "i64" or not is_integer(dtype):
                 return binding
             case Value():
-                # Integers are kept 64 bits wide; the program's own view of them is narrower.
+                # Registers of loop variables have 64 bits; the program's type may be narrower.
                 return self._instructions.cast("trunc", "i64", scalar, binding)
 
     def _int_op(self, op: ArithOp, dtype: DType, a: Value, b: Value, expr: BinOp) -> Value:
@@ -207,10 +207,11 @@ class Expressions:
         return self._instructions.binary(name, scalar, self.value(lhs), self.value(rhs))
 
     def _extremum(self, op: str, scalar: str, lhs: Expr, rhs: Expr) -> Value:
-        """Take the lesser or greater; NaN if either is NaN, as NumPy does; of two zeros, any.
+        """Take the lesser or greater; NaN if either is NaN, as NumPy does; either of two zeros.
 
-        Against a literal, which is no NaN, one compare and select do (an instruction on x86). They
-        yield `b` if either is NaN, so it is left to see to `a`.
+        With a literal, which is not NaN, one comparison and one select suffice, a single
+        instruction on x86. An ordered comparison with NaN is false, so that `b` is taken.
+        Without a literal, a second select returns `a` if it is NaN.
         """
         if isinstance(lhs, FloatImm):
             lhs, rhs = rhs, lhs
@@ -248,7 +249,7 @@ class Expressions:
     # --- choices ----------------------------------------------------------------------------
 
     def _conditional(self, expr: Conditional) -> Value:
-        """Evaluate one side only: by branches, or where lanes differ by masking their loads."""
+        """Evaluate one side only: by branches, or if lanes differ by masking their loads."""
         scope = self._scope
         test = self._conditions.simplified(expr.condition, scope.env, scope.extents)
         if isinstance(test, IntImm):

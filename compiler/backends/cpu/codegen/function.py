@@ -33,7 +33,7 @@ from compiler.target.cpu import CpuTarget
 
 @dataclass(slots=True)
 class ModuleState:
-    """What the functions of one module share.
+    """The state that the functions of one module share.
 
     Attributes:
         target: The CPU.

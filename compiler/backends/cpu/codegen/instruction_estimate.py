@@ -1,4 +1,4 @@
-"""How much work a loop is, roughly: whether threads would gain by it is decided before it runs."""
+"""An estimate of a loop's instructions, which decides whether it is launched on threads."""
 
 from __future__ import annotations
 
@@ -29,23 +29,26 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.visit import operands_of, walk
 
 LAUNCH_INSTRUCTIONS = 20_000
-"""A loop of fewer instructions runs inline: it lasts 2 to 7 microseconds. Two threads that are
-awake gain from 3 on; to wake one takes as long again, or ten times as long."""
+"""A loop of fewer instructions runs inline: it takes 2 to 7 microseconds. Two threads that are
+awake gain from 3 microseconds on; waking one takes as long again, or ten times as long
+(`benchmarks/compiler/parallel_launch.py`)."""
 
-_CALL = 25
+# About the length of a polynomial of `vector_math`.
+_CALL_INSTRUCTIONS = 25
 
 
 class InstructionEstimate:
-    """Counts about how many instructions statements run.
+    """Estimates the number of instructions that statements execute.
 
-    Loads, stores and operations count one each, a product that is added nothing, functions of a
-    number as much as their polynomials, and addresses nothing, since they are computed outside. A
-    vectorized loop runs as many times as it has vectors. Of a choice the dearer side counts. An
-    extent that varies counts as its largest value.
+    Loads, stores and operations count 1; a product that is added counts 0, since it is fused.
+    A call counts as a polynomial; addresses count 0, since they are hoisted. A vectorized loop
+    executes once for each vector. Of two alternatives, the longer one counts. An extent that varies
+    counts as its largest value.
 
     Args:
-        extents: Of the loops around.
-        registers: The buffers that are kept in registers: to use them costs nothing.
+        extents: The extents of the loops around.
+        vector_bits: The width of the CPU's vectors.
+        registers: The buffers that are kept in registers, whose accesses count 0.
     """
 
     def __init__(
@@ -56,7 +59,7 @@ class InstructionEstimate:
         self._registers = registers
 
     def count(self, stmt: Stmt) -> int:
-        """Return about how many instructions a statement runs."""
+        """Return the estimated instructions of a statement."""
         match stmt:
             case Store():
                 return self._access(stmt.buffer) + self._value(stmt.value)
@@ -101,14 +104,14 @@ class InstructionEstimate:
                 sides = (self._value(then), self._value(otherwise))
                 return 1 + self._value(condition) + max(sides)
             case Call():
-                own = _CALL
+                instructions = _CALL_INSTRUCTIONS
             case BinOp("+" | "-", BinOp("*"), _) | BinOp("+" | "-", _, BinOp("*")):
-                own = 0
+                instructions = 0
             case BinOp():
-                own = 1
+                instructions = 1
             case _:
-                own = 0
-        return own + sum(self._value(operand) for operand in operands_of(expr))
+                instructions = 0
+        return instructions + sum(self._value(operand) for operand in operands_of(expr))
 
 
 def _lanes(loop: For, vector_bits: int) -> int:

@@ -1,6 +1,6 @@
 """From LLVM IR text to an object file.
 
-The text is finished code, so one pass suffices: SROA, which turns register tiles into registers.
+The text is optimized already, so one pass suffices: SROA, which turns local arrays into registers.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import llvmlite.binding as llvm
 
 from compiler.target.cpu import CpuTarget
 
-# LLVM's options are process-wide. These passes gain nothing on code that is finished, and cost:
-# loop strength reduction a third of the time to compile, the second scheduling, whose work the CPU
-# does anyway, a twelfth, and the others, which look for what is never emitted, together 2%.
+# LLVM's options are process-wide. These passes do not improve code that is optimized already. Of
+# the time to compile, loop strength reduction takes a third. The scheduling after register
+# allocation, which out-of-order CPUs make needless, takes a twelfth. The others, whose patterns are
+# never emitted, take 2% together.
 _LLVM_OPTIONS = (
     "-disable-lsr",
     "-disable-post-ra",
@@ -26,7 +27,7 @@ _LLVM_OPTIONS = (
 
 @lru_cache(maxsize=1)
 def initialize() -> None:
-    """Prepare LLVM once a process."""
+    """Initialize LLVM, once a process."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     for option in _LLVM_OPTIONS:
@@ -34,7 +35,7 @@ def initialize() -> None:
 
 
 def target_machine(target: CpuTarget) -> llvm.TargetMachine:
-    """Return a new TargetMachine: an engine that shares one with another crashes."""
+    """Return a new TargetMachine; two engines must not share one, or LLVM crashes."""
     initialize()
     return llvm.Target.from_triple(target.triple).create_target_machine(
         cpu=target.instruction_set,
@@ -71,9 +72,9 @@ def disassemble(text: str, target: CpuTarget) -> str:
 class _Tools:
     """The target machine and the pass builder of a thread for a target.
 
-    A machine learns its CPU on first use, which takes as long as a small function. A pass builder
-    that is disposed of leaves 1.5 KB behind, and one that is kept becomes slower with each run, by
-    callbacks that it collects; so both serve for a while.
+    The first use of a machine takes as long as compiling a small function. A pass builder leaks
+    1.5 KB when it is disposed of, and becomes slower with each run, since it collects callbacks. So
+    both serve for `_MODULES` modules.
     """
 
     _MODULES = 32
@@ -89,11 +90,11 @@ class _Tools:
     @classmethod
     def get(cls, target: CpuTarget) -> _Tools:
         """Return the tools for the next module."""
-        made: _Tools | None = getattr(cls._of_thread, "made", None)
-        if made is None or made._target != target or made._modules >= cls._MODULES:
-            made = cls._of_thread.made = cls(target)
-        made._modules += 1
-        return made
+        tools: _Tools | None = getattr(cls._of_thread, "tools", None)
+        if tools is None or tools._target != target or tools._modules >= cls._MODULES:
+            tools = cls._of_thread.tools = cls(target)
+        tools._modules += 1
+        return tools
 
 
 def _promote_memory(module: llvm.ModuleRef, tools: _Tools) -> None:

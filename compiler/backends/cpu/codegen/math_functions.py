@@ -1,6 +1,6 @@
-"""Mathematical functions: as polynomials, by LLVM's name, by the C library's, or made of those.
+"""Mathematical functions: polynomials, LLVM intrinsics, the C library's, and combinations.
 
-The polynomials need fused multiply-adds, and are for values that are held as 32-bit floats.
+The polynomials require fused multiply-adds, and values in 32-bit floats.
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ LIBRARY_FUNCTIONS = {
         "tan",
     )
 }
-# What is no function of mathematics: the emitter of expressions knows it by name.
+# `calls.py` handles these by name.
 _SPECIAL = frozenset({"reinterpret", "likely", "undef", "sigmoid", LLVM_CALL})
 
 
 def expand(call: Call) -> Expr:
-    """Return a call of an LLVM intrinsic, or an expression made of such calls."""
+    """Return a call as a call of an LLVM intrinsic, or as an expression of such calls."""
     match call:
         case Call("rsqrt", (x,), dtype):
             return BinOp("/", FloatImm(1.0, dtype), Call("sqrt", (x,), dtype))

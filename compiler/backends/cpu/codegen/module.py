@@ -1,8 +1,8 @@
-"""A whole LLVM module: the kernel's entry, its body, and a function a parallel loop.
+"""A whole LLVM module: the kernel's entry, its body, and the functions of its parallel loops.
 
 The entry takes one pointer to 64-bit words: the addresses of the parameters, the address of the
-workspace, how many threads to use, and the address of the function that runs a parallel loop on
-them. Bodies take buffers as `noalias` arguments, so that the scheduler of instructions may move
+workspace, the number of threads, and the address of `lw_launch`, which runs a parallel loop on
+threads. Bodies take buffers as `noalias` arguments, so that LLVM's instruction scheduler may move
 loads over stores.
 """
 

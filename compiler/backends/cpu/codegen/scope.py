@@ -24,7 +24,7 @@ Binding: TypeAlias = Value | LaneRange | int
 
 
 class Scope:
-    """What surrounds a statement or expression of one function.
+    """The surroundings of a statement or expression in one function.
 
     Attributes:
         env: The bindings of the variables in scope.

@@ -70,7 +70,7 @@ class Statements:
 
     Args:
         instructions: The instructions of the function.
-        scope: What surrounds the statements.
+        scope: The surroundings of the statements.
         expressions: Emits their expressions.
         stores: Emits their stores.
         frame: The memory of the function.

@@ -35,7 +35,7 @@ class Stores:
 
     Args:
         instructions: The instructions of the function.
-        scope: What surrounds the stores.
+        scope: The surroundings of the stores.
         expressions: Emits what is stored.
 
     Attributes:

@@ -1,39 +1,46 @@
-"""The pool of threads that parallel loops run on, as LLVM IR: one object a process.
+"""The thread pool that parallel loops run on, as LLVM IR: one object in a process.
 
 `lw_launch(fn, extent, context, threads)` runs `fn(begin, end, number, context)` over parts of
-0, ..., extent - 1, on the caller's thread and on workers, and returns when all parts are done.
-Numbers tell the parts apart: 0 is the caller's, and none is `threads` or more. Nothing is started
-before it is needed, and a worker lives as long as the process.
+0, ..., extent - 1, on the caller's thread and on workers, and returns when all parts are done. Each
+part has its own number below `threads`; the caller's is 0. Workers are started when they are first
+needed, and live as long as the process.
 
-A worker has a slot, which holds its task and one word, the state, by which the two sides speak:
+A worker has a slot, which holds its task and one word, the state, through which worker and launch
+communicate:
 
-    IDLE     the worker waits, and looks at the state       -> ASLEEP (worker), POSTED (launch)
-    ASLEEP   the worker waits in the kernel                 -> POSTED (launch, which wakes it)
-    POSTED   a task is there, and nobody runs it            -> RUNNING (worker), IDLE (launch)
-    RUNNING  the worker runs its task                       -> IDLE (worker), AWAITED (launch)
-    AWAITED  as RUNNING, and the launch waits in the kernel -> IDLE (worker, which wakes it)
+    IDLE     the worker spins on the state                 -> ASLEEP (worker), POSTED (launch)
+    ASLEEP   the worker sleeps on a futex                  -> POSTED (launch, which wakes it)
+    POSTED   a task is posted, and not begun               -> RUNNING (worker), IDLE (launch)
+    RUNNING  the worker runs its task                      -> IDLE (worker), AWAITED (launch)
+    AWAITED  as RUNNING, and the launch sleeps on a futex  -> IDLE (worker, which wakes it)
 
-Either side looks for SPIN_NANOS before it goes to sleep, about as long as it costs to wake a thread
-whose core is virtual and idle (a few microseconds on bare metal). A launch that has done its own
-part takes back what no worker has begun and runs it itself, so it never waits for a thread to wake
-up: where no core is free, or nothing is left to do, a loop costs what it costs inline.
+Example, a launch of two parts whose worker sleeps, on a busy machine:
 
-Memory order. Every hand-over is a read-modify-write of the state that releases what was written
-before it and acquires what the other side released: the task is written before POSTED and read
-after RUNNING; what it computed is written before IDLE, and read by the launch after it saw that.
-On x86 it is a locked instruction, which non-temporal stores do not pass either.
-Only a task that is POSTED can be taken, by one side, since both take it by compare-and-exchange. A
-sleeper is never missed: to sleep is to exchange the state first, so whoever exchanges it next sees
-that, and the kernel lets nobody sleep on a word that has changed. A wake-up may come late and reach
-the next sleeper of a slot, so who wakes looks at the state again.
+    launch: ASLEEP -> POSTED, wakes the worker, runs part 0
+    launch: POSTED -> IDLE, since the worker has not begun: runs part 1, too, and returns
+    worker: wakes up, finds IDLE, spins
+
+Both sides spin for SPIN_NANOS before they sleep, about as long as it takes to wake a thread whose
+core is virtual and idle (on bare metal, a few microseconds). A launch that has run its own part
+takes back the tasks that no worker has begun, and runs them itself. So it never waits for a thread
+to wake up: if no core is free, a loop takes about as long as inline.
+
+Memory order. Every hand-over is a read-modify-write of the state that releases the writes before it
+and acquires those that the other side released. The task is written before POSTED and read after
+RUNNING. Its results are written before IDLE, and read by the launch after it saw IDLE. On x86 it is
+a locked instruction, which non-temporal stores do not pass either.
+Only a POSTED task can be taken, and by one side, since both use compare-and-exchange. A sleeper is
+never missed: it exchanges the state before it sleeps, so the other side's next exchange returns
+that state, and the kernel lets no thread sleep on a word that has changed. A wake-up may be late
+and reach the next sleeper of a slot, so a thread that wakes up reads the state again.
 
 A slot belongs to the launch that has claimed it, from an acquiring to a releasing store. `busy`
 counts the threads at work, callers and claimed workers; it guards no memory, so it is relaxed. A
-launch takes no worker that would make more than `cores`, or than it asked for: a second caller
-finds the first one's threads counted, and gets what is left, if only its own.
+launch claims no worker that would make `busy` exceed `cores`, or its own `threads`: a second caller
+finds the first one's threads counted, and gets the remaining cores, if only its own.
 
-Workers have all signals blocked, so that the process's other threads handle them. A forked child
-has the memory of the pool without its threads: `lw_reset` makes it empty there.
+Workers block all signals, so that the process's other threads handle them. A forked child inherits
+the memory of the pool without its threads: `lw_reset` empties the pool there.
 """
 
 from __future__ import annotations
@@ -42,6 +49,7 @@ LAUNCH = "lw_launch"
 RESET = "lw_reset"
 
 MAX_WORKERS = 1023
+# See above: the time to wake a thread whose core is virtual and idle.
 SPIN_NANOS = 50_000
 THREAD_NAME = "loopwright"
 
@@ -359,11 +367,11 @@ define void @lw_reset() nounwind {
 
 
 def thread_pool(architecture: str, cores: int) -> str:
-    """Return the pool of a process on a host, as LLVM IR.
+    """Return the LLVM IR of the thread pool of a process.
 
     Args:
-        architecture: The CPU's, as the first part of a triple spells it.
-        cores: How many threads may be busy before a launch gets no more.
+        architecture: The first part of the host's triple, such as `x86_64`.
+        cores: The number of busy threads from which on a launch gets no worker.
     """
     values = {
         "PAUSE": _PAUSE[architecture],

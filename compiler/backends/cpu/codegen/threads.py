@@ -1,8 +1,9 @@
-"""How a kernel runs a parallel loop: its parts go to `lw_launch` of the process's pool of threads.
+"""Parallel loops that hand out their iterations on demand.
 
-The kernel is told the address of `lw_launch`, so its object stands alone. By default each thread
-gets one part, and all parts are of a size. Where iterations differ in cost, a loop noted
-`dynamic_partition` has its threads take that many iterations at a time from a counter they share.
+A kernel passes the parts of a parallel loop to `lw_launch` of the process's pool of threads. Its
+address is an argument of the kernel, so the object needs no linking. By default each thread runs
+one part, and all parts have one size. If iterations differ in cost, the annotation
+`dynamic_partition` makes the threads take that many iterations at a time from a shared counter.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from compiler.backends.cpu.codegen.error import CodegenError
 from compiler.ir.core.nodes import For
 
 DYNAMIC = "dynamic_partition"
-"""The annotation of a parallel loop: how many iterations a thread takes at a time."""
+"""The annotation of a parallel loop: the iterations that a thread takes at a time."""
 
 DYNAMIC_LAUNCH = "lw_share"
 
-# Each index is given out once, since taking one is a single addition; what the tasks read was
-# written before the launch, and what they write is read after it, so the counter orders nothing.
+# An index is taken by one atomic addition, so each is taken once. The addition is relaxed
+# (`monotonic`): the launch itself orders what tasks read and write.
 _DYNAMIC_LAUNCH_RUNTIME = """
 ; function, context, extent, how many at a time; the counter, alone on its cache lines
 %lw.share = type { ptr, ptr, i64, i64, [12 x i64], i64, [15 x i64] }
@@ -73,12 +74,12 @@ def iterations_at_a_time(loop: For, extent: int) -> int | None:
     """Return how many iterations of a loop a thread takes at a time; None if each has one part.
 
     Raises:
-        CodegenError: If the loop is noted with something else than a positive number.
+        CodegenError: If the annotation is not a positive number.
     """
-    notes = dict(loop.annotations)
-    if DYNAMIC not in notes:
+    annotations = dict(loop.annotations)
+    if DYNAMIC not in annotations:
         return None
-    step = notes[DYNAMIC]
+    step = annotations[DYNAMIC]
     if isinstance(step, bool) or not isinstance(step, int) or step < 1:
         raise CodegenError(
             f"loop {loop.var.name} has {DYNAMIC} {step!r}: expected how many iterations a thread"
@@ -88,5 +89,5 @@ def iterations_at_a_time(loop: For, extent: int) -> int | None:
 
 
 def dynamic_launch_runtime() -> str:
-    """Return the functions that hand out iterations on demand, as LLVM IR."""
+    """Return the LLVM IR of the functions that hand out iterations on demand."""
     return _DYNAMIC_LAUNCH_RUNTIME

@@ -1,9 +1,16 @@
-"""Tiles of registers transposed by shuffles, so that both sides of a copy touch whole rows.
+"""Tiles of registers transposed by shuffles, so that a copy reads and writes whole rows.
 
-A CPU without scatter writes a vector whose lanes lie apart one lane at a time. Where the copies of
-a statement in an unrolled loop fill the gaps, their vectors are transposed in registers instead:
-neighbours are interleaved within each 128 bits, which is one instruction a vector, and then the
-128-bit parts are put together.
+A CPU without scatter stores a vector whose lanes lie apart one lane at a time. If the copies of a
+statement in an unrolled loop fill the gaps, their vectors are transposed in registers instead.
+First, rows are interleaved within each 128 bits, which is one instruction a vector on x86
+(`unpcklps`, `punpcklbw`) and ARM (`zip1`, `zip2`). Then the 128-bit parts are joined.
+
+Example, 4 rows of 4 floats:
+
+    a0 a1 a2 a3      a0 c0 a1 c1      a0 b0 c0 d0
+    b0 b1 b2 b3  ->  a2 c2 a3 c3  ->  a1 b1 c1 d1
+    c0 c1 c2 c3      b0 d0 b1 d1      a2 b2 c2 d2
+    d0 d1 d2 d3      b2 d2 b3 d3      a3 b3 c3 d3
 """
 
 from __future__ import annotations
@@ -12,6 +19,7 @@ from dataclasses import dataclass
 
 from compiler.backends.cpu.codegen.builder import CodeBuilder
 
+# Shuffles across 128-bit parts take longer than those within, on x86.
 GRANULE_BITS = 128
 
 
@@ -91,7 +99,7 @@ def _gathered(shuffler: _Shuffler, parts: list[str], lanes: int, picked: range, 
     half = _power_of_two(len(parts)) // 2
     size = half * len(picked)
     low = _gathered(shuffler, parts[:half], lanes, picked, size)
-    # Both have one type: what is missing of the second is never picked.
+    # A shuffle requires two vectors of one type: the lanes that are missing are never picked.
     missing = ["poison"] * (2 * half - len(parts))
     high = _gathered(shuffler, [*parts[half:], *missing], lanes, picked, size)
     return shuffler.shuffle((low, high), size, list(range(count)))

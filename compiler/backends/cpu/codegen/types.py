@@ -1,4 +1,4 @@
-"""LLVM's spelling of types and literals."""
+"""The text of LLVM types and literals."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _brain(value: float) -> float:
 
 
 def _rounded(value: float, kind: str) -> float:
-    """Return the value that a narrower kind of float holds; infinity where it is too large."""
+    """Return the value that a narrower kind of float holds; infinity if it is too large."""
     try:
         return float(struct.unpack(kind, struct.pack(kind, value))[0])
     except OverflowError:
@@ -81,13 +81,13 @@ def element_alignment(dtype: DType) -> int:
 
 
 def type_suffix(scalar: str, lanes: int) -> str:
-    """Return how an intrinsic's name spells a type."""
+    """Return the suffix of an overloaded intrinsic's name for a type."""
     kind = {"float": "f32", "double": "f64"}.get(scalar, scalar)
     return kind if lanes == 1 else f"v{lanes}{kind}"
 
 
 def conversion(source: DType, target: DType) -> str | None:
-    """Return the instruction that converts, or None where the bits stay the same."""
+    """Return the instruction that converts, or None if the bits stay the same."""
     from_type, to_type = scalar_type(source), scalar_type(target)
     if is_float(source) and is_float(target):
         if from_type == to_type:

@@ -1,1 +1,1 @@
-"""Running CPU kernels: loading, the pool of threads, the ceiling of a core."""
+"""Running CPU kernels: loading, the thread pool, the peak rate of a core."""

@@ -32,12 +32,12 @@ _bytes_of = ctypes.c_char.from_buffer
 class CpuModule(Module):
     """A kernel for a CPU; see `Module`.
 
-    Calls from several threads are safe: each thread has a workspace of its own. `num_threads` is as
-    many as the kernel was built for, and as there are cores; 1 if no loop of it is parallel.
-    `close()` unloads the code, once the calls that use it have ended.
+    Calls from several threads are safe: each thread has a workspace of its own. `num_threads` is
+    the number of threads that the kernel was built for, or of available cores if that is less; it
+    is 1 if no loop is parallel. `close()` unloads the code after the calls in progress have ended.
 
     Raises:
-        ArtifactError: If the artifact is for a machine that this host is not.
+        ArtifactError: If this host cannot run the code of the artifact.
     """
 
     languages = ("ll", "asm")
@@ -47,10 +47,10 @@ class CpuModule(Module):
     ) -> None:
         _check_host(artifact)
         super().__init__(artifact, constants, source)
-        self._fixed = list(map(address_of, constants))
+        self._constant_addresses = list(map(address_of, constants))
         self.num_threads = min(artifact.num_threads, available_cores())
         self._checks = tuple(ParamCheck(param) for param in self.params)
-        self._outputs = [place for place, param in enumerate(self.params) if param.is_output]
+        self._outputs = [position for position, param in enumerate(self.params) if param.is_output]
         self._pack = struct.Struct(f"{len(artifact.params) + 3}Q").pack
         self._local = threading.local()
         self._entry: Callable[[bytes | int], None] | None = _load(artifact)
@@ -60,23 +60,23 @@ class CpuModule(Module):
         """Run the kernel.
 
         Args:
-            arrays: One a parameter.
-            num_threads: How many threads to use at most, if not `self.num_threads`; more than the
-                kernel was built for are not used.
+            arrays: One array for each parameter.
+            num_threads: The threads to use at most, `self.num_threads` by default. It uses no more
+                than the kernel was built for.
 
         Raises:
             ArgumentError: If an array has the wrong number, shape, dtype or layout, if an output
                 is read-only, if an output overlaps another array, or if there are no threads.
         """
         entry = self._open()
-        _held, addresses = self._located(arrays)
-        entry(self._pack(*addresses, self._workspace(), self._at_most(num_threads), self._launch))
+        _checked, addresses = self._located(arrays)
+        entry(self._pack(*addresses, self._workspace(), self._limited(num_threads), self._launch))
 
     def bind(self, *arrays: Any, num_threads: int | None = None) -> Callable[[], None]:
         """Check the arrays once, and return a function that runs the kernel on them.
 
-        The function has a workspace of its own: one thread at a time may call it. It works on when
-        the module is closed.
+        The function has a workspace of its own: one thread at a time may call it. It still works
+        after the module is closed.
 
         Raises:
             ArgumentError: As a call does.
@@ -84,16 +84,16 @@ class CpuModule(Module):
         entry = self._open()
         checked, addresses = self._located(arrays)
         workspace = aligned_empty((self.artifact.workspace_bytes,), "uint8")
-        threads = self._at_most(num_threads)
+        threads = self._limited(num_threads)
         words = bytearray(self._pack(*addresses, address_of(workspace), threads, self._launch))
-        at = _bytes_of(words)
-        run = partial(entry, ctypes.addressof(at))
-        # The function keeps what it points at alive.
-        run.keeps = (checked, self._constants, at, workspace)  # type: ignore[attr-defined]
+        first_byte = _bytes_of(words)
+        run = partial(entry, ctypes.addressof(first_byte))
+        # The kernel reads addresses: the function holds references to the memory behind them.
+        run.references = (checked, self._constants, first_byte, workspace)  # type: ignore[attr-defined]
         return run
 
     def close(self) -> None:
-        """Unload the code, as soon as no call is under way; a second call does nothing."""
+        """Unload the code as soon as no call is in progress; a second call does nothing."""
         self._entry = None
 
     def _open(self) -> Callable[[bytes | int], None]:
@@ -102,7 +102,7 @@ class CpuModule(Module):
         return self._entry
 
     def _located(self, arrays: Sequence[Any]) -> tuple[list[Array], list[int]]:
-        """Return the arrays that stand for the parameters, and their addresses."""
+        """Check the arrays; return them, and the addresses of all buffers of the kernel."""
         if len(arrays) != len(self.params):
             names = ", ".join(p.name for p in self.params)
             raise ArgumentError(
@@ -110,11 +110,11 @@ class CpuModule(Module):
             )
         checked = list(map(ParamCheck.array, self._checks, arrays))
         addresses = list(map(address_of, checked))
-        for place in self._outputs:
-            _check_overlap(self._checks, addresses, place)
-        return checked, addresses + self._fixed
+        for position in self._outputs:
+            _check_overlap(self._checks, addresses, position)
+        return checked, addresses + self._constant_addresses
 
-    def _at_most(self, num_threads: int | None) -> int:
+    def _limited(self, num_threads: int | None) -> int:
         if num_threads is None:
             return self.num_threads
         threads = operator.index(num_threads)
@@ -133,7 +133,7 @@ class CpuModule(Module):
 
 
 def _load(artifact: Artifact) -> Callable[[bytes | int], None]:
-    """Link an object into the process; return its entry, with which the code lives."""
+    """Link an object into the process; return its entry, which keeps the code loaded."""
     try:
         engine = load_object(artifact.code, artifact.triple)
     except RuntimeError as error:
@@ -142,20 +142,21 @@ def _load(artifact: Artifact) -> Callable[[bytes | int], None]:
     if not address:
         raise ArtifactError(f"the artifact of {artifact.name} has no entry {ENTRY!r}")
     entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
-    # Whoever calls the entry holds it, so the code outlives every call.
+    # A caller holds a reference to the entry, so the code outlives every call.
     entry.engine = engine  # type: ignore[attr-defined]
     return entry
 
 
 def _check_host(artifact: Artifact) -> None:
-    """Refuse code that this host can't run, which would otherwise kill the process."""
+    """Refuse code that this host cannot run: an illegal instruction would kill the process."""
     if artifact.triple.split("-")[0] != llvm.get_process_triple().split("-")[0]:
         raise ArtifactError(
             f"{artifact.name} was built for {artifact.triple}:"
             f" this host is {llvm.get_process_triple()}"
         )
-    here = set(host_features().split(","))
-    missing = [f for f in artifact.features.split(",") if f.startswith("+") and f not in here]
+    offered = set(host_features().split(","))
+    needed = (f for f in artifact.features.split(",") if f.startswith("+"))
+    missing = [feature for feature in needed if feature not in offered]
     if missing:
         raise ArtifactError(
             f"{artifact.name} was built for {artifact.target}, which has {', '.join(missing)}:"

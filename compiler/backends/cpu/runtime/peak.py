@@ -1,4 +1,4 @@
-"""The measured ceiling of cores: how many fused multiply-adds they do."""
+"""The measured peak rate of cores: their fused multiply-adds a second."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from compiler.backends.cpu.runtime.load import load_object
 from compiler.target.cpu import CpuTarget
 from compiler.target.target import Target
 
+# Independent chains hide the latency of an FMA: 4 or 5 cycles, with two FMAs a cycle on CPUs since
+# Haswell need 8 or 10 chains. 12 leave 4 of 16 registers for the constants.
 _CHAINS = 12
 _ROUNDS = 20_000
 _ENTRY = "lw_peak"
@@ -20,9 +22,12 @@ _SHORT_SECS = 0.05
 def fma_peak_gflops(target: Target | None = None, secs: float = 0.2) -> float:
     """Measure the rate of independent float32 multiply-adds in registers, in GFLOP/s.
 
-    The best of many short runs by wall time, for about `secs` seconds: what no
-    kernel on this core can pass. A multiply-add counts as two operations, and is
-    two instructions on a CPU that does not fuse them.
+    The result is the best of many short runs by wall time, a limit that no kernel on this core
+    exceeds. A multiply-add counts as two operations, and is two instructions on a CPU without FMA.
+
+    Args:
+        target: The CPU, the host's by default.
+        secs: About how long to measure, in seconds.
     """
     goal = CpuTarget.of(target or Target("cpu"))
     lanes = goal.vector_bits // 32
@@ -41,14 +46,14 @@ def fma_peak_gflops(target: Target | None = None, secs: float = 0.2) -> float:
 
 
 def peak_of_cores(target: CpuTarget, num_cores: int) -> float:
-    """Return the FLOP/s of float32 of so many cores at once."""
+    """Measure the float32 rate of several cores at once, in FLOP/s."""
     with ThreadPoolExecutor(num_cores) as pool:
         rates = pool.map(lambda _: fma_peak_gflops(target, _SHORT_SECS), range(num_cores))
         return 1e9 * sum(rates)
 
 
 def kernel(target: CpuTarget) -> str:
-    """Return a loop of independent chains `a = a * x + y`, long enough to hide the latency."""
+    """Return the LLVM IR of a loop of independent chains `a = a * x + y`."""
     lanes = target.vector_bits // 32
     kind = f"<{lanes} x float>"
     fma = f"@llvm.fma.v{lanes}f32"
@@ -58,8 +63,8 @@ def kernel(target: CpuTarget) -> str:
         start = f"splat (float {float(chain + 1):e})"
         phis.append(f"  %a{chain} = phi {kind} [ {start}, %entry ], [ %b{chain}, %loop ]")
         if target.has_fma:
-            given = f"{kind} %a{chain}, {kind} {x}, {kind} {y}"
-            steps.append(f"  %b{chain} = call {kind} {fma}({given})")
+            operands = f"{kind} %a{chain}, {kind} {x}, {kind} {y}"
+            steps.append(f"  %b{chain} = call {kind} {fma}({operands})")
         else:
             steps.append(f"  %p{chain} = fmul {kind} %a{chain}, {x}")
             steps.append(f"  %b{chain} = fadd {kind} %p{chain}, {y}")

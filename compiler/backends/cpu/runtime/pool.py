@@ -1,4 +1,4 @@
-"""The pool of threads of this process: made when a kernel first wants it, and never unloaded.
+"""The thread pool of this process: loaded when a kernel first needs it, and never unloaded.
 
 It has no threads until a launch needs them; see `compiler.backends.cpu.codegen.thread_pool`. A
 forked child starts with an empty pool, whatever its parent was doing.
@@ -22,21 +22,22 @@ from compiler.target.cpu import CpuTarget
 
 
 @dataclass(frozen=True, slots=True)
-class _Pool:
-    """The loaded pool; the engine holds the code that its threads run."""
+class _LoadedPool:
+    """The loaded pool: its code, which the engine owns, and the addresses of its functions."""
 
     engine: llvm.ExecutionEngine
     launch: int
     reset: Callable[[], None]
 
 
-class _OnePool:
-    """The pool, or None as long as nobody has wanted it."""
+class _ProcessPool:
+    """The pool of the process, loaded on first use."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # a handler of a signal may fork amid `launch`
-        self._pool: _Pool | None = None
-        # Held over a fork, so that the child never finds it taken by a thread that it lacks.
+        self._lock = threading.RLock()  # a signal handler may fork during `launch`
+        self._pool: _LoadedPool | None = None
+        # The forking thread holds the lock: in the child, no thread exists that could release it
+        # otherwise.
         os.register_at_fork(
             before=self._lock.acquire,
             after_in_parent=self._lock.release,
@@ -47,7 +48,7 @@ class _OnePool:
         """Return the address of the function that runs a loop on threads."""
         with self._lock:
             if self._pool is None:
-                self._pool = _make()
+                self._pool = _load()
             return self._pool.launch
 
     def _after_fork(self) -> None:
@@ -56,18 +57,18 @@ class _OnePool:
         self._lock.release()
 
 
-def _make() -> _Pool:
+def _load() -> _LoadedPool:
     target = CpuTarget("cpu")
     architecture = target.triple.split("-")[0]
     code = compile_object(thread_pool(architecture, available_cores()), target)
     engine = load_object(code, target.triple)
     reset = ctypes.CFUNCTYPE(None)(engine.get_function_address(RESET))
-    return _Pool(engine, int(engine.get_function_address(LAUNCH)), reset)
+    return _LoadedPool(engine, int(engine.get_function_address(LAUNCH)), reset)
 
 
-_THE_POOL = _OnePool()
+_POOL = _ProcessPool()
 
 
 def launch_address() -> int:
-    """Return the address of `lw_launch`, which a kernel with parallel loops is given."""
-    return _THE_POOL.launch()
+    """Return the address of `lw_launch`, an argument of kernels with parallel loops."""
+    return _POOL.launch()

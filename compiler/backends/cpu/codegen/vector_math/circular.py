@@ -1,7 +1,8 @@
 """Sine, cosine, tangent: `x = n pi/2 + r`, then polynomials in `r`, chosen by `n` mod 4.
 
-The product `n pi/2` is taken off in three parts by fused multiply-adds (Cody and Waite). Their 72
-bits last up to 2**17; lanes beyond are left to the C library, in double precision.
+The product `n pi/2` is subtracted in three parts by fused multiply-adds (Cody and Waite; see
+`exponentials`). Their 72 bits suffice up to 2**17; lanes beyond it call the C library, in double
+precision.
 """
 
 from __future__ import annotations
@@ -76,7 +77,6 @@ def _is_set(on: Lanes, quadrant: Value, bit: int) -> Value:
 
 def _unless_far(on: Lanes, x: Value, result: Value, name: str) -> Value:
     def slow() -> Value:
-        # Marked as known at this level only, so that the calls stay behind the branch.
         return on.library(name, x)
 
     is_far = on.compare("ogt", on.magnitude(x), _FARTHEST)

@@ -1,7 +1,7 @@
 """The error function: near zero a polynomial, beyond it `1 - 2**p(|x|)`.
 
-There `p` stands for log2(erfc), which is so smooth that few terms do, and whose errors count the
-less the farther out they are.
+`p` approximates log2(erfc), which is so smooth that few terms suffice. The farther from zero, the
+less its errors matter.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The exponential function to several bases, and what is made of it.
+"""The exponential function to several bases, and functions of it.
 
 `e**x = 2**n * e**r` with `n` the whole number nearest to `x / ln 2`, so that `|r| <= ln(2) / 2`.
-The product `n ln 2` is taken off in two parts (W. J. Cody and W. Waite, Software Manual for the
+The product `n ln 2` is subtracted in two parts (W. J. Cody and W. Waite, Software Manual for the
 Elementary Functions, 1980). Adding 1.5 * 2**23 to a number rounds it to a whole one, which then
 lies in the lowest bits.
 """
@@ -75,8 +75,8 @@ def _power_of_e(on: Lanes, r: Value) -> Value:
 def _scaled(on: Lanes, p: Value, shifted: Value) -> Value:
     """Return `p * 2**n`, where n + 254 is in the low bits of `shifted`.
 
-    Half of the exponent at a time, so that results that are subnormal are rounded once, and only
-    those overflow that are too large.
+    Each factor has half of the exponent. So a subnormal result is rounded once, and no factor
+    overflows unless the result does.
     """
     biased = on.bits(shifted)
     half = on.integer("lshr", biased, 1)
@@ -95,7 +95,9 @@ def logistic(on: Lanes, x: Value, exp: Callable[[Value], Value]) -> Value:
     """Return `1 / (1 + e**-x)`; below zero as `e**x / (1 + e**x)`, which never overflows.
 
     Args:
-        exp: Raises e to a power that is not above zero.
+        on: The arithmetic.
+        x: The argument.
+        exp: Returns `e**x` of an `x` that is not above zero.
     """
     t = exp(on.negative(on.magnitude(x)))
     above = on.select(on.compare("olt", x, 0.0), t, 1.0)
@@ -105,8 +107,8 @@ def logistic(on: Lanes, x: Value, exp: Callable[[Value], Value]) -> Value:
 def tanh(on: Lanes, x: Value) -> Value:
     """Return `E / (E + 2)` where `E = e**2|x| - 1`, with the sign of `x`.
 
-    `E = 2**n (e**r - 1) + (2**n - 1)` cancels nothing, and is accurate near zero too. From 9.02 on,
-    the nearest float is 1.
+    `E = 2**n (e**r - 1) + (2**n - 1)` has no cancellation, and is accurate near zero, too. From
+    9.02 on, the nearest float is 1.
     """
     magnitude = on.magnitude(x)
     y = on.at_most(on.add(magnitude, magnitude), 18.5)

@@ -1,7 +1,7 @@
-"""Arithmetic on lanes, in which the functions of this folder are written.
+"""The arithmetic in which the functions of this folder are written.
 
-Every operation is one instruction with exactly one rounding: nothing is reassociated, and nothing
-is fused that does not say so. Operands are values of any number of lanes, or Python floats.
+Every operation is one instruction with one rounding: nothing is reassociated, and only `fma` is
+fused. Operands are values of any number of lanes, or Python floats.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LLVM: dict[DType, tuple[str, str]] = {"float32": ("float", "i32"), "float64": (
 
 
 class Lanes:
-    """Writes arithmetic of one floating-point type, and of the integers of its size."""
+    """Emits arithmetic on one floating-point type, and on integers of its size."""
 
     def __init__(
         self, instructions: Instructions, conversions: Conversions, dtype: DType = "float32"
@@ -68,7 +68,7 @@ class Lanes:
         return self.instructions.negate(self.float, a)
 
     def nearest(self, a: Operand) -> Value:
-        """Return the nearest whole number; of two, the even one."""
+        """Return the nearest whole number, ties to even."""
         return self.instructions.intrinsic("roundeven", self.float, (self.constant(a),))
 
     def polynomial(self, x: Value, coefficients: Sequence[float]) -> Value:
@@ -99,11 +99,11 @@ class Lanes:
         )
 
     def both(self, a: Value, b: Value) -> Value:
-        """Tell where two conditions hold."""
+        """Return the conjunction of two conditions."""
         return self.instructions.binary("and", "i1", a, b)
 
     def either(self, a: Value, b: Value) -> Value:
-        """Tell where at least one of two conditions holds."""
+        """Return the disjunction of two conditions."""
         return self.instructions.binary("or", "i1", a, b)
 
     def _binary(self, op: str, a: Operand, b: Operand) -> Value:
@@ -116,11 +116,11 @@ class Lanes:
         return self.instructions.cast("bitcast", self.float, self.int, x)
 
     def from_bits(self, i: Value) -> Value:
-        """Return the float of which these are the bits."""
+        """Return the float with these bits."""
         return self.instructions.cast("bitcast", self.int, self.float, i)
 
     def integer(self, op: str, a: Value, b: Value | int) -> Value:
-        """Return the result of an instruction on integers."""
+        """Emit an instruction on integers."""
         return self.instructions.binary(
             op, self.int, a, b if isinstance(b, Value) else Value(str(b), 0)
         )
@@ -138,7 +138,7 @@ class Lanes:
         return self.from_bits(self.integer("or", self.bits(x), sign))
 
     def flipped(self, x: Value, sign: Value) -> Value:
-        """Return `x`, negated where the sign is set."""
+        """Return `x`, negated if the sign is set."""
         return self.from_bits(self.integer("xor", self.bits(x), sign))
 
     # --- other types, and branches -----------------------------------------------------------
@@ -148,9 +148,13 @@ class Lanes:
         return Lanes(self.instructions, self._conversions, dtype)
 
     def library(self, name: str, x: Value) -> Value:
-        """Call a function of the C library on every lane, now: it is not hoisted."""
-        here = Value(x.name, self.instructions.builder.depth, x.lanes)
-        return library_call(self.instructions, self._conversions, name, self.dtype, (here,))
+        """Call a function of the C library on every lane, in the current block.
+
+        The argument is declared to depend on the innermost level, so that the calls are not
+        hoisted over the branch around them.
+        """
+        unhoisted = Value(x.name, self.instructions.builder.depth, x.lanes)
+        return library_call(self.instructions, self._conversions, name, self.dtype, (unhoisted,))
 
     def to(self, other: Lanes, x: Value) -> Value:
         """Return the nearest float of another type."""
@@ -158,7 +162,10 @@ class Lanes:
         return self.instructions.cast(op, self.float, other.float, x)
 
     def unless_any(self, rare: Value, usual: Value, slow: Callable[[], Value]) -> Value:
-        """Return `usual`, or where `rare` holds what `slow` computes, which runs if any lane is."""
+        """Return `usual`, and in the lanes that are `rare` what `slow` emits.
+
+        The code of `slow` is behind a branch: it runs if any lane is rare.
+        """
         builder, kind = self.instructions.builder, vector(self.float, usual.lanes)
         label, end = builder.fresh_name("rare"), builder.fresh_name("end")
         test = rare.name

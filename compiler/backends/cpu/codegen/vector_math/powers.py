@@ -1,4 +1,4 @@
-"""Powers: `2**(y log2 |x|)` in double precision, where 24 bits are left after any cancellation."""
+"""Powers: `2**(y log2 |x|)` in double precision, which leaves 24 bits after any cancellation."""
 
 from __future__ import annotations
 
