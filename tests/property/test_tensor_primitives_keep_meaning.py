@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +14,7 @@ from compiler.ir.verify.verify import verify
 from compiler.schedule.error import ScheduleError
 from compiler.schedule.schedule import Schedule
 from compiler.script.parser import parse
+from tests.property.acceptance import Acceptance
 from tests.unit.compiler.schedule.schedule_asserts import computes_the_same
 
 extents = st.integers(1, 7)
@@ -42,29 +46,46 @@ def tiled(draw: st.DrawFn) -> tuple[PrimFunc, Schedule]:
     return func, schedule
 
 
+def is_accepted(primitive: Callable[[], object]) -> bool:
+    """Apply a primitive, and return whether it was accepted."""
+    try:
+        primitive()
+    except ScheduleError:
+        return False
+    return True
+
+
+decomposed = Acceptance()
+
+
+@decomposed.at_least(0.25)
 @settings(max_examples=60)
 @given(drawn=tiled(), data=st.data())
 def test_decompose_reduction(drawn: tuple[PrimFunc, Schedule], data: st.DataObject) -> None:
     func, schedule = drawn
-    try:
-        schedule.decompose_reduction("C", data.draw(st.sampled_from(schedule.get_loops("C"))))
-    except ScheduleError:
-        return
-    check(func, schedule)
+    loop = data.draw(st.sampled_from(schedule.get_loops("C")))
+    if decomposed.count(is_accepted(lambda: schedule.decompose_reduction("C", loop))):
+        check(func, schedule)
 
 
+factored = Acceptance()
+
+
+@factored.at_least(0.04)
 @settings(max_examples=60)
 @given(drawn=tiled(), data=st.data())
 def test_rfactor(drawn: tuple[PrimFunc, Schedule], data: st.DataObject) -> None:
     func, schedule = drawn
     loop = data.draw(st.sampled_from(schedule.get_loops("C")))
-    try:
-        schedule.rfactor(loop, data.draw(st.integers(-3, 2)))
-    except ScheduleError:
-        return
-    check(func, schedule)
+    axis = data.draw(st.integers(-3, 2))
+    if factored.count(is_accepted(lambda: schedule.rfactor(loop, axis))):
+        check(func, schedule)
 
 
+blockized = Acceptance()
+
+
+@blockized.at_least(0.4)
 @settings(max_examples=60)
 @given(drawn=tiled(), keep=st.booleans(), decomposes=st.booleans(), data=st.data())
 def test_blockize_and_what_follows(
@@ -72,13 +93,11 @@ def test_blockize_and_what_follows(
 ) -> None:
     func, schedule = drawn
     loop = data.draw(st.sampled_from(schedule.get_loops("C")))
-    try:
-        outer = schedule.blockize(loop, preserve_unit_iters=keep)
-        around = schedule.get_loops(outer)
+    if blockized.count(is_accepted(lambda: schedule.blockize(loop, preserve_unit_iters=keep))):
+        around = schedule.get_loops("C_o")
         if around and decomposes:
-            schedule.decompose_reduction(outer, data.draw(st.sampled_from(around)))
-    except ScheduleError:
-        pass
+            outer_loop = data.draw(st.sampled_from(around))
+            is_accepted(lambda: schedule.decompose_reduction("C_o", outer_loop))
     check(func, schedule)
 
 
@@ -123,6 +142,10 @@ rows = st.builds(
 )
 
 
+padded_or_rolled = Acceptance()
+
+
+@padded_or_rolled.at_least(0.15)
 @settings(max_examples=60)
 @given(func=rows, data=st.data())
 def test_paddings_and_rings(func: PrimFunc, data: st.DataObject) -> None:
@@ -134,12 +157,9 @@ def test_paddings_and_rings(func: PrimFunc, data: st.DataObject) -> None:
         schedule.compute_at("P", loop, preserve_unit_loops=True)
     steps = data.draw(st.lists(st.sampled_from(["padding", "ring"]), min_size=1, max_size=2))
     for step in steps:
-        try:
-            if step == "ring":
-                schedule.rolling_buffer("P", 0)
-            else:
-                around = schedule.get_loops("P")
-                schedule.decompose_padding("P", data.draw(st.sampled_from(around)))
-        except ScheduleError:
-            continue
+        if step == "ring":
+            padded_or_rolled.count(is_accepted(lambda: schedule.rolling_buffer("P", 0)))
+        elif around := schedule.get_loops("P"):
+            inside = data.draw(st.sampled_from(around))
+            padded_or_rolled.count(is_accepted(partial(schedule.decompose_padding, "P", inside)))
     check(func, schedule)

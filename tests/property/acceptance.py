@@ -1,0 +1,49 @@
+"""The share of cases that a property test accepts: one that refuses them all checks nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec
+
+P = ParamSpec("P")
+
+
+class Acceptance:
+    """Count the accepted cases of a property test, and require a share of them.
+
+    Hypothesis draws different cases in each run: a floor lies well below what is usual.
+
+        tiles = Acceptance()
+
+        @tiles.at_least(0.2)
+        @given(...)
+        def test_tiles(...) -> None:
+            if not tiles.count(is_accepted):
+                return
+    """
+
+    def __init__(self) -> None:
+        self.num_accepted = 0
+        self.num_cases = 0
+
+    def count(self, is_accepted: bool) -> bool:
+        """Count a case, and return whether it was accepted."""
+        self.num_cases += 1
+        self.num_accepted += is_accepted
+        return is_accepted
+
+    def at_least(self, floor: float) -> Callable[[Callable[P, None]], Callable[P, None]]:
+        """Let a test fail if a smaller share of its cases is accepted."""
+
+        def decorate(test: Callable[P, None]) -> Callable[P, None]:
+            @wraps(test)
+            def counted(*args: P.args, **kwargs: P.kwargs) -> None:
+                self.num_accepted = self.num_cases = 0
+                test(*args, **kwargs)
+                share = f"{self.num_accepted} of {self.num_cases} cases are accepted"
+                assert self.num_accepted >= floor * self.num_cases > 0, share
+
+            return counted
+
+        return decorate
