@@ -82,7 +82,7 @@ odd_primitives = Acceptance()
 
 
 @odd_primitives.at_least(0.3)
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_odd_programs_keep_their_meaning_too(data: st.DataObject) -> None:
     def choose(options: Sequence[Any]) -> Any:

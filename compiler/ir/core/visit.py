@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
 from operator import is_
 from typing import Any, TypeAlias, TypeVar, assert_never, overload
@@ -299,6 +299,32 @@ def transform(
         return new if replacement is None else replacement
 
     return visit(stmt)
+
+
+def map_accesses(
+    stmt: Stmt,
+    buffers: Container[Buffer],
+    moved: Callable[[Buffer, tuple[Expr, ...]], tuple[Buffer, tuple[Expr, ...]]],
+) -> Stmt:
+    """Replace the buffer and the indices of each load and store of some buffers.
+
+    Regions and allocations stay as they are.
+
+    Args:
+        moved: Returns the new buffer and indices of an access, given the old ones.
+    """
+
+    def on_expr(expr: Expr) -> Expr | None:
+        if isinstance(expr, Load) and expr.buffer in buffers:
+            return Load(*moved(expr.buffer, expr.indices))
+        return None
+
+    def on_stmt(node: Stmt) -> Stmt | None:
+        if isinstance(node, Store) and node.buffer in buffers:
+            return Store(*moved(node.buffer, node.indices), node.value)
+        return None
+
+    return transform(stmt, on_expr, on_stmt)
 
 
 @overload

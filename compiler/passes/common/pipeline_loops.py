@@ -31,10 +31,9 @@ from compiler.ir.core.nodes import (
     Load,
     Seq,
     Stmt,
-    Store,
     Var,
 )
-from compiler.ir.core.visit import map_expr, map_stmt, substitute, walk
+from compiler.ir.core.visit import map_accesses, map_stmt, substitute, walk
 from compiler.passes.common.error import LoweringError
 from compiler.passes.common.mark_pipelines import PipelinePlan, is_part, is_pipelined, plan_of
 from compiler.passes.common.realize_blocks import in_order
@@ -207,21 +206,9 @@ class _Pipeline:
         if not wide:
             return stmt
 
-        def place(buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
+        def moved(buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
             new, count = wide[buffer]
             version = BinOp("%", iteration, IntImm(count, dtype_of(iteration)))
             return new, (simplify(version), *indices)
 
-        def on_expr(expr: Expr) -> Expr:
-            new = map_expr(expr, on_expr)
-            if isinstance(new, Load) and new.buffer in wide:
-                return Load(*place(new.buffer, new.indices))
-            return new
-
-        def visit(node: Stmt) -> Stmt:
-            new = map_stmt(node, visit, on_expr)
-            if isinstance(new, Store) and new.buffer in wide:
-                return Store(*place(new.buffer, new.indices), new.value)
-            return new
-
-        return visit(stmt)
+        return map_accesses(stmt, wide, moved)

@@ -28,7 +28,7 @@ from compiler.ir.core.nodes import (
     Var,
     static_shape,
 )
-from compiler.ir.core.visit import map_expr, map_stmt, replace_buffers, walk, walk_stmts
+from compiler.ir.core.visit import map_accesses, replace_buffers, walk, walk_stmts
 
 KEY = "buffer_tile"
 
@@ -76,20 +76,8 @@ def tile_buffers(stmt: Stmt, tiles: Mapping[Buffer, Tile]) -> tuple[Stmt, dict[B
     if not wanted:
         return stmt, {}
     new = {buffer: replace(buffer, shape=_shape(buffer, tile)) for buffer, tile in wanted.items()}
-
-    def visit_expr(expr: Expr) -> Expr:
-        expr = map_expr(expr, visit_expr)
-        if isinstance(expr, Load) and expr.buffer in wanted:
-            return replace(expr, indices=_indices(expr.indices, wanted[expr.buffer]))
-        return expr
-
-    def visit(node: Stmt) -> Stmt:
-        node = map_stmt(node, visit, visit_expr)
-        if isinstance(node, Store) and node.buffer in wanted:
-            return replace(node, indices=_indices(node.indices, wanted[node.buffer]))
-        return node
-
-    return replace_buffers(visit(stmt), new), new
+    stmt = map_accesses(stmt, wanted, lambda b, indices: (b, _indices(indices, wanted[b])))
+    return replace_buffers(stmt, new), new
 
 
 def _fixed(stmt: Stmt, buffers: Mapping[Var, Buffer]) -> set[Buffer]:

@@ -31,7 +31,7 @@ from compiler.ir.core.nodes import (
     Var,
     seq,
 )
-from compiler.ir.core.visit import map_expr, map_stmt, substitute, walk, walk_stmts
+from compiler.ir.core.visit import map_accesses, map_stmt, substitute, walk, walk_stmts
 from compiler.passes.common.realize_blocks import NOTHING, in_order
 from compiler.passes.common.thread_loops import is_barrier, is_thread
 
@@ -141,17 +141,4 @@ def _per_thread(buffer: Buffer, threads: Threads) -> Buffer:
 def _redirect(stmt: Stmt, wide: Mapping[Buffer, Buffer], threads: Threads) -> Stmt:
     """Give each access of a buffer the threads as its first indices."""
     numbers: tuple[Expr, ...] = tuple(loop.var for loop in threads)
-
-    def on_expr(expr: Expr) -> Expr:
-        new = map_expr(expr, on_expr)
-        if isinstance(new, Load) and new.buffer in wide:
-            return Load(wide[new.buffer], (*numbers, *new.indices))
-        return new
-
-    def visit(node: Stmt) -> Stmt:
-        new = map_stmt(node, visit, on_expr)
-        if isinstance(new, Store) and new.buffer in wide:
-            return Store(wide[new.buffer], (*numbers, *new.indices), new.value)
-        return new
-
-    return visit(stmt)
+    return map_accesses(stmt, wide, lambda buffer, indices: (wide[buffer], (*numbers, *indices)))

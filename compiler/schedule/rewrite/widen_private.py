@@ -1,4 +1,4 @@
-"""Give each iteration of plain loops elements of its own in a buffer that they use one by one.
+"""Give each iteration of plain loops its own elements of a buffer that they use in turn.
 
     for i in range(n):                       for i in range(n):
         s[0] = 0                                 s[i, 0] = 0
@@ -19,14 +19,11 @@ from compiler.ir.core.nodes import (
     Buffer,
     Expr,
     IntImm,
-    Load,
-    Stmt,
-    Store,
     Var,
     static_shape,
 )
 from compiler.ir.core.program import PrimFunc
-from compiler.ir.core.visit import map_expr, map_stmt, walk
+from compiler.ir.core.visit import map_accesses, walk
 from compiler.ir.verify.races.accesses import Loop, SharedAccess, accesses_of
 from compiler.ir.verify.races.private import is_own
 
@@ -34,25 +31,25 @@ _MAX_ELEMENTS = 1 << 24
 
 
 def widen_private(func: PrimFunc) -> PrimFunc:
-    """Return a program without blocks whose private buffers have an element an iteration."""
-    places: dict[Buffer, tuple[Buffer, tuple[Var, ...]]] = {}
-    touching: dict[Buffer, list[SharedAccess]] = {}
+    """Give each private buffer of a program without blocks an element for each iteration."""
+    widened: dict[Buffer, tuple[Buffer, tuple[Var, ...]]] = {}
+    accesses_by_buffer: dict[Buffer, list[SharedAccess]] = {}
     for access in accesses_of(func):
-        touching.setdefault(access.buffer, []).append(access)
+        accesses_by_buffer.setdefault(access.buffer, []).append(access)
     for buffer in func.root.alloc_buffers:
-        accesses = touching.get(buffer, [])
+        accesses = accesses_by_buffer.get(buffer, [])
         around = [loop for loop in _shared_loops(accesses) if loop.extent > 1]
         moving = tuple(loop.var for loop in around)
         size = prod([*(loop.extent for loop in around), *static_shape(buffer)])
         if moving and size <= _MAX_ELEMENTS and is_own(accesses, moving):
             shape = (*(IntImm(loop.extent) for loop in around), *buffer.shape)
             wide = replace(buffer, data=Var(buffer.name, "handle"), shape=shape)
-            places[buffer] = wide, moving
-    return _redirected(func, places) if places else func
+            widened[buffer] = wide, moving
+    return _redirected(func, widened) if widened else func
 
 
 def _shared_loops(accesses: list[SharedAccess]) -> list[Loop]:
-    """Return the loops around all of some accesses that tell none of them apart yet."""
+    """Return the loops around all of some accesses, or none if an index uses one of them."""
     shared: list[Loop] = []
     for loops in zip(*(access.loops for access in accesses), strict=False):
         if any(loop.number != loops[0].number for loop in loops):
@@ -67,21 +64,14 @@ def _uses(access: SharedAccess, var: Var) -> bool:
     return any(node is var for index in access.indices for node in walk(index))
 
 
-def _redirected(func: PrimFunc, places: dict[Buffer, tuple[Buffer, tuple[Var, ...]]]) -> PrimFunc:
-    def on_expr(expr: Expr) -> Expr:
-        new = map_expr(expr, on_expr)
-        if isinstance(new, Load) and new.buffer in places:
-            wide, moving = places[new.buffer]
-            return Load(wide, (*moving, *new.indices))
-        return new
+def _redirected(func: PrimFunc, widened: dict[Buffer, tuple[Buffer, tuple[Var, ...]]]) -> PrimFunc:
+    """Give each access of a widened buffer the loops' variables as its first indices."""
 
-    def on_stmt(stmt: Stmt) -> Stmt:
-        new = map_stmt(stmt, on_stmt, on_expr)
-        if isinstance(new, Store) and new.buffer in places:
-            wide, moving = places[new.buffer]
-            return Store(wide, (*moving, *new.indices), new.value)
-        return new
+    def moved(buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
+        wide, moving = widened[buffer]
+        return wide, (*moving, *indices)
 
-    allocated = tuple(places[b][0] if b in places else b for b in func.root.alloc_buffers)
-    root = replace(func.root, body=on_stmt(func.root.body), alloc_buffers=allocated)
+    allocated = tuple(widened[b][0] if b in widened else b for b in func.root.alloc_buffers)
+    body = map_accesses(func.root.body, widened, moved)
+    root = replace(func.root, body=body, alloc_buffers=allocated)
     return replace(func, body=BlockRealize((), func.body.predicate, root))

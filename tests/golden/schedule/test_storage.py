@@ -7,21 +7,10 @@ from collections.abc import Callable
 from compiler import te
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.schedule import Schedule
-from compiler.script.parser import parse
 from tests.golden.schedule.test_primitives import change, convolution, elementwise, matmul
+from tests.unit.compiler.schedule.schedule_asserts import IN_PLACE, scheduled
 
 Golden = Callable[[str], None]
-
-IN_PLACE = """
-@T.prim_func
-def in_place(A: T.Buffer((16,), "float32")):
-    for i in range(16):
-        with T.sblock("A"):
-            vi = T.axis.spatial(16, i)
-            T.reads(A[vi])
-            T.writes(A[vi])
-            A[vi] = A[vi] * T.float32(2)
-"""
 
 
 def odd_product() -> PrimFunc:
@@ -44,7 +33,7 @@ def test_cache_write_with_consumers(golden: Golden) -> None:
 
 
 def test_cache_inplace(golden: Golden) -> None:
-    schedule = Schedule(parse(IN_PLACE))
+    schedule = scheduled(IN_PLACE)
     golden(change(schedule, lambda s: s.cache_inplace("A", 0, "local")))
 
 

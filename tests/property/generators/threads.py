@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-TRANSPOSED_BY_THREADS = """
+BY_THREADS = """\
+    for i in T.thread_binding({n}, thread="threadIdx.x"):
+"""
+
+
+def row_of_a_thread(block: str, store: str, extent: str = "{n}") -> str:
+    """Return the loop in which thread `i` computes its row of a buffer."""
+    return f"""\
+        for j in range({extent}):
+            with T.block("{block}"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                {store}
+"""
+
+
+TRANSPOSED_BY_THREADS = (
+    """
 A: T.Buffer(({n}, {n}), "float32"), C: T.Buffer(({n}, {n}), "float32")):
     B = T.alloc_buffer(({n}, {n}), "float32", scope="shared")
-    for i in T.thread_binding({n}, thread="threadIdx.x"):
-        for j in range({n}):
-            with T.block("B"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = A[vi, vj] + T.float32(1)
-    for i in T.thread_binding({n}, thread="threadIdx.x"):
-        for j in range({n}):
-            with T.block("C"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                C[vi, vj] = B[vj, vi] * T.float32(2)
 """
+    + BY_THREADS
+    + row_of_a_thread("B", "B[vi, vj] = A[vi, vj] + T.float32(1)")
+    + BY_THREADS
+    + row_of_a_thread("C", "C[vi, vj] = B[vj, vi] * T.float32(2)")
+)
 
 SHARED_BY_BLOCKS = """
 A: T.Buffer((2, {n}), "float32"), D: T.Buffer((2, {n}), "float32"),
@@ -37,16 +48,16 @@ A: T.Buffer((2, {n}), "float32"), D: T.Buffer((2, {n}), "float32"),
             C[vb, vi] = B[vb, {n} - 1 - vi] + E[vb, vi]
 """
 
-SHARED_ROWS = """
+SHARED_ROWS = (
+    """
 A: T.Buffer(({n}, {m}), "float32"), C: T.Buffer(({n},), "float32"),
          D: T.Buffer(({n},), "float32")):
     B = T.alloc_buffer(({n}, {m}), "float32", scope="shared")
     S = T.alloc_buffer(({n},), "float32", scope="shared")
-    for i in T.thread_binding({n}, thread="threadIdx.x"):
-        for j in range({m}):
-            with T.block("B"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = A[vi, vj] + T.float32(1)
+"""
+    + BY_THREADS
+    + row_of_a_thread("B", "B[vi, vj] = A[vi, vj] + T.float32(1)", extent="{m}")
+    + """\
         for j in range({m}):
             with T.block("S"):
                 vi, vj = T.axis.remap("SR", [i, j])
@@ -64,31 +75,27 @@ A: T.Buffer(({n}, {m}), "float32"), C: T.Buffer(({n},), "float32"),
             vi = T.axis.spatial({n}, i)
             D[vi] = S[{n} - 1 - vi] + B[0, 0]
 """
+)
 
-SHARED_PAIR = """
+SHARED_PAIR = (
+    """
 A: T.Buffer(({n}, {n}), "float32"), C: T.Buffer(({n}, {n}), "float32"),
          D: T.Buffer(({n}, {n}), "float32")):
     B = T.alloc_buffer(({n}, {n}), "float32", scope="shared")
     E = T.alloc_buffer(({n}, {n}), "float32", scope="shared")
-    for i in T.thread_binding({n}, thread="threadIdx.x"):
-        for j in range({n}):
-            with T.block("B"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = A[vi, vj] + T.float32(1)
-        for j in range({n}):
-            with T.block("E"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                E[vi, vj] = A[vj, vi] * T.float32(2)
-    for i in T.thread_binding({n}, thread="threadIdx.x"):
-        for j in range({n}):
-            with T.block("C"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                C[vi, vj] = E[vi, vj] + B[vj, 0]
+"""
+    + BY_THREADS
+    + row_of_a_thread("B", "B[vi, vj] = A[vi, vj] + T.float32(1)")
+    + row_of_a_thread("E", "E[vi, vj] = A[vj, vi] * T.float32(2)")
+    + BY_THREADS
+    + row_of_a_thread("C", "C[vi, vj] = E[vi, vj] + B[vj, 0]")
+    + """\
     for i, j in T.grid({n}, {n}):
         with T.block("D"):
             vi, vj = T.axis.remap("SS", [i, j])
             D[vi, vj] = C[vj, vi] + E[vi, {n} - 1 - vj]
 """
+)
 
 SHARED_STEPS = """
 A: T.Buffer(({m}, {n}), "float32"), C: T.Buffer(({m}, {n}), "float32")):

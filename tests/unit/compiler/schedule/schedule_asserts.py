@@ -277,3 +277,14 @@ def main(a: T.handle, c: T.handle):
             T.writes(C[vi, vj])
             C[vi, vj] = A[vi, vj] * T.float32(2)
 """
+
+TRIANGLE = """
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+    for i in range(8):
+        for j in range(i + 1):
+            with T.sblock("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = A[vi, vj] + T.float32(1)
+"""
+"""The extent of the inner loop varies."""

@@ -11,7 +11,7 @@ from compiler.schedule.intrinsics.tensor_intrin import TensorIntrin
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse
 from tests.property.check_schedule import Meaning, numbered
-from tests.unit.compiler.schedule.schedule_asserts import refused, scheduled
+from tests.unit.compiler.schedule.schedule_asserts import SYMBOLIC, TRIANGLE, refused, scheduled
 
 Act = Callable[[Schedule], object]
 
@@ -74,16 +74,6 @@ def test_a_copy_that_is_moved_counts_as_the_loops_around_it(text: str) -> None:
 
 # Extents that depend on loops
 
-TRIANGLE = """
-@T.prim_func
-def main(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
-    for i in range(8):
-        for j in range(i + 1):
-            with T.sblock("C"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                C[vi, vj] = A[vi, vj] + T.float32(1)
-"""
-
 
 @pytest.mark.parametrize(
     "act",
@@ -100,17 +90,7 @@ def test_no_buffer_has_a_dimension_that_varies(act: Act) -> None:
 
 
 def test_a_copy_of_symbolic_shape_is_refused() -> None:
-    schedule = scheduled("""
-@T.prim_func
-def main(a: T.handle, c: T.handle):
-    n = T.int32()
-    A = T.match_buffer(a, (n, 8), "float32")
-    C = T.match_buffer(c, (n, 8), "float32")
-    for i, j in T.grid(n, 8):
-        with T.sblock("C"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            C[vi, vj] = A[vi, vj] + T.float32(1)
-""")
+    schedule = scheduled(SYMBOLIC)
     with refused(schedule, "specialise the program first", at='"C"'):
         schedule.reindex_cache_write("C", 0, "global", lambda i, j: (j, i))
 
@@ -133,7 +113,8 @@ def main(ids: T.Buffer((8,), "int32"), A: T.Buffer((8, 8), "float32"),
     for i, j in T.grid(8, 8):
         with T.sblock("C"):
             T.where(ids[i] % 2 == 0)
-            vi, vj = T.axis.remap("SS", [i, j])
+            vi = T.axis.spatial(8, i)
+            vj = T.axis.spatial(8, j)
             C[vi, vj] = A[vi, vj] + T.float32(1)
 """
 
@@ -143,20 +124,9 @@ def test_what_conditions_read_is_named_by_the_block_around_them(depth: int) -> N
     holds(CHOSEN, lambda s: s.loop_partition(s.get_loops("C")[depth], [3, None]))
 
 
-GATHERED = """
-@T.prim_func
-def main(ids: T.Buffer((8,), "int32"), A: T.Buffer((8, 8), "float32"),
-         C: T.Buffer((8, 8), "float32")):
-    for i, j in T.grid(8, 8):
-        with T.sblock("zero"):
-            vi, vj = T.axis.remap("SS", [i, j])
-            C[vi, vj] = T.float32(0)
-    for i, j in T.grid(8, 8):
-        with T.sblock("C"):
-            vi = T.axis.spatial(8, i)
-            vj = T.axis.spatial(8, ids[j] % 8)
-            C[vi, vj] = A[vi, vj] + T.float32(1)
-"""
+GATHERED = CHOSEN.replace("            T.where(ids[i] % 2 == 0)\n", "").replace(
+    "vj = T.axis.spatial(8, j)", "vj = T.axis.spatial(8, ids[j] % 8)"
+)
 
 
 @pytest.mark.parametrize("depth", [0, 1])

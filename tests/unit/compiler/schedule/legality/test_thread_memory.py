@@ -8,7 +8,7 @@ from compiler.driver import build
 from compiler.schedule.schedule import Schedule
 from compiler.script import parse
 from tests.property.check_schedule import Meaning
-from tests.unit.compiler.schedule.schedule_asserts import elementwise, refused, scheduled
+from tests.unit.compiler.schedule.schedule_asserts import TRIANGLE, elementwise, refused, scheduled
 
 # S is made anew for each j; every iteration runs it.
 SUM_INSIDE = """
@@ -286,15 +286,7 @@ def test_an_axis_has_one_number_of_threads_in_a_kernel() -> None:
 
 
 def test_a_loop_whose_extent_varies_is_not_bound() -> None:
-    schedule = scheduled("""
-@T.prim_func
-def main(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
-    for i in range(8):
-        for j in range(i + 1):
-            with T.sblock("C"):
-                vi, vj = T.axis.remap("SS", [i, j])
-                C[vi, vj] = A[vi, vj] + T.float32(1)
-""")
+    schedule = scheduled(TRIANGLE)
     with refused(schedule, "its extent varies: i + 1", at="thread_binding(i + 1"):
         schedule.bind(schedule.get_loops("C")[1], "threadIdx.x")
     schedule.bind(schedule.get_loops("C")[0], "threadIdx.x")
