@@ -1,4 +1,4 @@
-"""The error of an operator that can't be made as asked, and the checks that raise it."""
+"""The error of an operator whose arguments are wrong, and the checks that raise it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Numbers: TypeAlias = int | Sequence[int]
 
 
 class OperatorError(ValueError):
-    """An operator was asked for with a name, a shape or a type that does not exist."""
+    """The name, a shape, a type or an option of an operator is wrong."""
 
 
 def check_extents(operator: str, **extents: int) -> None:
@@ -63,7 +63,7 @@ def check_shape(operator: str, shape: Numbers, name: str = "d") -> tuple[int, ..
 def check_dtype(
     operator: str, dtype: DType, *, needs_float: bool = False, needs_integer: bool = False
 ) -> None:
-    """Refuse types that do not exist or that the operator can't compute in.
+    """Refuse types that do not exist or that the operator does not support.
 
     Raises:
         OperatorError: Naming the type.
@@ -80,7 +80,7 @@ def check_dtype(
 
 
 def check_choice(operator: str, name: str, value: object, choices: Sequence[str]) -> None:
-    """Refuse a word that is none of the choices.
+    """Refuse a word that is not among the choices.
 
     Raises:
         OperatorError: Naming the choices.
@@ -92,7 +92,7 @@ def check_choice(operator: str, name: str, value: object, choices: Sequence[str]
 
 
 def check_flags(operator: str, **flags: bool) -> None:
-    """Refuse what is neither true nor false.
+    """Refuse flags that are neither true nor false.
 
     Raises:
         OperatorError: Naming the argument.
@@ -103,7 +103,7 @@ def check_flags(operator: str, **flags: bool) -> None:
 
 
 def check_number(operator: str, **numbers: object) -> None:
-    """Refuse what is no finite number.
+    """Refuse numbers that are not finite.
 
     Raises:
         OperatorError: Naming the argument.
@@ -117,7 +117,7 @@ def spread(operator: str, name: str, value: Numbers, count: int, minimum: int) -
     """Return one number for each of `count` dimensions.
 
     Raises:
-        OperatorError: If there are as many neither as one nor as dimensions, or one is too small.
+        OperatorError: If there are neither one nor `count` numbers, or one is too small.
     """
     numbers = tuple(value) if isinstance(value, Sequence) else (value,) * count
     if len(numbers) != count or isinstance(value, str):
@@ -131,7 +131,7 @@ def check_axis(operator: str, axis: int, ndim: int) -> int:
     """Return an axis counted from the first; negative ones are counted from the last.
 
     Raises:
-        OperatorError: If there is no such axis.
+        OperatorError: If the axis does not exist.
     """
     if isinstance(axis, bool) or not isinstance(axis, int):
         raise OperatorError(f"{operator}: axis is {axis!r}: expected an integer")
@@ -144,7 +144,7 @@ def check_axes(operator: str, axis: Numbers | None, ndim: int) -> tuple[int, ...
     """Return axes in ascending order, counted from the first; all of them for None.
 
     Raises:
-        OperatorError: If there is no such axis, or one is given twice.
+        OperatorError: If the axis does not exist, or one is given twice.
     """
     if axis is None:
         return tuple(range(ndim))

@@ -20,14 +20,14 @@ from compiler.ir.core.program import PrimFunc
 from compiler.keywords import suggests_keywords
 
 if TYPE_CHECKING:
-    from compiler.ops.recognizers.facts import Facts
+    from compiler.ops.recognizers.facts import ProgramFacts
     from compiler.ops.spec import Spec
 
 Array: TypeAlias = NDArray[Any]
 Options: TypeAlias = SimpleNamespace
 """The arguments of an operator by their names, including the defaults."""
 
-Recognizer: TypeAlias = "Callable[[Facts], Iterable[Spec]]"
+Recognizer: TypeAlias = "Callable[[ProgramFacts], Iterable[Spec]]"
 """Takes what is seen of a program and yields the arguments with which operators may build it."""
 
 Program = TypeVar("Program", bound=Callable[..., PrimFunc])

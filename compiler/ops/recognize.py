@@ -14,7 +14,7 @@ from compiler.ir.core.nodes import Buffer, static_shape
 from compiler.ir.core.program import PrimFunc
 from compiler.ops.error import OperatorError
 from compiler.ops.operator import OPERATORS
-from compiler.ops.recognizers.facts import Facts
+from compiler.ops.recognizers.facts import ProgramFacts
 from compiler.ops.spec import Spec
 
 MAX_BUILT = 40
@@ -35,7 +35,7 @@ def recognize(func: PrimFunc) -> Spec | None:
         return None
     if len({buffer.dtype for buffer in func.buffers}) > 1:
         return None
-    facts = Facts(func, shapes)
+    facts = ProgramFacts(func, shapes)
     recognizers = dict.fromkeys(op.recognize for op in OPERATORS.values() if op.recognize)
     for recognizer in recognizers:
         for spec in islice(recognizer(facts), MAX_BUILT):

@@ -37,7 +37,9 @@ class Binary(Protocol):
         ...
 
 
-def _unary(on_tensor: tensors.Unary, function: Callable[[Array], Array], text: str) -> Unary:
+def _unary(
+    on_tensor: tensors.UnaryOnTensor, function: Callable[[Array], Array], text: str
+) -> Unary:
     name = on_tensor.__name__
 
     def program(*shape: int, dtype: DType = "float32") -> PrimFunc:
@@ -48,7 +50,7 @@ def _unary(on_tensor: tensors.Unary, function: Callable[[Array], Array], text: s
 
 
 def _binary(
-    on_tensors: tensors.Binary, function: Callable[[Array, Array], Array], text: str
+    on_tensors: tensors.BinaryOnTensors, function: Callable[[Array, Array], Array], text: str
 ) -> Binary:
     name = on_tensors.__name__
 
@@ -65,7 +67,7 @@ def _binary(
 
 def _declared(
     program: F,
-    on_tensors: tensors.Unary | tensors.Binary,
+    on_tensors: tensors.UnaryOnTensor | tensors.BinaryOnTensors,
     function: Callable[..., Array],
     text: str,
 ) -> F:

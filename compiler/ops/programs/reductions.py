@@ -38,7 +38,9 @@ class Reduce(Protocol):
         ...
 
 
-def _reduction(reduce: tensors.Reduction, function: Callable[..., Array], text: str) -> Reduce:
+def _reduction(
+    reduce: tensors.ReductionOnTensor, function: Callable[..., Array], text: str
+) -> Reduce:
     name = reduce.__name__
 
     def program(

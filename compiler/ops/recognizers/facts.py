@@ -1,4 +1,4 @@
-"""What is seen of a program at a glance, and lists of arguments that would look the same."""
+"""The facts of a program that recognizers start from: shapes, blocks, calls and numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from compiler.ops.spec import Spec
 Shape = tuple[int, ...]
 
 
-class Facts:
+class ProgramFacts:
     """The shapes of a program's parameters, its blocks, its calls and its numbers.
 
     Args:
@@ -31,9 +31,9 @@ class Facts:
 
     @cached_property
     def blocks(self) -> list[Block]:
-        """The blocks, but for the one that holds all."""
-        found = [node for node in self._nodes if isinstance(node, Block)]
-        return [block for block in found if block is not self._func.root]
+        """The blocks without the root."""
+        blocks = [node for node in self._nodes if isinstance(node, Block)]
+        return [block for block in blocks if block is not self._func.root]
 
     @cached_property
     def calls(self) -> set[str]:
@@ -42,7 +42,7 @@ class Facts:
 
     @cached_property
     def floats(self) -> list[float]:
-        """The numbers that are no integers of the program."""
+        """The floating-point constants."""
         return sorted({float(node.value) for node in self._nodes if isinstance(node, FloatImm)})
 
     @cached_property
@@ -51,7 +51,7 @@ class Facts:
         return next((b for b in self.blocks if self.steps(b)), None)
 
     def steps_of_reduction(self) -> Shape:
-        """Return the extents that the first reduction runs over; none if there is none."""
+        """Return the extents of the first reduction; none if the program has none."""
         return () if self.reduction is None else self.steps(self.reduction)
 
     def steps(self, block: Block) -> Shape:
@@ -60,7 +60,7 @@ class Facts:
         return tuple(extent.value if isinstance(extent, IntImm) else 0 for extent in extents)
 
     def integers(self, block: Block) -> set[int]:
-        """Return the integers that stand in a block."""
+        """Return the integers in a block."""
         return {node.value for node in walk(block.body) if isinstance(node, IntImm)}
 
     def source(self, block: Block) -> Load | None:
@@ -73,7 +73,7 @@ class Facts:
         return next((load for load in loads if load.buffer.data not in written), None)
 
     def spec(self, name: str, *args: Any, **options: Any) -> Spec:
-        """Return an operator with arguments, those left out that have their default."""
+        """Return an operator with its arguments, without defaults."""
         if self.dtype != "float32":
             options["dtype"] = self.dtype
         return Spec(name, args, options).shortened()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from compiler.ops.recognizers.facts import Facts
+from compiler.ops.recognizers.facts import ProgramFacts
 from compiler.ops.spec import Spec
 
-# By the function that each calls; those that call none are the others.
+# The activations by the function that they call; the others call none.
 _BY_CALL = {
     "erf": ("gelu",),
     "sigmoid": ("silu", "sigmoid"),
@@ -17,7 +17,7 @@ _BY_CALL = {
 _CALLING_NONE = ("relu", "leaky_relu")
 
 
-def products(facts: Facts) -> Iterator[Spec]:
+def products(facts: ProgramFacts) -> Iterator[Spec]:
     """Yield the products that have such operands."""
     if len(facts.inputs) not in {2, 3} or not facts.steps_of_reduction():
         return
@@ -43,8 +43,8 @@ def products(facts: Facts) -> Iterator[Spec]:
             )
 
 
-def activations(facts: Facts, num_blocks: int) -> tuple[str | None, ...]:
-    """Return what may follow so many blocks."""
+def activations(facts: ProgramFacts, num_blocks: int) -> tuple[str | None, ...]:
+    """Return the activations that may follow `num_blocks` blocks."""
     left = len(facts.blocks) - num_blocks
     if left == 0:
         return (None,)

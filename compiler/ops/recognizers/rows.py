@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from itertools import combinations, permutations
 
-from compiler.ops.recognizers.facts import Facts, Shape
+from compiler.ops.recognizers.facts import ProgramFacts, Shape
 from compiler.ops.spec import Spec
 
 _UNARY_BY_CALL = {"sigmoid": ("sigmoid", "silu"), "erf": ("erf", "gelu")}
@@ -14,7 +14,7 @@ _BINARY = ("add", "multiply", "subtract", "divide", "maximum", "minimum")
 _MAX_ORDERS = 8
 
 
-def attentions(facts: Facts) -> Iterator[Spec]:
+def attentions(facts: ProgramFacts) -> Iterator[Spec]:
     """Yield attention over such queries, keys and values."""
     if len(facts.inputs) != 3 or len(facts.output) != 4 or "exp" not in facts.calls:
         return
@@ -29,8 +29,8 @@ def attentions(facts: Facts) -> Iterator[Spec]:
             yield facts.spec("attention", batch, heads, m, n, d, causal=causal, scale=scale)
 
 
-def normalizations(facts: Facts) -> Iterator[Spec]:
-    """Yield what brings such a tensor to a common scale."""
+def normalizations(facts: ProgramFacts) -> Iterator[Spec]:
+    """Yield the normalizations of such a tensor."""
     shape, *others = facts.inputs
     if shape != facts.output or facts.reduction is None:
         return
@@ -48,7 +48,7 @@ def normalizations(facts: Facts) -> Iterator[Spec]:
         yield facts.spec(name, *shape, axis=axis, epsilon=epsilon)
 
 
-def reductions(facts: Facts) -> Iterator[Spec]:
+def reductions(facts: ProgramFacts) -> Iterator[Spec]:
     """Yield the reductions that leave such a shape."""
     if len(facts.inputs) != 1 or facts.reduction is None or len(facts.blocks) > 2:
         return
@@ -64,7 +64,7 @@ def reductions(facts: Facts) -> Iterator[Spec]:
                 )
 
 
-def transposes(facts: Facts) -> Iterator[Spec]:
+def transposes(facts: ProgramFacts) -> Iterator[Spec]:
     """Yield the orders of axes that make such a shape."""
     if len(facts.inputs) != 1 or len(facts.blocks) != 1 or facts.calls or facts.floats:
         return
@@ -72,12 +72,12 @@ def transposes(facts: Facts) -> Iterator[Spec]:
     if len(shape) < 2 or sorted(shape) != sorted(facts.output):
         return
     orders = permutations(reversed(range(len(shape))))
-    found = (order for order in orders if tuple(shape[d] for d in order) == facts.output)
-    for _, order in zip(range(_MAX_ORDERS), found, strict=False):
+    matching = (order for order in orders if tuple(shape[d] for d in order) == facts.output)
+    for _, order in zip(range(_MAX_ORDERS), matching, strict=False):
         yield facts.spec("transpose", *shape, axes=order)
 
 
-def elementwise(facts: Facts) -> Iterator[Spec]:
+def elementwise(facts: ProgramFacts) -> Iterator[Spec]:
     """Yield operators on each element."""
     if len(facts.blocks) != 1 or facts.reduction is not None:
         return
@@ -89,7 +89,7 @@ def elementwise(facts: Facts) -> Iterator[Spec]:
         yield from (facts.spec(name, *shape, other=others[0]) for name in names)
 
 
-def _unary(facts: Facts, shape: Shape) -> Iterator[Spec]:
+def _unary(facts: ProgramFacts, shape: Shape) -> Iterator[Spec]:
     for call in sorted(facts.calls):
         yield from (facts.spec(name, *shape) for name in _UNARY_BY_CALL.get(call, (call,)))
     if "tanh" in facts.calls:
@@ -104,10 +104,10 @@ def _unary(facts: Facts, shape: Shape) -> Iterator[Spec]:
     yield facts.spec("clip", *shape, a_min=low, a_max=high)
 
 
-def _epsilons(facts: Facts) -> list[float]:
-    """Return what may be the epsilon: the usual one first, as it is written."""
-    found = [number for number in facts.floats if number > 0]
-    return [1e-5 if _is_close(number, 1e-5) else number for number in found]
+def _epsilons(facts: ProgramFacts) -> list[float]:
+    """Return the numbers that may be the epsilon; the usual one is written as usual."""
+    positive = [number for number in facts.floats if number > 0]
+    return [1e-5 if _is_close(number, 1e-5) else number for number in positive]
 
 
 def _is_close(one: float, other: float) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from compiler.ir.core.nodes import BinOp, Block, IntImm, static_shape
 from compiler.ir.core.visit import walk
-from compiler.ops.recognizers.facts import Facts, Shape
+from compiler.ops.recognizers.facts import ProgramFacts, Shape
 from compiler.ops.recognizers.linear import activations
 from compiler.ops.spec import Spec
 from compiler.ops.tensors.windows import LAYOUTS
@@ -19,7 +19,7 @@ _MAX_WAYS = 8
 
 @dataclass(frozen=True, slots=True)
 class _Images:
-    """An image, what it is padded to, and the result, in one layout: channels, then space."""
+    """The shapes of an image, of the padded image and of the result: channels, then space."""
 
     layout: str
     n: int
@@ -35,7 +35,7 @@ class _Images:
         return self.layout.startswith("NC")
 
 
-def convolutions(facts: Facts) -> Iterator[Spec]:
+def convolutions(facts: ProgramFacts) -> Iterator[Spec]:
     """Yield the convolutions that have such an image, such weights and such a result."""
     if len(facts.inputs) not in {2, 3}:
         return
@@ -57,7 +57,7 @@ def convolutions(facts: Facts) -> Iterator[Spec]:
                     yield from _dense(facts, images, weights, kernel, options)
 
 
-def pools(facts: Facts) -> Iterator[Spec]:
+def pools(facts: ProgramFacts) -> Iterator[Spec]:
     """Yield the pools that have such an image and such a result."""
     if len(facts.inputs) != 1:
         return
@@ -81,7 +81,7 @@ def pools(facts: Facts) -> Iterator[Spec]:
                 yield facts.spec("avg_pool2d", *args, **options, count_include_pad=False)
 
 
-def _images(facts: Facts) -> Iterator[tuple[Block, _Images]]:
+def _images(facts: ProgramFacts) -> Iterator[tuple[Block, _Images]]:
     """Yield how the first reduction may read its image."""
     block, image = facts.reduction, facts.inputs[0]
     ndim = len(image) - 2
@@ -95,7 +95,7 @@ def _images(facts: Facts) -> Iterator[tuple[Block, _Images]]:
         axis = layout.index("C")
         space = [d for d in range(len(image)) if d not in {0, axis}]
         if (read[0], read[axis], facts.output[0]) == (image[0], image[axis], image[0]):
-            found = _Images(
+            images = _Images(
                 layout=layout,
                 n=image[0],
                 channels=image[axis],
@@ -104,11 +104,11 @@ def _images(facts: Facts) -> Iterator[tuple[Block, _Images]]:
                 out_channels=facts.output[axis],
                 out_space=tuple(facts.output[d] for d in space),
             )
-            yield block, found
+            yield block, images
 
 
 def _windows(
-    facts: Facts, block: Block, images: _Images, kernel: Sequence[int]
+    facts: ProgramFacts, block: Block, images: _Images, kernel: Sequence[int]
 ) -> Iterator[dict[str, Any]]:
     """Yield strides and dilations, with the paddings that may be: those first that are even."""
     strides, dilations = (_factors(facts, block, images, kind) for kind in ("spatial", "reduce"))
@@ -126,7 +126,7 @@ def _windows(
         yield {"stride": strides, "dilation": dilations, "padding": befores + afters}
 
 
-def _factors(facts: Facts, block: Block, images: _Images, kind: str) -> Shape:
+def _factors(facts: ProgramFacts, block: Block, images: _Images, kind: str) -> Shape:
     """Return what the iterators of a kind are multiplied by in each index of space."""
     source = facts.source(block)
     assert source is not None, "there are images"
@@ -149,7 +149,7 @@ def _factors(facts: Facts, block: Block, images: _Images, kind: str) -> Shape:
 
 
 def _dense(
-    facts: Facts, images: _Images, weights: Shape, kernel: Shape, options: dict[str, Any]
+    facts: ProgramFacts, images: _Images, weights: Shape, kernel: Shape, options: dict[str, Any]
 ) -> Iterator[Spec]:
     co, inner = weights[:2] if images.is_first else (weights[-1], weights[-2])
     if co != images.out_channels or images.channels % inner:
@@ -160,7 +160,7 @@ def _dense(
 
 
 def _depthwise(
-    facts: Facts, images: _Images, weights: Shape, kernel: Shape, options: dict[str, Any]
+    facts: ProgramFacts, images: _Images, weights: Shape, kernel: Shape, options: dict[str, Any]
 ) -> Iterator[Spec]:
     channels, multiplier = weights[:2] if images.is_first else weights[-2:]
     if len(kernel) == 2 and channels == images.channels:

@@ -48,8 +48,8 @@ def conv2d_nchwc(
     ri = te.reduce_axis((0, block_ci), name="ri")
 
     def element(b: te.Value, f: te.Value, y: te.Value, x: te.Value, o: te.Value) -> te.Reduction:
-        place = window.places((y, x), (ry, rx))
-        product = types.product(padded[b, rc, *place, ri], weight[f, rc, ry, rx, ri, o])
+        at = window.places((y, x), (ry, rx))
+        product = types.product(padded[b, rc, *at, ri], weight[f, rc, ry, rx, ri, o])
         return te.sum(product, axis=[rc, ry, rx, ri])
 
     total = te.compute((n, co_blocks, *window.count, block_co), element, name=operator)

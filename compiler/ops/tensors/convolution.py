@@ -48,9 +48,9 @@ def conv1d(
         OperatorError: If a shape, a type or an option does not fit.
     """
     types = check_types("conv1d", data.dtype, out_dtype, acc_dtype)
-    images = _Images.of("conv1d", data, weight, layout, 1, (stride, padding, dilation))
-    total = images.convolved(types, groups)
-    return apply_epilogue("conv1d", total, images.axis, types, bias, activation)
+    convolution = _Convolution.of("conv1d", data, weight, layout, 1, (stride, padding, dilation))
+    total = convolution.convolved(types, groups)
+    return apply_epilogue("conv1d", total, convolution.axis, types, bias, activation)
 
 
 def conv2d(
@@ -86,9 +86,9 @@ def conv2d(
         OperatorError: If a shape, a type or an option does not fit.
     """
     types = check_types("conv2d", data.dtype, out_dtype, acc_dtype)
-    images = _Images.of("conv2d", data, weight, layout, 2, (stride, padding, dilation))
-    total = images.convolved(types, groups)
-    return apply_epilogue("conv2d", total, images.axis, types, bias, activation)
+    convolution = _Convolution.of("conv2d", data, weight, layout, 2, (stride, padding, dilation))
+    total = convolution.convolved(types, groups)
+    return apply_epilogue("conv2d", total, convolution.axis, types, bias, activation)
 
 
 def conv3d(
@@ -113,9 +113,9 @@ def conv3d(
         OperatorError: If a shape, a type or an option does not fit.
     """
     types = check_types("conv3d", data.dtype, out_dtype, acc_dtype)
-    images = _Images.of("conv3d", data, weight, layout, 3, (stride, padding, dilation))
-    total = images.convolved(types, groups)
-    return apply_epilogue("conv3d", total, images.axis, types, bias, activation)
+    convolution = _Convolution.of("conv3d", data, weight, layout, 3, (stride, padding, dilation))
+    total = convolution.convolved(types, groups)
+    return apply_epilogue("conv3d", total, convolution.axis, types, bias, activation)
 
 
 def depthwise_conv2d(
@@ -140,14 +140,14 @@ def depthwise_conv2d(
     """
     operator = "depthwise_conv2d"
     types = check_types(operator, data.dtype, out_dtype, acc_dtype)
-    images = _Images.of(operator, data, weight, layout, 2, (stride, padding, dilation))
-    total = images.convolved_by_channel(types)
-    return apply_epilogue(operator, total, images.axis, types, bias, activation)
+    convolution = _Convolution.of(operator, data, weight, layout, 2, (stride, padding, dilation))
+    total = convolution.convolved_by_channel(types)
+    return apply_epilogue(operator, total, convolution.axis, types, bias, activation)
 
 
 @dataclass(frozen=True, slots=True)
-class _Images:
-    """Images and kernels in a layout, and the windows of the one by the other.
+class _Convolution:
+    """Images and kernels in a layout, and the windows over the images.
 
     Attributes:
         operator: The name for errors.
@@ -178,8 +178,8 @@ class _Images:
         layout: str,
         ndim: int,
         steps: tuple[Numbers, Numbers, Numbers],
-    ) -> _Images:
-        """Return images of `ndim` dimensions; `steps` are stride, padding and dilation."""
+    ) -> _Convolution:
+        """Return a convolution over `ndim` dimensions, by stride, padding and dilation."""
         axis = channel_axis(operator, layout, ndim)
         check_same_dtype(operator, data, weight)
         dims, w_dims = dims_of(operator, data, ndim + 2), dims_of(operator, weight, ndim + 2)
@@ -216,8 +216,8 @@ class _Images:
         def element(*index: te.Value) -> te.Reduction:
             nn, ff, at = split(index, self.axis)
             channel: te.Value = rc if groups == 1 else ff // (co // groups) * inner + rc
-            place = self.window.places(at, steps)
-            image = padded[arranged(self.axis, nn, channel, place)]
+            inside = self.window.places(at, steps)
+            image = padded[arranged(self.axis, nn, channel, inside)]
             weight = self.weight[(ff, rc, *steps) if self.is_first else (*steps, rc, ff)]
             axes = [rc, *steps] if self.is_first else [*steps, rc]
             return te.sum(types.product(image, weight), axis=axes)

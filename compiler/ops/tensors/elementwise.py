@@ -14,7 +14,7 @@ from compiler.ops.tensors.operands import check_same_dtype, dims_of
 F = TypeVar("F", bound=Callable[..., te.Tensor])
 
 
-class Unary(Protocol):
+class UnaryOnTensor(Protocol):
     """An operator on one tensor of any shape."""
 
     __name__: str
@@ -24,7 +24,7 @@ class Unary(Protocol):
         ...
 
 
-class Binary(Protocol):
+class BinaryOnTensors(Protocol):
     """An operator on two tensors whose shapes are broadcast to a common one."""
 
     __name__: str
@@ -36,7 +36,7 @@ class Binary(Protocol):
 
 def _unary(
     name: str, function: Callable[[te.Value], te.Value], text: str, *, needs_float: bool = True
-) -> Unary:
+) -> UnaryOnTensor:
     def operator(x: te.Tensor) -> te.Tensor:
         return _map(name, function, x, needs_float=needs_float)
 
@@ -49,7 +49,7 @@ def _binary(
     text: str,
     *,
     needs_float: bool = False,
-) -> Binary:
+) -> BinaryOnTensors:
     def operator(a: te.Tensor, b: te.Tensor) -> te.Tensor:
         a_dims, b_dims = dims_of(name, a), dims_of(name, b)
         check_same_dtype(name, a, b)

@@ -11,7 +11,7 @@ from compiler.ops.error import Numbers, check_axes, check_dtype, check_flags
 from compiler.ops.tensors.operands import dims_of
 
 
-class Reduction(Protocol):
+class ReductionOnTensor(Protocol):
     """A reduction of a tensor of any shape."""
 
     __name__: str
@@ -29,7 +29,7 @@ class Reduction(Protocol):
         ...
 
 
-def _reduction(name: str, reduce: Callable[..., te.Reduction], text: str) -> Reduction:
+def _reduction(name: str, reduce: Callable[..., te.Reduction], text: str) -> ReductionOnTensor:
     def operator(x: te.Tensor, *, axis: Numbers | None = None, keepdims: bool = False) -> te.Tensor:
         axes = _checked(name, x, axis, keepdims)
         return _reduced(x, axes, keepdims, reduce, "B")

@@ -31,9 +31,9 @@ class Windows:
         kernel: The extents of a window.
         stride: The steps between windows.
         dilation: The steps between the elements of a window.
-        before: How many elements are put before the image.
-        after: How many are put after it.
-        count: How many windows there are, in each dimension.
+        before: The number of elements before the image.
+        after: The number of elements after it.
+        count: The number of windows in each dimension.
     """
 
     sizes: tuple[int, ...]
@@ -45,7 +45,7 @@ class Windows:
     count: tuple[int, ...]
 
     def places(self, at: Sequence[te.Value], inside: Sequence[te.Value]) -> list[te.Value]:
-        """Return the place in the padded image of an element of a window."""
+        """Return the index in the padded image of an element of a window."""
         parts = zip(at, inside, self.stride, self.dilation, strict=True)
         return [start * stride + step * dilation for start, step, stride, dilation in parts]
 
@@ -67,8 +67,8 @@ def windows(  # noqa: PLR0917
         sizes: The extents of the image.
         kernel: The extents of a window.
         stride: The steps between windows.
-        padding: How many elements are put on each side of each dimension; or on both sides of
-            each; or before each, then after each.
+        padding: The number of elements on each side: one number for all dimensions; one for each
+            dimension; or those before each dimension, then those after.
         dilation: The steps between the elements of a window.
         ceil_mode: Whether a last window may reach beyond the padding, if it begins before that.
 
@@ -124,8 +124,8 @@ def pad(
             for index, first, size, last in zip(i, before, shape, after, strict=True)
             for condition in _inside(index, first, size, last)
         ]
-        place = tuple(index - first for index, first in zip(i, before, strict=True))
-        return te.if_then_else(te.all(*conditions), image[place], value)
+        source = tuple(index - first for index, first in zip(i, before, strict=True))
+        return te.if_then_else(te.all(*conditions), image[source], value)
 
     extents = [b + n + a for b, n, a in zip(before, shape, after, strict=True)]
     return te.compute(extents, element, name=name)
@@ -154,10 +154,10 @@ def arranged(
     return (first, channel, *space) if layout_axis == 1 else (first, *space, channel)
 
 
-def split(place: Sequence[T], layout_axis: int) -> tuple[T, T, Sequence[T]]:
+def split(index: Sequence[T], layout_axis: int) -> tuple[T, T, Sequence[T]]:
     """Return the parts of an index, or a shape, in a layout: the batch's, the channel's, space."""
-    space = place[2:] if layout_axis == 1 else place[1:-1]
-    return place[0], place[layout_axis], space
+    space = index[2:] if layout_axis == 1 else index[1:-1]
+    return index[0], index[layout_axis], space
 
 
 def shaped(layout_axis: int, first: int, channels: int, space: Sequence[int]) -> tuple[int, ...]:

@@ -158,8 +158,8 @@ def _row(matrix: Matrix, index: te.Value, element: Callable[[int], te.Value]) ->
 
 def _combined(factors: Sequence[float], element: Callable[[int], te.Value]) -> te.Value:
     terms = [
-        element(place) if factor == 1 else element(place) * factor
-        for place, factor in enumerate(factors)
+        element(number) if factor == 1 else element(number) * factor
+        for number, factor in enumerate(factors)
         if factor
     ]
     total = terms[0]

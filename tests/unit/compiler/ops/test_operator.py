@@ -13,7 +13,7 @@ from compiler.ir.core.program import PrimFunc
 from compiler.ops.build import build, operand
 from compiler.ops.operator import OPERATORS, Array, Operator, Options, operator
 from compiler.ops.recognize import recognize
-from compiler.ops.recognizers.facts import Facts
+from compiler.ops.recognizers.facts import ProgramFacts
 from compiler.ops.spec import Spec
 
 
@@ -26,7 +26,7 @@ def scale_reference(p: Options, x: Array) -> Array:
     return np.asarray(x * p.factor)
 
 
-def recognize_scale(facts: Facts) -> Iterator[Spec]:
+def recognize_scale(facts: ProgramFacts) -> Iterator[Spec]:
     for factor in facts.floats:
         yield facts.spec("scale", *facts.output, factor=int(factor))
 
