@@ -52,11 +52,15 @@ class ServerUnreachableError(LoopwrightError):
 
 
 class RequestError(LoopwrightError):
-    """The server refused a request; `problem` is its RFC 9457 document."""
+    """The server refused a request; `problem` is its RFC 9457 document.
+
+    Programs read `code`, which never changes its meaning: the text of the error is for people.
+    """
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.detail or problem.title)
         self.problem = problem
+        self.code = problem.code
 
 
 class InvalidRequestError(RequestError):

@@ -16,12 +16,13 @@ import pytest
 import structlog
 
 from service.common.new_workload import NewWorkload
-from service.http.problems import KINDS, TYPE
+from service.http.problems import KINDS
 from service.store import targets, workloads
 from service.store.database.database import Database, open_database
 from service.store.jobs import jobs
 from service.store.jobs.jobs import JobRow, NewJob
 from service.wire.models import Strategy
+from service.wire.problems import PROBLEM_TYPE
 from tests import postgres as postgresql
 
 WORKLOAD = NewWorkload(key="w" * 64, name="matmul", script="# a script", flops=1024)
@@ -116,7 +117,7 @@ def problem(response: httpx2.Response, status: int) -> dict[str, Any]:
     body = response.json()
     assert body["status"] == status
     assert body["title"]
-    assert body["type"].removeprefix(TYPE) in KINDS
+    assert body["type"].removeprefix(PROBLEM_TYPE) in KINDS
     return dict(body)
 
 

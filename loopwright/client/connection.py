@@ -9,6 +9,7 @@ from __future__ import annotations
 import email.utils
 import random
 import re
+import ssl
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -307,13 +308,21 @@ def _host(url: object) -> str:
 def _advice(url: str, error: httpx2.TransportError) -> str:
     """Return what to try where client and server do not speak the same protocol."""
     rest = url.partition("://")[2]
-    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+    tls = _tls_error(error)
+    if isinstance(tls, ssl.SSLCertVerificationError):
         return "to trust a certificate of your own, name it in $SSL_CERT_FILE"
-    if url.startswith("https:") and "[SSL" in str(error):
+    if url.startswith("https:") and tls is not None:
         return f"the server there may speak plain HTTP: try http://{rest}"
     if url.startswith("http:") and isinstance(error, httpx2.RemoteProtocolError):
         return f"the server there may want TLS: try https://{rest}"
     return ""
+
+
+def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
+    """Return the error of the TLS library that led to an error of the transport, if one did."""
+    while error is not None and not isinstance(error, ssl.SSLError):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _body(response: httpx2.Response) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -26,12 +27,9 @@ from service.common.errors import (
 )
 from service.store.database.database import Database
 from service.store.database.error import DatabaseLostError
-from service.wire.problems import Problem, ProblemError
+from service.wire.problems import PROBLEM_TYPE, Problem, ProblemError
 
 MEDIA_TYPE = "application/problem+json"
-
-TYPE = "urn:loopwright:problem:"
-"""What the types of problems begin with; the rest never changes its meaning."""
 _USUAL = {
     400: "bad-request",
     401: "unauthorized",
@@ -67,6 +65,8 @@ _OTHERS = (
 )
 KINDS = frozenset({*_USUAL.values(), *_OF_POINTERS.values(), *_OTHERS})
 
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
 _log = structlog.get_logger()
 
 
@@ -86,7 +86,7 @@ def problem_response(
         kind: What its type ends in, one of `KINDS`; by default the usual one of the status.
     """
     problem = Problem(
-        type=TYPE + (kind or _USUAL.get(status, "error")),
+        type=PROBLEM_TYPE + (kind or _USUAL.get(status, "error")),
         title=HTTPStatus(status).phrase,
         status=status,
         detail=detail,
@@ -228,13 +228,14 @@ def _database_lost(request: Request, error: Exception) -> JSONResponse:
 
 def _database_damaged(request: Request, error: Exception) -> JSONResponse:
     """Answer for pages that SQLite cannot read; other errors of a statement are bugs of ours."""
-    reason = str(getattr(error, "orig", ""))
-    if not any(words in reason for words in ("malformed", "not a database")):
+    reason = getattr(error, "orig", None)
+    # The lowest byte is the kind of error, the others say more of it.
+    if getattr(reason, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
         return _unexpected(request, error)
     database: Database = request.app.state.parts.database
     database.note_damage(f"the database is damaged ({reason}): restore a backup of it")
     return problem_response(
-        503, database.loss() or reason, kind="database-lost", instance=request.url.path
+        503, database.loss() or str(reason), kind="database-lost", instance=request.url.path
     )
 
 

@@ -22,6 +22,10 @@ class ProblemError(Response):
     column: int | None = None
 
 
+PROBLEM_TYPE = "urn:loopwright:problem:"
+"""What the types of problems begin with; the rest never changes its meaning."""
+
+
 class Problem(Response):
     """An error as RFC 9457 has it; `detail` is for people, and shows a script's place."""
 
@@ -32,6 +36,15 @@ class Problem(Response):
     instance: str | None = None
     errors: tuple[ProblemError, ...] = ()
     job_id: UUID | None = None  # of the job that looks for what was not found (`enqueue`)
+
+    @property
+    def code(self) -> str:
+        """The stable name of the kind of error, such as `invalid-target`.
+
+        An answer that another server gave, such as a proxy, has no type: its code is `error`.
+        """
+        is_of_service = self.type.startswith(PROBLEM_TYPE)
+        return self.type.removeprefix(PROBLEM_TYPE) if is_of_service else "error"
 
 
 def problem_from(body: Any, *, status: int, title: str) -> Problem:

@@ -60,6 +60,26 @@ def test_a_server_that_stays_busy_is_an_error_with_its_own_words(
     assert fake.answers == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        ("urn:loopwright:problem:invalid-target", "invalid-target"),
+        ("urn:loopwright:problem:a-newer-one", "a-newer-one"),
+        ("https://proxy.example/errors#limit", "error"),
+        (None, "error"),
+    ],
+)
+def test_an_error_has_the_code_of_its_problem(
+    fake: FakeServer, connection: Connection, kind: str | None, code: str
+) -> None:
+    fake.answers = [Answer(422, {"title": "no", "detail": "in any words", "type": kind})]
+    if kind is None:
+        del fake.answers[0].body["type"]
+    with pytest.raises(InvalidRequestError) as caught:
+        connection.run(send(HttpCall("GET", "/health")))
+    assert caught.value.code == code
+
+
 def test_a_broken_server_is_not_asked_again(fake: FakeServer, connection: Connection) -> None:
     fake.answers = [Answer(500, {"title": "internal error", "status": 500})]
     with pytest.raises(ServerFailedError, match="internal error"):
