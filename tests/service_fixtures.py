@@ -90,7 +90,7 @@ def add_job(
             workload_key=WORKLOAD.key,
             workload_name=WORKLOAD.name,
             target=TARGET,
-            trials=trials,
+            max_trials=trials,
             seed=0,
             strategy=Strategy.RANDOM,
             owner=owner,

@@ -55,7 +55,7 @@ def add_large_job(database: Database, num_trials: int, seed: int = 0) -> UUID:
             workload_key=workload.key,
             workload_name=workload.name,
             target=target.name,
-            trials=num_trials,
+            max_trials=num_trials,
             seed=seed,
             strategy=Strategy.EVOLUTIONARY,
         )

@@ -43,12 +43,12 @@ def add_many_trials(
                 workload_key=workload.key,
                 workload_name=workload.name,
                 target=target.name,
-                trials=num_trials // num_tasks,
+                max_trials=num_trials // num_tasks,
                 seed=0,
                 strategy=Strategy.EVOLUTIONARY,
             )
             job = jobs.submit(session, asked)
-            secs = rng.lognormal(-8, 1, asked.trials)
+            secs = rng.lognormal(-8, 1, asked.max_trials)
             session.execute(insert(TrialRow), [_row(job, n, s) for n, s in enumerate(secs)])
             _end(job, secs)
             best = trials.get(session, job.id, int(secs.argmin()))

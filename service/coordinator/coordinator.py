@@ -160,7 +160,7 @@ class Coordinator:
     def _drive_claimed(self, jobs: Sequence[JobRow]) -> None:
         for job in jobs:
             log = _log.bind(job=str(job.id), workload=job.workload_name, target=job.target)
-            log.info("job claimed", num_measured=job.num_measured, trials=job.trials)
+            log.info("job claimed", num_measured=job.num_measured, max_trials=job.max_trials)
         work = _Work([job.id for job in jobs])
         try:
             self._drive(jobs, work)

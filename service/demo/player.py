@@ -122,7 +122,7 @@ def _again(source: JobRow) -> NewJob:
         workload_key=source.workload_key,
         workload_name=source.workload_name,
         target=source.target,
-        trials=source.trials,
+        max_trials=source.max_trials,
         seed=source.seed,
         strategy=source.strategy,
         rules=source.rules,

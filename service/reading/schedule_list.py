@@ -118,7 +118,7 @@ def _least_speedup() -> ScalarSelect[float | None]:
         select(func.min(BaselineRow.speedup))
         .where(
             BaselineRow.job_id == BestScheduleRow.job_id,
-            BaselineRow.number == BestScheduleRow.trial_number,
+            BaselineRow.trial_number == BestScheduleRow.trial_number,
         )
         .correlate(BestScheduleRow)
         .scalar_subquery()

@@ -235,8 +235,10 @@ class _Checker:
 
     def _baseline(self, line: BaselineLine) -> None:
         self._belongs(line.job_id)
-        if line.number not in self._numbers:
-            raise _LineError(f"number: no line above has trial {line.number} of this job")
+        if line.trial_number not in self._numbers:
+            raise _LineError(
+                f"trial_number: no line above has trial {line.trial_number} of this job"
+            )
         if line.library in self._libraries:
             raise _LineError(f"library: the job had {line.library!r} before")
         self._libraries.add(line.library)

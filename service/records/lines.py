@@ -2,7 +2,8 @@
 
 A header comes first, an end last. Workloads, targets and groups stand before the jobs that refer to
 them, and each job before its own trials, finals and baselines, so that a file is written and read
-without holding it in memory. Files of version 1 have no targets, groups and baselines.
+without holding it in memory. Files of version 1 have no targets, groups and baselines. Files of
+versions 1 and 2 call `max_trials`, `max_secs` and `trial_number` by their earlier names.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from uuid import UUID
 
 from pydantic import (
     AfterValidator,
+    AliasChoices,
     AwareDatetime,
     BaseModel,
     ConfigDict,
@@ -34,7 +36,7 @@ from service.wire.models import (
 from tuner.finish.finish import Outcome
 from tuner.loop.budget import StopReason
 
-VERSION = 2
+VERSION = 3
 
 
 def _without_zero(text: str) -> str:
@@ -119,8 +121,13 @@ class JobLine(Line):
     workload_key: Key
     target: TargetName
     state: JobState
-    trials: Annotated[int, Field(ge=1, le=MAX_TRIALS)]
-    seconds: Annotated[float, Field(gt=0, le=MAX_SECONDS)] | None
+    max_trials: Annotated[
+        int, Field(ge=1, le=MAX_TRIALS, validation_alias=AliasChoices("max_trials", "trials"))
+    ]
+    max_secs: Annotated[
+        Annotated[float, Field(gt=0, le=MAX_SECONDS)] | None,
+        Field(validation_alias=AliasChoices("max_secs", "seconds")),
+    ]
     plateau: Annotated[int, Field(ge=1, le=MAX_TRIALS)] | None
     plateau_from: Count = 0
     seed: Count
@@ -215,7 +222,7 @@ class BaselineLine(Line):
     kind: Literal["baseline"] = "baseline"
     job_id: UUID
     library: Annotated[Text, Field(min_length=1, max_length=32)]
-    number: Count
+    trial_number: Annotated[Count, Field(validation_alias=AliasChoices("trial_number", "number"))]
     version: Name
     run_secs: RunSecs
     kernel_secs: RunSecs

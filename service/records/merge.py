@@ -169,8 +169,8 @@ class _Merge:
     def _begin_job(self, staged: StagedLine, line: JobLine) -> None:
         row = self._session.get(JobRow, line.id, with_for_update=True)
         in_file, in_store = self._budgets[line.group_id] if line.group_id else (0, 0)
-        if line.trials == in_file:  # it has no budget of its own
-            line = line.model_copy(update={"trials": in_store})
+        if line.max_trials == in_file:  # it has no budget of its own
+            line = line.model_copy(update={"max_trials": in_store})
         job = self._job = _Job(staged, line, row)
         if row is None:
             targets.ensure(self._session, line.target, Target(line.target).label)
@@ -270,7 +270,9 @@ class _Merge:
         there = [BaselineLine.model_validate(one) for one in known]
         here = sorted(job.baselines, key=lambda line: line.library)
         kept = {f.number for f in finals.of_job(self._session, row.id) if f.outcome is Outcome.KEPT}
-        fitting = [some for some in (there, here) if some and {b.number for b in some} <= kept]
+        fitting = [
+            some for some in (there, here) if some and {b.trial_number for b in some} <= kept
+        ]
         best = max(fitting, key=_baselines_rank, default=[])
         if best == there:
             return False

@@ -103,7 +103,7 @@ class BestSchedule(NamedTuple):
 
 def baseline_of(best: BestScheduleRow, job: JobRow) -> BaselineRead | None:
     """Return the fastest library that was timed beside a best schedule's trial."""
-    return baselines.fastest(row for row in job.baselines if row.number == best.trial_number)
+    return baselines.fastest(row for row in job.baselines if row.trial_number == best.trial_number)
 
 
 class Stamp(NamedTuple):

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Generic, TypeAlias, TypeVar
 from uuid import UUID
 
 from pydantic import (
+    AliasChoices,
     BaseModel,
     ConfigDict,
     Field,
@@ -205,8 +206,10 @@ class JobRead(JobTimes, Response):
     workload_key: str
     workload_name: str
     target: str
-    trials: int
-    seconds: float | None = None
+    trials: int = Field(validation_alias=AliasChoices("trials", "max_trials"))
+    seconds: float | None = Field(
+        default=None, validation_alias=AliasChoices("seconds", "max_secs")
+    )
     plateau: int | None = None
     seed: int
     strategy: Strategy

@@ -27,7 +27,7 @@ class BaselineRow(Base):
 
     job_id: Mapped[UUID] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
     library: Mapped[str] = mapped_column(String(32), primary_key=True)
-    number: Mapped[int] = mapped_column(Integer)  # of the trial
+    trial_number: Mapped[int] = mapped_column(Integer)
     version: Mapped[str] = mapped_column(String(255))
     run_secs: Mapped[float]
     kernel_secs: Mapped[float]
@@ -50,19 +50,19 @@ class BaselineRow(Base):
         return None if self.low is None or self.high is None else (self.low, self.high)
 
 
-def keep(session: Session, job_id: UUID, number: int, found: Sequence[Baseline]) -> None:
+def keep(session: Session, job_id: UUID, trial_number: int, found: Sequence[Baseline]) -> None:
     """Keep what was timed beside a trial of a job, instead of what was before.
 
     Where nothing was timed now, what is known of the same trial still holds.
     """
-    is_stale = true() if found else BaselineRow.number != number
+    is_stale = true() if found else BaselineRow.trial_number != trial_number
     session.execute(delete(BaselineRow).where(BaselineRow.job_id == job_id, is_stale))
     for baseline in found:
         low, high = baseline.interval or (None, None)
         row = BaselineRow(
             job_id=job_id,
             library=baseline.library,
-            number=number,
+            trial_number=trial_number,
             version=baseline.version,
             run_secs=baseline.run_secs,
             kernel_secs=baseline.kernel_secs,

@@ -28,7 +28,8 @@ from service.wire.models import JobState
 from tuner.loop.budget import Budget, StopReason
 from tuner.loop.search_result import SearchResult
 
-BUDGETS = frozenset({"trials", "seconds", "plateau"})
+BUDGETS = {"trials": "max_trials", "seconds": "max_secs", "plateau": "plateau"}
+"""The column of each budget that a request may change."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class JobControls:
 def wishes(session: Session, job_ids: Collection[UUID]) -> dict[UUID, JobControls]:
     """Return what users want of jobs now."""
     rows = session.execute(
-        select(JobRow, func.coalesce(GroupRow.trials, JobRow.trials))
+        select(JobRow, func.coalesce(GroupRow.trials, JobRow.max_trials))
         .outerjoin(GroupRow, GroupRow.id == JobRow.group_id)
         .where(JobRow.id.in_(job_ids))
     )
@@ -139,12 +140,12 @@ def change(session: Session, job_id: UUID, changes: Mapping[str, Any]) -> JobRow
             leave nothing to do.
     """
     row = jobs.get(session, job_id, lock=True)
-    has_new_budget = not BUDGETS.isdisjoint(changes)
+    has_new_budget = not BUDGETS.keys().isdisjoint(changes)
     if has_new_budget:
         _refuse_cancelled(row)
         _refuse_stopped(row)
     for name, value in changes.items():
-        setattr(row, name, value)
+        setattr(row, BUDGETS.get(name, name), value)
     if has_new_budget and row.state.is_final:
         _go_on(session, row)
     return row
@@ -173,12 +174,12 @@ def change_group(session: Session, group_id: UUID, trials: int) -> None:
 
 def why_over(session: Session, row: JobRow) -> str | None:
     """Say why a job has nothing left to do; None if it has."""
-    if row.num_measured >= row.trials:
-        return f"has measured {row.num_measured} of {row.trials} trials: give it more"
+    if row.num_measured >= row.max_trials:
+        return f"has measured {row.num_measured} of {row.max_trials} trials: give it more"
     if row.group_id is not None and groups.trials_left(session, row.group_id) <= 0:
         return f"belongs to group {row.group_id}, whose trials are spent: give the group more"
-    if row.seconds is not None and row.active_secs >= row.seconds:
-        return f"has spent its {row.seconds:g} seconds: give it more"
+    if row.max_secs is not None and row.active_secs >= row.max_secs:
+        return f"has spent its {row.max_secs:g} seconds: give it more"
     if row.stop_reason is StopReason.EXHAUSTED:
         return "has measured its whole design space: there are no more candidates"
     return None

@@ -54,8 +54,8 @@ def members(session: Session, group_id: UUID, *, lock: bool = False) -> list[Job
 def set_budget(row: GroupRow, jobs_of_it: Sequence[JobRow], trials: int) -> None:
     """Change the trials that jobs share; those with a budget of their own keep it."""
     for job in jobs_of_it:
-        if job.trials == row.trials:
-            job.trials = trials
+        if job.max_trials == row.trials:
+            job.max_trials = trials
     row.trials = trials
 
 

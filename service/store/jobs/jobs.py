@@ -75,8 +75,8 @@ class JobRow(Base):
     workload_key: Mapped[str] = mapped_column(ForeignKey("workloads.key"))
     workload_name: Mapped[str] = mapped_column(String(255))
     target: Mapped[str] = mapped_column(ForeignKey("targets.name"))
-    trials: Mapped[int] = mapped_column(Integer)  # the budget
-    seconds: Mapped[float | None]  # the budget of time
+    max_trials: Mapped[int] = mapped_column(Integer)
+    max_secs: Mapped[float | None]
     plateau: Mapped[int | None] = mapped_column(Integer)
     seed: Mapped[int] = mapped_column(Integer)
     strategy: Mapped[Strategy] = mapped_column(enum_column(Strategy))
@@ -196,7 +196,7 @@ class JobRow(Base):
     @property
     def budget(self) -> Budget:
         """What the job may spend, from its first trial on."""
-        return Budget(self.trials, self.seconds, self.plateau, self.plateau_from)
+        return Budget(self.max_trials, self.max_secs, self.plateau, self.plateau_from)
 
     def count_time(self) -> None:
         """Add the time since the last count to what the job has taken."""
@@ -213,10 +213,10 @@ class NewJob:
     workload_key: str
     workload_name: str
     target: str
-    trials: int
+    max_trials: int
     seed: int
     strategy: Strategy
-    seconds: float | None = None
+    max_secs: float | None = None
     plateau: int | None = None
     rules: list[str] | None = None
     owner: str | None = None
@@ -233,8 +233,8 @@ def submit(session: Session, job: NewJob) -> JobRow:
         workload_key=job.workload_key,
         workload_name=job.workload_name,
         target=job.target,
-        trials=job.trials,
-        seconds=job.seconds,
+        max_trials=job.max_trials,
+        max_secs=job.max_secs,
         plateau=job.plateau,
         seed=job.seed,
         strategy=job.strategy,

@@ -78,7 +78,7 @@ def _compare(name: str, what: str, before: int, after: int, most: int | None) ->
 def _share(session: Session, name: str) -> _Share:
     """Return what the open jobs of a token's name have yet to measure; a group counts once."""
     is_theirs = (JobRow.owner == name) & JobRow.state.in_(_OPEN)
-    left = JobRow.trials - JobRow.num_measured
+    left = JobRow.max_trials - JobRow.num_measured
     num_jobs, alone = session.execute(
         select(
             func.count(),

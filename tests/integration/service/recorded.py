@@ -103,8 +103,8 @@ class History:
             workload_key=where.workload_key,
             target=where.target.name,
             state=state,
-            trials=NUM_TRIALS if self.group_id is None else shared,
-            seconds=None,
+            max_trials=NUM_TRIALS if self.group_id is None else shared,
+            max_secs=None,
             plateau=None,
             seed=self.seed,
             strategy=Strategy.RANDOM,
@@ -171,7 +171,7 @@ class History:
             BaselineLine(
                 job_id=self.job_id,
                 library=library,
-                number=trial.number,
+                trial_number=trial.number,
                 version=f"{library} 1",
                 run_secs=rng.uniform(1e-6, 1e-3),
                 kernel_secs=rng.uniform(1e-6, 1e-3),
@@ -210,9 +210,25 @@ def file_of(
     return "".join(map(written, [header, *content, End(num_lines=len(content))])).encode()
 
 
+_NAMES_UNTIL_VERSION_2 = {
+    "job": {"max_trials": "trials", "max_secs": "seconds"},
+    "baseline": {"trial_number": "number"},
+}
+
+
+def of_version_2(file: bytes) -> bytes:
+    """Return a file as the second version wrote it, which had other names."""
+    lines = [json.loads(line) for line in file.splitlines()]
+    for line in lines:
+        for name, earlier in _NAMES_UNTIL_VERSION_2.get(line["kind"], {}).items():
+            line[earlier] = line.pop(name)
+    lines[0]["version"] = 2
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
 def of_version_1(file: bytes) -> bytes:
     """Return a file as the first version wrote it, which knew neither groups nor peaks."""
-    lines = [json.loads(line) for line in file.splitlines()]
+    lines = [json.loads(line) for line in of_version_2(file).splitlines()]
     lines = [line for line in lines if line["kind"] not in {"target", "group", "baseline"}]
     for line in lines:
         line.pop("group_id", None)

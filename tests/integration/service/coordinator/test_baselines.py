@@ -111,7 +111,7 @@ def test_how_a_library_ran_is_kept_and_shown(database: Database) -> None:
         share_of_peak=0.45,
     )  # fmt: skip
     with database.write() as session:
-        baselines.keep(session, job_id, row.number, [found])
+        baselines.keep(session, job_id, row.trial_number, [found])
     shown = read(database, job_id).baseline
     assert shown is not None
     assert (shown.kernel_set, shown.setting, shown.share_of_peak) == ("Haswell", "1 thread", 0.45)
@@ -144,15 +144,15 @@ def test_a_baseline_is_of_the_kernel_that_it_was_timed_beside(database: Database
         (row,) = jobs.get(session, job_id).baselines
     found = Baseline("numpy", "NumPy 3", 1.0, 0.5, 3.0, None, "w", "ours")
     with database.write() as session:
-        baselines.keep(session, job_id, row.number, [])
+        baselines.keep(session, job_id, row.trial_number, [])
     assert read(database, job_id).baseline is not None, "the same kernel, not timed again"
     with database.write() as session:
-        baselines.keep(session, job_id, row.number + 1, [found])
+        baselines.keep(session, job_id, row.trial_number + 1, [found])
     with opened(database) as client:
         (best,) = client.get("/schedules").json()["items"]
     assert best["baseline"] is None, "another kernel is the best of the task"
     with database.write() as session:
-        baselines.keep(session, job_id, row.number, [])
+        baselines.keep(session, job_id, row.trial_number, [])
     assert read(database, job_id).baseline is None
 
 

@@ -24,6 +24,7 @@ from service.common.owner import Owner
 from service.http.app import create_app
 from service.http.dependencies import Dependencies
 from service.http.routes.records import MEDIA_TYPE
+from service.records.lines import VERSION
 from service.records.write import Selection
 from service.store.best_schedules import BestScheduleRow
 from service.store.database.database import Database, open_database
@@ -240,7 +241,7 @@ WRONG: dict[str, tuple[bytes, int, str]] = {
     ),
     "another file": (b'{"a": 1}\n', 1, "kind"),
     "no JSON": (b"hello\n", 1, "JSON"),
-    "a newer format": (changed(1, version=3), 1, "upgrade"),
+    "a newer format": (changed(1, version=VERSION + 1), 1, "upgrade"),
     "no header": (b"\n".join(WHOLE.splitlines()[1:]), 1, "header"),
     "cut off": (b"\n".join(WHOLE.splitlines()[:-1]), len(WHOLE.splitlines()), "cut off"),
     "cut amid a line": (

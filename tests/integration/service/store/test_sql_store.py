@@ -45,7 +45,7 @@ class TestSqlStore(MeasurementStoreContract):
                 workload_key=task.workload_key,
                 workload_name=name,
                 target=task.target.name,
-                trials=100,
+                max_trials=100,
                 seed=0,
                 strategy=Strategy.RANDOM,
             )

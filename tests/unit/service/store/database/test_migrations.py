@@ -15,6 +15,7 @@ from service.intake.request_validation import read_workload
 from service.store.database import migrate, schema
 from service.store.database.database import Database
 from service.store.jobs import jobs
+from service.store.jobs.jobs import JobRow
 from service.store.workloads import WorkloadRow
 from service.wire.models import Workload
 from tests.service_fixtures import WORKLOAD, add_job
@@ -72,6 +73,18 @@ def test_workloads_of_an_older_version_learn_their_operator(database: Database) 
         assert (row.operator_key, row.shape) == (expected.operator_key, expected.shape)
         unreadable = session.get_one(WorkloadRow, WORKLOAD.key)
         assert (unreadable.operator_key, unreadable.shape) == (None, None)
+
+
+def test_budgets_keep_their_values_under_new_names(database: Database) -> None:
+    job_id = add_job(database, trials=33)
+    with database.engine.execution_options(writes=True).begin() as connection:
+        migrate.downgrade(connection, "0012")
+        assert connection.execute(text("SELECT trials, seconds FROM jobs")).all() == [(33, None)]
+        connection.execute(text("UPDATE jobs SET seconds = 2.5"))
+        migrate.upgrade(connection)
+    with database.read() as session:
+        row = session.get_one(JobRow, job_id)
+        assert (row.max_trials, row.max_secs) == (33, 2.5)
 
 
 def test_a_database_knows_all_rows_whatever_else_was_imported() -> None:

@@ -1,0 +1,75 @@
+"""Files that earlier versions wrote: records of formats 1 and 2, and a database of revision 0012.
+
+All three hold the same jobs. Version 0.1.0 wrote them before budgets and baselines had new names.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.store.database.database import Database, open_database
+from tests.integration.service.recorded import get, put
+
+EARLIER = Path(__file__).parent / "earlier"
+NEW_NAMES = {
+    "job": {"trials": "max_trials", "seconds": "max_secs"},
+    "baseline": {"number": "trial_number"},
+}
+
+
+def earlier(name: str) -> bytes:
+    return gzip.decompress((EARLIER / f"{name}.gz").read_bytes())
+
+
+def lines_of(file: bytes) -> list[dict[str, Any]]:
+    """Return the lines of a file but its header."""
+    return [json.loads(line) for line in file.splitlines()[1:]]
+
+
+def renamed(line: dict[str, Any]) -> dict[str, Any]:
+    names = NEW_NAMES.get(line["kind"], {})
+    return {names.get(name, name): value for name, value in line.items()}
+
+
+@pytest.fixture
+def migrated(tmp_path: Path) -> Iterator[Database]:
+    """Open a database that an earlier version wrote."""
+    file = tmp_path / "earlier.db"
+    file.write_bytes(earlier("revision_0012.db"))
+    with closing(open_database(f"sqlite:///{file}")) as database:
+        yield database
+
+
+@pytest.mark.on_both_databases
+def test_records_of_format_2_are_read(database: Database) -> None:
+    file = earlier("records_2.jsonl")
+    added = put(database, file)
+    assert (added.jobs, added.trials, added.baselines) == (3, 18, 2)
+    assert lines_of(get(database)) == [renamed(line) for line in lines_of(file)]
+
+
+@pytest.mark.on_both_databases
+def test_records_of_format_1_are_read(database: Database) -> None:
+    file = earlier("records_1.jsonl")
+    added = put(database, file)
+    assert (added.jobs, added.trials, added.groups, added.baselines) == (3, 18, 0, 0)
+    kinds = {"trial", "final"}
+    assert [line for line in lines_of(get(database)) if line["kind"] in kinds] == [
+        line for line in lines_of(file) if line["kind"] in kinds
+    ]
+    jobs = [line for line in lines_of(get(database)) if line["kind"] == "job"]
+    assert [(job["max_trials"], job["max_secs"]) for job in jobs] == [
+        (job["trials"], job["seconds"]) for job in lines_of(file) if job["kind"] == "job"
+    ]
+
+
+def test_a_database_of_revision_0012_is_migrated(migrated: Database) -> None:
+    expected = [renamed(line) for line in lines_of(earlier("records_2.jsonl"))]
+    assert lines_of(get(migrated)) == expected
