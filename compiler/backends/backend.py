@@ -153,6 +153,11 @@ def backend_of(target: Target) -> Backend:
     return BACKENDS.find(target.kind)
 
 
+def host_labels() -> list[str]:
+    """Return the labels of the targets of this host, the CPU's first."""
+    return [target.label for target in host_targets()]
+
+
 def host_targets() -> list[Target]:
     """Return the targets of this host that its backends offer, the CPU first."""
     kinds = sorted(BACKENDS.kinds, key=lambda kind: (kind != "cpu", kind))

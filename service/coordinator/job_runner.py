@@ -12,8 +12,8 @@ from uuid import UUID
 import structlog
 from sqlalchemy.orm import Session
 
+from compiler.backends.backend import host_labels
 from compiler.runtime.measurement import Measurement
-from compiler.target.target import Target
 from service.common.owner import Owner
 from service.coordinator.heartbeat import Heartbeat
 from service.learning import warm_start
@@ -159,7 +159,7 @@ class Driver:
             on_trials=lambda measured: self._store.add(job_id, task, measured),
             interrupted=interrupted,
             # Kernels for other targets are timed on other hosts.
-            overlap=has_spare_core(task.target) or task.target.label != Target("cpu").label,
+            overlap=has_spare_core(task.target) or task.target.label not in host_labels(),
         )
         return _Search(job, task, rounds, measuring, kept_before)
 

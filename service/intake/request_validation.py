@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.orm import Session
 
+from compiler.backends.backend import host_labels
 from compiler.target.cores import available_cores
 from compiler.target.error import TargetError
 from compiler.target.target import Target
@@ -56,7 +57,7 @@ def read_target(session: Session, text: str) -> Target:
     target = parse_target(text)
     cores = {
         **workers.served(session, now=False),
-        Target("cpu").label: available_cores(),
+        **dict.fromkeys(host_labels(), available_cores()),
         **workers.served(session, now=True),
     }
     if target.label not in cores:

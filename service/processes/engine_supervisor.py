@@ -211,7 +211,9 @@ class EngineSupervisor:
             # Who the workers are is told again in a moment; measuring does not wait for it.
             _log.warning("the engine does not say who its workers are", exc_info=True)
             return False
-        self._labels = self._own_labels.union(w.label for w in seen if "refuses" not in w.facts)
+        self._labels = self._own_labels.union(
+            label for w in seen if "refuses" not in w.facts for label in w.labels
+        )
         try:
             with self._database.write() as session:
                 workers.heard_of(session, seen)

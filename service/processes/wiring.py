@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from compiler.target.target import Target
+from compiler.backends.backend import host_labels
 from service.coordinator.coordinator import Coordinator
 from service.coordinator.measurer import WorkerMeasurer
 from service.demo.player import Player
@@ -30,7 +30,7 @@ def coordinate(
     """
     if cluster is None:
         embed = partial(DaskEngine.embedded, num_workers=num_workers)
-        workers = EngineSupervisor(database, embed, labels=[Target("cpu").label])
+        workers = EngineSupervisor(database, embed, labels=host_labels())
     else:
         connect = partial(DaskEngine.connected, cluster)
         workers = EngineSupervisor(database, connect, stays=True)

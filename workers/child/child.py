@@ -12,9 +12,10 @@ import gc
 import os
 import resource
 import sys
+from collections.abc import Sequence
 
+from compiler.backends.backend import host_targets
 from compiler.driver import toolchain
-from compiler.target.target import Target
 from workers.child.parent_death import die_with_parent
 from workers.child.sandbox import confine, is_spent, refuse
 from workers.libraries.load import Load, load_library
@@ -53,10 +54,7 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
     def announce(phase: Phase, place: int | None = None) -> None:
         say({"phase": phase, "place": place})
 
-    label = Target("cpu").label
-    host = {"label": label, "toolchain": toolchain(), "resident_bytes": resident_bytes}
-    host["lacks"] = lacks
-    say({"host": host, "peak_bytes": _peak_bytes()})
+    say({"host": _host(resident_bytes, lacks), "peak_bytes": _peak_bytes()})
     decoder = FrameDecoder()
     while content := os.read(requests, _READ_BYTES):
         for message in decoder.feed(content):
@@ -80,6 +78,18 @@ def main(build: Build = build_candidate, load: Load = load_library) -> None:
             found = bench.measure(request, announce)
             answer = {"measurement": found.to_json(), "peak_bytes": _peak_bytes()}
             say({**answer, "is_spent": is_spent()})
+
+
+def _host(resident_bytes: int, lacks: Sequence[str]) -> Message:
+    """Return the greeting; `workers.child.host` reads it."""
+    first, *others = host_targets()
+    return {
+        "label": first.label,
+        "toolchain": toolchain(first.kind),
+        "other_toolchains": {target.kind: toolchain(target.kind) for target in others},
+        "resident_bytes": resident_bytes,
+        "lacks": lacks,
+    }
 
 
 def _memory_bytes() -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 
@@ -12,7 +12,9 @@ class Host:
     """The host of a child, and the memory that the child takes before any candidate.
 
     Attributes:
-        label: The kind of target that the host serves, such as "cpu/znver3".
+        label: The first kind of target that the host serves, such as "cpu/znver3".
+        toolchain: The toolchain of that kind.
+        other_toolchains: Those of the further kinds that the host serves, by kind.
         lacks: The measures of `workers.child.sandbox` that the host's kernel did not allow.
     """
 
@@ -20,6 +22,11 @@ class Host:
     toolchain: str
     resident_bytes: int
     lacks: tuple[str, ...] = ()
+    other_toolchains: Mapping[str, str] = field(default_factory=dict)
+
+    def toolchain_for(self, target: str) -> str:
+        """Return the toolchain that makes kernels for a target, which begins with its kind."""
+        return self.other_toolchains.get(target.split(maxsplit=1)[0], self.toolchain)
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> Self:
@@ -33,4 +40,5 @@ class Host:
             str(obj["toolchain"]),
             int(obj["resident_bytes"]),
             tuple(map(str, obj["lacks"])),
+            {str(kind): str(text) for kind, text in obj["other_toolchains"].items()},
         )

@@ -22,6 +22,7 @@ import numpy as np
 from compiler.runtime.measurement import ErrorKind, LibraryFacts, Measurement, Setting
 from compiler.target.host import host_features
 from compiler.target.target import Target
+from workers.child.host import Host
 from workers.child.phase_clock import PhaseClock
 from workers.child.process import ChildGoneError, ChildProcess, DeadlineError
 from workers.libraries.kernel_sets import KernelSet, better_settings, is_below
@@ -74,7 +75,7 @@ class Contestant:
         self._child = open_child(settings)
         try:
             greeting = self._child.receive(time.monotonic() + _START_SECS)
-            self.toolchain = str(greeting["host"]["toolchain"])
+            self.toolchain = Host.from_json(greeting["host"]).toolchain_for(request.target)
         except _FAULTS as error:
             raise self._failed(error) from error
         self.facts = self._checked(self._ask({"seat": request.to_json()}).get("seated"))

@@ -117,7 +117,7 @@ class ChildRunner:
         """
         request = replace(request, limits=request.limits or self.limits)
         if request.libraries:
-            yield [self._stamped(measured) for measured in self._race(request)]
+            yield [self._stamped(measured, request.target) for measured in self._race(request)]
             return
         comparison = Comparison(request)
         is_last = False
@@ -125,8 +125,8 @@ class ChildRunner:
             rounds: list[list[Measurement]] = []
             with self._turn:
                 is_last = not self._add_rounds(request, comparison, rounds, is_last=is_last)
-            yield [self._stamped(measured) for measured in rounds]
-        yield [self._stamped(measured) for measured in comparison.given_up()]
+            yield [self._stamped(measured, request.target) for measured in rounds]
+        yield [self._stamped(measured, request.target) for measured in comparison.given_up()]
 
     def host(self) -> Host:
         """Return the facts of this host, as the child reports them; start a child if needed.
@@ -185,12 +185,12 @@ class ChildRunner:
         measurement = self._attempt(request, is_last=False) or self._attempt(request, is_last=True)
         assert measurement is not None
         assert self._host is not None
-        return replace(measurement, toolchain=self._host.toolchain)
+        return replace(measurement, toolchain=self._host.toolchain_for(request.target))
 
     def _give_up_workload(self, request: MeasureRequest, failure: Measurement) -> None:
         assert request.limits is not None, "`measure` filled them in"
         assert self._host is not None
-        timeout = replace(failure, toolchain=self._host.toolchain)
+        timeout = replace(failure, toolchain=self._host.toolchain_for(request.target))
         self._oracle_timeouts.put((request.workload, request.limits), timeout)
 
     def _attempt(self, request: MeasureRequest, *, is_last: bool) -> Measurement | None:
@@ -283,9 +283,9 @@ class ChildRunner:
             self._racing.append(child)
             return child
 
-    def _stamped(self, measured: list[Measurement]) -> list[Measurement]:
+    def _stamped(self, measured: list[Measurement], target: str) -> list[Measurement]:
         assert self._host is not None
-        made_by = self._host.toolchain
+        made_by = self._host.toolchain_for(target)
         return [replace(m, worker=self.worker, toolchain=m.toolchain or made_by) for m in measured]
 
     def _failure(

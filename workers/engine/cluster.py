@@ -6,13 +6,13 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 
 import dask
 from distributed import Nanny, Scheduler
 
-from compiler.target.target import Target
+from compiler.backends.backend import host_labels
 from workers.child.runner import ChildRunner
 from workers.engine import certificates, dask_worker
 from workers.engine.dask_settings import SETTINGS
@@ -88,22 +88,22 @@ async def _schedule(cluster: ClusterAddress, announce: Callable[[str], None]) ->
 
 async def _work(cluster: ClusterAddress, num_workers: int, announce: Callable[[str], None]) -> None:
     is_over = _signals()
-    label = Target("cpu").label
-    announce(f"{num_workers} worker(s) for {label} at {cluster.url}")
+    labels = host_labels()
+    announce(f"{num_workers} worker(s) for {', '.join(labels)} at {cluster.url}")
     with ExitStack() as held:
         numbers = []
         for _ in range(num_workers):
             number, holder = take_worker_index(cluster.url)
             held.enter_context(holder)
             numbers.append(number)
-        offers = [asyncio.create_task(_offer(cluster, label, number)) for number in numbers]
+        offers = [asyncio.create_task(_offer(cluster, labels, number)) for number in numbers]
         await is_over.wait()
         for offer in offers:
             offer.cancel()
         await asyncio.gather(*offers, return_exceptions=True)
 
 
-async def _offer(cluster: ClusterAddress, label: str, number: int) -> None:
+async def _offer(cluster: ClusterAddress, labels: Sequence[str], number: int) -> None:
     """Keep one worker offered; when its scheduler goes, it goes too, and another is made."""
     while True:
         with suppress(OSError, asyncio.TimeoutError, RuntimeError):
@@ -112,7 +112,7 @@ async def _offer(cluster: ClusterAddress, label: str, number: int) -> None:
                 name=f"{socket.gethostname()}-{number}",
                 nthreads=1,
                 memory_limit=0,
-                resources={label: 1},
+                resources=dict.fromkeys(labels, 1),
                 preload=[dask_worker.__name__],
                 security=certificates.read(cluster.certificates),
                 protocol="tls",

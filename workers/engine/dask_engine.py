@@ -25,6 +25,7 @@ import structlog
 from distributed import Client, Future, LocalCluster, Nanny
 from distributed.security import Security
 
+from compiler.backends.backend import host_labels
 from compiler.runtime.measurement import ErrorKind, Measurement
 from compiler.target.target import Target
 from workers.engine import certificates, dask_worker
@@ -78,7 +79,7 @@ class DaskEngine:
 
     @classmethod
     def embedded(cls, num_workers: int = 1) -> Self:
-        """Start workers on this host for this host's kind of target.
+        """Start workers on this host for the targets that its backends offer.
 
         Only this process and its workers can use them: they listen on loopback, behind TLS with
         keys made for the occasion. They die with this process, however it ends.
@@ -86,7 +87,7 @@ class DaskEngine:
         Raises:
             EngineStartError: If they do not start, or their self-test fails.
         """
-        label = Target("cpu").label
+        labels = host_labels()
         restrict_dask()
         with dask.config.set(SETTINGS):
             try:
@@ -102,13 +103,15 @@ class DaskEngine:
                     silence_logs=logging.ERROR,
                     worker_class=Nanny,
                     memory_limit=0,
-                    resources={label: 1},
+                    resources=dict.fromkeys(labels, 1),
                     preload=[dask_worker.__name__],
                 )
             except (OSError, RuntimeError) as error:
                 raise EngineStartError(f"the workers can't be started: {error}") from error
         client = Client(cluster, set_as_default=False)
-        engine = cls(client, partial(cluster.close, timeout=_CLOSE_SECS), {label: num_workers})
+        engine = cls(
+            client, partial(cluster.close, timeout=_CLOSE_SECS), dict.fromkeys(labels, num_workers)
+        )
         if refusals := {w.facts["refuses"] for w in engine.workers() if "refuses" in w.facts}:
             engine.close()
             raise EngineStartError(f"no worker takes work: {'; '.join(sorted(refusals))}")
@@ -188,7 +191,9 @@ class DaskEngine:
 
     def _slots_for(self, target: str) -> _Slots:
         label = Target(target).label
-        there = Counter(w.label for w in self.workers() if "refuses" not in w.facts)
+        there = Counter(
+            label for w in self.workers() if "refuses" not in w.facts for label in w.labels
+        )
         if label in self._slots:
             slots = self._slots[label]
             slots.num_slots = there[label] or slots.num_slots  # they may be about to come back
@@ -277,7 +282,7 @@ class _Slots:
 
     def is_served(self) -> bool:
         """Tell whether there is a worker."""
-        return any(w.label == self.label for w in _workers(self.client, self.is_closed))
+        return any(self.label in w.labels for w in _workers(self.client, self.is_closed))
 
     def raise_if_closed(self) -> None:
         """End what needs the engine when it is gone."""
@@ -384,7 +389,7 @@ def _facts(worker: dict[str, Any]) -> WorkerFacts:
     said = {**worker.get(dask_worker.FACTS, {}), **worker["metrics"].get(dask_worker.FACTS, {})}
     told: dict[str, Any] = json.loads(json.dumps(said, allow_nan=False))
     host, pid = str(told.pop("host", worker["host"])), int(told.pop("pid", 0))
-    (label,) = worker["resources"]
+    label, *other_labels = worker["resources"]
     return WorkerFacts(
         name=f"{host}/{worker['name']}",
         host=host,
@@ -393,4 +398,5 @@ def _facts(worker: dict[str, Any]) -> WorkerFacts:
         is_busy=told.get("task") is not None,
         last_seen=worker["last_seen"],
         facts=told,
+        other_labels=tuple(other_labels),
     )

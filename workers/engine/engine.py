@@ -51,6 +51,12 @@ class WorkerFacts:
     is_busy: bool
     last_seen: float  # seconds since the epoch
     facts: Mapping[str, Any]  # versions, the self-test, the task and the sample of its health
+    other_labels: tuple[str, ...] = ()  # the further kinds of target it serves
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """All kinds of target that it serves."""
+        return (self.label, *self.other_labels)
 
 
 class Engine(Protocol):
