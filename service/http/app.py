@@ -9,9 +9,8 @@ from fastapi import APIRouter, FastAPI
 from service.common.request_ids import RequestIds
 from service.http import openapi, problems
 from service.http.auth import READ, Tokens
-from service.http.cache.best_answers import BestAnswers
-from service.http.cache.kept_answers import KeptAnswers
-from service.http.cache.short_cut import ShortCut
+from service.http.cache.answer_cache import AnswerCache
+from service.http.cache.schedule_answers import ScheduleAnswers
 from service.http.dependencies import Dependencies
 from service.http.event_feed import EventFeed
 from service.http.limits.content_types import ContentTypes
@@ -69,7 +68,7 @@ def create_app(
         redoc_url=None,
     )
     app.state.parts = parts
-    app.state.best_answers = BestAnswers(parts.database)
+    app.state.schedule_answers = ScheduleAnswers(parts.database)
     app.state.feed = EventFeed(parts.database, parts.is_stopping)
     app.state.metrics = Metrics(parts.database)
     app.state.tokens = Tokens(parts.database, token)
@@ -101,9 +100,13 @@ def create_app(
     app.router.default = Pages()
     problems.install(app)
     openapi.install(app)
-    asked = {"prefix": PREFIX, "tokens": app.state.tokens, "limit": app.state.rate_limit}
-    app.add_middleware(KeptAnswers, version=DataVersion(parts.database), **asked)
-    app.add_middleware(ShortCut, answers=app.state.best_answers, **asked)
+    app.add_middleware(
+        AnswerCache,
+        prefix=PREFIX,
+        version=DataVersion(parts.database),
+        tokens=app.state.tokens,
+        limit=app.state.rate_limit,
+    )
     app.add_middleware(ReadApart, reader=parts.reader)
     app.add_middleware(KnownCallers, tokens=app.state.tokens)
     app.add_middleware(BodyLimit)

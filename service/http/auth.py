@@ -126,6 +126,26 @@ def token_in(headers: Mapping[bytes, bytes]) -> str | None:
     return text if kind.lower() == "bearer" else None
 
 
+def admits_at_once(tokens: Tokens, limit: RateLimit, headers: Mapping[bytes, bytes]) -> bool:
+    """Admit the caller of a request if that needs no look into the database, and count it.
+
+    Returns:
+        Whether it may read. If not, the route of the request decides, and refuses if it must.
+    """
+    token = token_in(headers)
+    if not tokens.is_at_hand(token):
+        return False
+    caller = tokens.identify(token)
+    if caller is None or caller is ANYBODY:
+        return caller is not None
+    return limit.take(_rate_key(caller), 1) <= 0
+
+
+def _rate_key(caller: Caller) -> str:
+    """Return the name under which requests of a caller with a token are counted."""
+    return f"token {caller.name}"
+
+
 _bearer = HTTPBearer(
     auto_error=False,
     scheme_name="token",
@@ -178,7 +198,7 @@ def is_still_known(request: Request) -> Callable[[], bool]:
 def _count(request: Request, caller: Caller | None, cost: int) -> None:
     limit: RateLimit = request.app.state.rate_limit
     address = request.client.host if request.client else "?"
-    wait_secs = limit.take(f"address {address}" if caller is None else f"token {caller.name}", cost)
+    wait_secs = limit.take(f"address {address}" if caller is None else _rate_key(caller), cost)
     if wait_secs > 0:
         detail = f"too many requests: this service takes {limit.per_sec:g} a second of a caller"
         raise HTTPException(429, detail, headers={"Retry-After": str(int(wait_secs) + 1)})

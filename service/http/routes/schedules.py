@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Request, Response
-from fastapi.concurrency import run_in_threadpool
 
 from service.common.errors import Flaw, UnprocessableError
 from service.http.auth import CallerOf
-from service.http.cache.best_answers import Answer, BestAnswers
+from service.http.cache.schedule_answers import Answer, ScheduleAnswers
 from service.http.dependencies import PartsOf
 from service.http.problems import responses
 from service.http.routes.conditional import NOT_MODIFIED, has_it, quoted
@@ -53,13 +52,13 @@ def post_best(
     With `enqueue`, which needs the scope `submit`, a job is queued where the schedule of this very
     workload is not known: one only, however often it is asked for.
     """
-    answers: BestAnswers = request.app.state.best_answers
+    answers: ScheduleAnswers = request.app.state.schedule_answers
     with enqueued(parts, caller, query) as headers:
         return _sent(answers.find_by_text(query), if_none_match, headers)
 
 
 @router.get("/best", response_model=BestRead, responses=_RESPONSES)
-async def get_best(
+def get_best(
     request: Request,
     workload_key: Annotated[str, Query(min_length=1, max_length=64)],
     target: Annotated[str, Query(min_length=1, max_length=1000)] = "cpu",
@@ -73,14 +72,8 @@ async def get_best(
     """Find the best schedule of a workload given by its key; `nearest` as by POST."""
     if enqueue:
         raise UnprocessableError(_NO_ENQUEUE, Flaw(_NO_ENQUEUE, "query/enqueue"))
-    answers: BestAnswers = request.app.state.best_answers
-    # What is at hand is not worth a thread, and deployed programs ask for the same again and again.
-    answer = None if nearest else answers.at_hand(workload_key, target)
-    if answer is not None:
-        return _sent(answer, if_none_match)
-
-    found = await run_in_threadpool(answers.find, workload_key, target, nearest=nearest)
-    return _sent(found, if_none_match)
+    answers: ScheduleAnswers = request.app.state.schedule_answers
+    return _sent(answers.find(workload_key, target, nearest=nearest), if_none_match)
 
 
 def _sent(

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, event, text
 from compiler.runtime.measurement import Measurement
 from service.http import event_feed
 from service.http.app import create_app
-from service.http.cache.best_answers import BestAnswers
+from service.http.cache.schedule_answers import ScheduleAnswers
 from service.http.dependencies import Dependencies
 from service.http.event_feed import MAX_WAITING, EventFeed
 from service.store import tokens
@@ -142,7 +142,9 @@ def lookup(database: Database, job_id: UUID) -> dict[str, str]:
         return {"workload_key": job.workload_key, "target": job.target}
 
 
-def test_the_short_cut_answers_as_the_route_does(client: TestClient, database: Database) -> None:
+def test_the_cache_answers_as_the_route_of_schedules_does(
+    client: TestClient, database: Database
+) -> None:
     params = lookup(database, tuned(database, SPEC)[0])
     slow = client.get("/schedules/best", params=params)
     with statements(database) as asked:
@@ -179,17 +181,24 @@ def test_a_better_schedule_is_seen_at_once(client: TestClient, database: Databas
     assert again.headers["etag"] != after.headers["etag"]
 
 
-def test_answers_are_not_kept_without_bound(database: Database) -> None:
-    params = lookup(database, tuned(database, SPEC)[0])
-    answers = BestAnswers(database, max_kept=1)
-    answers.find(params["workload_key"], params["target"], nearest=False)
-    assert answers.at_hand(params["workload_key"], params["target"]) is not None
-    other = lookup(database, tuned(database, "matmul:16,16,16")[0])
-    answers.find(other["workload_key"], other["target"], nearest=False)
-    assert answers.at_hand(params["workload_key"], params["target"]) is None
+def test_a_schedule_is_read_again_only_when_its_row_changes(database: Database) -> None:
+    first, other = (
+        lookup(database, tuned(database, spec)[0]) for spec in (SPEC, "matmul:16,16,16")
+    )
+    answers = ScheduleAnswers(database, max_answers=1)
+
+    def num_statements(params: dict[str, str]) -> int:
+        with statements(database) as executed:
+            answers.find(params["workload_key"], params["target"], nearest=False)
+        return len(executed)
+
+    complete = num_statements(first)
+    assert num_statements(first) < complete  # the look at its row
+    num_statements(other)  # which takes its place
+    assert num_statements(first) == complete
 
 
-def test_the_short_cut_wants_a_token_as_the_route_does(database: Database) -> None:
+def test_the_cache_requires_a_token_as_the_route_of_schedules_does(database: Database) -> None:
     params = lookup(database, tuned(database, SPEC)[0])
     with database.write() as session:
         _, token = tokens.create(session, "reader", (Scope.READ,))

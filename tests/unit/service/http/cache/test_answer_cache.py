@@ -9,7 +9,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from service.http.auth import Tokens
-from service.http.cache.kept_answers import KeptAnswers
+from service.http.cache.answer_cache import AnswerCache
 from service.http.limits.rate_limit import RateLimit
 from service.store.database.data_version import DataVersion
 from service.store.database.database import Database
@@ -35,17 +35,17 @@ class Slow:
 
 
 @pytest.fixture
-def kept(database: Database) -> Callable[[Slow], KeptAnswers]:
-    """Return what puts the answers that are kept before an application."""
+def kept(database: Database) -> Callable[[Slow], AnswerCache]:
+    """Return what puts the cache before an application."""
     tokens = Tokens(database)
     tokens.identify(None)  # now it is known that none is needed
     version = DataVersion(database)
-    return lambda app: KeptAnswers(
+    return lambda app: AnswerCache(
         app, prefix="/api/v1", version=version, tokens=tokens, limit=RateLimit(0)
     )
 
 
-async def ask(app: KeptAnswers, query: bytes = b"") -> bytes:
+async def ask(app: AnswerCache, query: bytes = b"") -> bytes:
     bodies = []
 
     async def send(message: Message) -> None:
@@ -59,7 +59,7 @@ async def ask(app: KeptAnswers, query: bytes = b"") -> bytes:
     return b"".join(bodies)
 
 
-async def asked_at_once(app: KeptAnswers, slow: Slow, num: int) -> list[bytes]:
+async def asked_at_once(app: AnswerCache, slow: Slow, num: int) -> list[bytes]:
     slow.go_on.clear()
     asking = [asyncio.create_task(ask(app)) for _ in range(num)]
     await asyncio.sleep(0)
@@ -68,7 +68,7 @@ async def asked_at_once(app: KeptAnswers, slow: Slow, num: int) -> list[bytes]:
 
 
 def test_those_who_ask_at_once_cost_one_answer(
-    database: Database, kept: Callable[[Slow], KeptAnswers]
+    database: Database, kept: Callable[[Slow], AnswerCache]
 ) -> None:
     async def main() -> None:
         slow = Slow()
@@ -82,7 +82,7 @@ def test_those_who_ask_at_once_cost_one_answer(
 
 
 def test_a_change_meanwhile_is_not_missed(
-    database: Database, kept: Callable[[Slow], KeptAnswers]
+    database: Database, kept: Callable[[Slow], AnswerCache]
 ) -> None:
     async def main() -> None:
         slow = Slow()
@@ -99,7 +99,25 @@ def test_a_change_meanwhile_is_not_missed(
     asyncio.run(main())
 
 
-def test_who_waited_for_a_refusal_asks_in_turn(kept: Callable[[Slow], KeptAnswers]) -> None:
+def test_the_oldest_answers_make_room_for_new_ones(database: Database) -> None:
+    tokens = Tokens(database)
+    tokens.identify(None)
+
+    async def main() -> None:
+        slow = Slow()
+        slow.go_on.set()
+        version, limit = DataVersion(database), RateLimit(0)
+        app = AnswerCache(
+            slow, prefix="/api/v1", version=version, tokens=tokens, limit=limit, max_bytes=2
+        )
+        queries = (b"a=1", b"a=2", b"a=3", b"a=3", b"a=2", b"a=1")
+        answers = [await ask(app, query) for query in queries]
+        assert answers == [b"1", b"2", b"3", b"3", b"2", b"4"]
+
+    asyncio.run(main())
+
+
+def test_who_waited_for_a_refusal_asks_in_turn(kept: Callable[[Slow], AnswerCache]) -> None:
     async def main() -> None:
         slow = Slow(status=500)
         assert await asked_at_once(kept(slow), slow, 3) == [b"1", b"2", b"3"]
@@ -107,7 +125,7 @@ def test_who_waited_for_a_refusal_asks_in_turn(kept: Callable[[Slow], KeptAnswer
     asyncio.run(main())
 
 
-def test_a_reader_who_takes_nothing_holds_nobody_up(kept: Callable[[Slow], KeptAnswers]) -> None:
+def test_a_reader_who_takes_nothing_holds_nobody_up(kept: Callable[[Slow], AnswerCache]) -> None:
     async def main() -> None:
         slow = Slow()
         app = kept(slow)

@@ -1,0 +1,150 @@
+"""One cache of HTTP answers: each is sent again, without its route, until the database changes.
+
+Everyone who watches a job reads the same few answers, and deployed programs look the same schedules
+up again and again. The cache serves callers that `auth` admits without a look into the database;
+every other request takes its route, which alone refuses. Of several equal requests at once, one
+takes its route, and the others wait for its answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from compiler.bounded_cache import BoundedCache
+from service.http.auth import Tokens, admits_at_once
+from service.http.limits.rate_limit import RateLimit
+from service.http.routes.conditional import has_it
+from service.store.database.data_version import DataVersion
+
+MAX_BYTES = 16 << 20
+"""The most that all cached bodies take; chosen: thousands of schedules, a few kilobytes each."""
+MAX_BODY_BYTES = 1 << 16
+"""A longer body is not cached."""
+_Request: TypeAlias = tuple[str, bytes]
+_PATH = r"/(schedules/best|jobs(/[0-9a-f-]{36}(/(curve|summary))?)?)"
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """An answer with status 200, its route, and the version of the database that it is from."""
+
+    version: int
+    route: Any
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self.body) + sum(len(name) + len(value) for name, value in self.headers)
+
+
+class AnswerCache:
+    """Middleware that answers repeated requests; the answer is the same for every caller.
+
+    Args:
+        app: The application behind it.
+        prefix: What paths of the API begin with.
+        version: Changes with every change of the database.
+        tokens: The callers of the service.
+        limit: Their rates.
+        max_bytes: The most that all answers take together.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        prefix: str,
+        version: DataVersion,
+        tokens: Tokens,
+        limit: RateLimit,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        self._app = app
+        self._is_cached_path = re.compile(re.escape(prefix) + _PATH).fullmatch
+        self._version = version
+        self._tokens = tokens
+        self._limit = limit
+        self._answers: BoundedCache[_Request, _Answer]
+        self._answers = BoundedCache(max_bytes, size_of=lambda answer: answer.size_bytes)
+        # Requests that are on their route now, with the version before them.
+        self._pending: dict[_Request, tuple[int, asyncio.Event]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        is_cached = (
+            scope["type"] == "http"
+            and scope["method"] == "GET"
+            and self._is_cached_path(scope["path"])
+        )
+        # The version is read before the rows, so that a change in between is not missed. Without
+        # one (PostgreSQL has none) nothing says how long an answer holds.
+        version = self._version.read() if is_cached else None
+        if version is None:
+            await self._app(scope, receive, send)
+            return
+        request = (scope["path"], scope["query_string"])
+        headers = dict(scope["headers"])
+        answer = await self._find(request, version)
+        if answer is not None and admits_at_once(self._tokens, self._limit, headers):
+            scope["route"] = answer.route  # metrics count requests by route
+            await _send(answer, headers, send)
+        elif b"if-none-match" in headers:  # its answer may have no body
+            await self._app(scope, receive, send)
+        else:
+            await self._take_route(request, version, scope, receive, send)
+
+    async def _find(self, request: _Request, version: int) -> _Answer | None:
+        """Return the answer of a version, after waiting for it if it is pending."""
+        pending = self._pending.get(request)
+        if pending is not None and pending[0] == version:
+            await pending[1].wait()
+        answer = self._answers.get(request)
+        return answer if answer is not None and answer.version == version else None
+
+    async def _take_route(
+        self, request: _Request, version: int, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        done = asyncio.Event()
+        self._pending[request] = (version, done)
+        try:
+            await self._app(scope, receive, self._recording(scope, version, send, done))
+        finally:
+            done.set()
+            if self._pending.get(request) == (version, done):
+                del self._pending[request]
+
+    def _recording(self, scope: Scope, version: int, send: Send, done: asyncio.Event) -> Send:
+        """Return a `send` that also caches the answer if it can be sent again."""
+        headers: tuple[tuple[bytes, bytes], ...] | None = None
+
+        async def record(message: Message) -> None:
+            nonlocal headers
+            if message["type"] == "http.response.start" and message["status"] == 200:
+                headers = tuple(message["headers"])  # other middleware adds to the list later
+            elif headers is not None and message["type"] == "http.response.body":
+                body = message.get("body", b"")
+                if not message.get("more_body") and len(body) <= MAX_BODY_BYTES:
+                    answer = _Answer(version, scope.get("route"), headers, body)
+                    self._answers.put((scope["path"], scope["query_string"]), answer)
+                    done.set()  # before the body is sent: its reader may be slow
+                headers = None
+            await send(message)
+
+        return record
+
+
+async def _send(answer: _Answer, headers: dict[bytes, bytes], send: Send) -> None:
+    etag = dict(answer.headers).get(b"etag")
+    if_none_match = headers.get(b"if-none-match", b"").decode("latin-1")
+    if etag is not None and has_it(if_none_match, etag.decode("latin-1")):
+        await send({"type": "http.response.start", "status": 304, "headers": [(b"etag", etag)]})
+        await send({"type": "http.response.body", "body": b""})
+        return
+    await send({"type": "http.response.start", "status": 200, "headers": list(answer.headers)})
+    await send({"type": "http.response.body", "body": answer.body})

@@ -1,0 +1,95 @@
+"""Answers of best schedules: each is made again only when the row of its task changes.
+
+A look at the row is cheaper than reading a schedule, and a database that measures changes often.
+While it does not change at all, `AnswerCache` answers before this does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from compiler.bounded_cache import BoundedCache
+from service.intake.request_validation import parse_target, read_workload
+from service.schedules.schedules import find_best, find_nearest, find_nearest_by_key
+from service.store import best_schedules
+from service.store.best_schedules import Stamp
+from service.store.database.database import Database
+from service.wire.models import BestRead, ScheduleQuery
+
+MAX_ANSWERS = 4096
+
+Task: TypeAlias = tuple[str, str]
+"""The key of a workload, and the name of a target."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A best schedule as JSON, and its entity tag."""
+
+    body: bytes
+    etag: str
+
+
+class ScheduleAnswers:
+    """Answers look-ups of best schedules; safe to use from several threads."""
+
+    def __init__(self, database: Database, max_answers: int = MAX_ANSWERS) -> None:
+        self._database = database
+        self._answers: BoundedCache[Task, tuple[Stamp, Answer]] = BoundedCache(max_answers)
+
+    def find(self, workload_key: str, target: str, *, nearest: bool) -> Answer:
+        """Return the best schedule of a workload, or with `nearest` that of the nearest shape.
+
+        Raises:
+            InvalidRequestError: If the target is invalid.
+            NotFoundError: If no correct trial of the task is stored.
+        """
+        parsed = parse_target(target)
+        if nearest:
+            return _made(find_nearest_by_key(self._database, workload_key, parsed))
+        return self._exact((workload_key, parsed.name))
+
+    def find_by_text(self, query: ScheduleQuery) -> Answer:
+        """Do the same for a workload that is given as text.
+
+        Raises:
+            InvalidRequestError: If the target or the workload is invalid.
+            NotFoundError: As above.
+        """
+        workload, target = read_workload(query.workload), parse_target(query.target)
+        if query.nearest:
+            return _made(find_nearest(self._database, workload, target))
+        return self._exact((workload.key, target.name))
+
+    def _exact(self, task: Task) -> Answer:
+        with self._database.read() as session:
+            stamp = best_schedules.stamp(session, *task)
+        cached = self._answers.get(task)
+        if cached is not None and cached[0] == stamp:
+            return cached[1]
+        # It may be younger than the stamp, and is then made once more at the next look.
+        answer = _made(find_best(self._database, *task))
+        if stamp is not None:
+            self._answers.put(task, (stamp, answer))
+        return answer
+
+
+def _made(best: BestRead) -> Answer:
+    # A finish changes the times of a trial that stays the best, and the library beside it; of a
+    # schedule that was adapted, the shape that it is for and what is expected of it count, too.
+    parts: list[Any] = [
+        best.job_id,
+        best.trial_number,
+        best.run_secs,
+        best.interval,
+        best.default_secs,
+        best.default_interval,
+        best.baseline,
+        best.is_outdated,
+    ]
+    if best.nearest is not None:
+        parts += [best.workload_key, best.nearest.expected_loss]
+    digest = hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+    return Answer(best.model_dump_json().encode(), digest)
