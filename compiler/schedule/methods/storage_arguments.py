@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -12,10 +12,8 @@ from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import refusal
 from compiler.schedule.index.index_map import IndexMap, IndexMapError, IndexMapLike, as_index_map
 from compiler.schedule.index.pad_value import PadValue, PadValueLike, as_pad_value
-from compiler.schedule.methods.queries import Queries
 from compiler.schedule.primitives.storage.transform_layout import BufferMode
 from compiler.schedule.rewrite.cache import region_buffer
-from compiler.schedule.trace.handle import BlockRV
 from compiler.schedule.tree.tree import block_path, realize_at
 
 BufferIndex: TypeAlias = int | str | Var | Buffer
@@ -39,107 +37,111 @@ class Layout:
         return {"index_map": str(self.index_map), "pad_value": pad_value}
 
 
-class StorageArguments(Queries):
-    """Turns arguments of the primitives on buffers into what those take."""
+def region_number(
+    primitive: str, func: PrimFunc, block: str, given: BufferIndex, mode: BufferMode
+) -> int:
+    """Return the position of a buffer in a block's reads or writes.
 
-    def _index(
-        self, primitive: str, func: PrimFunc, block: str, given: BufferIndex, mode: BufferMode
-    ) -> int:
-        """Return the number of one of a block's reads or writes."""
-        if isinstance(given, int):
-            return given
-        refuse = refusal(primitive, func)
-        realize = realize_at(block_path(func, block, refuse))
-        found = _places(_regions(realize, mode), given)
-        if len(found) != 1:
-            known = ", ".join(r.buffer.name for r in _regions(realize, mode)) or "nothing"
-            reason = f"block {block} does not {mode} {_name(given)}, but {known}"
-            if found:
+    Raises:
+        ScheduleError: If the block accesses no such buffer, or several.
+    """
+    if isinstance(given, int):
+        return given
+    refuse = refusal(primitive, func)
+    realize = realize_at(block_path(func, block, refuse))
+    found = _places(_regions(realize, mode), given)
+    if len(found) != 1:
+        known = ", ".join(r.buffer.name for r in _regions(realize, mode)) or "nothing"
+        reason = f"block {block} does not {mode} {_name(given)}, but {known}"
+        if found:
+            reason = f"block {block} has several {mode}s called {_name(given)}"
+        raise refuse(reason, realize)
+    return found[0]
+
+
+def buffer_place(
+    primitive: str, func: PrimFunc, block: str, given: BufferLike
+) -> tuple[BufferMode, int]:
+    """Return whether a buffer is one of a block's reads or its writes, and its position.
+
+    Raises:
+        ScheduleError: If the block accesses no such buffer, or several.
+    """
+    refuse = refusal(primitive, func)
+    realize = realize_at(block_path(func, block, refuse))
+    if isinstance(given, list | tuple):
+        match list(given):
+            case ["read", int() as index]:
+                return "read", index
+            case ["write", int() as index]:
+                return "write", index
+            case _:
+                reason = f'{given!r} is no buffer: expected ("read", 0), a name or a buffer'
+                raise refuse(reason, realize)
+    # Of a buffer that is both, the write counts.
+    modes: tuple[BufferMode, ...] = ("write", "read")
+    for mode in modes:
+        if isinstance(given, str | Var | Buffer):
+            places = _places(_regions(realize, mode), given)
+            if len(places) > 1:
                 reason = f"block {block} has several {mode}s called {_name(given)}"
-            raise refuse(reason, realize)
-        return found[0]
+                raise refuse(reason, realize)
+            if places:
+                return mode, places[0]
+    regions = (*realize.block.reads, *realize.block.writes)
+    known = ", ".join(dict.fromkeys(r.buffer.name for r in regions)) or "nothing"
+    raise refuse(f"block {block} does not touch {_name(given)}, but {known}", realize)
 
-    def _buffer(
-        self, primitive: str, func: PrimFunc, block: str, given: BufferLike
-    ) -> tuple[BufferMode, int]:
-        """Return whether a buffer is one of a block's reads or its writes, and which."""
-        refuse = refusal(primitive, func)
-        realize = realize_at(block_path(func, block, refuse))
-        if isinstance(given, list | tuple):
-            match list(given):
-                case ["read", int() as index]:
-                    return "read", index
-                case ["write", int() as index]:
-                    return "write", index
-                case _:
-                    reason = f'{given!r} is no buffer: expected ("read", 0), a name or a buffer'
-                    raise refuse(reason, realize)
-        # Of a buffer that is both, the write counts.
-        modes: tuple[BufferMode, ...] = ("write", "read")
-        for mode in modes:
-            if isinstance(given, str | Var | Buffer):
-                places = _places(_regions(realize, mode), given)
-                if len(places) > 1:
-                    reason = f"block {block} has several {mode}s called {_name(given)}"
-                    raise refuse(reason, realize)
-                if places:
-                    return mode, places[0]
-        regions = (*realize.block.reads, *realize.block.writes)
-        known = ", ".join(dict.fromkeys(r.buffer.name for r in regions)) or "nothing"
-        raise refuse(f"block {block} does not touch {_name(given)}, but {known}", realize)
 
-    def _with_consumers(
-        self, primitive: str, block: BlockRV | str, given: Sequence[BlockRV | str] | None
-    ) -> tuple[list[BlockRV], PrimFunc, list[str]]:
-        """Return the handles, the function and the names of a block and of some consumers."""
-        consumers = [self._find(primitive, consumer) for consumer in given or ()]
-        handle, func, name = self._find(primitive, block)
-        if any(other is not func for _, other, _ in consumers):
-            raise self._fail(primitive, "the blocks are in different functions", func)
-        handles = [handle, *(consumer for consumer, _, _ in consumers)]
-        return handles, func, [name, *(title for _, _, title in consumers)]
+def block_index_map(primitive: str, func: PrimFunc, block: str, given: IndexMapLike) -> IndexMap:
+    """Return an index map of the iterators of a block.
 
-    def _map(self, primitive: str, func: PrimFunc, block: str, given: IndexMapLike) -> IndexMap:
-        """Return a map of the iterators of a block."""
-        refuse = refusal(primitive, func)
-        realize = realize_at(block_path(func, block, refuse))
-        try:
-            return as_index_map(given, len(realize.block.iter_vars))
-        except IndexMapError as error:
-            raise refuse(str(error), realize) from None
+    Raises:
+        ScheduleError: If it is not a map of as many iterators.
+    """
+    refuse = refusal(primitive, func)
+    realize = realize_at(block_path(func, block, refuse))
+    try:
+        return as_index_map(given, len(realize.block.iter_vars))
+    except IndexMapError as error:
+        raise refuse(str(error), realize) from None
 
-    def _layout(
-        self,
-        primitive: str,
-        func: PrimFunc,
-        which: tuple[str, BufferMode, int],
-        index_map: IndexMapLike,
-        pad_value: PadValueLike | None,
-    ) -> Layout:
-        """Return a layout for a buffer that a block touches."""
-        block, mode, index = which
-        refuse = refusal(primitive, func)
-        realize = realize_at(block_path(func, block, refuse))
-        regions = _regions(realize, mode)
-        buffer = region_buffer(regions, index, mode, realize, refuse)
-        dtype = dtype_of(buffer.shape[0]) if buffer.shape else "int32"
-        parameter = buffer.name if buffer in func.params else None
-        try:
-            given = as_index_map(index_map, len(buffer.shape))
-            if pad_value is None:
-                return Layout(given, None, parameter)
-            rank = len(given.results)
-            value = as_pad_value(pad_value, rank, buffer.dtype, dtype)
-        except IndexMapError as error:
-            raise refuse(str(error), realize) from None
-        return Layout(given, value, parameter)
 
-    def _require_integers(
-        self, primitive: str, func: PrimFunc, numbers: Mapping[str, object]
-    ) -> None:
-        for key, number in numbers.items():
-            if not isinstance(number, int) or isinstance(number, bool):
-                raise self._fail(primitive, f"{key} is {number!r}: expected an integer", func)
+def buffer_layout(
+    primitive: str,
+    func: PrimFunc,
+    which: tuple[str, BufferMode, int],
+    index_map: IndexMapLike,
+    pad_value: PadValueLike | None,
+) -> Layout:
+    """Return a new layout for a buffer that a block accesses.
+
+    Args:
+        primitive: The primitive, for errors.
+        func: The program.
+        which: The block, and the position of the buffer in its reads or writes.
+        index_map: The map of the indices.
+        pad_value: The value of the padding.
+
+    Raises:
+        ScheduleError: If the map or the value does not fit the buffer.
+    """
+    block, mode, index = which
+    refuse = refusal(primitive, func)
+    realize = realize_at(block_path(func, block, refuse))
+    regions = _regions(realize, mode)
+    buffer = region_buffer(regions, index, mode, realize, refuse)
+    dtype = dtype_of(buffer.shape[0]) if buffer.shape else "int32"
+    parameter = buffer.name if buffer in func.params else None
+    try:
+        given = as_index_map(index_map, len(buffer.shape))
+        if pad_value is None:
+            return Layout(given, None, parameter)
+        rank = len(given.results)
+        value = as_pad_value(pad_value, rank, buffer.dtype, dtype)
+    except IndexMapError as error:
+        raise refuse(str(error), realize) from None
+    return Layout(given, value, parameter)
 
 
 def _regions(realize: BlockRealize, mode: str) -> tuple[BufferRegion, ...]:

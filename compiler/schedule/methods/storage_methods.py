@@ -10,7 +10,15 @@ from collections.abc import Mapping, Sequence
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.index.index_map import IndexMapLike
 from compiler.schedule.index.pad_value import PadValueLike
-from compiler.schedule.methods.storage_arguments import BufferIndex, BufferLike, StorageArguments
+from compiler.schedule.methods.queries import Queries
+from compiler.schedule.methods.storage_arguments import (
+    BufferIndex,
+    BufferLike,
+    block_index_map,
+    buffer_layout,
+    buffer_place,
+    region_number,
+)
 from compiler.schedule.primitives.storage.cache_inplace import cache_inplace
 from compiler.schedule.primitives.storage.cache_read import cache_read
 from compiler.schedule.primitives.storage.cache_write import cache_write
@@ -26,7 +34,7 @@ from compiler.schedule.primitives.storage.write_at import write_at
 from compiler.schedule.trace.handle import BlockRV, LoopRV
 
 
-class StorageMethods(StorageArguments):
+class StorageMethods(Queries):
     """Primitives on buffers. A block is given by its handle or by its name."""
 
     @property
@@ -106,7 +114,7 @@ class StorageMethods(StorageArguments):
         """
         name = "cache_inplace"
         handle, func, title = self._find(name, block)
-        index = self._index(name, func, title, read_buffer_index, "read")
+        index = region_number(name, func, title, read_buffer_index, "read")
         func, *copies = cache_inplace(func, title, index, storage_scope)
         self._commit(name, func)
         new = [self._new_block(func, copy) for copy in copies]
@@ -127,7 +135,7 @@ class StorageMethods(StorageArguments):
             ScheduleError: If a requirement does not hold.
         """
         handle, func, title = self._find("reindex", block)
-        mode, index = self._buffer("reindex", func, title, buffer)
+        mode, index = buffer_place("reindex", func, title, buffer)
         func, copy = reindex(func, title, mode, index)
         return self._copied("reindex", func, copy, {"block": handle, "buffer": (mode, index)})
 
@@ -221,7 +229,7 @@ class StorageMethods(StorageArguments):
             ScheduleError: If a requirement does not hold.
         """
         handle, func, title = self._find("set_scope", block)
-        index = self._index("set_scope", func, title, buffer_index, "write")
+        index = region_number("set_scope", func, title, buffer_index, "write")
         self._commit("set_scope", set_scope(func, title, index, storage_scope))
         arguments = {"block": handle, "buffer_index": index, "storage_scope": storage_scope}
         self._record("set_scope", arguments)
@@ -244,9 +252,13 @@ class StorageMethods(StorageArguments):
             ScheduleError: If a requirement does not hold.
         """
         handle, func, title = self._find("storage_align", block)
-        index = self._index("storage_align", func, title, buffer_index, "write")
+        index = region_number("storage_align", func, title, buffer_index, "write")
         numbers = {"axis": axis, "factor": factor, "offset": offset}
-        self._require_integers("storage_align", func, numbers)
+        given: Mapping[str, object] = numbers
+        for key, number in given.items():
+            if not isinstance(number, int) or isinstance(number, bool):
+                reason = f"{key} is {number!r}: expected an integer"
+                raise self._fail("storage_align", reason, func)
         self._commit("storage_align", storage_align(func, title, index, **numbers))
         self._record("storage_align", {"block": handle, "buffer_index": index, **numbers})
 
@@ -272,8 +284,8 @@ class StorageMethods(StorageArguments):
         """
         name = "transform_layout"
         handle, func, title = self._find(name, block)
-        mode, index = self._buffer(name, func, title, buffer)
-        layout = self._layout(name, func, (title, mode, index), index_map, pad_value)
+        mode, index = buffer_place(name, func, title, buffer)
+        layout = buffer_layout(name, func, (title, mode, index), index_map, pad_value)
         func = transform_layout(
             func,
             title,
@@ -305,7 +317,7 @@ class StorageMethods(StorageArguments):
             ScheduleError: If a requirement does not hold.
         """
         handle, func, title = self._find("transform_block_layout", block)
-        given = self._map("transform_block_layout", func, title, index_map)
+        given = block_index_map("transform_block_layout", func, title, index_map)
         self._commit("transform_block_layout", transform_block_layout(func, title, given))
         self._record("transform_block_layout", {"block": handle, "index_map": str(given)})
 
@@ -319,7 +331,7 @@ class StorageMethods(StorageArguments):
     ) -> BlockRV:
         name, act = f"cache_{mode}", cache_read if mode == "read" else cache_write
         handles, func, titles = self._with_consumers(name, block, consumer_blocks)
-        index = self._index(name, func, titles[0], buffer_index, mode)
+        index = region_number(name, func, titles[0], buffer_index, mode)
         func, copy = act(func, titles[0], index, storage_scope, titles[1:])
         arguments: dict[str, object] = {
             "block": handles[0],
@@ -341,8 +353,8 @@ class StorageMethods(StorageArguments):
         name = f"reindex_cache_{mode}"
         act = reindex_cache_read if mode == "read" else reindex_cache_write
         handle, func, title = self._find(name, block)
-        index = self._index(name, func, title, buffer_index, mode)
-        given = self._map(name, func, title, index_map)
+        index = region_number(name, func, title, buffer_index, mode)
+        given = block_index_map(name, func, title, index_map)
         func, copy = act(func, title, index, storage_scope, given)
         arguments = {
             "block": handle,
@@ -363,7 +375,7 @@ class StorageMethods(StorageArguments):
         name, act = f"{mode}_at", read_at if mode == "read" else write_at
         handle, func, title = self._find(name, block)
         var = self._loop_in(name, func, loop)
-        index = self._index(name, func, title, buffer_index, mode)
+        index = region_number(name, func, title, buffer_index, mode)
         func, copy = act(func, var, title, index, storage_scope)
         arguments = {
             "loop": loop,
@@ -381,3 +393,14 @@ class StorageMethods(StorageArguments):
         new = self._new_block(func, copy)
         self._record(primitive, arguments, [new])
         return new
+
+    def _with_consumers(
+        self, primitive: str, block: BlockRV | str, given: Sequence[BlockRV | str] | None
+    ) -> tuple[list[BlockRV], PrimFunc, list[str]]:
+        """Return the handles, the function and the names of a block and of some consumers."""
+        consumers = [self._find(primitive, consumer) for consumer in given or ()]
+        handle, func, name = self._find(primitive, block)
+        if any(other is not func for _, other, _ in consumers):
+            raise self._fail(primitive, "the blocks are in different functions", func)
+        handles = [handle, *(consumer for consumer, _, _ in consumers)]
+        return handles, func, [name, *(title for _, _, title in consumers)]
