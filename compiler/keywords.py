@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Collection, Iterable
-from functools import wraps
+from functools import cache, wraps
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -14,19 +14,19 @@ T = TypeVar("T")
 
 def suggests_keywords(function: Callable[P, T]) -> Callable[P, T]:
     """Have a function refuse keyword arguments that it does not take with a suggestion."""
-    known = keywords_of(function)
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
-        if not known.issuperset(kwargs):
+        if kwargs and not keywords_of(function).issuperset(kwargs):
             is_constructor = function.__name__ == "__init__"
             name = type(args[0]).__name__ if is_constructor else function.__name__
-            check_keywords(name, kwargs, known)
+            check_keywords(name, kwargs, keywords_of(function))
         return function(*args, **kwargs)
 
     return checked
 
 
+@cache  # filled by the first call: an import defines many functions that are never called
 def keywords_of(function: Callable[..., object]) -> frozenset[str]:
     """Return the names of the arguments that may be given by name."""
     parameters = inspect.signature(function).parameters.values()
