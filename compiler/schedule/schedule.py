@@ -1,28 +1,24 @@
 """`Schedule`: a program, the primitives that transform it, and the trace of what was done.
 
 Names, arguments and results are those of TensorIR's `Schedule`. Each primitive is a pure function
-on programs in a file of its own, which says what it requires and what it rewrites; the methods
-here turn handles into loops and blocks, and record.
+on programs in a file of its own, which says what it requires and what it rewrites. The methods
+turn handles into loops and blocks, and record; `@primitive` declares each of them once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
 from random import Random
-from typing import Any, get_args
+from typing import get_args
 
 from compiler.ir.core.program import IRModule, PrimFunc
 from compiler.ir.core.spelling import Dialect
-from compiler.keywords import check_keywords, keywords_of
-from compiler.schedule.error import Detail, ScheduleError
+from compiler.schedule.error import Detail
 from compiler.schedule.methods.block_methods import BlockMethods
-from compiler.schedule.methods.check_arguments import argument_check
 from compiler.schedule.methods.loop_methods import LoopMethods
+from compiler.schedule.methods.primitive import primitive
 from compiler.schedule.methods.sampling_methods import SamplingMethods
 from compiler.schedule.methods.storage_methods import StorageMethods
 from compiler.schedule.methods.tensor_methods import TensorMethods
-from compiler.schedule.trace.instruction_kinds import INSTRUCTION_KINDS, OLD_NAMES
 from compiler.schedule.trace.trace import Trace
 
 _MAX_SEED = 2**31
@@ -100,6 +96,7 @@ class Schedule(LoopMethods, BlockMethods, StorageMethods, SamplingMethods, Tenso
         """Draw a seed for another schedule."""
         return self._rng.randrange(1, _MAX_SEED)
 
+    @primitive()
     def enter_postproc(self) -> None:
         """Mark where postprocessing begins: traces can be cut there."""
         self._record("enter_postproc", {})
@@ -116,34 +113,3 @@ class Schedule(LoopMethods, BlockMethods, StorageMethods, SamplingMethods, Tenso
     def show(self, dialect: Dialect = "new") -> None:
         """Print the program as it is now, in a spelling of `PrimFunc.script`."""
         (self.mod if len(self._functions) > 1 else self.func).show(dialect)
-
-
-def _undone_if_refused(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a refused primitive leave no instruction behind, and its error say as much as asked.
-
-    Arguments of a wrong type are refused before the primitive sees them.
-    """
-    problem_of = argument_check(method, INSTRUCTION_KINDS[name])
-    known = keywords_of(method)
-
-    @wraps(method)
-    def primitive(self: Schedule, *args: Any, **kwargs: Any) -> Any:
-        done = len(self._instructions)
-        check_keywords(method.__name__, kwargs, known)
-        try:
-            problem = problem_of(*args, **kwargs)
-            if problem is not None:
-                raise self._fail(name, problem)
-            return method(self, *args, **kwargs)
-        except ScheduleError as error:
-            del self._instructions[done:]
-            error.detail = self._detail
-            raise
-
-    return primitive
-
-
-for _name in (*INSTRUCTION_KINDS, *OLD_NAMES):
-    if hasattr(Schedule, _name):
-        _spec = OLD_NAMES.get(_name, _name)
-        setattr(Schedule, _name, _undone_if_refused(_spec, getattr(Schedule, _name)))

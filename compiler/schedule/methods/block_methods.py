@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compiler.schedule.methods.primitive import primitive
 from compiler.schedule.methods.queries import Queries
 from compiler.schedule.primitives.blocks.compute_at import compute_at
 from compiler.schedule.primitives.blocks.compute_inline import compute_inline
@@ -19,6 +20,7 @@ from compiler.schedule.trace.handle import BlockRV, LoopRV
 class BlockMethods(Queries):
     """Primitives on blocks. A block is given by its handle or by its name."""
 
+    @primitive()
     def compute_at(
         self,
         block: BlockRV | str,
@@ -33,6 +35,7 @@ class BlockMethods(Queries):
         """
         self._place("compute_at", block, loop, preserve_unit_loops, index)
 
+    @primitive()
     def reverse_compute_at(
         self,
         block: BlockRV | str,
@@ -73,6 +76,7 @@ class BlockMethods(Queries):
         if at == "inline":
             self._kill(primitive, [handle])
 
+    @primitive()
     def compute_inline(self, block: BlockRV | str) -> None:
         """Inline a block into its consumers; see `primitives.blocks.compute_inline`.
 
@@ -84,6 +88,7 @@ class BlockMethods(Queries):
         self._record("compute_inline", {"block": handle})
         self._kill("compute_inline", [handle])
 
+    @primitive()
     def reverse_compute_inline(self, block: BlockRV | str) -> None:
         """Inline a block into its producer; see `primitives.blocks.reverse_compute_inline`.
 
@@ -95,6 +100,7 @@ class BlockMethods(Queries):
         self._record("reverse_compute_inline", {"block": handle})
         self._kill("reverse_compute_inline", [handle])
 
+    @primitive(inputs=("new_order",))
     def reorder_block_iter_var(self, block: BlockRV | str, new_order: Sequence[int]) -> None:
         """Reorder a block's iterators; see `primitives.blocks.reorder_block_iter_var`.
 
@@ -109,6 +115,7 @@ class BlockMethods(Queries):
         self._commit("reorder_block_iter_var", reorder_block_iter_var(func, name, order))
         self._record("reorder_block_iter_var", {"block": handle, "new_order": tuple(order)})
 
+    @primitive()
     def decompose_reduction(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
         """Initialise a reduction before a loop; see `primitives.blocks.decompose_reduction`.
 
@@ -129,6 +136,7 @@ class BlockMethods(Queries):
         self._record("decompose_reduction", {"block": handle, "loop": loop}, [new])
         return new
 
+    @primitive()
     def annotate(self, block_or_loop: BlockRV | LoopRV | str, ann_key: str, ann_val: Note) -> None:
         """Note something, for passes, on a block or a loop; see `primitives.loops.annotate`.
 
@@ -148,6 +156,7 @@ class BlockMethods(Queries):
         arguments = {"block_or_loop": handle, "ann_key": ann_key, "ann_val": note}
         self._record("annotate", arguments)
 
+    @primitive()
     def unannotate(self, block_or_loop: BlockRV | LoopRV | str, ann_key: str) -> None:
         """Remove a note from a block or a loop; see `compiler.schedule.primitives.loops.annotate`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from compiler.schedule.methods.primitive import primitive
 from compiler.schedule.methods.queries import Queries
 from compiler.schedule.primitives.loops.add_unit_loop import add_unit_loop
 from compiler.schedule.primitives.loops.bind import bind
@@ -21,6 +22,7 @@ from compiler.schedule.trace.handle import BlockRV, ExprRV, LoopRV, TermRV
 class LoopMethods(Queries):
     """Primitives on loops."""
 
+    @primitive(num_outputs="factors", shorthands=("factor", "nparts"))
     def split(
         self,
         loop: LoopRV,
@@ -68,6 +70,7 @@ class LoopMethods(Queries):
         self._kill("split", [loop])
         return loops
 
+    @primitive(num_outputs="factors")
     def loop_partition(
         self,
         loop: LoopRV,
@@ -98,6 +101,7 @@ class LoopMethods(Queries):
         self._kill("loop_partition", [loop])
         return loops
 
+    @primitive()
     def merge(self, *loops: LoopRV) -> LoopRV:
         """Run the bodies of several loops in one; see `compiler.schedule.primitives.loops.merge`.
 
@@ -112,6 +116,7 @@ class LoopMethods(Queries):
         self._kill("merge", loops)
         return loop
 
+    @primitive()
     def add_unit_loop(self, block_or_loop: BlockRV | LoopRV | str) -> LoopRV:
         """Put a loop of a single iteration around something; see `primitives.loops.add_unit_loop`.
 
@@ -130,6 +135,7 @@ class LoopMethods(Queries):
     ) -> list[int | None]:
         return [None if f is None else self._value(primitive, f) for f in factors]
 
+    @primitive()
     def fuse(self, *loops: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
         """Fuse nested loops into one; see `compiler.schedule.primitives.loops.fuse`.
 
@@ -148,17 +154,19 @@ class LoopMethods(Queries):
         self._kill("fuse", loops)
         return loop
 
-    def reorder(self, *ordered_loops: LoopRV) -> None:
+    @primitive()
+    def reorder(self, *loops: LoopRV) -> None:
         """Put nested loops in another order; see `compiler.schedule.primitives.loops.reorder`.
 
         Raises:
             ScheduleError: If a requirement does not hold.
         """
-        if ordered_loops:
-            func, variables = self._loop_vars("reorder", ordered_loops)
+        if loops:
+            func, variables = self._loop_vars("reorder", loops)
             self._commit("reorder", reorder(func, variables))
-        self._record("reorder", {"loops": ordered_loops})
+        self._record("reorder", {"loops": loops})
 
+    @primitive()
     def parallel(self, loop: LoopRV) -> None:
         """Run a loop on several threads; see `compiler.schedule.primitives.loops.parallel`.
 
@@ -169,6 +177,7 @@ class LoopMethods(Queries):
         self._commit("parallel", parallel(func, var))
         self._record("parallel", {"loop": loop})
 
+    @primitive()
     def vectorize(self, loop: LoopRV) -> None:
         """Run a loop as lanes of vectors; see `compiler.schedule.primitives.loops.vectorize`.
 
@@ -179,6 +188,7 @@ class LoopMethods(Queries):
         self._commit("vectorize", vectorize(func, var))
         self._record("vectorize", {"loop": loop})
 
+    @primitive()
     def unroll(self, loop: LoopRV) -> None:
         """Write out the iterations of a loop; see `compiler.schedule.primitives.loops.unroll`.
 
@@ -189,6 +199,7 @@ class LoopMethods(Queries):
         self._commit("unroll", unroll(func, var))
         self._record("unroll", {"loop": loop})
 
+    @primitive()
     def bind(self, loop: LoopRV, thread_axis: str) -> None:
         """Bind a loop to a GPU's threads or blocks of threads; see `primitives.loops.bind`.
 

@@ -12,8 +12,10 @@ from compiler.ir.core.nodes import (
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.error import refusal
 from compiler.schedule.legality.scope import scope_of_block
+from compiler.schedule.methods.primitive import primitive, undone_if_refused
 from compiler.schedule.state import State
 from compiler.schedule.trace.handle import BlockRV, LoopRV
+from compiler.schedule.trace.instruction_kinds import INSTRUCTION_KINDS
 from compiler.schedule.tree.tree import (
     block_path,
     blocks,
@@ -28,6 +30,7 @@ from compiler.schedule.tree.tree import (
 class Queries(State):
     """Queries leave the program as it is; they are recorded, since they give handles."""
 
+    @primitive("GetSBlock", is_pure=True)
     def get_sblock(self, name: str, func_name: str | None = None) -> BlockRV:
         """Return the block of a name.
 
@@ -47,10 +50,12 @@ class Queries(State):
         self._record("get_sblock", arguments, [block])
         return block
 
+    @undone_if_refused(INSTRUCTION_KINDS["get_sblock"])
     def get_block(self, name: str, func_name: str | None = None) -> BlockRV:
         """Return the block of a name: what `get_sblock` was called."""
         return self.get_sblock(name, func_name)
 
+    @primitive(is_pure=True)
     def get_loops(self, block: BlockRV | str) -> list[LoopRV]:
         """Return the loops around a block within its scope, the outermost first.
 
@@ -99,6 +104,7 @@ class Queries(State):
         handle = self.get_sblock(title, func.name) if block is None else block
         return self.get_loops(handle)[place]
 
+    @primitive(is_pure=True, positional=("block_or_loop",))
     def get_child_blocks(self, block_or_loop: BlockRV | LoopRV | str) -> list[BlockRV]:
         """Return the blocks right below a block or a loop, in program order.
 
@@ -117,6 +123,7 @@ class Queries(State):
         self._record(name, {"block_or_loop": handle}, found)
         return found
 
+    @primitive(is_pure=True)
     def get_producers(self, block: BlockRV | str) -> list[BlockRV]:
         """Return the blocks of the same scope that write what a block reads, in program order.
 
@@ -125,6 +132,7 @@ class Queries(State):
         """
         return self._related("get_producers", block)
 
+    @primitive(is_pure=True)
     def get_consumers(self, block: BlockRV | str) -> list[BlockRV]:
         """Return the blocks of the same scope that read what a block writes, in program order.
 
@@ -133,6 +141,7 @@ class Queries(State):
         """
         return self._related("get_consumers", block)
 
+    @primitive(is_pure=True)
     def get_output_blocks(self, scope_block: BlockRV | str) -> list[BlockRV]:
         """Return the blocks in a block that write what their own scope does not allocate.
 

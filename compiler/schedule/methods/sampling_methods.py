@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from compiler.ir.core.nodes import For, IntImm
 from compiler.schedule.error import Refuse, refusal
+from compiler.schedule.methods.primitive import primitive
 from compiler.schedule.methods.queries import Queries
 from compiler.schedule.primitives.sampling.sample import (
     fitted,
@@ -31,6 +32,7 @@ class SamplingMethods(Queries):
     A given decision is made to fit first: what is recorded is what holds.
     """
 
+    @primitive(num_outputs="n")
     def sample_perfect_tile(
         self,
         loop: LoopRV,
@@ -74,6 +76,7 @@ class SamplingMethods(Queries):
         self._record(name, arguments, values, factors)
         return values
 
+    @primitive(num_outputs="n")
     def sample_partitioned_tile(
         self,
         loop: LoopRV,
@@ -130,6 +133,7 @@ class SamplingMethods(Queries):
         self._record(name, arguments, values, factors)
         return values
 
+    @primitive()
     def sample_categorical(
         self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None
     ) -> ExprRV:
@@ -161,6 +165,7 @@ class SamplingMethods(Queries):
         self._record(name, arguments, [value], chosen)
         return value
 
+    @primitive()
     def sample_compute_location(self, block: BlockRV | str, decision: int | None = None) -> LoopRV:
         """Choose where to compute a block; all possible places are equally likely.
 

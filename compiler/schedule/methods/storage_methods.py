@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.index.index_map import IndexMapLike
 from compiler.schedule.index.pad_value import PadValueLike
+from compiler.schedule.methods.primitive import primitive
 from compiler.schedule.methods.queries import Queries
 from compiler.schedule.methods.storage_arguments import (
     BufferIndex,
@@ -56,6 +57,7 @@ class StorageMethods(Queries):
             reason = f"parameter {name} has another layout than the workload's: {', '.join(maps)}"
             raise self._fail("transform_layout", reason)
 
+    @primitive()
     def cache_read(
         self,
         block: BlockRV | str,
@@ -77,6 +79,7 @@ class StorageMethods(Queries):
         """
         return self._cached("read", block, read_buffer_index, storage_scope, consumer_blocks)
 
+    @primitive()
     def cache_write(
         self,
         block: BlockRV | str,
@@ -98,6 +101,7 @@ class StorageMethods(Queries):
         """
         return self._cached("write", block, write_buffer_index, storage_scope, consumer_blocks)
 
+    @primitive(num_outputs=2)
     def cache_inplace(
         self, block: BlockRV | str, read_buffer_index: BufferIndex, storage_scope: str
     ) -> list[BlockRV]:
@@ -122,6 +126,7 @@ class StorageMethods(Queries):
         self._record(name, arguments, new)
         return new
 
+    @primitive("ReIndex")
     def reindex(self, block: BlockRV | str, buffer: BufferLike) -> BlockRV:
         """Touch a copy of a buffer at the block's iterators; see `primitives.storage.reindex`.
 
@@ -139,6 +144,7 @@ class StorageMethods(Queries):
         func, copy = reindex(func, title, mode, index)
         return self._copied("reindex", func, copy, {"block": handle, "buffer": (mode, index)})
 
+    @primitive()
     def reindex_cache_read(
         self,
         block: BlockRV | str,
@@ -160,6 +166,7 @@ class StorageMethods(Queries):
         """
         return self._reindexed("read", block, read_buffer_index, storage_scope, index_map)
 
+    @primitive()
     def reindex_cache_write(
         self,
         block: BlockRV | str,
@@ -181,6 +188,7 @@ class StorageMethods(Queries):
         """
         return self._reindexed("write", block, write_buffer_index, storage_scope, index_map)
 
+    @primitive()
     def read_at(
         self, loop: LoopRV, block: BlockRV | str, read_buffer_index: BufferIndex, storage_scope: str
     ) -> BlockRV:
@@ -197,6 +205,7 @@ class StorageMethods(Queries):
         """
         return self._copied_at("read", loop, block, read_buffer_index, storage_scope)
 
+    @primitive()
     def write_at(
         self,
         loop: LoopRV,
@@ -217,6 +226,7 @@ class StorageMethods(Queries):
         """
         return self._copied_at("write", loop, block, write_buffer_index, storage_scope)
 
+    @primitive()
     def set_scope(
         self, block: BlockRV | str, buffer_index: BufferIndex, storage_scope: str
     ) -> None:
@@ -234,6 +244,7 @@ class StorageMethods(Queries):
         arguments = {"block": handle, "buffer_index": index, "storage_scope": storage_scope}
         self._record("set_scope", arguments)
 
+    @primitive()
     def storage_align(
         self,
         block: BlockRV | str,
@@ -262,6 +273,7 @@ class StorageMethods(Queries):
         self._commit("storage_align", storage_align(func, title, index, **numbers))
         self._record("storage_align", {"block": handle, "buffer_index": index, **numbers})
 
+    @primitive()
     def transform_layout(
         self,
         block: BlockRV | str,
@@ -307,6 +319,7 @@ class StorageMethods(Queries):
         }
         self._record(name, arguments)
 
+    @primitive()
     def transform_block_layout(self, block: BlockRV | str, index_map: IndexMapLike) -> None:
         """Run a block over other iterators; see `primitives.storage.transform_block_layout`.
 

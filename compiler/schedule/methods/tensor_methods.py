@@ -12,6 +12,7 @@ from compiler.ir.core.nodes import (
 )
 from compiler.ir.core.program import PrimFunc
 from compiler.schedule.intrinsics.tensor_intrin import TensorIntrin, TensorIntrinError
+from compiler.schedule.methods.primitive import primitive
 from compiler.schedule.methods.queries import Queries
 from compiler.schedule.primitives.blocks.blockize import blockize, blockize_blocks
 from compiler.schedule.primitives.blocks.decompose_padding import (
@@ -29,6 +30,7 @@ from compiler.schedule.trace.handle import BlockRV, LoopRV
 class TensorMethods(Queries):
     """Primitives that take reductions, paddings and blocks of computation apart."""
 
+    @primitive()
     def blockize(
         self, target: LoopRV | Sequence[BlockRV | str], preserve_unit_iters: bool = True
     ) -> BlockRV:
@@ -69,6 +71,7 @@ class TensorMethods(Queries):
             raise self._fail(primitive, "the blocks are in different functions")
         return [handle for handle, _, _ in found], found[0][1], [name for _, _, name in found]
 
+    @primitive()
     def tensorize(
         self,
         block_or_loop: BlockRV | LoopRV | str,
@@ -105,6 +108,7 @@ class TensorMethods(Queries):
         }
         self._record("tensorize", arguments)
 
+    @primitive()
     def decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
         """Fill in the constant of a padding first; see `primitives.blocks.decompose_padding`.
 
@@ -128,6 +132,7 @@ class TensorMethods(Queries):
         var = self._loop_in("can_decompose_padding", func, loop)
         return can_decompose_padding(func, name, var)
 
+    @primitive()
     def pad_einsum(self, block: BlockRV | str, padding: Sequence[int]) -> None:
         """Compute over multiples of some sizes; see `primitives.blocks.pad_einsum`.
 
@@ -142,6 +147,7 @@ class TensorMethods(Queries):
         self._commit("pad_einsum", pad_einsum(func, name, multiples))
         self._record("pad_einsum", {"block": handle, "padding": multiples})
 
+    @primitive()
     def fuse_reduction_epilogue(
         self, reduction_block: BlockRV | str, epilogue_block: BlockRV | str
     ) -> None:
@@ -157,6 +163,7 @@ class TensorMethods(Queries):
         self._record("fuse_reduction_epilogue", arguments)
         self._kill("fuse_reduction_epilogue", [handles[1]])
 
+    @primitive("RFactor")
     def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
         """Reduce for each iteration of a loop, then over it; see `primitives.blocks.rfactor`.
 
@@ -176,6 +183,7 @@ class TensorMethods(Queries):
         self._record("rfactor", {"loop": loop, "factor_axis": factor_axis}, [new])
         return new
 
+    @primitive()
     def rolling_buffer(self, block: BlockRV | str, write_buffer_index: int) -> None:
         """Keep of a buffer one tile, as a ring; see `primitives.blocks.rolling_buffer`.
 

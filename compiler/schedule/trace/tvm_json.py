@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 from compiler.schedule.error import TraceError
 from compiler.schedule.trace.instruction import Argument, Instruction, NoteDict, Ref, Term
-from compiler.schedule.trace.instruction_kinds import INSTRUCTION_KINDS, InstructionKind, Parameter
+from compiler.schedule.trace.instruction_kinds import KINDS_OF_TVM, InstructionKind, Parameter
 from compiler.schedule.trace.trace_text import literal, numbered
 
-_BY_KIND = {spec.kind: spec for spec in INSTRUCTION_KINDS.values()}
 _FLAT = ("loops", "factors")
 _MODES = ("read", "write")
 _DEFAULTS: dict[str, object] = {
@@ -94,7 +93,7 @@ def _entry(entry: object, where: str) -> dict[str, object]:
     if not isinstance(entry, list) or not shape or not all(isinstance(x, list) for x in entry[1:]):
         raise TraceError(where, "expected a kind, and lists of inputs, attributes and outputs")
     kind, inputs, attributes, outputs = entry
-    spec = _BY_KIND.get(kind) if isinstance(kind, str) else None
+    spec = KINDS_OF_TVM.get(kind) if isinstance(kind, str) else None
     if spec is None:
         raise TraceError(where, f"{kind!r} is no instruction")
     arguments = _arguments(spec, list(inputs), list(attributes), where)
