@@ -83,14 +83,14 @@ class Plots:
 
 def _shown(job: JobRow, every: TrialColumns, places: Ints, num_trials: int) -> Columns:
     """Return the trials at these places, of so many that were asked for."""
-    place, speed = standings(every, places)
+    predicted_percentile, relative_speed = standings(every, places)
     return Columns(
         number=every.number[places].tolist(),
         secs=since(every, _started_secs(job, every))[places].tolist(),
         best_secs=none_for_nan(every.best_secs[places]),
         predicted=none_for_nan(every.predicted[places]),
-        place=none_for_nan(place),
-        speed=none_for_nan(speed),
+        predicted_percentile=none_for_nan(predicted_percentile),
+        relative_speed=none_for_nan(relative_speed),
         round=every.round[places].tolist(),
         sketch=every.sketch[places].tolist(),
         outcome=every.outcome[places].tolist(),

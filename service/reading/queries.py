@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from compiler.target.target import with_own_kind
 from service.common.paging import DEFAULT_LIMIT, MAX_LIMIT, ListRequest
@@ -168,6 +169,18 @@ def _end(description: str) -> Any:
     return Field(default=None, allow_inf_nan=False, description=description)
 
 
+_RENAMED = {
+    "from_place": "from_predicted_percentile",
+    "to_place": "to_predicted_percentile",
+    "from_speed": "from_relative_speed",
+    "to_speed": "to_relative_speed",
+}
+
+
+def _earlier(name: str) -> Any:
+    return Field(default=None, description=f"the name of {name} before 0.2", deprecated=True)
+
+
 class SelectionQuery(BaseModel):
     """Which trials of a job, in which order, and which part of them."""
 
@@ -179,10 +192,16 @@ class SelectionQuery(BaseModel):
     outcome: TrialOutcome | None = None
     from_secs: float | None = _end("the least time of a run")
     to_secs: float | None = _end("the greatest time of a run, included")
-    from_place: float | None = _end("the least share of its round that it was predicted to beat")
-    to_place: float | None = _end("the greatest such share, included")
-    from_speed: float | None = _end("the least share of the speed of the round's fastest")
-    to_speed: float | None = _end("the greatest such share, included")
+    from_predicted_percentile: float | None = _end(
+        "the least share of its round that it was predicted to beat"
+    )
+    to_predicted_percentile: float | None = _end("the greatest such share, included")
+    from_relative_speed: float | None = _end("the least share of the speed of the round's fastest")
+    to_relative_speed: float | None = _end("the greatest such share, included")
+    from_place: float | None = _earlier("from_predicted_percentile")
+    to_place: float | None = _earlier("to_predicted_percentile")
+    from_speed: float | None = _earlier("from_relative_speed")
+    to_speed: float | None = _earlier("to_relative_speed")
     sort: Literal[
         "number",
         "-number",
@@ -197,3 +216,13 @@ class SelectionQuery(BaseModel):
     ] = "number"
     offset: int = Field(default=0, ge=0, le=MAX_NUMBER, description="so many are left out before")
     limit: int = Field(default=200, ge=1, le=MAX_POINTS, description="the most of the answer")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_earlier_names(cls, values: Any) -> Any:
+        """Take conditions under their names before 0.2; given both, the current name counts."""
+        if not isinstance(values, Mapping):
+            return values
+        current = {name: value for name, value in values.items() if name not in _RENAMED}
+        earlier = {_RENAMED[name]: value for name, value in values.items() if name in _RENAMED}
+        return earlier | current

@@ -46,11 +46,12 @@ def selected(columns: TrialColumns, query: SelectionQuery) -> Ints:
     if query.outcome is not None:
         meets &= columns.outcome == _place_of(query.outcome.value, columns.outcomes)
     meets &= _within(columns.best_secs, query.from_secs, query.to_secs)
-    ends = (query.from_place, query.to_place, query.from_speed, query.to_speed)
-    if any(end is not None for end in ends):
-        score, speed = standings(columns, np.arange(len(columns)))
-        meets &= _within(score, query.from_place, query.to_place)
-        meets &= _within(speed, query.from_speed, query.to_speed)
+    of_score = (query.from_predicted_percentile, query.to_predicted_percentile)
+    of_speed = (query.from_relative_speed, query.to_relative_speed)
+    if any(end is not None for end in (*of_score, *of_speed)):
+        predicted_percentile, relative_speed = standings(columns, np.arange(len(columns)))
+        meets &= _within(predicted_percentile, *of_score)
+        meets &= _within(relative_speed, *of_speed)
     return _ordered(columns, np.flatnonzero(meets), query.sort)
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue, computed_field
 
 from service.wire.models import BaselineRead, Request, Response, Workload
 from service.wire.times import BestTimes
@@ -54,18 +54,18 @@ class Columns(Response):
     """The trials of a job as columns, by number; `best_secs` is provisional (`TrialRead`).
 
     `sketch` and `outcome` are places in `sketches` and `outcomes`; an outcome is `ok` or the kind
-    of an error. `place` is the share of its round that a trial was predicted to beat, `speed` its
-    share of the speed of the round's fastest; both are null without a score. Of more trials than
-    were asked for, those are kept that improved on all before, the first of each outcome, the first
-    and the last, and an even choice of the rest.
+    of an error. `predicted_percentile` is the share of its round that a trial was predicted to
+    beat, `relative_speed` its share of the speed of the round's fastest; both are null without a
+    score. Of more trials than were asked for, those are kept that improved on all before, the first
+    of each outcome, the first and the last, and an even choice of the rest.
     """
 
     number: tuple[int, ...]
     secs: tuple[float, ...]  # since the job began
     best_secs: tuple[float | None, ...]
     predicted: tuple[float | None, ...]  # comparable within one round
-    place: tuple[float | None, ...]
-    speed: tuple[float | None, ...]
+    predicted_percentile: tuple[float | None, ...]
+    relative_speed: tuple[float | None, ...]
     round: tuple[int, ...]
     sketch: tuple[int, ...]
     outcome: tuple[int, ...]
@@ -73,6 +73,18 @@ class Columns(Response):
     outcomes: tuple[str, ...]
     num_trials: int  # before thinning
     is_thinned: bool
+
+    @computed_field(json_schema_extra={"deprecated": True})  # type: ignore[prop-decorator]
+    @property
+    def place(self) -> tuple[float | None, ...]:
+        """The name of `predicted_percentile` before 0.2."""
+        return self.predicted_percentile
+
+    @computed_field(json_schema_extra={"deprecated": True})  # type: ignore[prop-decorator]
+    @property
+    def speed(self) -> tuple[float | None, ...]:
+        """The name of `relative_speed` before 0.2."""
+        return self.relative_speed
 
 
 class FailureCount(Response):

@@ -113,7 +113,12 @@ def test_a_brush_selects_among_all_trials(open_tab: OpenTab, server: Server, job
     scroll_to_end(page)
     expect(table.locator(f"tr[aria-rowindex='{len(wanted) + 1}']")).to_be_visible()
     page.goto(f"{server.url}/jobs/{job}?place=0.9~1&speed=0.5~1")
-    query = {"from_place": 0.9, "to_place": 1, "from_speed": 0.5, "to_speed": 1}
+    query = {
+        "from_predicted_percentile": 0.9,
+        "to_predicted_percentile": 1,
+        "from_relative_speed": 0.5,
+        "to_relative_speed": 1,
+    }
     answer = httpx2.get(f"{server.url}/api/v1/jobs/{job}/selection", params=query)
     count = answer.raise_for_status().json()["num_trials"]
     assert 0 < count < len(trials) / 5

@@ -83,7 +83,7 @@ def known_requests(database: Database) -> list[Request]:
         f"/jobs/{job}/trials/1",
         f"/jobs/{job}/curve?points=100",
         f"/jobs/{job}/columns?points=100&from_number=1",
-        f"/jobs/{job}/selection?from_speed=0.5&sort=-predicted&limit=5",
+        f"/jobs/{job}/selection?from_relative_speed=0.5&sort=-predicted&limit=5",
         f"/jobs/{job}/summary",
         f"/jobs/{job}/decisions",
         f"/jobs/{job}/events",

@@ -1140,10 +1140,10 @@ export interface components {
          * @description The trials of a job as columns, by number; `best_secs` is provisional (`TrialRead`).
          *
          *     `sketch` and `outcome` are places in `sketches` and `outcomes`; an outcome is `ok` or the kind
-         *     of an error. `place` is the share of its round that a trial was predicted to beat, `speed` its
-         *     share of the speed of the round's fastest; both are null without a score. Of more trials than
-         *     were asked for, those are kept that improved on all before, the first of each outcome, the first
-         *     and the last, and an even choice of the rest.
+         *     of an error. `predicted_percentile` is the share of its round that a trial was predicted to
+         *     beat, `relative_speed` its share of the speed of the round's fastest; both are null without a
+         *     score. Of more trials than were asked for, those are kept that improved on all before, the first
+         *     of each outcome, the first and the last, and an even choice of the rest.
          * @example {
          *       "number": [
          *         0,
@@ -1165,12 +1165,12 @@ export interface components {
          *         0.9,
          *         0.7
          *       ],
-         *       "place": [
+         *       "predicted_percentile": [
          *         null,
          *         1,
          *         0
          *       ],
-         *       "speed": [
+         *       "relative_speed": [
          *         null,
          *         1,
          *         0
@@ -1211,10 +1211,10 @@ export interface components {
             best_secs: (number | null)[];
             /** Predicted */
             predicted: (number | null)[];
-            /** Place */
-            place: (number | null)[];
-            /** Speed */
-            speed: (number | null)[];
+            /** Predicted Percentile */
+            predicted_percentile: (number | null)[];
+            /** Relative Speed */
+            relative_speed: (number | null)[];
             /** Round */
             round: number[];
             /** Sketch */
@@ -1229,6 +1229,18 @@ export interface components {
             num_trials: number;
             /** Is Thinned */
             is_thinned: boolean;
+            /**
+             * Place
+             * @deprecated
+             * @description The name of `predicted_percentile` before 0.2.
+             */
+            readonly place: (number | null)[];
+            /**
+             * Speed
+             * @deprecated
+             * @description The name of `relative_speed` before 0.2.
+             */
+            readonly speed: (number | null)[];
         };
         /**
          * CostModelRead
@@ -5354,12 +5366,32 @@ export interface operations {
                 /** @description the greatest time of a run, included */
                 to_secs?: number | null;
                 /** @description the least share of its round that it was predicted to beat */
-                from_place?: number | null;
+                from_predicted_percentile?: number | null;
                 /** @description the greatest such share, included */
-                to_place?: number | null;
+                to_predicted_percentile?: number | null;
                 /** @description the least share of the speed of the round's fastest */
-                from_speed?: number | null;
+                from_relative_speed?: number | null;
                 /** @description the greatest such share, included */
+                to_relative_speed?: number | null;
+                /**
+                 * @deprecated
+                 * @description the name of from_predicted_percentile before 0.2
+                 */
+                from_place?: number | null;
+                /**
+                 * @deprecated
+                 * @description the name of to_predicted_percentile before 0.2
+                 */
+                to_place?: number | null;
+                /**
+                 * @deprecated
+                 * @description the name of from_relative_speed before 0.2
+                 */
+                from_speed?: number | null;
+                /**
+                 * @deprecated
+                 * @description the name of to_relative_speed before 0.2
+                 */
                 to_speed?: number | null;
                 sort?: "number" | "-number" | "best_secs" | "-best_secs" | "predicted" | "-predicted" | "sketch" | "-sketch" | "outcome" | "-outcome";
                 /** @description so many are left out before */

@@ -17,8 +17,8 @@ export function ModelPlot({ columns, summary, isChosen, onBrush, onOpen }: Props
   return (
     <Dots
       height={270}
-      x={columns.place}
-      y={columns.speed}
+      x={columns.predicted_percentile}
+      y={columns.relative_speed}
       group={columns.sketch}
       colors={sketchColors(columns.sketches)}
       isChosen={isChosen}
@@ -27,7 +27,7 @@ export function ModelPlot({ columns, summary, isChosen, onBrush, onOpen }: Props
       summary={summary}
       name={(index) =>
         `Trial ${columns.number[index] ?? ""}: predicted better than ` +
-        `${percent(columns.place[index] ?? 0)} of its round; ${secs(columns.best_secs[index])}`
+        `${percent(columns.predicted_percentile[index] ?? 0)} of its round; ${secs(columns.best_secs[index])}`
       }
       onBrush={onBrush}
       onOpen={(index) => {

@@ -2,7 +2,8 @@
 
 import type { components } from "../api/schema";
 
-export type Columns = components["schemas"]["Columns"];
+/** Without the names that the service will no longer send. */
+export type Columns = Omit<components["schemas"]["Columns"], "place" | "speed">;
 
 /** What is known of a trial without reading it. */
 export interface TrialFacts {
@@ -10,8 +11,8 @@ export interface TrialFacts {
   best_secs: number | null;
   predicted: number | null;
   /** Where it stands in its round: by its score, and by its speed. */
-  place: number | null;
-  speed: number | null;
+  predicted_percentile: number | null;
+  relative_speed: number | null;
   sketch: string;
   outcome: string;
 }
@@ -23,8 +24,8 @@ export const NO_COLUMNS: Columns = {
   secs: [],
   best_secs: [],
   predicted: [],
-  place: [],
-  speed: [],
+  predicted_percentile: [],
+  relative_speed: [],
   round: [],
   sketch: [],
   outcome: [],
@@ -41,8 +42,8 @@ export function factsAt(columns: Columns, index: number): TrialFacts | undefined
     number,
     best_secs: columns.best_secs[index] ?? null,
     predicted: columns.predicted[index] ?? null,
-    place: columns.place[index] ?? null,
-    speed: columns.speed[index] ?? null,
+    predicted_percentile: columns.predicted_percentile[index] ?? null,
+    relative_speed: columns.relative_speed[index] ?? null,
     sketch: columns.sketches[columns.sketch[index] ?? -1] ?? "",
     outcome: columns.outcomes[columns.outcome[index] ?? -1] ?? "",
   };
@@ -60,8 +61,8 @@ export function replaceFrom(columns: Columns, from: number, more: Columns): Colu
     secs: join(columns.secs, more.secs),
     best_secs: join(columns.best_secs, more.best_secs),
     predicted: join(columns.predicted, more.predicted),
-    place: join(columns.place, more.place),
-    speed: join(columns.speed, more.speed),
+    predicted_percentile: join(columns.predicted_percentile, more.predicted_percentile),
+    relative_speed: join(columns.relative_speed, more.relative_speed),
     round: join(columns.round, more.round),
     sketch: join(columns.sketch, more.sketch.map(place(more.sketches, sketches))),
     outcome: join(columns.outcome, more.outcome.map(place(more.outcomes, outcomes))),

@@ -16,8 +16,8 @@ import {
 const TRIAL = {
   number: 7,
   best_secs: 2e-3,
-  place: 0.5,
-  speed: null,
+  predicted_percentile: 0.5,
+  relative_speed: null,
   sketch: "tiled",
   outcome: "ok",
   decision: (name: string) => (name === "unroll" ? 4 : undefined),

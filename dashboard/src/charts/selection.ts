@@ -20,8 +20,8 @@ export interface Selection {
 export interface Selectable {
   number: number;
   best_secs: number | null;
-  place?: number | null | undefined;
-  speed?: number | null | undefined;
+  predicted_percentile?: number | null | undefined;
+  relative_speed?: number | null | undefined;
   sketch: string;
   outcome?: string | undefined;
   decision?: ((name: string) => number | undefined) | undefined;
@@ -44,8 +44,8 @@ export function isSelected(trial: Selectable, selection: Selection): boolean {
   return (
     (!trials || isWithin(trial.number, trials)) &&
     (!time || isWithin(trial.best_secs, time)) &&
-    (!place || isWithin(trial.place, place)) &&
-    (!speed || isWithin(trial.speed, speed)) &&
+    (!place || isWithin(trial.predicted_percentile, place)) &&
+    (!speed || isWithin(trial.relative_speed, speed)) &&
     (sketch === undefined || trial.sketch === sketch) &&
     (outcome === undefined || trial.outcome === outcome) &&
     Object.entries(decisions).every(([name, span]) => isWithin(trial.decision?.(name), span))

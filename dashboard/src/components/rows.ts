@@ -94,8 +94,8 @@ function askedFor(selection: Selection, { by, falls }: Order): Asked {
       to_number: Math.max(0, Math.floor(trials[1])),
     }),
     ...(time && { from_secs: time[0], to_secs: time[1] }),
-    ...(place && { from_place: place[0], to_place: place[1] }),
-    ...(speed && { from_speed: speed[0], to_speed: speed[1] }),
+    ...(place && { from_predicted_percentile: place[0], to_predicted_percentile: place[1] }),
+    ...(speed && { from_relative_speed: speed[0], to_relative_speed: speed[1] }),
     ...(sketch !== undefined && { sketch }),
     ...(outcome !== undefined && { outcome: outcome as NonNullable<Asked["outcome"]> }),
   };

@@ -15,7 +15,7 @@ interface Props {
 
 /** What the cost model predicted against what was measured, and what it was worth. */
 export function ModelCard({ columns, model, isChosen, handle, onOpen }: Props) {
-  const hasScores = columns.place.some((place) => place !== null);
+  const hasScores = columns.predicted_percentile.some((value) => value !== null);
   return (
     <section className="card">
       <h2>Predicted and measured</h2>

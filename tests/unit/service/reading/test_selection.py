@@ -27,10 +27,10 @@ queries = st.fixed_dictionaries(
         "outcome": st.sampled_from([None, *TrialOutcome]),
         "from_secs": times,
         "to_secs": times,
-        "from_place": shares,
-        "to_place": shares,
-        "from_speed": shares,
-        "to_speed": shares,
+        "from_predicted_percentile": shares,
+        "to_predicted_percentile": shares,
+        "from_relative_speed": shares,
+        "to_relative_speed": shares,
         "sort": st.sampled_from(SORTS),
     }
 )
@@ -65,8 +65,8 @@ def meets(made: Sequence[Row], row: Row, asked: dict[str, Any]) -> bool:
         and asked["sketch"] in (None, row["sketch"])
         and asked["outcome"] in (None, outcome(row))
         and is_within(row["best"], asked["from_secs"], asked["to_secs"])
-        and is_within(place, asked["from_place"], asked["to_place"])
-        and is_within(speed, asked["from_speed"], asked["to_speed"])
+        and is_within(place, asked["from_predicted_percentile"], asked["to_predicted_percentile"])
+        and is_within(speed, asked["from_relative_speed"], asked["to_relative_speed"])
     )
 
 
