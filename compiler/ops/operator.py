@@ -44,8 +44,8 @@ class Operator:
             the names that they have in `program`; returns the output.
         reference: Takes the arguments of `program`, then arrays in float64 or int64; returns
             what the operator computes.
-        recognize: Yields what may have built a program; None if the operator is not recognized,
-            or if the recognizer of another operator yields it.
+        recognize: Yields what may have built a program, perhaps as a more general operator (a
+            `dense` is a `matmul`); None if the operator is not recognized.
     """
 
     name: str

@@ -67,7 +67,7 @@ def matmul(
     return build("matmul", inputs, output)
 
 
-@operator(tensors.batch_matmul, reference=references.matmul)
+@operator(tensors.batch_matmul, reference=references.matmul, recognize=products)
 def batch_matmul(
     batch: int,
     m: int,
@@ -99,7 +99,7 @@ def batch_matmul(
     return build("batch_matmul", inputs, output)
 
 
-@operator(tensors.dense, reference=references.dense)
+@operator(tensors.dense, reference=references.dense, recognize=products)
 def dense(
     m: int,
     n: int,
@@ -124,7 +124,7 @@ def dense(
     return build("dense", inputs, output)
 
 
-@operator(tensors.linear_relu, reference=references.linear_relu)
+@operator(tensors.linear_relu, reference=references.linear_relu, recognize=products)
 def linear_relu(m: int = 1, n: int = 200, k: int = 3072, dtype: DType = "float32") -> PrimFunc:
     """`out[m, n] = max(x[m, k] @ w[n, k].T, 0)`.
 
@@ -135,7 +135,7 @@ def linear_relu(m: int = 1, n: int = 200, k: int = 3072, dtype: DType = "float32
     return build("linear_relu", inputs, tensors.linear_relu(*inputs))
 
 
-@operator(tensors.mm_relu, reference=references.mm_relu)
+@operator(tensors.mm_relu, reference=references.mm_relu, recognize=products)
 def mm_relu(m: int = 128, n: int = 128, k: int = 128, dtype: DType = "float32") -> PrimFunc:
     """`C[m, n] = max(A[m, k] @ B[k, n], 0)`.
 
@@ -146,7 +146,7 @@ def mm_relu(m: int = 128, n: int = 128, k: int = 128, dtype: DType = "float32") 
     return build("mm_relu", inputs, tensors.mm_relu(*inputs))
 
 
-@operator(tensors.matmul_bias_relu, reference=references.matmul_bias_relu)
+@operator(tensors.matmul_bias_relu, reference=references.matmul_bias_relu, recognize=products)
 def matmul_bias_relu(m: int, n: int, k: int, dtype: DType = "float32") -> PrimFunc:
     """`D[m, n] = max(A[m, k] @ B[k, n] + bias[n], 0)`.
 
