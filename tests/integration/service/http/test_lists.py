@@ -112,14 +112,14 @@ def filled(database: Database) -> UUID:
             job = session.get_one(JobRow, job_id)
             job.best_secs = [None, 0.5, 0.25, None, 0.5][n]
             job.priority = n % 2
-            session.add(TargetRow(name=f"t{n}", label="l", created_at=NOW))
+            session.add(TargetRow(name=f"t{n}", label="cpu/l", created_at=NOW))
             shape = {"blocks": [[1, 512 + n], [512 + n, 384, 128]], "factors": []}
             values = {"name": "same", "script": "", "flops": 7 * (n % 3), "shape": shape}
             session.add(WorkloadRow(key=f"k{n}", created_at=NOW, **values))
             session.flush()
             job.target, job.workload_key = f"t{n}", f"k{n}"
             job.default_secs = [None, 1.0, 1.0, 2.0, None][n]
-            add(session, NewCostModel(label="l", blob=b"", trained_on=n // 2))
+            add(session, NewCostModel(label="cpu/l", blob=b"", trained_on=n // 2))
             seen = {"host": "h", "label": "l", "last_seen_at": utc_now(), "facts": {}}
             session.add(WorkerRow(name=f"w{n}", state="idle", **seen))
             token, _ = tokens.create(session, f"t{n // 2}", [Scope.READ])
