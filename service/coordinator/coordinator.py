@@ -22,7 +22,8 @@ from service.common import request_ids
 from service.common.errors import LeaseLostError
 from service.common.owner import Owner
 from service.coordinator.heartbeat import PATIENCE_SECS, Heartbeat
-from service.coordinator.job_runner import Driver, Drives, JobOutcome, Measuring
+from service.coordinator.heartbeat_measurer import Measuring
+from service.coordinator.job_runner import Driver, Drives, JobOutcome
 from service.learning import training
 from service.learning.retrain import Retrainer
 from service.store import workers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,16 +13,15 @@ import structlog
 from sqlalchemy.orm import Session
 
 from compiler.backends.backend import host_labels
-from compiler.runtime.measurement import Measurement
 from service.common.owner import Owner
 from service.coordinator.heartbeat import Heartbeat
+from service.coordinator.heartbeat_measurer import HeartbeatMeasurer, Measuring
 from service.learning import warm_start
 from service.store.database.database import Database
 from service.store.jobs import finals, groups
 from service.store.jobs.jobs import JobRow
 from service.store.tasks import load_task
 from service.store.trials.sql_store import SqlStore
-from tuner.candidate import Candidate
 from tuner.finish.baseline import Baseline, BaselineMeasurer, measure_baselines
 from tuner.finish.finish import Finish, finish
 from tuner.loop.budget import StopReason
@@ -30,17 +29,10 @@ from tuner.loop.interleave import interleave
 from tuner.loop.search_loop import SearchLoop, has_spare_core
 from tuner.loop.search_result import SearchResult
 from tuner.loop.task_scheduler import Progress
-from tuner.measurer.comparer import Comparer
-from tuner.measurer.measurer import Measurer
 from tuner.search.make import make_strategy
 from tuner.task import Task
-from tuner.trial import MeasuredTrial
 
 _log = structlog.get_logger()
-
-
-class Measuring(Measurer, Comparer, Protocol):
-    """Measures candidates, and compares the best of them."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +63,7 @@ class _Search:
     job: JobRow
     task: Task
     rounds: SearchLoop
-    measuring: _HeartbeatMeasurer
+    measuring: HeartbeatMeasurer
     kept_before: Sequence[int]  # the trials that finishes of the job kept
 
 
@@ -129,7 +121,7 @@ class Driver:
             task = _task(session, job)
             kept_before = finals.kept_numbers(session, job.id)
         job_id = str(job.id)
-        measuring = _HeartbeatMeasurer(self._measuring, self._rivals, job.id, heartbeat)
+        measuring = HeartbeatMeasurer(self._measuring, self._rivals, job.id, heartbeat)
         begin = time.monotonic()
 
         def interrupted() -> StopReason | None:
@@ -206,44 +198,6 @@ class Driver:
         return (
             JobOutcome(job.id) if gives_up(job.id) else JobOutcome(job.id, result, found, baselines)
         )
-
-
-class _HeartbeatMeasurer:
-    """Measures for a job, and tells the heartbeat while it does."""
-
-    def __init__(
-        self,
-        measuring: Measuring,
-        rivals: BaselineMeasurer | None,
-        job_id: UUID,
-        heartbeat: Heartbeat,
-    ) -> None:
-        self._measuring = measuring
-        self._rivals = rivals
-        self._job_id = job_id
-        self._heartbeat = heartbeat
-
-    def measure(
-        self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
-    ) -> Iterator[tuple[int, Measurement]]:
-        """Yield each candidate's measurement in the order of completion."""
-        with self._heartbeat.measuring(self._job_id, is_final=False):
-            yield from self._measuring.measure(task, candidates, incumbent_secs)
-
-    def compare(
-        self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int
-    ) -> Iterator[Sequence[Measurement]]:
-        """Yield rounds: a measurement of each candidate."""
-        with self._heartbeat.measuring(self._job_id, is_final=True):
-            yield from self._measuring.compare(task, candidates, num_rounds, seed)
-
-    def measure_baselines(
-        self, task: Task, trial: MeasuredTrial, num_rounds: int, seed: int
-    ) -> Iterator[tuple[Measurement, Mapping[str, Measurement]]]:
-        """Yield rounds: a measurement of the trial's candidate, and one of each library."""
-        if self._rivals is not None:
-            with self._heartbeat.measuring(self._job_id, is_final=True):
-                yield from self._rivals.measure_baselines(task, trial, num_rounds, seed)
 
 
 def _gives_up(job_id: UUID, heartbeat: Heartbeat, is_stopping: Callable[[], bool]) -> bool:

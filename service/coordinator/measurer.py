@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
 
 from compiler.ir.text.printer import script
 from compiler.ops.recognize import recognize
@@ -14,32 +13,21 @@ from tuner.task import Task
 from tuner.trial import MeasuredTrial
 from workers.libraries.load import chosen_libraries
 from workers.measure.compare import CompareRequest
+from workers.measure.request_measurer import RequestMeasurer
 from workers.wire.request import MeasureLimits, MeasureRequest
 
 
-class MeasuringWorkers(Protocol):
-    """What measures requests: a child runner, or an engine of many workers."""
-
-    def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
-        """Yield the index of each of the request's traces with its measurement."""
-        ...
-
-    def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
-        """Yield rounds, each with a measurement of each of the request's contestants."""
-        ...
-
-
 class WorkerMeasurer:
-    """Has candidates measured by workers: the tuner's `Measurer`, its `Comparer` and its `Rivals`.
+    """Measures candidates on workers: a `Measurer`, a `Comparer` and a `BaselineMeasurer`.
 
     Args:
-        limits: What a candidate may take; by default what `workers` thinks right.
+        limits: The limits of a candidate; by default those of `workers`.
         libraries: The names of those to time beside the best; by default `chosen_libraries`.
     """
 
     def __init__(
         self,
-        workers: MeasuringWorkers,
+        workers: RequestMeasurer,
         limits: MeasureLimits | None = None,
         *,
         libraries: Sequence[str] | None = None,

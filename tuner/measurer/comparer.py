@@ -1,4 +1,4 @@
-"""The port through which the tuner has candidates timed side by side."""
+"""The contract of comparers, which time candidates side by side."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from tuner.task import Task
 
 
 class Comparer(Protocol):
-    """Times a few candidates in rounds, so that their times can be compared."""
+    """Times a few candidates in rounds, so that their times can be compared.
+
+    `tests/contracts/comparer.py` holds each implementation to this.
+    """
 
     def compare(
         self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int

@@ -1,4 +1,4 @@
-"""The port through which the tuner has candidates measured."""
+"""The contract of measurers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from tuner.task import Task
 
 
 class Measurer(Protocol):
-    """Builds, checks and times candidates somewhere."""
+    """Builds, checks and times candidates.
+
+    `tests/contracts/measurer.py` holds each implementation to this.
+    """
 
     def measure(
         self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None

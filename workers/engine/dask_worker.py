@@ -71,7 +71,7 @@ class DaskWorker:
             if lacks := runner.host().lacks:
                 self.facts["lacks"] = list(lacks)
                 _log.warning("candidates are confined less than they could be", lacks=lacks)
-            self.runner, self.health = runner, WorkerHealth(runner, tested)
+            self.runner, self.health = runner, WorkerHealth(runner.measure, tested)
             self._rest_later()
         except (SelfTestError, ChildStartError) as error:
             self.facts["refuses"] = str(error)

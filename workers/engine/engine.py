@@ -1,15 +1,13 @@
-"""The port to whatever spreads candidates over workers."""
+"""The contract of engines, which spread candidates over workers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from compiler.runtime.measurement import Measurement
-from workers.measure.compare import CompareRequest
-from workers.wire.request import MeasureRequest
+from workers.measure.request_measurer import RequestMeasurer
 
 
 class NoWorkerError(LookupError):
@@ -21,11 +19,11 @@ class WorkersGoneError(NoWorkerError):
 
 
 class EngineStartError(RuntimeError):
-    """The workers of an engine do not start, or can't measure."""
+    """The workers of an engine do not start, or cannot measure."""
 
 
 class CertificateError(EngineStartError):
-    """The certificate of a cluster is not where it should be, or others may read its key."""
+    """The certificate of a cluster is missing, or other users may read its key."""
 
 
 class EngineClosedError(RuntimeError):
@@ -34,7 +32,7 @@ class EngineClosedError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class ClusterAddress:
-    """Where the scheduler of a cluster is, and the folder with the certificate that it wants."""
+    """The address of the scheduler of a cluster, and the folder of its certificates."""
 
     url: str
     certificates: Path
@@ -42,7 +40,7 @@ class ClusterAddress:
 
 @dataclass(frozen=True, slots=True)
 class WorkerFacts:
-    """What an engine knows of one of its workers; `facts` is JSON-able."""
+    """The facts of one worker of an engine; `facts` is JSON-able."""
 
     name: str
     host: str
@@ -59,38 +57,15 @@ class WorkerFacts:
         return (self.label, *self.other_labels)
 
 
-class Engine(Protocol):
-    """Measures candidates on workers, each in a disposable child there.
+class Engine(RequestMeasurer, Protocol):
+    """Measures requests on workers; may be used from several threads.
 
-    Safe to use from several threads.
+    `measure` and `compare` raise a `NoWorkerError` if no worker serves the target, or if all that
+    tried were lost, and an `EngineClosedError` if the engine is closed, also meanwhile.
     """
 
-    def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
-        """Yield the index of each trace with its measurement, in the order of completion.
-
-        Every index comes exactly once, whatever becomes of candidates and workers. The iterator
-        may be closed before its end: what has not begun is then abandoned.
-
-        Raises:
-            NoWorkerError: If no worker serves the target.
-            EngineClosedError: If the engine is closed, now or meanwhile.
-        """
-        ...
-
-    def compare(self, request: CompareRequest) -> Iterator[list[Measurement]]:
-        """Yield rounds in which all are timed side by side: one measurement a contestant.
-
-        Each round is measured by one worker, in a child; a contestant that goes wrong is an error.
-        With libraries there may be fewer rounds than asked for, and at least one.
-
-        Raises:
-            NoWorkerError: If no worker serves the target, or all that tried were lost.
-            EngineClosedError: If the engine is closed, now or meanwhile.
-        """
-        ...
-
     def workers(self) -> list[WorkerFacts]:
-        """Return the workers that are there now, by name."""
+        """Return the current workers, by name."""
         ...
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
-"""The health of a worker over time: how long a known kernel takes there, and how busy it is.
+"""The health of a worker over time: how long a known kernel takes on it, and how busy it is.
 
 The canary is the kernel of the self-test. It is timed between batches, never beside one, so that
-what changes from sample to sample is the host: its clock, its heat, its neighbours.
+only the host changes from sample to sample: its clock, its heat, its neighbours.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 from compiler.runtime.measurement import Measurement
 from workers.child.runner import ChildStartError, RunnerClosedError
@@ -21,42 +21,40 @@ from workers.measure.peak import peak_in_child
 from workers.wire.request import MeasureRequest
 
 CANARY_SECS = 60.0
+"""Seconds between two samples; chosen, not measured."""
 _NAME = re.compile(r"^\s*def (\w+)", re.MULTILINE)
 
 
-class Measures(Protocol):
-    """The runner, as far as a canary needs it."""
-
-    def measure(self, request: MeasureRequest) -> Iterator[tuple[int, Measurement]]:
-        """Yield the index of each trace with its measurement."""
-        ...
+Measure: TypeAlias = Callable[[MeasureRequest], Iterator[tuple[int, Measurement]]]
+"""Measures a request, such as `ChildRunner.measure`."""
 
 
 class WorkerHealth:
-    """What a worker tells of itself: what it does now, and its newest sample.
+    """The report of a worker on itself: its current task, and its newest sample.
 
     Args:
         first: The self-test, which is the first sample.
-        every_secs: How long a sample holds.
-        measure_peak: Asked once, with the first sample after that; an empty answer is asked again.
+        measure: Measures the canary.
+        every_secs: How long a sample is valid.
+        measure_peak: Called with the next sample, and again until its answer is not empty.
     """
 
     def __init__(
         self,
-        runner: Measures,
+        measure: Measure,
         first: SelfTest,
         *,
         every_secs: float = CANARY_SECS,
         measure_peak: Callable[[], Mapping[str, float]] = peak_in_child,
     ) -> None:
-        self._runner = runner
+        self._measure = measure
         self._every_secs = every_secs
         self._measure_peak = measure_peak
         self._peak: Mapping[str, float] = {}
         self._task: dict[str, Any] | None = None
         self._since = time.monotonic()
-        self._begun: float | None = None  # when the work in hand began
-        self._busy_secs = 0.0  # since the newest sample, without the work in hand
+        self._begun: float | None = None  # when the current request began
+        self._busy_secs = 0.0  # since the newest sample, without the current request
         self._sample = {
             "at": time.time(),
             "secs": first.run_secs * (1 + first.noise),
@@ -65,7 +63,7 @@ class WorkerHealth:
         }
 
     def told(self) -> dict[str, Any]:
-        """Return what is known now, as JSON-able text and numbers."""
+        """Return the current report, as JSON-able text and numbers."""
         return {
             "task": self._task,
             "sample": self._sample,
@@ -74,13 +72,13 @@ class WorkerHealth:
         }
 
     def rest(self) -> None:
-        """Take a sample if one is due, and learn the peak if it is not known: there is time."""
+        """Take a sample if one is due, and measure the peak if it is unknown."""
         self.look()
         self._peak = self._peak or self._measure_peak()
 
     @contextmanager
     def working_on(self, request: MeasureRequest | CompareRequest) -> Iterator[None]:
-        """Say so while the body works on a request; take a sample after it when one is due."""
+        """Report the request while the body works on it; take a sample after it if one is due."""
         self._begun = time.monotonic()
         self._task = _task(request)
         try:
@@ -92,14 +90,14 @@ class WorkerHealth:
             self.look()
 
     def look(self) -> None:
-        """Take a sample if the last one is old enough; one that fails is left out."""
+        """Take a sample if the last one is old enough; a sample that fails is left out."""
         now = time.monotonic()
         if now - self._since < self._every_secs:
             return
         utilisation = self._utilisation(now)
         self._since, self._busy_secs = now, 0.0
         self._peak = self._peak or self._measure_peak()
-        if samples := _canary(self._runner):
+        if samples := _canary(self._measure):
             middle, shortest = statistics.median(samples), min(samples)
             self._sample = {
                 "at": time.time(),
@@ -114,12 +112,12 @@ class WorkerHealth:
         return min(1.0, busy_secs / max(now - self._since, 1e-9))
 
 
-def _canary(runner: Measures) -> tuple[float, ...]:
+def _canary(measure: Measure) -> tuple[float, ...]:
     try:
-        (found,) = runner.measure(known_kernel())
+        [(_, measurement)] = measure(known_kernel())
     except (ChildStartError, RunnerClosedError):
         return ()
-    return found[1].run_secs
+    return measurement.run_secs
 
 
 def _task(request: MeasureRequest | CompareRequest) -> dict[str, Any]:

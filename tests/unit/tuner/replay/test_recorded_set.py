@@ -11,7 +11,8 @@ import pytest
 from compiler import ops
 from compiler.runtime.measurement import ErrorKind
 from compiler.target.target import Target
-from tuner.candidate import default_candidate
+from tests.contracts.measurer import MeasurerContract
+from tuner.candidate import Candidate, default_candidate
 from tuner.replay.packaged import FOLDER
 from tuner.replay.play import play, trials_to
 from tuner.replay.recorded_set import (
@@ -148,3 +149,19 @@ def test_the_sets_of_the_project_are_small_and_right() -> None:
     assert np.isfinite(recorded.best_secs)
     assert len(recorded.drawn)
     assert len(recorded.kept)
+
+
+class TestMeasurer(MeasurerContract):
+    """A `RecordedSet` keeps the contract of measurers."""
+
+    @pytest.fixture
+    def measurer(self, recorded: RecordedSet) -> RecordedSet:
+        return recorded
+
+    @pytest.fixture
+    def task(self) -> Task:
+        return Task(ops.matmul(8, 16, 8), TARGET)
+
+    @pytest.fixture
+    def candidates(self, recorded: RecordedSet) -> list[Candidate]:
+        return [recorded.space.candidate(point) for point in list(recorded.by_point)[:3]]

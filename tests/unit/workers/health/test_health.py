@@ -30,7 +30,9 @@ class Runner:
 
 
 def health(runner: Runner, every_secs: float = 0.0) -> WorkerHealth:
-    return WorkerHealth(runner, TESTED, every_secs=every_secs, measure_peak=lambda: {"1": 1e11})
+    return WorkerHealth(
+        runner.measure, TESTED, every_secs=every_secs, measure_peak=lambda: {"1": 1e11}
+    )
 
 
 def test_the_first_sample_is_the_self_test() -> None:
@@ -80,7 +82,7 @@ def test_the_peak_is_measured_once_when_there_is_time() -> None:
         asked.append(1)
         return {"1": 1e11} if len(asked) > 1 else {}
 
-    fit = WorkerHealth(Runner(), TESTED, every_secs=3600, measure_peak=measure_peak)
+    fit = WorkerHealth(Runner().measure, TESTED, every_secs=3600, measure_peak=measure_peak)
     assert fit.told()["peak_flops"] == {}
     for _ in range(3):
         fit.rest()

@@ -1,0 +1,62 @@
+"""Measurers of one job, which its heartbeat may interrupt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+from uuid import UUID
+
+from compiler.runtime.measurement import Measurement
+from service.coordinator.heartbeat import Heartbeat
+from tuner.candidate import Candidate
+from tuner.finish.baseline import BaselineMeasurer
+from tuner.measurer.comparer import Comparer
+from tuner.measurer.measurer import Measurer
+from tuner.task import Task
+from tuner.trial import MeasuredTrial
+
+
+class Measuring(Measurer, Comparer, Protocol):
+    """Measures candidates, and compares the best of them."""
+
+
+class HeartbeatMeasurer:
+    """Measures for a job, and reports to its heartbeat while it does.
+
+    Args:
+        baselines: Times libraries; None to time none.
+    """
+
+    def __init__(
+        self,
+        measuring: Measuring,
+        baselines: BaselineMeasurer | None,
+        job_id: UUID,
+        heartbeat: Heartbeat,
+    ) -> None:
+        self._measuring = measuring
+        self._baselines = baselines
+        self._job_id = job_id
+        self._heartbeat = heartbeat
+
+    def measure(
+        self, task: Task, candidates: Sequence[Candidate], incumbent_secs: float | None
+    ) -> Iterator[tuple[int, Measurement]]:
+        """Yield each candidate's measurement in the order of completion."""
+        with self._heartbeat.measuring(self._job_id, is_final=False):
+            yield from self._measuring.measure(task, candidates, incumbent_secs)
+
+    def compare(
+        self, task: Task, candidates: Sequence[Candidate], num_rounds: int, seed: int
+    ) -> Iterator[Sequence[Measurement]]:
+        """Yield rounds: a measurement of each candidate."""
+        with self._heartbeat.measuring(self._job_id, is_final=True):
+            yield from self._measuring.compare(task, candidates, num_rounds, seed)
+
+    def measure_baselines(
+        self, task: Task, trial: MeasuredTrial, num_rounds: int, seed: int
+    ) -> Iterator[tuple[Measurement, Mapping[str, Measurement]]]:
+        """Yield rounds: a measurement of the trial's candidate, and one of each library."""
+        if self._baselines is not None:
+            with self._heartbeat.measuring(self._job_id, is_final=True):
+                yield from self._baselines.measure_baselines(task, trial, num_rounds, seed)

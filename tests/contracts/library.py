@@ -1,0 +1,47 @@
+"""What every library must do. Subclass `LibraryContract`; the oracle is arithmetic of Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from workers.libraries.kernel_sets import KernelSet
+from workers.libraries.library import Library, LibraryError
+
+A = np.arange(6, dtype=np.float32).reshape(2, 3)
+B = np.arange(12, dtype=np.float32).reshape(3, 4)
+PRODUCT = [[sum(float(A[i, k] * B[k, j]) for k in range(3)) for j in range(4)] for i in range(2)]
+
+
+class LibraryContract:
+    """Tests of a library: override the fixture, which starts it on one thread."""
+
+    lacking: str
+    """An operator of one input that the library has no function for."""
+
+    @pytest.fixture
+    def library(self) -> Library:
+        raise NotImplementedError
+
+    def test_it_has_a_name_and_a_version(self, library: Library) -> None:
+        assert any(letter.isdigit() for letter in library.start(1))
+
+    def test_it_has_a_kernel_set(self, library: Library) -> None:
+        assert isinstance(library.kernel_set(), KernelSet)
+
+    def test_it_computes_a_product_each_time_it_runs(self, library: Library) -> None:
+        call = library.prepare("matmul:2,4,3", [A, B])
+        for _ in range(2):
+            result = call.result(call.run())
+            assert result.dtype == np.float32
+            assert result.tolist() == PRODUCT
+
+    def test_it_leaves_its_inputs_alone(self, library: Library) -> None:
+        inputs = [A.copy(), B.copy()]
+        call = library.prepare("matmul:2,4,3", inputs)
+        call.result(call.run())
+        assert [i.tolist() for i in inputs] == [A.tolist(), B.tolist()]
+
+    def test_an_operator_that_it_lacks_is_a_library_error(self, library: Library) -> None:
+        with pytest.raises(LibraryError):
+            library.prepare(self.lacking, [A])

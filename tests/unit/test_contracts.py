@@ -1,0 +1,84 @@
+"""Every public Protocol with several implementations has a contract suite that holds them all.
+
+Protocols are matched by their methods: a class (or a module of functions) implements one if it
+defines all of its methods with as many parameters and the same kind of result.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("compiler", "tuner", "workers", "service", "loopwright")
+Shape = tuple[int, str]
+
+
+def shapes(body: list[ast.stmt]) -> dict[str, Shape]:
+    """Return the number of parameters and the kind of result of each function of a body."""
+    found = {}
+    for stmt in body:
+        if isinstance(stmt, ast.FunctionDef):
+            parameters = [*stmt.args.posonlyargs, *stmt.args.args, *stmt.args.kwonlyargs]
+            num = len([p for p in parameters if p.arg not in ("self", "cls")])
+            found[stmt.name] = (num, ast.unparse(stmt.returns or ast.Constant(None)).split("[")[0])
+    return found
+
+
+@cache
+def bodies() -> dict[str, dict[str, Shape]]:
+    """Return the functions of each class and of each module, without the Protocols."""
+    return {name: shapes(body) for name, body, bases in _bodies() if "Protocol" not in bases}
+
+
+def _bodies() -> Iterator[tuple[str, list[ast.stmt], set[str]]]:
+    for package in PACKAGES:
+        for file in (ROOT / package).rglob("*.py"):
+            tree = ast.parse(file.read_text())
+            yield ".".join(file.relative_to(ROOT).with_suffix("").parts), tree.body, set()
+            for node in ast.walk(tree):
+                if isinstance(node, ast.ClassDef):
+                    bases = {ast.unparse(base).split("[")[0] for base in node.bases}
+                    yield node.name, node.body, bases
+
+
+def protocols() -> dict[str, dict[str, Shape]]:
+    """Return the public Protocols that have methods of their own, except functions' ones."""
+    of = {
+        name: {n: shape for n, shape in shapes(body).items() if n != "__call__"}
+        for name, body, bases in _bodies()
+        if "Protocol" in bases and not name.startswith("_")
+    }
+    return {name: methods for name, methods in of.items() if methods}
+
+
+def implementations(methods: dict[str, Shape]) -> list[str]:
+    return [name for name, own in bodies().items() if methods.items() <= own.items()]
+
+
+SEVERAL = {
+    name: found
+    for name, methods in protocols().items()
+    if len(found := implementations(methods)) > 1
+}
+
+
+def test_the_protocols_are_found() -> None:
+    assert {"Measurer", "Comparer", "Library", "ScheduleRule", "Drives"} <= SEVERAL.keys()
+    assert {"ReplayMeasurer", "WorkerMeasurer"} <= set(SEVERAL["Measurer"])
+    assert "workers.libraries.numpy" in SEVERAL["Library"]
+
+
+@pytest.mark.parametrize("protocol", SEVERAL)
+def test_a_suite_holds_every_implementation(protocol: str) -> None:
+    suite = f"{protocol}Contract"
+    files = [file.read_text() for file in (ROOT / "tests").rglob("*.py")]
+    assert sum(f"class {suite}" in text for text in files) == 1, f"there is no {suite}"
+    holders = "\n".join(text for text in files if re.search(rf"[(,] ?{suite}[,)]", text))
+    missing = [name for name in SEVERAL[protocol] if name.split(".")[-1] not in holders]
+    assert not missing, f"{suite} does not hold {missing}"
