@@ -152,3 +152,8 @@ def _function(program: PrimFunc | IRModule | Scheduled) -> PrimFunc:
 def toolchain(kind: str = "cpu") -> str:
     """Name what makes code for a kind of target: a measurement is valid for it only."""
     return BACKENDS.find(kind).toolchain()
+
+
+def toolchains() -> frozenset[str]:
+    """Return the current toolchains of all kinds of targets."""
+    return frozenset(toolchain(kind) for kind in BACKENDS.kinds)

@@ -89,13 +89,9 @@ class Backend(ABC):
         """
 
     def assembly(self, source: str, target: Target) -> str:
-        """Return the assembly that source code is compiled to.
-
-        Raises:
-            ValueError: If the backend has none to show.
-        """
-        del source
-        raise ValueError(f"there is no assembly of kernels for {target.name!r}")
+        """Return the assembly that source code is compiled to; empty if there is none to show."""
+        del source, target
+        return ""
 
     def build_with_constants(
         self, func: PrimFunc, target: Target, arrays: Mapping[str, Any]

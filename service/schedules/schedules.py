@@ -113,7 +113,7 @@ def plan_kernel(database: Database, query: ScheduleQuery, *, fallback: bool) -> 
         if not fallback:
             raise
     trace = Trace().to_json() if best is None else dict(best.trace)
-    made_by = toolchain()
+    made_by = toolchain(target.kind)
     parts = [workload.key, target.name, made_by, json.dumps(trace, sort_keys=True)]
     return BuiltKernel(
         key=hashlib.sha256("\n".join(parts).encode()).hexdigest(),

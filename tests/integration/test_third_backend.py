@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import loopwright as lw
-from compiler.driver import build, emit
+from compiler.driver import build, emit, toolchain, toolchains
 from compiler.runtime.artifact import ArtifactError
 from compiler.target.error import TargetError
 from compiler.target.target import Target
 from service.coordinator.measurer import WorkerMeasurer
+from service.store.trials.toolchains import is_outdated
 from tests.toy_backend.toy import COLUMNS, ROWS, ToyModule, ToyTarget, cost_secs, registered
 from tuner.finish.finish import finish
 from tuner.loop.search_result import SearchResult
@@ -106,3 +107,9 @@ def test_a_kernel_of_a_backend_that_is_not_registered_is_refused() -> None:
     assert artifact.backend == "toy"
     with pytest.raises(ArtifactError, match="no backend for 'tpu' targets: registered: cpu, toy"):
         lw.Module(replace(artifact, backend="tpu"))
+
+
+def test_what_its_toolchain_made_is_current() -> None:
+    assert toolchains() == {toolchain("cpu"), "toy evaluator 1"}
+    assert not is_outdated("toy evaluator 1")
+    assert is_outdated("toy evaluator 0")

@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.orm import InstrumentedAttribute, Session, aliased
 
-from compiler.driver import toolchain
+from compiler.driver import toolchains
 from compiler.runtime.measurement import ErrorKind
 from service.store.jobs.jobs import JobRow
 from service.store.trials.trials import TrialRow
@@ -23,12 +23,12 @@ _UNKNOWN = ""
 
 def is_outdated(made_by: str) -> bool:
     """Say whether a measurement was made with another code generator than today's."""
-    return made_by not in (_UNKNOWN, toolchain())
+    return made_by not in {_UNKNOWN, *toolchains()}
 
 
 def is_old(made_by: InstrumentedAttribute[str]) -> ColumnElement[bool]:
     """Return `is_outdated` as a condition on a column."""
-    return made_by.not_in((_UNKNOWN, toolchain()))
+    return made_by.not_in(sorted({_UNKNOWN, *toolchains()}))
 
 
 def measured_today(workload_key: str, target: str, *, is_wrong: bool) -> ColumnElement[bool]:
@@ -45,12 +45,14 @@ def measured_today(workload_key: str, target: str, *, is_wrong: bool) -> ColumnE
         job.workload_key == workload_key,
         job.target == target,
         again.candidate_key == TrialRow.candidate_key,
-        again.toolchain == toolchain(),
+        again.toolchain.in_(sorted(toolchains())),
         again.error.in_(WRONG) if is_wrong else again.error.is_(None),
     )
 
 
 def has_current(session: Session, job_id: UUID) -> bool:
     """Say whether a job has a trial that was made with today's code generator."""
-    query = select(exists().where(TrialRow.job_id == job_id, TrialRow.toolchain == toolchain()))
+    query = select(
+        exists().where(TrialRow.job_id == job_id, TrialRow.toolchain.in_(sorted(toolchains())))
+    )
     return bool(session.scalar(query))
