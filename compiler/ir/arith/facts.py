@@ -1,4 +1,17 @@
-"""What is known of the variables at a place of a program, and what follows from it."""
+"""Facts about variables at one point of a program, and conclusions from them.
+
+Facts are ranges of variables, and linear forms that are not negative. A conclusion such as
+`e <= high` is the claim that the form `high - e` is not negative: by the ranges alone, or after up
+to two of the known forms are subtracted from it.
+
+Example, in `for i in range(16): for j in range(64): if i * 64 + j < 1000:`
+
+    ranges         i in 0..15, j in 0..63
+    not negative   999 - 64 i - j
+    the claim      i * 64 + j <= 999 is that 999 - 64 i - j is not negative
+    by ranges      its least value is 999 - 960 - 63 = -24: not proved
+    by the form    the claim minus the known form is 0: proved
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,25 @@
-"""Find what a loop accumulates in one place of memory: a tile, how it starts, and its guard."""
+"""Find the tile of memory that a loop accumulates into, how it starts, and its guards.
+
+Example, a product whose reduction is the loop `k`:
+
+    for i in range(2):
+        for k in range(64):
+            for y in T.unroll(2):
+                for x in T.vectorized(16):
+                    if k == 0:
+                        C[i * 2 + y, x] = 0
+                    C[i * 2 + y, x] = C[i * 2 + y, x] + A[i * 2 + y, k] * B[k, x]
+
+Each step of `k` updates the same elements of `C`: the tile that the expanded loops `y` and `x`
+span, with the corner `[i * 2, 0]` and the extents `(2, 16)`. It starts from 0, under no condition
+on the loops outside of `k`. So `promote_accumulators` keeps the tile in registers:
+
+    for i in range(2):
+        C_acc = 0                             (for all y, x)
+        for k in range(64):
+            C_acc[y, x] = C_acc[y, x] + ...   (for all y, x)
+        C[i * 2 + y, x] = C_acc[y, x]         (for all y, x)
+"""
 
 from __future__ import annotations
 
@@ -41,7 +62,13 @@ EXPANDED = ("unrolled", "vectorized")
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How an accumulation begins: where a condition on outer loops holds, from a value."""
+    """How an accumulation starts.
+
+    Attributes:
+        stmt: The branch with the store that starts it, in the first step.
+        condition: A condition on outer loops: if it fails, the tile continues from memory.
+        value: The first value of each element.
+    """
 
     stmt: If
     condition: Expr
@@ -50,9 +77,15 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """What a nest accumulates: the store, the expanded loops that span it, and its box.
+    """The elements of a buffer that a loop updates in each step.
 
-    `guards` are the conditions around the store, which leave elements of the tile out.
+    Attributes:
+        store: The update.
+        loops: The unrolled and vectorized loops that span the tile.
+        corner: The indices of its first element.
+        extents: Its shape.
+        start: How the accumulation starts; None if it adds to the elements in memory.
+        guards: The conditions around the store, which exclude elements of the tile.
     """
 
     store: Store
@@ -64,7 +97,7 @@ class Tile:
 
 
 class Below:
-    """What lies at and below statements, computed once for each: nests ask for it at each level."""
+    """Facts about statements and those in them, cached: each level of a nest asks for them."""
 
     def __init__(self) -> None:
         self._stores: IdentityCache[Stmt, dict[Buffer, tuple[Store, ...]]] = IdentityCache()
@@ -104,25 +137,25 @@ class Below:
         return isinstance(stmt, If) or any(map(self.has_branches, statements_in(stmt)))
 
     def is_accumulated(self, loop: For, store: Store) -> bool:
-        """Tell at little cost whether a store may be what a loop accumulates: most are not."""
+        """Tell quickly whether a store may be the update of a tile: most are not."""
         variables = self._updates.find(store, _named_by_update)
         return variables is not None and variables.isdisjoint(self.steps(loop))
 
 
 def _named_by_update(store: Store) -> frozenset[Var] | None:
-    """Return the variables in the indices of a store that adds to what is there, else None."""
+    """Return the variables in the indices of a store that updates its element, else None."""
     if not any(isinstance(n, Load) and n.buffer == store.buffer for n in walk(store.value)):
         return None
     return frozenset(n for index in store.indices for n in walk(index) if isinstance(n, Var))
 
 
 def find_tile(loop: For, buffer: Buffer, outer: Path, below: Below) -> Tile | None:
-    """Return what `loop` accumulates in `buffer`, or None if it is not one fixed tile."""
+    """Return the tile that `loop` accumulates in `buffer`, or None if it is not one fixed tile."""
     stores = below.stores(loop)[buffer]
     if len(stores) > 2 or not below.is_accumulated(loop, stores[-1]):
         return None
     if len(stores) == 2 and not below.has_branches(loop):
-        return None  # what starts the accumulation has a condition
+        return None  # the store that starts the accumulation has a condition
     accesses = collect_accesses(loop, {buffer})[buffer]
     first, updates = (accesses[0], accesses[1:]) if len(stores) == 2 else (None, accesses)
     store, path = stores[-1], updates[-1].path
@@ -173,9 +206,9 @@ def _box(
 def _guards(
     path: Path, steps: tuple[For, ...], store: Store, ranges: dict[Var, int]
 ) -> tuple[If, ...] | None:
-    """Return the conditions around a store, if what is stored may be computed where they fail.
+    """Return the conditions around a store, if its value may be computed even if they fail.
 
-    They must not change from step to step, and everything that is loaded must be there.
+    They must not change from step to step, and all loads must be inside of their buffers.
     """
     guards = tuple(node for node in path if isinstance(node, If))
     if not guards:
@@ -209,8 +242,8 @@ def _start(
 ) -> Start | None:
     """Return how an accumulation starts: before all of its steps, in the first of them.
 
-    The start must stand right before the update, under a condition that only the first step of the
-    loops meets.
+    The store that starts it must be right before the update, under a condition that holds in the
+    first step of the loops only.
     """
     branch, around = first.path[-2], first.path[:-2]
     is_before = (
@@ -248,16 +281,16 @@ def _start(
 
 
 def _zeros(condition: Expr) -> dict[Var, None] | None:
-    """Return the variables, none of them negative, that are zero just where a condition holds."""
+    """Return the natural variables that are all zero if and only if a condition holds."""
     match condition:
         case Logic("and", lhs, rhs):
             a, b = _zeros(lhs), _zeros(rhs)
             return None if a is None or b is None else a | b
         case Compare("==", lhs, IntImm(0)):
             form = affine(lhs)
-            found = {
+            zeros = {
                 atom: None for atom, scale in form.terms if isinstance(atom, Var) and scale > 0
             }
-            return found if len(found) == len(form.terms) and form.const == 0 else None
+            return zeros if len(zeros) == len(form.terms) and form.const == 0 else None
         case _:
             return None

@@ -1,9 +1,16 @@
-"""Invert maps of indices: which old element stands at a new place, and where none does.
+"""Invert index maps: which old element is at a new index, and which new indices are padding.
 
 Each new index is read as a sum of digits, `scale * (source // low % extent)`, that follow each
-other without a gap. All digits of one source, again without a gap, are its value. A source is an
-old index, or a sum of some whose digits are then looked for in turn. Places whose source lies
-outside of its values are padding. (TVM answers the same question by its iterator maps.)
+other without a gap. All digits of one source, again without a gap, give its value. A source is an
+old index, or a sum of old indices whose digits are then inverted in turn. New indices whose source
+is outside of its range are padding. (TVM's iterator maps solve the same problem.)
+
+Example, a vector of 10 elements in rows of 4, `i -> (i // 4, i % 4)`:
+
+    axis0 is `i // 4`: the digit of `i` with low 4
+    axis1 is `i % 4`:  the digit of `i` with low 1 and extent 4
+    both digits:       i = axis0 * 4 + axis1
+    padding:           axis0 == 2 and 2 <= axis1, the indices of the elements 10 and 11
 """
 
 from __future__ import annotations

@@ -1,10 +1,19 @@
-"""Which loop iterations an index can tell apart, and which values it reaches.
+"""Digits of indices: which loop variables an index determines, and which values it reaches.
 
 Splitting and fusing loops makes indices that are sums of digits: `i_0 * 4 + i_1`, `f // 16`,
 `f % 16`, `(f_0 * 32 + f_1) // 16`. A digit is `source // low % extent` times a scale, where the
-source is a variable or itself a sum of digits. Sorted by scale, digits that never overlap tell
-their sources apart; digits that leave no gap reach every value. (TVM answers the same questions
-by its iterator maps.)
+source is a variable or itself a sum of digits. Sorted by scale, digits that never overlap
+determine their sources; digits that leave no gap reach every value. (TVM's iterator maps solve the
+same problems.)
+
+Examples, with `i` below 8 and `j` below 4:
+
+    i * 4 + j    determines i and j, and reaches 0, ..., 31
+    i * 2 + j    determines neither: the digits overlap, (0, 2) and (1, 0) are both 2
+    i * 8 + j    determines both, but leaves gaps: 4 is not reached
+
+Fused loops are the other direction: `f // 16` and `f % 16` together determine `f`, and with `f`
+below 288 they reach each point of 18 x 16.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Predicates of blocks as bounds on sums of loops, and which iterations they leave out."""
+"""Predicates of blocks as upper bounds on sums of loops, and the iterations that they exclude.
+
+Example: a loop of 288 iterations is split into `i` below 20 and `j` below 16, so its block has the
+predicate `i * 16 + j < 288`. `bounds_of` reads it as the bound 288 on the sum `i * 16 + j`. An
+index `(i * 16 + j) // 16` is simplified to `i`; `derived` divides the bound, too, so that `i < 18`
+is known. With it, the index reaches 0, ..., 17 and no more, though the loop has 20 iterations.
+"""
 
 from __future__ import annotations
 

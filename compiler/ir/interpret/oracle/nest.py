@@ -1,8 +1,20 @@
-"""Nests of loops around one block, or one store: what of them the oracle may do at once.
+"""Nests of loops around one block or one store, which the oracle evaluates with whole arrays.
 
-A nest is run over the iterators of its block instead of over its loops, where each point of some
-box of iterators is reached once. Iterators that are lanes (`compiler.ir.interpret.oracle.lanes`)
-become axes of arrays; the others are stepped through in the order of the loops.
+If the loops reach each point of a box of iterators once, the nest runs over the block's iterators
+instead of over its loops. Iterators that are lanes (`compiler.ir.interpret.oracle.lanes`) become
+axes of arrays; the others are steps, in the order of the loops.
+
+Example, a product whose rows are split:
+
+    for i_0, i_1, j, k in T.grid(4, 8, 16, 64):
+        with T.sblock("C"):
+            vi = T.axis.spatial(32, i_0 * 8 + i_1)
+            vj, vk = T.axis.remap("SR", [j, k])
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+
+`vi` takes its values from the loops `i_0` and `i_1`: one group, whose box is 0, ..., 31. `vi` and
+`vj` are lanes, an array of 32 x 16; `vk` is a step. Since the body adds a term to an element, the
+64 steps are one reduction of arrays.
 """
 
 from __future__ import annotations
@@ -35,7 +47,7 @@ from compiler.ir.core.visit import substitute, walk
 from compiler.ir.interpret.oracle.lanes import Touched
 from compiler.ir.interpret.oracle.vectorized_eval import Array, ArrayEvaluator, Box
 
-# Points of loops that are looked at to find what values iterators take.
+# The limit on the points of loops that are enumerated to find the values of iterators.
 _MAX_POINTS = 1 << 24
 
 
@@ -65,11 +77,11 @@ class OracleNest:
 
     Attributes:
         loops: The loops with their extents.
-        values: What the iterators are bound to.
+        values: The expressions that the iterators are bound to.
         reduced: The iterators at whose first point `init` runs.
-        groups: What shares loops.
+        groups: The loops and iterators, those that depend on one another together.
         lanes: The iterators that are lanes; the others are stepped through.
-        reduction: What the steps add up to, if they may be taken in any order.
+        reduction: The reduction over the steps, if their order does not matter.
     """
 
     loops: Mapping[Var, int]
@@ -84,12 +96,12 @@ class OracleNest:
 
     @property
     def num_lanes(self) -> int:
-        """How many lanes there are, at most."""
+        """The number of lanes, at most."""
         return self._count(lanes=True)
 
     @property
     def num_steps(self) -> int:
-        """How many steps each lane takes, at most."""
+        """The number of steps of each lane, at most."""
         return self._count(lanes=False)
 
     def _count(self, *, lanes: bool) -> int:
@@ -105,8 +117,8 @@ class OracleNest:
     ) -> tuple[Box, Box | None] | None:
         """Return the lanes and the steps of each, as boxes, while `names` have their values.
 
-        None for the steps if they are no box that is visited once, its corner first; None for all
-        if the lanes are no such box.
+        Returns None for the steps if they are not a box that is visited once, from its corner on;
+        None for both if the lanes are not such a box.
         """
         lanes, steps = Box({}, {}), Box({}, {})
         is_regular = True
