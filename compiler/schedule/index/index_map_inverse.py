@@ -32,14 +32,14 @@ _Key = tuple[frozenset[tuple[Expr, int]], int]
 
 @dataclass(frozen=True)
 class Inverse:
-    """The inverse of a map, and the condition, in terms of its variables, that holds in padding."""
+    """The inverse of a map, and the condition on its parameters that holds in the padding."""
 
     index_map: IndexMap
     padding: Expr
 
     @property
     def has_padding(self) -> bool:
-        """Whether some place of the new layout holds no old element."""
+        """Whether the new layout has an index without an old element."""
         return self.padding != FALSE
 
 
@@ -47,7 +47,7 @@ def inverse_of(index_map: IndexMap, shape: Sequence[int] | Sequence[Expr]) -> In
     """Return the inverse of a map on the elements of a shape, which may be symbolic.
 
     Raises:
-        IndexMapError: If two elements may go to one place, or the map is not understood.
+        IndexMapError: If two elements may get one index, or the map is no sum of digits.
     """
     sizes = [IntImm(size) if isinstance(size, int) else size for size in shape]
     index_map.map_shape([extent_or_unknown(size) for size in sizes])
@@ -55,15 +55,15 @@ def inverse_of(index_map: IndexMap, shape: Sequence[int] | Sequence[Expr]) -> In
     try:
         return _Inversion(index_map, extents, index_map.results).run()
     except IndexMapError:
-        # With what is known of the ranges, more maps are sums of digits; but not fewer digits
-        # are padding, so that the form as it was written comes first.
+        # Simplified within their ranges, more maps are sums of digits. The form as it was written
+        # comes first: its padding is never larger.
         ranges = {param: extent_or_unknown(size) for param, size in extents.items()}
-        known = tuple(simplify(result, ranges) for result in index_map.results)
-        return _Inversion(index_map, extents, known).run()
+        simplified = tuple(simplify(result, ranges) for result in index_map.results)
+        return _Inversion(index_map, extents, simplified).run()
 
 
 def is_injective(index_map: IndexMap, shape: Sequence[int] | Sequence[Expr]) -> bool:
-    """Tell whether no two elements of a shape surely go to one place."""
+    """Check that every element of a shape gets a different index; False if that is unproved."""
     try:
         inverse_of(index_map, shape)
     except IndexMapError:
@@ -78,7 +78,7 @@ def is_injective(index_map: IndexMap, shape: Sequence[int] | Sequence[Expr]) -> 
 class _Digit:
     """A digit of a source, and the expression of the new indices that has its value.
 
-    `has_modulus` tells a digit `source // low % extent` from the greatest one, `source // low`.
+    `has_modulus` is true for `source // low % extent`, false for the greatest one, `source // low`.
     """
 
     low: int
@@ -89,7 +89,7 @@ class _Digit:
 
 @dataclass
 class _Source:
-    """What digits are taken of: values of `form`, from `form.const` to `limit - 1`."""
+    """An expression that digits are read of; it takes the values `form.const` to `limit - 1`."""
 
     form: Affine
     limit: int
@@ -97,7 +97,7 @@ class _Source:
 
     @property
     def var(self) -> Var | None:
-        """The old index that the source is, if it is one, whatever is added to it."""
+        """The old index, if the source is one plus a constant."""
         match self.form.terms:
             case ((Var() as var, 1),):
                 return var
@@ -106,7 +106,7 @@ class _Source:
 
 
 class _Inversion:
-    """One attempt to invert a map, its results given in one of their forms."""
+    """One attempt to invert a map, from one form of its results."""
 
     def __init__(
         self, index_map: IndexMap, sizes: Mapping[Var, Expr], results: Sequence[Expr]
@@ -124,30 +124,30 @@ class _Inversion:
         """Return the inverse.
 
         Raises:
-            IndexMapError: If there is none, or none is found.
+            IndexMapError: If the map has no inverse, or none is found.
         """
-        places = self._places()
-        for place, result in zip(places, self._results, strict=True):
-            self._take(place, affine(result), self._ranges[place])
-        found = self._solve()
-        inverse = IndexMap(places, tuple(found[param] for param in self._map.params))
+        new_axes = self._new_axes()
+        for axis, result in zip(new_axes, self._results, strict=True):
+            self._take(axis, affine(result), self._ranges[axis])
+        old_indices = self._solve()
+        inverse = IndexMap(new_axes, tuple(old_indices[param] for param in self._map.params))
         return Inverse(inverse, self._all_padding())
 
-    def _places(self) -> tuple[Var, ...]:
-        """Return the variables of the new layout: an old index that stays keeps its name."""
-        places: list[Var] = []
+    def _new_axes(self) -> tuple[Var, ...]:
+        """Return the variables of the new layout: an old index that is unchanged keeps its name."""
+        axes: list[Var] = []
         sizes = self._map.map_shape([self._extents[p] for p in self._map.params])
         for number, (result, size) in enumerate(zip(self._map.results, sizes, strict=True)):
             name = result.name if isinstance(result, Var) else f"axis{number}"
-            place = Var(name, self._dtype)
-            places.append(place)
-            self._ranges[place] = size
-        return tuple(places)
+            axis = Var(name, self._dtype)
+            axes.append(axis)
+            self._ranges[axis] = size
+        return tuple(axes)
 
     # From indices to digits
 
     def _take(self, value: Expr, form: Affine, size: int) -> None:
-        """Note the digits of what has `size` values, equals `form`, and is computed by `value`."""
+        """Add the digits of `form`, which has `size` values and is computed by `value`."""
         if form.const:
             raise self._error("does not start at 0")
         parts = [(scale, *self._digit(atom)) for atom, scale in form.terms]
@@ -200,7 +200,7 @@ class _Inversion:
         return self._sources[key]
 
     def _limit(self, form: Affine) -> int:
-        """Return how far the values of a source go, which are all from its constant on."""
+        """Return the end of the values of a source, which start at its constant."""
         match form.terms:
             case ((Var() as var, 1),) if var in self._extents:
                 return form.const + self._extents[var]
@@ -219,7 +219,7 @@ class _Inversion:
     def _solve(self) -> dict[Var, Expr]:
         """Return every old index in terms of the new ones."""
         while True:
-            # Sums are made of smaller sums, whose digits are all known once the greater is done.
+            # Greatest first: solving a sum yields the digits of the smaller sums in it.
             sums = [s for s in self._sources.values() if s.var is None and s.digits]
             if not sums:
                 break
@@ -228,31 +228,31 @@ class _Inversion:
             source.digits.clear()
             form = Affine(source.form.terms, 0, source.form.dtype)
             self._take(value, form, source.limit - source.form.const)
-        found: dict[Var, Expr] = {}
+        old_indices: dict[Var, Expr] = {}
         for source in self._sources.values():
             if source.var is not None and source.digits:
-                if source.var in found:
+                if source.var in old_indices:
                     raise self._error("takes digits of one index in two ways")
-                found[source.var] = self._value(source)
+                old_indices[source.var] = self._value(source)
         for param in self._map.params:
-            if param not in found:
+            if param not in old_indices:
                 if self._extents[param] > 1:
                     raise self._error(f"loses the index {param.name}")
-                found[param] = IntImm(0, self._dtype)
-        return found
+                old_indices[param] = IntImm(0, self._dtype)
+        return old_indices
 
     def _value(self, source: _Source) -> Expr:
         """Return the value of a source from its digits, without its constant."""
-        place = 1
+        width = 1
         digits = sorted(source.digits, key=lambda d: (d.low, d.extent))
         for digit in digits:
-            if digit.extent > 1 and digit.low != place:
+            if digit.extent > 1 and digit.low != width:
                 raise self._error("loses elements, or lets two of them collide")
-            place *= digit.extent
-        if place < source.limit:
+            width *= digit.extent
+        if width < source.limit:
             raise self._error("lets two elements collide")
         value = self._sum(digits)
-        self._pad(source, digits, value, place)
+        self._pad(source, digits, value, width)
         shift = IntImm(source.form.const, self._dtype)
         return self._simplified(BinOp("-", value, shift))
 
@@ -267,7 +267,7 @@ class _Inversion:
     # Padding
 
     def _pad(self, source: _Source, digits: list[_Digit], value: Expr, size: int) -> None:
-        """Note where the digits make a number that the source does not have."""
+        """Add the condition that the digits make a number outside the source's range."""
         left, right = source.form.const, source.limit
         conditions: list[Expr] = []
         if self._is_symbolic(source):
@@ -293,7 +293,7 @@ class _Inversion:
         return any(node in self._symbols for atom, _ in source.form.terms for node in walk(atom))
 
     def _symbolic_padding(self, source: _Source, digits: list[_Digit]) -> Iterator[Expr]:
-        """Yield where the digits of an index of unknown extent go beyond it."""
+        """Yield the condition that the digits of an index of symbolic extent exceed it."""
         top = max(digits, key=lambda d: d.low)
         block = top.low * (top.extent if top.has_modulus else 1)
         if len(digits) == 1 and block == 1:
@@ -313,13 +313,13 @@ class _Inversion:
         All padding lies in that block, so that comparing the digits below is enough.
         """
         rest = self._sum([d for d in digits if d.low < block])
-        found: list[Expr] = []
+        conditions: list[Expr] = []
         above = [d for d in digits if d.low >= block]
         if above and above[0].extent > 1:
             number = IntImm(edge // block, self._dtype)
-            found.append(Compare("==", self._simplified(above[0].value), number))
-        found.append(self._beyond(rest, edge % block, block - 1, is_left=is_left))
-        return _join("and", found)
+            conditions.append(Compare("==", self._simplified(above[0].value), number))
+        conditions.append(self._beyond(rest, edge % block, block - 1, is_left=is_left))
+        return _join("and", conditions)
 
     def _beyond(self, rest: Expr, edge: int, greatest: int, *, is_left: bool) -> Expr:
         if is_left:

@@ -30,7 +30,7 @@ from compiler.schedule.tree.extents import UNKNOWN
 
 Terms: TypeAlias = frozenset[tuple[Expr, int]]
 Extents: TypeAlias = Mapping[Var, int]
-"""The extents of variables that start at zero: `UNKNOWN` or more where nothing is known."""
+"""The extents of variables that start at zero: `UNKNOWN` or more if they have no bound."""
 
 
 Guards: TypeAlias = Mapping[Terms, int]
@@ -38,8 +38,8 @@ Guards: TypeAlias = Mapping[Terms, int]
 
 Source: TypeAlias = Var | Terms
 
-Place: TypeAlias = tuple[int, int, int]
-"""The `low`, `extent` and `limit` of a digit, whatever its scale."""
+SplitRange: TypeAlias = tuple[int, int, int]
+"""The `low`, `extent` and `limit` of a digit, without its scale."""
 
 _NO_GUARDS: Guards = {}
 
@@ -58,7 +58,7 @@ class IterSplit:
 def canonical(expr: Expr, extents: Extents) -> Affine:
     """Return the linear normal form of an index, in which a digit is `x // low % extent`.
 
-    Never `x % (low * extent) // low`: what is equal shall look the same.
+    It is never `x % (low * extent) // low`, so that equal indices have equal forms.
     """
     form = normal(expr, extents)
     total = Affine((), form.const, form.dtype)
@@ -92,34 +92,35 @@ def as_written(form: Affine) -> Affine:
 def determined(
     forms: Iterable[Affine],
     extents: Extents,
-    known: Iterable[Var] = (),
+    given: Iterable[Var] = (),
     guards: Guards = _NO_GUARDS,
 ) -> frozenset[Var]:
-    """Return the variables that the values of some forms determine, given the `known` ones.
+    """Return the variables that the values of some forms determine.
 
     Args:
-        guards: What holds wherever the forms are looked at.
+        known: Variables whose values are given.
+        guards: Bounds that hold in all iterations considered.
     """
-    found = set(known) | {var for var, extent in extents.items() if extent == 1}
+    fixed = set(given) | {var for var, extent in extents.items() if extent == 1}
     pending = list(forms)
     pending += _divided(pending)
     digits: dict[Source, set[tuple[int, int]]] = {}
     while True:
-        before = (len(found), sum(map(len, digits.values())), len(pending))
+        before = (len(fixed), sum(map(len, digits.values())), len(pending))
         for form in pending:
-            for digit in _separated(_without(form, found), extents, guards):
+            for digit in _separated(_without(form, fixed), extents, guards):
                 digits.setdefault(digit.source, set()).add((digit.low, digit.extent))
                 if _is_complete(digits[digit.source], digit.limit):
                     if isinstance(digit.source, Var):
-                        found.add(digit.source)
+                        fixed.add(digit.source)
                     elif not any(terms_of(f) == digit.source for f in pending):
                         pending.append(Affine(tuple(digit.source), 0))
-        if before == (len(found), sum(map(len, digits.values())), len(pending)):
-            return frozenset(found)
+        if before == (len(fixed), sum(map(len, digits.values())), len(pending)):
+            return frozenset(fixed)
 
 
 def _divided(forms: Iterable[Affine]) -> list[Affine]:
-    """Return each `x` of which some forms are the quotient and the remainder by one number."""
+    """Return each `x` of which the forms have both `x // n` and `x % n`."""
     seen: dict[tuple[Expr, Expr], set[str]] = {}
     for form in forms:
         atom = form.terms[0][0] if len(form.terms) == 1 else None
@@ -134,12 +135,17 @@ def reach(
     extents: Extents,
     guards: Guards = _NO_GUARDS,
 ) -> frozenset[Source] | None:
-    """Return the sources whose digits the forms are, if they reach every point of a box.
+    """Return the sources of the forms' digits if the forms reach every point of a box together.
 
-    The box is that of `sizes`, from zero; it is reached by all the forms together. Guards on
-    sources are heeded; guards on the forms themselves must not cut into the box.
+    Guards limit the sources. Guards on the forms themselves must not cut into the box.
+
+    Args:
+        sizes: The extents of the box, which starts at zero.
+
+    Returns:
+        The sources, or None if some point may not be reached.
     """
-    taken: dict[Source, list[Place]] = {}
+    taken: dict[Source, list[SplitRange]] = {}
     for form, size in zip(forms, sizes, strict=True):
         if not _reaches(form, size, extents, guards, taken):
             return None
@@ -160,19 +166,19 @@ def _reaches(
     size: int,
     extents: Extents,
     guards: Guards,
-    taken: dict[Source, list[Place]],
+    taken: dict[Source, list[SplitRange]],
 ) -> bool:
-    """Tell whether one form reaches 0, ..., `size` - 1, and note the digits that it takes.
+    """Check that one form reaches 0, ..., `size` - 1, and add its digits to `taken`.
 
-    A form that subtracts is meant from its least value on.
+    A form that subtracts counts from its least value.
     """
     digits = _digits(form, extents, guards)
     if digits is None or form.const > 0:
         return False
     span = 1
-    # What is subtracted runs through its values backwards.
+    # A digit that is subtracted takes the same values, in the opposite order.
     for digit in sorted(digits, key=lambda d: abs(d.scale)):
-        # Of how many iterations an unknown extent makes, nothing is known from below.
+        # An unknown extent has no lower bound: the loop may not run at all.
         if abs(digit.scale) > span or digit.limit >= UNKNOWN:
             return False
         span += abs(digit.scale) * (digit.extent - 1)
@@ -180,19 +186,19 @@ def _reaches(
     return form.const + span >= size
 
 
-def _are_independent(digits: Sequence[Place]) -> bool:
-    """Tell whether digits of one source take every combination of their values."""
-    place, greatest = 1, 0
+def _are_independent(digits: Sequence[SplitRange]) -> bool:
+    """Check that digits of one source take every combination of their values."""
+    width, greatest = 1, 0
     for low, extent, _ in sorted(digits):
-        if low % place:
+        if low % width:
             return False
-        place = low * extent
+        width = low * extent
         greatest += low * (extent - 1)
     return greatest < digits[0][2]
 
 
 def _separated(form: Affine, extents: Extents, guards: Guards) -> list[IterSplit]:
-    """Return the digits of a form if its value tells each of them, else none."""
+    """Return the digits of a form if its value determines each of them, else none."""
     digits = _digits(form, extents, guards)
     if digits is None:
         return []
@@ -205,12 +211,12 @@ def _separated(form: Affine, extents: Extents, guards: Guards) -> list[IterSplit
 
 
 def _is_complete(digits: set[tuple[int, int]], limit: int) -> bool:
-    place = 1
+    width = 1
     for low, extent in sorted(digits):
-        if place % low:
+        if width % low:
             return False
-        place = max(place, low * extent)
-    return place >= limit
+        width = max(width, low * extent)
+    return width >= limit
 
 
 def _digits(form: Affine, extents: Extents, guards: Guards) -> list[IterSplit] | None:
@@ -225,14 +231,14 @@ def _digits(form: Affine, extents: Extents, guards: Guards) -> list[IterSplit] |
 
 
 def digit_of(form: Affine, extents: Extents) -> IterSplit | None:
-    """Return the one digit that a form is, None if it is nothing such."""
+    """Return the digit if a form is a single digit, else None."""
     if len(form.terms) != 1 or form.const:
         return None
     return _digit(*form.terms[0], extents, _NO_GUARDS)
 
 
 def count_of(atom: Expr, extents: Extents) -> int | None:
-    """Return how many values an atom takes from zero on, if it is a digit."""
+    """Return how many values an atom takes, starting at zero, if it is a digit."""
     digit = _digit(atom, 1, extents, _NO_GUARDS)
     return None if digit is None else digit.extent
 
@@ -247,26 +253,26 @@ def _digit(atom: Expr, scale: int, extents: Extents, guards: Guards) -> IterSpli
         elif inner.op != "%":
             break
         elif number % low == 0 and _fits(extent, number // low):
-            # x % a // low is x // low % (a // low) where low divides a.
+            # x % a // low is x // low % (a // low) if low divides a.
             extent = min(number // low, extent or number)
         else:
             return None
         inner = inner.lhs
-    found = _source(inner, extents, guards)
-    if found is None:
+    source_and_limit = _source(inner, extents, guards)
+    if source_and_limit is None:
         return None
-    source, limit = found
+    source, limit = source_and_limit
     most = -(-limit // low)
     return IterSplit(source, limit, low, most if extent is None else min(extent, most), scale)
 
 
 def _fits(extent: int | None, period: int) -> bool:
-    """Tell whether a remainder by `period`, and then by `extent`, is one by the lesser of them."""
+    """Check that `x % period % extent` is the remainder by the lesser of both numbers."""
     return extent is None or extent >= period or period % extent == 0
 
 
 def _source(expr: Expr, extents: Extents, guards: Guards) -> tuple[Source, int] | None:
-    """Return what digits are taken of, and how many values it has."""
+    """Return the source of a digit, and how many values it has."""
     if isinstance(expr, Var):
         limit = extents.get(expr)
         return None if limit is None else (expr, limit)
@@ -288,10 +294,10 @@ def terms_of(form: Affine) -> Terms:
     return frozenset(form.terms)
 
 
-def _without(form: Affine, known: set[Var]) -> Affine:
-    """Drop the terms that known variables fix."""
-    kept = tuple((atom, scale) for atom, scale in form.terms if not variables(atom) <= known)
-    return form if len(kept) == len(form.terms) else Affine(kept, form.const, form.dtype)
+def _without(form: Affine, fixed: set[Var]) -> Affine:
+    """Return a form without the terms that only use fixed variables."""
+    free = tuple((atom, scale) for atom, scale in form.terms if not variables(atom) <= fixed)
+    return form if len(free) == len(form.terms) else Affine(free, form.const, form.dtype)
 
 
 def variables(expr: Expr) -> set[Var]:

@@ -1,7 +1,7 @@
-"""What sort of computation a block is: which of its runs may change places or be repeated.
+"""Classify blocks: which of their runs may be reordered or repeated.
 
-A block is judged by what it touches from outside, whatever loops and blocks it holds: what it
-writes and then reads within one run is its own affair.
+Only accesses that matter outside the block count, whatever loops and blocks it holds: elements that
+it writes and then reads within one run do not.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ BlockKind: TypeAlias = Literal["complete", "in_place", "reduction", "update"]
 """How a block computes an element of what it writes:
 
 complete    at one point of its iterators, without reading what it writes; may be repeated
-in_place    at one point, from its own old value
-reduction   over the reduction iterators, from its init on; may be repeated as a whole
-update      as a reduction, its init being in another block
+in_place    at one point, from the element's old value
+reduction   over the reduction iterators, starting with its init; may be repeated as a whole
+update      as a reduction whose init is in another block
 """
 
 _COMMUTATIVE = frozenset({"+", "*", "min", "max"})
@@ -33,16 +33,16 @@ _COMMUTATIVE = frozenset({"+", "*", "min", "max"})
 
 @dataclass(frozen=True, slots=True)
 class Unclassified:
-    """The reason why a block is of no kind."""
+    """The reason why a block has no kind."""
 
     reason: str
 
 
 @by_identity
 def classify_block(block: Block) -> BlockKind | Unclassified:
-    """Return the kind of a block, or why nothing is known about its runs.
+    """Return the kind of a block, or why it has none.
 
-    Of a block that names loops from outside the kind says nothing: see `Site.kind`.
+    The kind is meaningless for a block that names loops from outside: see `PlacedBlock.kind`.
     """
     facts = facts_of(block)
     reason = _form(block, facts) or _elements(block, facts)
@@ -83,7 +83,7 @@ def _moving(block: Block, kind: IterKind) -> set[Var]:
 
 
 def _elements(block: Block, facts: BlockAccesses) -> str | None:
-    """Check that each spatial point has elements of its own, and touches no other."""
+    """Return why two spatial points may touch the same element, or None if they can't."""
     written = facts.written_buffers()
     for read in facts.init_reads:
         if read.buffer in written:
@@ -97,22 +97,24 @@ def _elements(block: Block, facts: BlockAccesses) -> str | None:
 
 
 def _elements_of(block: Block, accesses: tuple[BlockAccess, ...], extents: Extents) -> str | None:
-    """Check that no two spatial points of a block touch the same element of one buffer."""
+    """Return why two spatial points may touch the same element of a buffer, or None."""
     if _is_plain(block, accesses):
         return None
-    known = dict(extents)
+    all_extents = dict(extents)
     for access in accesses:
-        known.update(access.inner)
-    forms = [tuple(normal(index, known) for index in access.indices) for access in accesses]
+        all_extents.update(access.inner)
+    forms = [tuple(normal(index, all_extents) for index in access.indices) for access in accesses]
     reduce = _moving(block, "reduce")
     used = {var for access in forms for index in access for var in variables_of(index)}
     for iter_var in block.iter_vars:
         if iter_var.var in reduce & used:
             return f"writes a different element for each {iter_var.var.name}, a reduction iterator"
     spatial = _moving(block, "spatial")
-    found = determined(common_parts(forms, spatial, frozenset(), known), known)
+    determined_vars = determined(
+        common_parts(forms, spatial, frozenset(), all_extents), all_extents
+    )
     for iter_var in block.iter_vars:
-        if iter_var.var in spatial - found:
+        if iter_var.var in spatial - determined_vars:
             if any(access.indices != accesses[0].indices for access in accesses):
                 return f"touches {accesses[0].buffer.name} at more than one element in a run"
             return f"does not write a different element for each {iter_var.var.name}"
@@ -120,7 +122,7 @@ def _elements_of(block: Block, accesses: tuple[BlockAccess, ...], extents: Exten
 
 
 def _is_plain(block: Block, accesses: tuple[BlockAccess, ...]) -> bool:
-    """Tell whether a block touches a buffer at its spatial iterators: the usual case."""
+    """Check the usual case: a block touches a buffer exactly at its spatial iterators."""
     indices = accesses[0].indices
     if any(access.indices != indices for access in accesses[1:]):
         return False
@@ -130,7 +132,7 @@ def _is_plain(block: Block, accesses: tuple[BlockAccess, ...]) -> bool:
 
 
 def _reads_old(block: Block, facts: BlockAccesses, read: BlockAccess) -> bool:
-    """Tell whether a block may read what it writes, as it was before the run."""
+    """Check whether a read may see a value from before the run, of a buffer the block writes."""
     if read.is_fresh or read.buffer not in facts.written_buffers():
         return False
     return not any(
@@ -143,18 +145,18 @@ def _reads_old(block: Block, facts: BlockAccesses, read: BlockAccess) -> bool:
 
 
 def _covers(block: Block, write: BlockAccess, read: BlockAccess) -> bool:
-    """Tell whether a write of a run, over its own loops, makes all that a later read touches."""
+    """Check that a write, over its inner loops, covers all that a later read of the run touches."""
     extents = {**extents_of_iterators(block), **write.inner, **read.inner}
-    own = write.inner.keys() - read.inner.keys()
-    theirs = read.inner.keys() - write.inner.keys()
+    write_loops = write.inner.keys() - read.inner.keys()
+    read_loops = read.inner.keys() - write.inner.keys()
     forms: list[Affine] = []
     sizes: list[int] = []
     for made, wanted, size in zip(write.indices, read.indices, read.buffer.shape, strict=True):
         form = normal(made, extents)
-        span = span_of(form, extents.keys() - own, extents)
-        inner = span_of(normal(wanted, extents), extents.keys() - theirs, extents)
-        moving = tuple((a, c) for a, c in form.terms if variables(a) & own)
-        mixed = any(not variables(a) <= own for a, _ in moving)
+        span = span_of(form, extents.keys() - write_loops, extents)
+        inner = span_of(normal(wanted, extents), extents.keys() - read_loops, extents)
+        moving = tuple((a, c) for a, c in form.terms if variables(a) & write_loops)
+        mixed = any(not variables(a) <= write_loops for a, _ in moving)
         if span is None or mixed or not contains(span, inner, extent_or_unknown(size), extents):
             return False
         forms.append(Affine(moving, 0, form.dtype))
@@ -163,15 +165,15 @@ def _covers(block: Block, write: BlockAccess, read: BlockAccess) -> bool:
 
 
 def is_commutative(block: Block) -> bool:
-    """Tell whether the points of a reduction may be taken in any order."""
+    """Check that a reduction may take its points in any order."""
     store = block.body
     if not isinstance(store, Store):
         return False
     value = store.value
     if not isinstance(value, BinOp) or value.op not in _COMMUTATIVE:
         return False
-    own = Load(store.buffer, store.indices)
-    rest = value.rhs if value.lhs == own else value.lhs if value.rhs == own else None
+    old_value = Load(store.buffer, store.indices)
+    rest = value.rhs if value.lhs == old_value else value.lhs if value.rhs == old_value else None
     facts = facts_of(block)
     num_own = sum(access.buffer == store.buffer for access in facts.reads)
     return rest is not None and num_own == 1

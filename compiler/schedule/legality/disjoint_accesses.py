@@ -76,8 +76,8 @@ def _common_part(
 
 
 def _select(form: Affine, wanted: Callable[[AbstractSet[Var]], bool]) -> Affine:
-    kept = tuple((atom, scale) for atom, scale in form.terms if wanted(variables(atom)))
-    return Affine(kept, 0, form.dtype)
+    selected = tuple((atom, scale) for atom, scale in form.terms if wanted(variables(atom)))
+    return Affine(selected, 0, form.dtype)
 
 
 def _fine(form: Affine, greatest: int) -> Affine:

@@ -56,7 +56,7 @@ def conjunction(conditions: tuple[Expr, ...]) -> Expr:
 
 
 def upper_bound(condition: Expr, extents: Extents) -> tuple[Terms, int] | None:
-    """Read a condition as `terms < bound`, or return None if it is none of that kind."""
+    """Read a condition as `terms < bound`; return None if it has another form."""
     if not isinstance(condition, Compare) or not is_integer(dtype_of(condition.lhs)):
         return None
     lhs, rhs = normal(condition.lhs, extents), normal(condition.rhs, extents)
@@ -75,23 +75,23 @@ def upper_bound(condition: Expr, extents: Extents) -> tuple[Terms, int] | None:
 
 
 def bounds_of(conditions: tuple[Expr, ...], extents: Extents) -> dict[Terms, int]:
-    """Return what conditions say of sums of loops: upper bounds."""
-    found: dict[Terms, int] = {}
+    """Return the upper bounds that conditions set on sums of loops; ignore other conditions."""
+    upper_bounds: dict[Terms, int] = {}
     for condition in conditions:
         bound = upper_bound(condition, extents)
         if bound is not None:
-            found[bound[0]] = min(bound[1], found.get(bound[0], bound[1]))
-    return found
+            upper_bounds[bound[0]] = min(bound[1], upper_bounds.get(bound[0], bound[1]))
+    return upper_bounds
 
 
 def derived(guards: Guards, forms: Iterable[Affine], extents: Extents) -> dict[Terms, int]:
-    """Return guards and what they say of the quotients of sums that occur in some forms.
+    """Return guards, and the bounds that follow for the quotients in some forms.
 
-    Where `x < 288`, `x // 16` is below 18. In the forms it is written as simplification writes it.
+    If `x < 288`, `x // 16 < 18`. Quotients are written as simplification writes them.
     """
-    found = dict(guards)
+    all_guards = dict(guards)
     if not guards:
-        return found
+        return all_guards
     divisors = {
         node.rhs.value
         for form in forms
@@ -100,7 +100,7 @@ def derived(guards: Guards, forms: Iterable[Affine], extents: Extents) -> dict[T
         if isinstance(node, BinOp) and node.op in ("//", "%") and isinstance(node.rhs, IntImm)
     }
     pending = list(guards.items())
-    while pending and len(found) < _MAX_DERIVED:
+    while pending and len(all_guards) < _MAX_DERIVED:
         terms, bound = pending.pop()
         total = Affine(tuple(terms), 0).to_expr()
         for divisor in divisors:
@@ -108,17 +108,16 @@ def derived(guards: Guards, forms: Iterable[Affine], extents: Extents) -> dict[T
                 continue
             part = canonical(BinOp("//", total, IntImm(divisor, dtype_of(total))), extents)
             limit = bound // divisor
-            if part.terms and not part.const and limit < found.get(terms_of(part), UNKNOWN):
-                found[terms_of(part)] = limit
+            if part.terms and not part.const and limit < all_guards.get(terms_of(part), UNKNOWN):
+                all_guards[terms_of(part)] = limit
                 pending.append((terms_of(part), limit))
-    return found
+    return all_guards
 
 
 def dense_spans(site: PlacedBlock, fixed: AbstractSet[Var]) -> tuple[Span, ...] | None:
-    """Return the span of each iterator while only the loops not `fixed` run, if all of it is run.
+    """Return the span of each iterator while only the loops not `fixed` run.
 
-    That is: of the box of the spans, each point that lies in the iterators' own ranges is run.
-    None if that can't be proved.
+    Return None unless every point of the spans that lies in the iterators' ranges is proved to run.
     """
     return _dense(site, site.values, [i.extent for i in site.block.iter_vars], fixed)
 
@@ -126,9 +125,9 @@ def dense_spans(site: PlacedBlock, fixed: AbstractSet[Var]) -> tuple[Span, ...] 
 def dense_box(
     site: PlacedBlock, access: BlockAccess, fixed: AbstractSet[Var], *, is_final: bool = True
 ) -> tuple[Span, ...] | None:
-    """Return the box that an access touches while only the loops not `fixed` run, if all of it is.
+    """Return the box that an access touches while only the loops not `fixed` run.
 
-    Elements outside the buffer do not count. None if that can't be proved.
+    Return None unless every element of the box inside the buffer is proved to be touched.
 
     Args:
         is_final: Whether all of the reduction must be run for each of the elements.
@@ -147,14 +146,14 @@ def dense_box(
         covers_range(span, n) for span, (_, n) in zip(whole[rank:], reduced, strict=True)
     ):
         return whole[:rank]
-    # A predicate may take points of the reduction away, if what is left of it all runs here.
+    # A predicate may exclude points of the reduction, if all other points of it run here.
     if site.realize.predicate == TRUE or any(variables_of(v) & fixed for v, _ in reduced):
         return None
     return _dense(site, forms, limits, fixed, access.inner)
 
 
 def covers_range(span: Span, extent: Expr) -> bool:
-    """Tell whether a span holds 0, ..., `extent` - 1, wherever the loops stand."""
+    """Check that a span holds 0, ..., `extent` - 1 in every iteration of the fixed loops."""
     end = span.low.const + span.extent
     return not span.low.terms and span.low.const <= 0 and end >= extent_or_unknown(extent)
 
@@ -166,7 +165,7 @@ def _dense(
     fixed: AbstractSet[Var],
     inner: Extents = _NOTHING,
 ) -> tuple[Span, ...] | None:
-    """Return the spans of forms if they take all values in them that lie below the limits."""
+    """Return the spans of forms if the forms take all values of the spans below the limits."""
     if conditions(site):
         return None
     extents = {**site.extents, **inner} if inner else site.extents
@@ -196,32 +195,32 @@ def _dense(
     used = reach(parts, sizes, extents, derived(guards, parts, extents))
     if used is None:
         return None
-    told = {var for form in forms for var in variables_of(form)}
+    form_vars = {var for form in forms for var in variables_of(form)}
     for guard in guards.items():
         is_used = not used.isdisjoint(derived(dict([guard]), parts, extents))
         is_idle = is_used or _is_harmless(guard, forms, limits, extents)
-        if not is_idle and not _lets_begin(guard, told, fixed, extents):
+        if not is_idle and not _lets_begin(guard, form_vars, fixed, extents):
             return None
     return tuple(spans)
 
 
 def _lets_begin(
-    guard: tuple[Terms, int], told: AbstractSet[Var], fixed: AbstractSet[Var], extents: Extents
+    guard: tuple[Terms, int], form_vars: AbstractSet[Var], fixed: AbstractSet[Var], extents: Extents
 ) -> bool:
-    """Tell whether a guard is passed in the first iterations of the loops that tell no form."""
+    """Check that a guard holds in the first iterations of the loops that no form uses."""
     terms, bound = guard
     if any(variables(atom) & fixed or scale < 0 for atom, scale in terms):
         return False
-    most = affine_bounds(Affine(tuple(t for t in terms if variables(t[0]) & told), 0), extents)
+    most = affine_bounds(Affine(tuple(t for t in terms if variables(t[0]) & form_vars), 0), extents)
     return most is not None and most[1] < bound
 
 
 def _cutting_guards(
     site: PlacedBlock, forms: Sequence[Affine], limits: Sequence[Expr], extents: Extents
 ) -> dict[Terms, int] | None:
-    """Return the bounds that a predicate sets, or None if it says anything else.
+    """Return the bounds that a predicate sets, or None if it has any other condition.
 
-    What just keeps a form below its limit is left out.
+    Conditions that only keep a form below its limit are left out.
     """
     guards: dict[Terms, int] = {}
     for condition in conjuncts(site.realize.predicate):
@@ -235,47 +234,47 @@ def _cutting_guards(
 
 
 def _keeps_below(condition: Expr, form: Affine, limit: Expr, extents: Extents) -> bool:
-    """Tell whether a condition says just that a form is below its limit."""
+    """Check that a condition only says that a form is below its limit."""
     if not isinstance(condition, Compare) or condition.op != "<":
         return False
-    said = normal(condition.lhs, extents) - normal(condition.rhs, extents)
-    difference = said - (form - normal(limit, extents))
+    bounded = normal(condition.lhs, extents) - normal(condition.rhs, extents)
+    difference = bounded - (form - normal(limit, extents))
     return not difference.terms and not difference.const
 
 
 def reaches_limit(form: Affine, limit: Expr, fixed: AbstractSet[Var], loops: Sequence[For]) -> bool:
-    """Tell whether a form takes all values up to a limit that is no literal.
+    """Check that a form takes all values up to a symbolic limit.
 
-    It does if the last of its digits is a loop of so many iterations: `n`, or `n / 4` rounded up
-    where the digits below it make 4.
+    It does if its greatest digit is a loop of enough iterations: `n`, or `n / 4` rounded up if the
+    lesser digits take 4 values.
     """
     if isinstance(limit, IntImm) or form.const or any(variables(a) & fixed for a, _ in form.terms):
         return False
     extents = {loop.var: loop.extent for loop in loops}
-    place = 1
+    width = 1
     for atom, scale in sorted(form.terms, key=lambda term: term[1]):
         extent = extents.get(atom) if isinstance(atom, Var) else None
-        if extent is None or scale != place:
+        if extent is None or scale != width:
             return False
         if not isinstance(extent, IntImm):
             dtype = dtype_of(limit)
-            rounded = BinOp("+", limit, IntImm(place - 1, dtype))
-            enough = BinOp("//", rounded, IntImm(place, dtype)) if place > 1 else limit
+            rounded = BinOp("+", limit, IntImm(width - 1, dtype))
+            enough = BinOp("//", rounded, IntImm(width, dtype)) if width > 1 else limit
             return scale == max(c for _, c in form.terms) and equal(extent, enough)
-        place *= extent.value
+        width *= extent.value
     return False
 
 
 def _is_alone(form: Affine, forms: Sequence[Affine]) -> bool:
-    """Tell whether no other form shares a variable with a form."""
-    own = variables_of(form)
-    return sum(not own.isdisjoint(variables_of(other)) for other in forms) == 1
+    """Check that no other form uses a variable of a form."""
+    form_vars = variables_of(form)
+    return sum(not form_vars.isdisjoint(variables_of(other)) for other in forms) == 1
 
 
 def _is_harmless(
     guard: tuple[Terms, int], forms: Sequence[Affine], limits: Sequence[Expr], extents: Extents
 ) -> bool:
-    """Tell whether a guard only keeps forms below their limits."""
+    """Check that a guard only keeps forms below their limits."""
     terms, bound = guard
     interval = affine_bounds(Affine(tuple(terms), 0), extents)
     if interval is not None and interval[1] < bound:

@@ -1,14 +1,14 @@
-"""Which loops may run their iterations in any order, or at once.
+"""Find which loops may run their iterations in any order, or at the same time.
 
-The iterations of some loops are independent if, for every buffer that is written below them, one
-of these holds:
+The iterations of some loops are independent if one of these holds for every buffer that is written
+below them:
 
-apart     different iterations touch different elements of it
-own       each iteration writes all that it reads, and nobody else looks at the buffer
-one       a single block touches it, whose runs may change places (see
-`compiler.schedule.legality.block_kind`)
+apart     different iterations touch different elements of the buffer
+own       each iteration writes all that it reads, and nothing outside the loops uses the buffer
+one       a single block touches the buffer, and its runs may be reordered (see
+          `compiler.schedule.legality.block_kind`)
 
-The last allows another order, but not two iterations at once.
+The last allows another order, but not two iterations at the same time.
 """
 
 from __future__ import annotations
@@ -51,69 +51,69 @@ class IterationNest:
         return frozenset(loop.var for loop in site.loops_inside(self.chain[-1]))
 
     def outer(self, site: PlacedBlock) -> frozenset[Var]:
-        """Return the variables that stand still while the chain runs."""
+        """Return the variables that are constant while the chain runs."""
         return frozenset(site.extents) - self.moving - self.inner(site)
 
     def written(self) -> list[Buffer]:
         """Return the buffers written below the chain, in program order."""
-        found: dict[Buffer, None] = {}
+        buffers: dict[Buffer, None] = {}
         for site in self.sites:
-            found.update((access.buffer, None) for access in site.facts.writes)
-        return list(found)
+            buffers.update((access.buffer, None) for access in site.facts.writes)
+        return list(buffers)
 
 
 def is_apart(nest: IterationNest, buffer: Buffer) -> bool:
-    """Tell whether different iterations of a nest touch different elements of a buffer."""
+    """Check that different iterations of a nest touch different elements of a buffer."""
     sites = [site for site in nest.sites if site.touches(buffer)]
     accesses = [(site, access) for site in sites for access in site.facts.accesses(buffer)]
     extents: dict[Var, int] = {}
     guards: dict[Terms, int] | None = None
     for site in sites:
         extents.update(site.extents)
-        own = bounds_of(conjuncts(site.realize.predicate), site.extents)
-        guards = _common_guards(guards, own)
+        site_guards = bounds_of(conjuncts(site.realize.predicate), site.extents)
+        guards = _common_guards(guards, site_guards)
     for _, access in accesses:
         extents.update(access.inner)
     for terms, bound in (guards or {}).items():
         if all(scale > 0 for _, scale in terms):
-            # Where i * 8 + j is below 20, i is below 3.
+            # If i * 8 + j < 20, then i < 3.
             for atom, scale in terms:
                 if isinstance(atom, Var) and atom in extents:
                     extents[atom] = min(extents[atom], max(-(-bound // scale), 1))
 
-    def is_told(forms: Sequence[tuple[Affine, ...]], known: Guards) -> bool:
-        return separates_iterations(forms, nest.moving, nest.outer(sites[0]), extents, known)
+    def is_separated(forms: Sequence[tuple[Affine, ...]], known_guards: Guards) -> bool:
+        return separates_iterations(forms, nest.moving, nest.outer(sites[0]), extents, known_guards)
 
     forms = _distinct(site.indices(access) for site, access in accesses)
     flat = [form for indices in forms for form in indices]
-    if is_told(forms, derived(guards or {}, flat, extents)):
+    if is_separated(forms, derived(guards or {}, flat, extents)):
         return True
-    # Simplifying takes digits of one number apart: they may tell more as they are.
-    plain = _distinct(site.indices_as_they_are(access) for site, access in accesses)
-    return is_told(plain, guards or {})
+    # Simplification separates the digits of one number; unsimplified forms may prove more.
+    unsimplified = _distinct(site.indices_as_they_are(access) for site, access in accesses)
+    return is_separated(unsimplified, guards or {})
 
 
 def _distinct(forms: Iterable[tuple[Affine, ...]]) -> list[tuple[Affine, ...]]:
-    """Leave out repeated indices: what a sum stores it has loaded at the same place."""
-    found: list[tuple[Affine, ...]] = []
+    """Return the indices without repetitions: a sum loads and stores the same element."""
+    distinct: list[tuple[Affine, ...]] = []
     for form in forms:
-        if form not in found:
-            found.append(form)
-    return found
+        if form not in distinct:
+            distinct.append(form)
+    return distinct
 
 
-def _common_guards(known: dict[Terms, int] | None, more: Guards) -> dict[Terms, int]:
-    """Return what holds in several blocks, given the guards of each."""
-    if known is None:
+def _common_guards(common: dict[Terms, int] | None, more: Guards) -> dict[Terms, int]:
+    """Return the guards that hold in both of two blocks or groups of blocks."""
+    if common is None:
         return dict(more)
-    return {terms: max(known[terms], more[terms]) for terms in known.keys() & more.keys()}
+    return {terms: max(common[terms], more[terms]) for terms in common.keys() & more.keys()}
 
 
 def is_own(nest: IterationNest, buffer: Buffer) -> bool:
-    """Tell whether each iteration of a nest could have a buffer of its own.
+    """Check that each iteration of a nest could have a private copy of a buffer.
 
-    Nobody outside the nest touches it, and whatever is read in an iteration was written before in
-    that same iteration.
+    Nothing outside the nest may touch the buffer, and each iteration must write an element before
+    it reads it.
     """
     scope = nest.scope
     if not scope.is_local(buffer):
@@ -135,7 +135,7 @@ def is_own(nest: IterationNest, buffer: Buffer) -> bool:
 
 
 def _accumulates_inside(nest: IterationNest, site: PlacedBlock) -> bool:
-    """Tell whether all the reduction loops of a block lie below a nest."""
+    """Check that all the reduction loops of a block lie below a nest."""
     inner = nest.inner(site)
     return all(
         variables_of(value) <= inner
@@ -145,9 +145,9 @@ def _accumulates_inside(nest: IterationNest, site: PlacedBlock) -> bool:
 
 
 def why_not_one(nest: IterationNest, buffer: Buffer, order: Sequence[Var]) -> str | None:
-    """Return None if one block alone touches a buffer, and may in another order of the loops.
+    """Return why a buffer forbids another order of the loops, or None if it allows the order.
 
-    Else return the reason why not.
+    It allows the order if a single block touches it, and the runs of the block may be reordered.
     """
     touching = [site for site in nest.sites if site.touches(buffer)]
     if len(touching) > 1:
@@ -169,7 +169,7 @@ def _why_not_reduction(nest: IterationNest, site: PlacedBlock, order: Sequence[V
 
 
 def _keeps_order(nest: IterationNest, site: PlacedBlock, order: Sequence[Var]) -> bool:
-    """Tell whether the loops that reduce stay in their order; the others tell elements apart."""
+    """Check that the reduction loops stay in their order; the others select the element."""
     spatial: set[Var] = set()
     for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
         if iter_var.kind == "spatial":

@@ -16,24 +16,24 @@ from compiler.schedule.error import ScheduleError
 from compiler.schedule.legality.thread_memory import require_sound_threads
 from compiler.schedule.tree.tree import places_of
 
-# What brings blocks to loops that may run their iterations side by side.
+# Primitives that move blocks under loops whose iterations may run in parallel.
 _MOVES = ("compute_at", "reverse_compute_at")
 
 
 def legal_result(primitive: str, before: PrimFunc, after: PrimFunc) -> PrimFunc:
-    """Return what a primitive made of a program, with the types of indices made to agree.
+    """Return the result of a primitive, with the types of indices made to agree.
 
-    What the program did wrong before, it may go on doing.
+    Faults that the program already had before the primitive are accepted.
 
     Raises:
         ScheduleError: If the result is no legal program.
     """
-    places = places_of(after)
-    if not places.is_plain:
+    loop_places = places_of(after)
+    if not loop_places.is_plain:
         after = with_agreeing_types(after)
     require_sound_threads(primitive, before, after)
-    moves = places.has_parallel and primitive in _MOVES
-    if places.has_threads or moves or not places.is_plain:
+    moves = loop_places.has_parallel and primitive in _MOVES
+    if loop_places.has_threads or moves or not loop_places.is_plain:
         problem = _problem(after)
         if problem is not None and _problem(before) is None:
             reason = f"the result would be no legal program: {problem}"

@@ -35,14 +35,14 @@ def foreign_reads(scope: BlockScope) -> Iterator[tuple[PlacedBlock, Buffer]]:
             continue  # several kernels share it: it is in no memory of a thread's
         together = [s for s in touching if s.writes(buffer) and _reducing_threads(s)]
         if together:
-            # Threads find what they have made together once their loop is done.
+            # The result of a reduction over threads is complete only after their loop.
             inside = {loop for site in together for loop in _reducing_threads(site)}
             for site in touching:
                 if site not in together and not inside.isdisjoint(loop.var for loop in site.loops):
                     yield site, buffer
             continue
-        for place, site in enumerate(touching):
-            if site.reads(buffer) and not _is_own(site, touching, place, buffer):
+        for position, site in enumerate(touching):
+            if site.reads(buffer) and not _is_own(site, touching, position, buffer):
                 yield site, buffer
 
 
@@ -69,13 +69,15 @@ def _reducing_threads(site: PlacedBlock) -> set[Var]:
     return {var for variables in named for var in variables & threads}
 
 
-def _is_own(site: PlacedBlock, touching: Sequence[PlacedBlock], place: int, buffer: Buffer) -> bool:
-    """Tell whether a thread surely reads in a block what it wrote, or what all of them did."""
+def _is_own(
+    site: PlacedBlock, touching: Sequence[PlacedBlock], position: int, buffer: Buffer
+) -> bool:
+    """Check that a thread reads in a block only what it, or every thread, wrote."""
     writers = [other for other in touching if other.writes(buffer)]
     if not any(_holds_threads(other) for other in (site, *writers)):
         if site.writes(buffer) and (site.kind == "complete" or starts_anew(site)):
             return True
-        for writer in touching[:place]:
+        for writer in touching[:position]:
             is_for_each = all(loop in site.loops for loop in _threads(writer))
             if writer.writes(buffer) and is_for_each and covers_reads(writer, site, buffer):
                 return True

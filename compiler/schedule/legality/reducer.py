@@ -82,8 +82,8 @@ def reduction_of(block: Block) -> ReductionForm | str:
     if set(starts) != set(targets):
         return "does not initialise just what it updates"
     identity = tuple(starts[target] for target in targets)
-    found = _known(targets, tuple(store.value for store in stores), identity)
-    return "combines its values by no known commutative reducer" if found is None else found
+    form = _known_form(targets, tuple(store.value for store in stores), identity)
+    return "combines its values by no known commutative reducer" if form is None else form
 
 
 def _assignments(stmt: Stmt) -> list[Store] | None:
@@ -109,13 +109,15 @@ def _reads(expr: Expr, buffers: set[Buffer]) -> bool:
     return any(isinstance(node, Load) and node.buffer in buffers for node in walk(expr))
 
 
-def _known(
+def _known_form(
     targets: tuple[Load, ...], results: tuple[Expr, ...], identity: tuple[Expr, ...]
 ) -> ReductionForm | None:
     parts = [_one(*each) for each in zip(targets, results, identity, strict=True)]
     operands = [part for part in parts if part is not None]
-    own = {target.buffer for target in targets}
-    if len(operands) == len(parts) and not any(_reads(rest, own) for _, rest in operands):
+    target_buffers = {target.buffer for target in targets}
+    if len(operands) == len(parts) and not any(
+        _reads(rest, target_buffers) for _, rest in operands
+    ):
         x = tuple(Var(f"x{n}") for n in range(len(parts)))
         y = tuple(Var(f"y{n}") for n in range(len(parts)))
         combined = tuple(
@@ -184,10 +186,12 @@ def _argument(
     plain = tuple(_plain(result) for result in results)
     for of_max in (True, False):
         starts = _extremes(of_max, targets[1].buffer.dtype)
-        place = identity[0]
-        if identity[1] not in starts or not (isinstance(place, IntImm) and place.value == -1):
+        initial_index = identity[0]
+        if identity[1] not in starts or not (
+            isinstance(initial_index, IntImm) and initial_index.value == -1
+        ):
             continue
-        for reducer in _PLACES[of_max]:
+        for reducer in _EXTREME_REDUCERS[of_max]:
             bound = dict(zip(reducer.x, targets, strict=True))
             holes: dict[Var, Expr] = dict(bound)
             if not all(map(lambda p, r: _match(_plain(p), r, holes), reducer.results, plain)):
@@ -198,7 +202,7 @@ def _argument(
     return None
 
 
-def _places(of_max: bool) -> tuple[Reducer, ...]:
+def _extreme_reducers(of_max: bool) -> tuple[Reducer, ...]:
     """Return the reducers that find a place: which of equal values it is differs."""
     strict: CompareOp = ">" if of_max else "<"
     loose: CompareOp = ">=" if of_max else "<="
@@ -223,7 +227,7 @@ def _places(of_max: bool) -> tuple[Reducer, ...]:
     )
 
 
-_PLACES = {of_max: _places(of_max) for of_max in (True, False)}
+_EXTREME_REDUCERS = {of_max: _extreme_reducers(of_max) for of_max in (True, False)}
 _FLIPPED: dict[CompareOp, CompareOp] = {">": "<", ">=": "<="}
 _HOLES = frozenset((*_X, *_Y))
 

@@ -76,10 +76,10 @@ def own_digits(site: PlacedBlock) -> set[Var]:
     taken: dict[Var, list[tuple[bool, IterSplit]]] = {}
     for iter_var, value in zip(site.block.iter_vars, site.values, strict=True):
         for atom, scale in value.terms:
-            found = variables(atom)
+            atom_vars = variables(atom)
             digit = digit_of(Affine(((atom, scale),), 0, value.dtype), site.extents)
-            if len(found) > 1 or digit is None:
-                mixed |= found
+            if len(atom_vars) > 1 or digit is None:
+                mixed |= atom_vars
             elif isinstance(digit.source, Var):
                 taken.setdefault(digit.source, []).append((iter_var.kind == "spatial", digit))
     for var, digits in taken.items():

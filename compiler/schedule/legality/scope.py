@@ -73,7 +73,7 @@ class BlockScope:
 
     def is_local(self, buffer: Buffer) -> bool:
         """Tell whether a buffer lives in the scope: nothing outside can see it."""
-        return any(own == buffer for own in self.realize.block.alloc_buffers)
+        return any(allocated == buffer for allocated in self.realize.block.alloc_buffers)
 
     def require_only_writer(self, site: PlacedBlock) -> None:
         """Refuse if another block writes to what a block writes."""
@@ -105,12 +105,12 @@ class BlockScope:
         Args:
             again: Loops in whose last iteration the block does all of its work again.
         """
-        place = self.position(site)
+        position = self.position(site)
         for other in self.producers(site):
             names = ", ".join(
                 b.name for b in other.facts.written_buffers() & site.facts.read_buffers()
             )
-            if self.position(other) > place:
+            if self.position(other) > position:
                 reason = f"block {other.name} writes {names} after block {site.name} reads it"
                 raise self.refuse(reason, other.realize)
             if not is_finished_for(other, site, again):

@@ -92,7 +92,7 @@ class _Guard:
 
 def _guards(predicate: Expr, extents: Extents) -> dict[Terms, _Guard] | None:
     """Return the conditions of a predicate by what they bound; None if one is no bound."""
-    found: dict[Terms, _Guard] = {}
+    guards: dict[Terms, _Guard] = {}
     for condition in conjuncts(predicate):
         if prove(condition, extents):
             continue
@@ -108,9 +108,9 @@ def _guards(predicate: Expr, extents: Extents) -> dict[Terms, _Guard] | None:
             guard = _Guard(condition, UNKNOWN, limit)
         else:
             return None
-        if terms not in found or guard.bound < found[terms].bound:
-            found[terms] = guard
-    return found
+        if terms not in guards or guard.bound < guards[terms].bound:
+            guards[terms] = guard
+    return guards
 
 
 def _symbolic_bound(condition: Expr, extents: Extents) -> tuple[Terms, Expr] | None:
@@ -134,14 +134,14 @@ class _Divider:
         """Divide sums of digits; the iterators must be independent of one another."""
         forms = [normal(value, self.site.extents) for value in values]
         pairs = [self._pair(form) for form in forms]
-        found = [pair for pair in pairs if pair is not None]
-        if len(found) < len(pairs) or not self._are_independent(forms, found):
+        divided = [pair for pair in pairs if pair is not None]
+        if len(divided) < len(pairs) or not self._are_independent(forms, divided):
             return None
         if any(guard.is_inner is None for guard in self.guards.values()):
             return None
         return Division(
-            tuple(outer for outer, _ in found),
-            tuple(inner for _, inner in found),
+            tuple(outer for outer, _ in divided),
+            tuple(inner for _, inner in divided),
             self._predicate(is_inner=False),
             self._predicate(is_inner=True),
         )

@@ -54,18 +54,18 @@ class _Fault:
 
 
 def require_sound_threads(primitive: str, before: PrimFunc, after: PrimFunc) -> None:
-    """Refuse a change that makes threads disturb each other.
+    """Refuse a change that makes threads conflict with each other.
 
-    What they did wrong before, they may go on doing: nobody asked for more.
+    Conflicts that the program already had are accepted.
 
     Raises:
         ScheduleError: Naming the block, the buffer and the loop.
     """
     faults = list(_faults(after))
     if faults:
-        known = {fault.key for fault in _faults(before)}
+        old_faults = {fault.key for fault in _faults(before)}
         for fault in faults:
-            if fault.key not in known:
+            if fault.key not in old_faults:
                 raise refusal(primitive, after)(fault.reason, fault.at)
 
 
@@ -139,13 +139,13 @@ def _shared_storage(func: PrimFunc) -> Iterator[_Fault]:
 
 def _dependent(path: Path, loop: For) -> set[object]:
     """Return the variable of a loop and the iterators on a path that take their values from it."""
-    found: set[object] = {loop.var}
+    dependent: set[object] = {loop.var}
     for stmt in path:
         if isinstance(stmt, BlockRealize):
             for iter_var, value in zip(stmt.block.iter_vars, stmt.iter_values, strict=True):
-                if not found.isdisjoint(variables(value)):
-                    found.add(iter_var.var)
-    return found
+                if not dependent.isdisjoint(variables(value)):
+                    dependent.add(iter_var.var)
+    return dependent
 
 
 def _threads(site: PlacedBlock) -> list[For]:
