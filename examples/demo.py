@@ -77,7 +77,7 @@ def main() -> int:
     options.add_argument("--db", type=Path, default=Path("demo.db"), help="the database to make")
     options.add_argument("--svg", type=Path, help="also draw what is printed")
     chosen = options.parse_args()
-    # Without a terminal the table still needs its width, and nobody wants a bar drawn into a log.
+    # Without a terminal the table still needs its width, and a log should hold no progress bar.
     console = Console(width=None if sys.stdout.isatty() else 128, record=True)
     started = time.monotonic()
     remove_database(chosen.db)

@@ -1,4 +1,4 @@
-"""Write a file that appears only when it is whole, whoever reads or dies meanwhile."""
+"""Write a file atomically: readers see the complete file or none, also after a crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warn whoever called Loopwright, however deep in it the reason was found."""
+"""Warn at the caller's line, however deep in Loopwright the cause is."""
 
 from __future__ import annotations
 

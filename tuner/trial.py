@@ -31,6 +31,6 @@ class MeasuredTrial:
 
 
 def fastest(trials: Iterable[MeasuredTrial]) -> MeasuredTrial | None:
-    """Return the fastest trial that ran and was right, the earliest among equals."""
+    """Return the fastest correct trial, the earliest among equals."""
     right = (t for t in trials if t.measurement.ok)
     return min(right, key=lambda t: (t.best_secs, t.number), default=None)

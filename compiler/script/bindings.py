@@ -35,7 +35,7 @@ class Binding:
 
 
 def assign(context: Context, name: str, value: ast.expr, node: ast.Assign) -> Binding | None:
-    """Parse `name = value`; None if the name stands for what is known already.
+    """Parse `name = value`; None if the name stands for an existing value.
 
     Raises:
         ScriptError: If the value is none.

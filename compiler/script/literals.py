@@ -141,7 +141,7 @@ def stored(context: Context, name: str, dtype: DType, computed: Expr, value: ast
 
 
 def widens(source: DType, to: DType) -> bool:
-    """Tell whether a store converts by itself: to a wider type, or an integer to a float."""
+    """Return whether a store converts implicitly: to a wider type, or an integer to a float."""
     if source == "bool" or (is_float(to) and not is_float(source)):
         return True
     return common_type(source, to) == to and bits(source) < bits(to)

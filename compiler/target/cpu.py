@@ -1,4 +1,4 @@
-"""CPUs as targets: what is known of the machine that code is made for."""
+"""CPUs as targets: the properties of the machine that code is compiled for."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ export function App() {
 function Nowhere() {
   return (
     <NotFound title="Page not found">
-      No page has this address. It may be mistyped, or belong to another version.
+      No page has this address. Check it for a typing error.
     </NotFound>
   );
 }

@@ -60,7 +60,7 @@ export function percent(share: number | null | undefined, places = 1): string {
   return share == null || !Number.isFinite(share) ? "–" : `${(100 * share).toFixed(places)} %`;
 }
 
-/** Between what two times something is; nothing if that was not measured. */
+/** An interval of two times; empty if it was not measured. */
 export function interval(bounds: readonly number[] | null | undefined): string {
   return bounds ? `${secs(bounds[0])} to ${secs(bounds[1])}` : "";
 }
@@ -81,7 +81,19 @@ export function plural(value: number, noun: string, several = `${noun}s`): strin
   return `${count(value)} ${value === 1 ? noun : several}`;
 }
 
-/** A count, its thousands set apart. */
+const STOP_REASONS: Readonly<Record<string, string>> = {
+  budget: "trial limit reached",
+  time_budget: "time limit reached",
+  plateau: "no recent improvement",
+  exhausted: "every schedule tried",
+};
+
+/** Why a search finished, in words. */
+export function stopReason(reason: string): string {
+  return STOP_REASONS[reason] ?? reason.replaceAll("_", " ");
+}
+
+/** A count, with thousands separators. */
 export function count(value: number): string {
   return value.toLocaleString("en");
 }

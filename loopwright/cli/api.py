@@ -26,9 +26,9 @@ def api(
     signing_key: SigningKeyOption = None,
     _log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
-    """Run the API and the dashboard alone, until interrupted; they keep nothing of their own.
+    """Run only the API and the dashboard (stateless), until interrupted.
 
-    Jobs wait for a coordinator on the same database: `loopwright coordinator`.
+    Jobs wait in the queue until a `loopwright coordinator` runs on the same database.
     """
     serve(
         *(host, port, db, token),

@@ -1,4 +1,4 @@
-"""`loopwright best`: the fastest schedule that a server knows."""
+"""`loopwright best`: the fastest schedule that a server has stored."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ def best(
     url: UrlOption = None,
     token: TokenOption = None,
     nearest: Annotated[
-        bool, typer.Option("--nearest", help="Else that of the nearest shape, adapted.")
+        bool,
+        typer.Option("--nearest", help="Fall back to the schedule of the nearest shape."),
     ] = False,
     enqueue: Annotated[
-        bool, typer.Option("--enqueue", help="If it is not known, have the server look for it.")
+        bool, typer.Option("--enqueue", help="If there is none, queue a job for it.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show the best schedule known of a workload, as a program that makes it."""
+    """Show the best schedule of a workload, as a Python program."""
     text = read_workload(workload)
     with server(url, token) as client:
         found = client.best(text, target=target, nearest=nearest, enqueue=enqueue)
@@ -65,14 +66,14 @@ def best(
 
 
 def _quality(record: BestRead) -> dict[str, str]:
-    """Say how good a schedule is, or may be."""
+    """Describe the time of a schedule, measured or expected."""
     near = record.nearest
     if near is None:
         best = labelled(record.run_secs, record.kind) + between(record.interval)
         faster = times_faster(record.speedup, record.speedup_kind)
         best = f"{best} ({faster} over the default)"
         if record.is_outdated:
-            best += "; measured with an older code generator: tune again for a new time"
+            best += "; measured with an older code generator: tune again to update the time"
         return {
             "best": best,
             "default": labelled(record.default_secs, record.default_kind),
@@ -80,8 +81,8 @@ def _quality(record: BestRead) -> dict[str, str]:
         }
     loss = "unknown" if near.expected_loss is None else f"{near.expected_loss:.0%} of the speed"
     return {
-        "best": "that of another shape, adapted; it was not measured on this one",
-        "made for": f"workload {near.workload_key[:12]} on {near.target},"
+        "best": "adapted from another shape; not measured on this one",
+        "tuned for": f"workload {near.workload_key[:12]} on {near.target},"
         f" {near.distance:.3g} doublings away ({secs(near.run_secs)} there)",
         "expected loss": f"{loss} ({near.basis})",
     }

@@ -1,4 +1,4 @@
-"""`loopwright check`: whether scripts parse, round-trip, build and compute what they should."""
+"""`loopwright check`: whether scripts parse, round-trip, build and compute correct results."""
 
 from __future__ import annotations
 
@@ -17,23 +17,21 @@ from loopwright.local.checking import ScriptCheck, check_script, find_scripts
 def check(
     paths: Annotated[
         list[Path],
-        typer.Argument(
-            help="Script files, or folders of them.", metavar="DIR|FILE", show_default=False
-        ),
+        typer.Argument(help="Script files or folders.", metavar="DIR|FILE", show_default=False),
     ],
     as_json: JsonOption = False,
 ) -> None:
-    """Check scripts: parse, print in each spelling and parse back, build, run, compare.
+    """Check scripts: parse, print in each spelling and parse again, build, run, compare.
 
-    What each kernel computes on random inputs is held against the oracle. Folders are searched for
-    .py, .script and .tvmscript files. The exit code is 1 if a script failed.
+    Each kernel runs on random inputs, and its output is compared with the oracle. Folders are
+    searched for .py, .script and .tvmscript files. The exit code is 1 if a script fails.
     """
     try:
         scripts = find_scripts(paths)
     except FileNotFoundError as error:
         raise InputError(str(error)) from error
     if not scripts:
-        raise InputError("there are no scripts: expected .py, .script or .tvmscript files")
+        raise InputError("no scripts found: expected .py, .script or .tvmscript files")
     checks: list[ScriptCheck] = []
     for number, path in enumerate(scripts, start=1):
         checks.append(_checked(path, f"{number}/{len(scripts)}"))
@@ -51,7 +49,7 @@ def check(
 
 
 def _checked(path: Path, place: str) -> ScriptCheck:
-    """Check a script; on a terminal say what is being done."""
+    """Check a script; on a terminal show the current step."""
     if not err_console.is_terminal:
         return check_script(path)
     with err_console.status("") as status:
@@ -74,7 +72,7 @@ def _show(found: ScriptCheck) -> None:
 
 
 def _evidence(found: ScriptCheck) -> str:
-    """Say how each function was compared."""
+    """Describe how each function was compared."""
     said = []
     for func in found.functions:
         if func.compared_with is None:

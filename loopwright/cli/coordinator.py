@@ -1,4 +1,4 @@
-"""`loopwright coordinator`: what drives jobs, alone."""
+"""`loopwright coordinator`: run jobs, without the API."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def coordinator(
     certificates: CertificatesOption = DEFAULT_CERTIFICATES,
     _log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
-    """Drive the jobs of a database, until interrupted, with workers of this host or of a cluster.
+    """Run the jobs of a database, until interrupted, on workers of this host or of a cluster.
 
-    Any number of coordinators share a database. One that ends, however it ends, leaves its job to
-    the others, with all that was measured.
+    Several coordinators can share a database. If one stops or crashes, another resumes its job
+    with all recorded trials.
     """
     cluster = None if scheduler is None else ClusterAddress(scheduler, certificates)
     if cluster is not None:
-        read_certificates(cluster.certificates)  # told now, and not with the first job
+        read_certificates(cluster.certificates)  # fail now, not with the first job
     run_coordinator(db, workers, cluster=cluster)

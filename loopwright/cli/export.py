@@ -34,7 +34,7 @@ def export(
     file: Annotated[
         Path,
         typer.Argument(
-            help="Where to write, gzipped if it ends in .gz; - for the standard output.",
+            help="Output file, gzipped if it ends in .gz; - for standard output.",
             metavar="FILE",
         ),
     ],
@@ -53,13 +53,13 @@ def export(
 ) -> None:
     """Write jobs with all their measurements to a file of JSON lines, for `loopwright import`.
 
-    Asks a server, or with --db reads a database that needs none.
+    The jobs come from a server, or with --db directly from a database.
     """
     key = None if workload is None else structural_hash(to_func(read_workload(workload)))
     where = None if target is None else Target(target).name
     is_piped = str(file) == "-"
     try:
-        # A file appears in its place when it is whole, which the standard output cannot.
+        # A file is written atomically, which standard output cannot be.
         with TemporaryDirectory() as folder:
             is_kept = is_piped or is_to_be_gzipped(file)
             whole = Path(folder, "records.jsonl") if is_kept else file
@@ -77,7 +77,7 @@ def export(
                     shutil.copyfileobj(opened, sys.stdout.buffer)
                 sys.stdout.buffer.flush()
     except BrokenPipeError:
-        # Whoever read has enough; Python would complain when it flushes at the end.
+        # The reader closed the pipe; without this, Python's final flush would fail.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         raise InputError(f"{file} cannot be written: {error.strerror}") from error

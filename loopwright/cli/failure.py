@@ -1,4 +1,4 @@
-"""What a command says and returns when it fails through its user, its input or its server."""
+"""Error messages and exit codes of commands."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from workers.libraries.library import LibraryError
 class ExitCode(IntEnum):
     """How a command ended."""
 
-    NO_RESULT = 1  # the job failed, nothing is known, the server cannot do it
-    USAGE = 2  # what was asked means nothing
-    NO_SERVER = 3  # no server answers
+    NO_RESULT = 1  # the job failed, no schedule is stored, or the server cannot do it
+    USAGE = 2  # invalid arguments
+    NO_SERVER = 3  # no server responds
     INTERRUPTED = 130  # Ctrl-C; it is what a shell reports of a command that a signal ended
 
 
 class InputError(Exception):
-    """An argument that cannot be used, found by a command itself."""
+    """An invalid argument, detected by a command."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """What is printed, and what the process returns."""
+    """An error message and an exit code."""
 
     message: str
     exit_code: ExitCode
@@ -73,14 +73,14 @@ _NO_RESULT = (
 
 
 def explain(error: Exception) -> Failure | None:
-    """Return how to tell a user of an error, or None if it is a bug of ours."""
+    """Return the message and exit code of an error, or None if the error is a bug."""
     if isinstance(error, AccessDeniedError) and error.problem.status == UNAUTHORIZED:
-        hint = "give one with --token or in $LOOPWRIGHT_TOKEN; see: loopwright token --help"
+        hint = "pass one with --token or in $LOOPWRIGHT_TOKEN; see: loopwright token --help"
         return Failure(f"{error}\n{hint}", ExitCode.USAGE)
     if isinstance(error, _USAGE):
         return Failure(str(error), ExitCode.USAGE)
     if isinstance(error, ServerUnreachableError):
-        hint = "" if error.advice else "\nis it running? start one with: loopwright serve"
+        hint = "" if error.advice else "\nis it running? start it with: loopwright serve"
         return Failure(f"{error}{hint}", ExitCode.NO_SERVER)
     if isinstance(error, _NO_RESULT):
         return Failure(str(error), ExitCode.NO_RESULT)

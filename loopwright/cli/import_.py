@@ -23,9 +23,7 @@ from service.wire.server_models import ImportRead
 def import_(
     file: Annotated[
         Path,
-        typer.Argument(
-            help="What was exported, gzipped or not; - for the standard input.", metavar="FILE"
-        ),
+        typer.Argument(help="Exported file, gzipped or not; - for standard input.", metavar="FILE"),
     ],
     *,
     db: DbOption = None,
@@ -33,10 +31,10 @@ def import_(
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Add the records of a file: all of them, or none if a line of it is wrong.
+    """Import the records of a file: all of them, or none if a line is invalid.
 
-    What is there already stays as it is, so that a file may be imported twice. Sends the file to a
-    server, or with --db adds it to a database.
+    Existing records do not change, so importing a file twice is safe. The records go to a server,
+    or with --db directly to a database.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = file
@@ -45,9 +43,9 @@ def import_(
             with path.open("wb") as copy:
                 shutil.copyfileobj(sys.stdin.buffer, copy)
         elif not file.is_file():
-            reason = "there is none"
+            reason = "no such file"
             if file.exists():
-                reason = "it is no regular file (a pipe is read from the standard input, as -)"
+                reason = "not a regular file (use - to read a pipe from standard input)"
             raise InputError(f"the file {file} cannot be read: {reason}")
         added = _import(plain_file(path, Path(folder)), db, url, token)
     if as_json:
@@ -56,9 +54,8 @@ def import_(
     console.print(
         f"added {added.jobs} job(s), {added.trials} trial(s), {added.workloads} workload(s) and"
         f" {added.groups} group(s);"
-        f" {added.updated_jobs} job(s) brought up to date, {added.skipped_jobs} that run left"
-        " alone;"
-        f" {added.best_schedules} best schedule(s) are new",
+        f" updated {added.updated_jobs} job(s); skipped {added.skipped_jobs} running job(s);"
+        f" {added.best_schedules} new best schedule(s)",
         highlight=False,
         soft_wrap=True,
     )

@@ -1,4 +1,4 @@
-"""`loopwright jobs`: the jobs of a server, and what can be done to one."""
+"""`loopwright jobs`: list, stop, cancel, resume and extend the jobs of a server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from service.wire.models import MAX_SECONDS, MAX_TRIALS, JobRead, JobState
 
 jobs = typer.Typer(
     name="jobs",
-    help="List the jobs of a server, the newest first; or stop, cancel, resume or extend one.",
+    help="List jobs, newest first; stop, cancel, resume or extend a job.",
     invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -51,16 +51,18 @@ def listed(
     owner: Annotated[
         str | None, typer.Option(help="Only jobs submitted with the token of this name.")
     ] = None,
-    search: Annotated[str | None, typer.Option(help="Only jobs whose texts contain this.")] = None,
-    sort: Annotated[
-        str | None, typer.Option(help="By a column, such as best_secs or -num_measured.")
+    search: Annotated[
+        str | None, typer.Option(help="Only jobs with this text in their name or shape.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at most.")] = 20,
+    sort: Annotated[
+        str | None, typer.Option(help="Sort by a field, such as best_secs or -num_measured.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of jobs.")] = 20,
     url: UrlOption = None,
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List jobs, the newest first."""
+    """List jobs, newest first."""
     if context.invoked_subcommand is not None:
         return
     with server(url, token) as client:
@@ -90,11 +92,11 @@ def stop(
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """End a job's search now; the best so far are compared, and the best is kept."""
+    """Stop a job's search; compare its fastest trials and keep the winner."""
     with server(url, token) as client:
         found = client.job(job).stop()
     _show(found, as_json=as_json)
-    _say_if_open(found, "is being stopped: its best are compared before it ends")
+    _say_if_open(found, "is stopping: it compares its fastest trials first")
 
 
 @jobs.command()
@@ -104,11 +106,11 @@ def cancel(
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Give a job up; what it measured is kept."""
+    """Cancel a job; keep its trials."""
     with server(url, token) as client:
         found = client.job(job).cancel()
     _show(found, as_json=as_json)
-    _say_if_open(found, "is being cancelled: it ends within seconds")
+    _say_if_open(found, "is being cancelled; this takes a few seconds")
 
 
 @jobs.command()
@@ -118,7 +120,7 @@ def resume(
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Have a job that was cancelled or stopped, or failed, go on where it was."""
+    """Resume a cancelled, stopped or failed job."""
     with server(url, token) as client:
         _show(client.job(job).resume(), as_json=as_json)
 
@@ -128,22 +130,23 @@ def extend(
     job: JobArgument,
     *,
     trials: Annotated[
-        int | None, typer.Option(min=1, max=MAX_TRIALS, help="In all, with those measured.")
+        int | None, typer.Option(min=1, max=MAX_TRIALS, help="New total trial limit.")
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=1e-3, max=MAX_SECONDS, help="In all.")
+        float | None, typer.Option(min=1e-3, max=MAX_SECONDS, help="New total time limit.")
     ] = None,
     patience: Annotated[
-        int | None, typer.Option(min=1, max=MAX_TRIALS, help="Trials without progress.")
+        int | None,
+        typer.Option(min=1, max=MAX_TRIALS, help="Stop after so many trials without gain."),
     ] = None,
     priority: Annotated[
-        int | None, typer.Option(help="Of the jobs that wait, those of a higher one come first.")
+        int | None, typer.Option(help="Queued jobs of higher priority start first.")
     ] = None,
     url: UrlOption = None,
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Give a job other budgets, or another priority; a job that has ended goes on."""
+    """Change a job's limits or priority; a finished job continues."""
     has_budget = (trials, seconds, patience) != (None, None, None)
     if not has_budget and priority is None:
         raise InputError(
@@ -161,7 +164,7 @@ def extend(
 
 
 def _say_if_open(job: JobRead, what: str) -> None:
-    """Say what becomes of a job that its coordinator has yet to end."""
+    """Describe the change to a job that its coordinator has not finished yet."""
     if not job.state.is_final:
         err_console.print(f"job {job.id} {what}", highlight=False, soft_wrap=True)
 

@@ -1,4 +1,4 @@
-"""`loopwright key`: a key that a service signs compiled kernels with."""
+"""`loopwright key`: the key that signs a service's compiled kernels."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from loopwright.cli.output import err_console
 
 
 def key(
-    file: Annotated[Path, typer.Argument(help="Where the key is, or is to be.", metavar="FILE")],
+    file: Annotated[Path, typer.Argument(help="Key file; created if missing.", metavar="FILE")],
 ) -> None:
-    """Make a key to sign compiled kernels with, and print its public key; print that of a key.
+    """Create a key that signs compiled kernels, if the file does not exist; print its public key.
 
-    The file stays with the server (`serve --signing-key FILE`). Clients that are given the public
-    key, as `Client(public_key=...)` or in $LOOPWRIGHT_PUBLIC_KEY, load signed kernels only.
+    The file stays on the server (`serve --signing-key FILE`). Clients with the public key, in
+    `Client(public_key=...)` or in $LOOPWRIGHT_PUBLIC_KEY, load only signed kernels.
     """
     try:
         made = SigningKey.read(file) if file.exists() else SigningKey.create(file)

@@ -1,4 +1,4 @@
-"""The application: its commands, and what happens to the errors of their users."""
+"""The command-line application: its commands, and how it reports user errors."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ COMMANDS = (
 
 
 class Commands(TyperGroup):
-    """Loads and runs a command; a user's mistake becomes a message and an exit code.
+    """Load and run a command; report a user error as a message and an exit code.
 
-    The function of a command is in the module of its name, which is loaded when it is asked for:
-    listing jobs should not wait for a web server and a cost model to load.
+    The function of a command is in the module of its name. The module is imported on first use:
+    listing jobs should not import a web server and a cost model.
     """
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -64,13 +64,13 @@ class Commands(TyperGroup):
         return _command(cmd_name, found, help=_refilled(found.__doc__))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that the arguments name, or say which one may have been meant."""
+        """Return the command that the arguments name, or suggest a similar one."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             ctx.fail(f"No such command {args[0]!r}: {meant(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was asked for."""
+        """Run the command."""
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _show_warning
@@ -96,7 +96,7 @@ def _command(name: str, function: Callable[..., None], **settings: Any) -> Any:
 
 
 def _unavailable(name: str, error: MissingExtraError) -> Any:
-    """Return a command that only says which extra it needs, so that the help lists it too."""
+    """Return a command that only names the missing extra, so that the help lists it too."""
 
     def fail() -> None:
         raise error
@@ -112,7 +112,7 @@ def _show_warning(message: Warning | str, *_: object, **_options: object) -> Non
 
 
 def _refilled(docstring: str) -> str:
-    """Return paragraphs of one line each, which a terminal of any width folds by itself."""
+    """Join each paragraph into one line, so that a terminal of any width can wrap it."""
     paragraphs = inspect.cleandoc(docstring).split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
@@ -128,9 +128,9 @@ def _current_option(name: str) -> str:
 app = typer.Typer(
     name="loopwright",
     cls=Commands,
-    help="Find fast schedules for tensor programs, prove them right, and remember them.",
+    help="Find fast schedules for tensor programs, verify them, and store them.",
     context_settings={"token_normalize_func": _current_option},
-    epilog="Exit codes: 0 done, 1 no result, 2 a mistake in what was asked, 3 no server answers.",
+    epilog="Exit codes: 0 success, 1 no result, 2 usage error, 3 server unreachable.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -150,7 +150,7 @@ def options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Take the options that stand before a command."""
+    """Handle the options before the command."""
 
 
 def main() -> None:

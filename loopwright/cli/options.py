@@ -30,47 +30,47 @@ WorkloadArgument: TypeAlias = Annotated[
 WorkloadsArgument: TypeAlias = Annotated[
     list[str],
     typer.Argument(
-        help="A script file, or an operator such as matmul:512,512,512:float32; or several.",
+        help="One or more script files or operators such as matmul:512,512,512:float32.",
         metavar="WORKLOAD",
         show_default=False,
     ),
 ]
 TargetOption: TypeAlias = Annotated[
-    str, typer.Option("--target", help='Such as "cpu" or "cpu -mcpu=znver3 -num-cores=1".')
+    str, typer.Option("--target", help='Target, such as "cpu" or "cpu -mcpu=znver3 -num-cores=1".')
 ]
 UrlOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--url",
         envvar="LOOPWRIGHT_URL",
-        help=f"The server; by default {DEFAULT_URL}.",
+        help=f"Server URL; by default {DEFAULT_URL}.",
         show_default=False,
     ),
 ]
 TokenOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--token", envvar="LOOPWRIGHT_TOKEN", help="What the server knows you by."),
+    typer.Option("--token", envvar="LOOPWRIGHT_TOKEN", help="Access token."),
 ]
 OptionalTargetOption: TypeAlias = Annotated[
     str | None, typer.Option("--target", help="Only jobs for this target.")
 ]
 DbOption: TypeAlias = Annotated[
     str | None,
-    typer.Option(help="A database, such as sqlite:///loopwright.db; else a server is asked."),
+    typer.Option(help="Database URL, such as sqlite:///loopwright.db, instead of a server."),
 ]
 HostOption: TypeAlias = Annotated[
-    str, typer.Option("--host", help="Where to listen; beyond loopback a token is needed.")
+    str, typer.Option("--host", help="Listen address; any but loopback requires a token.")
 ]
 PortOption: TypeAlias = Annotated[
-    int, typer.Option("--port", min=0, max=65535, help="0 for a free one.")
+    int, typer.Option("--port", min=0, max=65535, help="Port; 0 selects a free one.")
 ]
-ServedDbOption: TypeAlias = Annotated[str, typer.Option("--db", help="The database.")]
+ServedDbOption: TypeAlias = Annotated[str, typer.Option("--db", help="Database URL.")]
 ServedTokenOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--token",
         envvar="LOOPWRIGHT_TOKEN",
-        help="One that may do everything, beside those of `loopwright token`.",
+        help="Administrator token, in addition to those of `loopwright token`.",
     ),
 ]
 SigningKeyOption: TypeAlias = Annotated[
@@ -78,7 +78,7 @@ SigningKeyOption: TypeAlias = Annotated[
     typer.Option(
         "--signing-key",
         envvar="LOOPWRIGHT_SIGNING_KEY",
-        help="A file of `loopwright key`: compiled kernels are signed with it.",
+        help="Key file of `loopwright key`, to sign compiled kernels.",
         show_default=False,
     ),
 ]
@@ -88,11 +88,11 @@ RateLimitOption: TypeAlias = Annotated[
         "--rate-limit",
         envvar="LOOPWRIGHT_RATE_LIMIT",
         min=0,
-        help="Requests a second of a token, or an address without one; 0 for no limit.",
+        help="Requests a second for each token (or address without a token); 0 for no limit.",
     ),
 ]
 NumWorkersOption: TypeAlias = Annotated[
-    int, typer.Option("--workers", min=1, max=256, help="Embedded workers.")
+    int, typer.Option("--workers", min=1, max=256, help="Number of embedded workers.")
 ]
 
 
@@ -106,7 +106,7 @@ def _cluster_address(text: str | None) -> str | None:
         if is_whole and text == f"tls://{parts.netloc}" and "@" not in text:
             return text
     raise typer.BadParameter(
-        f"{text!r} is no address of a scheduler: expected tls://HOST:PORT, such as "
+        f"{text!r} is not a scheduler address: expected tls://HOST:PORT, such as "
         "tls://127.0.0.1:8786, as `loopwright scheduler` prints it"
     )
 
@@ -114,7 +114,7 @@ def _cluster_address(text: str | None) -> str | None:
 SchedulerArgument: TypeAlias = Annotated[
     str,
     typer.Argument(
-        help="Where the cluster meets, such as tls://HOST:8786.",
+        help="Scheduler address, such as tls://HOST:8786.",
         metavar="ADDRESS",
         callback=_cluster_address,
     ),
@@ -123,7 +123,7 @@ OptionalSchedulerOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
         "--scheduler",
-        help="Use the workers of the cluster there, such as tls://HOST:8786.",
+        help="Use the workers of this cluster, such as tls://HOST:8786.",
         callback=_cluster_address,
     ),
 ]
@@ -141,15 +141,13 @@ LogFormatOption: TypeAlias = Annotated[
         "--log-format",
         envvar=LOGS,
         callback=_keep_log_format,
-        help="Lines for people, or JSON objects.",
+        help="Log format: plain text or JSON objects.",
     ),
 ]
 DEFAULT_CERTIFICATES = Path("~/.config/loopwright/cluster").expanduser()
 CertificatesOption: TypeAlias = Annotated[
     Path,
-    typer.Option(
-        envvar="LOOPWRIGHT_CERTIFICATES", help="The folder with the certificate of the cluster."
-    ),
+    typer.Option(envvar="LOOPWRIGHT_CERTIFICATES", help="Folder of the cluster's certificate."),
 ]
 JsonOption: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -159,7 +157,7 @@ _MAX_COMPLETED = 50
 
 
 def complete_job(incomplete: str) -> list[tuple[str, str]]:
-    """Return the newest jobs whose id begins so, for a shell that completes; none on any error."""
+    """Return the newest jobs with an id prefix, for shell completion; none on any error."""
     try:
         with Client(timeout_secs=_COMPLETION_SECS, attempts=1) as client:
             found = list(client.jobs(limit=200))
@@ -179,7 +177,7 @@ def _job_id(text: str) -> UUID:
 JobArgument: TypeAlias = Annotated[
     UUID,
     typer.Argument(
-        help="The job's id.",
+        help="Job id.",
         metavar="JOB",
         show_default=False,
         autocompletion=complete_job,
@@ -189,7 +187,7 @@ JobArgument: TypeAlias = Annotated[
 
 
 def read_workload(argument: str) -> str:
-    """Return a script's text or an operator, after checking that it means something.
+    """Return a script's text or an operator, after validating it.
 
     Raises:
         ScriptError: If the file is not a script; the error shows the place.

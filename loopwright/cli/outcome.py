@@ -1,4 +1,4 @@
-"""What `loopwright tune` searches for, and what it finds."""
+"""Inputs and results of `loopwright tune`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Several:
 
 @dataclass(frozen=True)
 class TuneOutcome:
-    """What a search found, wherever it ran."""
+    """The result of a search, in this process or on a server."""
 
     workload: str
     shape: str | None  # of its largest block, in words
@@ -75,7 +75,7 @@ class TuneOutcome:
 
 
 def as_told(baseline: Baseline | None) -> BaselineRead | None:
-    """Return a baseline that was timed here as a server would tell of it."""
+    """Convert a baseline timed in this process to the server's model."""
     if baseline is None:
         return None
     return BaselineRead.model_validate(baseline, from_attributes=True)

@@ -1,4 +1,4 @@
-"""What commands print: results on standard output, everything else on standard error."""
+"""Output of commands: results on standard output, everything else on standard error."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def print_json(value: BaseModel | Iterable[BaseModel] | dict[str, Any]) -> None:
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Show what is waited for, and how long already, on a terminal."""
+    """Show an operation in progress and its elapsed time, on a terminal."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(
         *columns, console=err_console, transient=True, disable=not err_console.is_terminal
@@ -51,7 +51,7 @@ def waiting(what: str) -> Iterator[None]:
 
 
 def facts(rows: dict[str, str]) -> Table:
-    """Return a table of names and values without lines."""
+    """Return a borderless table of names and values."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim")
     table.add_column(overflow="fold")
@@ -61,9 +61,9 @@ def facts(rows: dict[str, str]) -> Table:
 
 
 def print_table(table: Table) -> None:
-    """Print a table with nothing cut off, so that what is in it can be copied.
+    """Print a table without truncation, so that its cells can be copied.
 
-    On a terminal it fits the width. To a pipe or a file each row is one line, for programs.
+    On a terminal the table fits the width. In a pipe or a file each row is one line.
     """
     for column in table.columns:
         column.no_wrap = True
@@ -80,17 +80,17 @@ def secs(value: float | None) -> str:
 
 
 def labelled(value: float | None, kind: TimeKind | None) -> str:
-    """Return a time for a table, with which statistic it is."""
+    """Return a time for a table, with the name of its statistic."""
     return "-" if value is None else f"{format_secs(value)} {kind}"
 
 
 def between(interval: tuple[float, float] | None) -> str:
-    """Return the interval of a confirmed time, to stand behind it."""
+    """Return the interval of a confirmed time, as a suffix of the time."""
     return "" if interval is None else f" [{secs(interval[0])} to {secs(interval[1])}]"
 
 
 def times_faster(speedup: float | None, kind: TimeKind | None) -> str:
-    """Return how many times faster than the default schedule the best is, and by which times."""
+    """Return the speed-up over the default schedule, with the name of its statistic."""
     return "-" if not speedup else f"{format_ratio(speedup)} {kind}"
 
 
@@ -100,21 +100,21 @@ def moment(at: datetime | None) -> str:
 
 
 def against(baseline: BaselineRead | None) -> dict[str, str]:
-    """Return a line that says how a kernel does beside a library, if one was timed."""
+    """Return a line that compares a kernel with a library, if one was timed."""
     if baseline is None:
         return {}
     between = ""
     if baseline.interval is not None:
         low, high = baseline.interval
         between = f" [{low:.3g} to {high:.3g}]"
-    told = {"against": f"{baseline.version}: {baseline.verdict_in_words}{between}, timed in turns"}
+    rows = {f"vs {baseline.version}": f"{baseline.verdict_in_words}{between}"}
     if (how := how_it_ran(baseline)) != "":
-        told["library"] = how
-    return told
+        rows["library"] = how
+    return rows
 
 
 def how_it_ran(baseline: BaselineRead) -> str:
-    """Say which code a library used, in which setting, and what that reaches of the peak."""
+    """Return a library's kernels, its setting, and its share of the peak."""
     kernels = f"{baseline.kernel_set} kernels" if baseline.kernel_set else ""
     peak = "" if baseline.share_of_peak is None else f"{baseline.share_of_peak:.0%} of peak"
     return ", ".join(filter(None, (kernels, baseline.setting, peak)))

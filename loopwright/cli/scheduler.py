@@ -1,4 +1,4 @@
-"""`loopwright scheduler`: where coordinators and workers of several hosts meet."""
+"""`loopwright scheduler`: the scheduler of a cluster of several hosts."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from workers.log_format import LogFormat
 
 
 def scheduler(
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for a free one.")] = 8786,
+    host: Annotated[str, typer.Option(help="Listen address.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 selects a free one.")] = 8786,
     certificates: CertificatesOption = DEFAULT_CERTIFICATES,
     _log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
-    """Be the meeting point of a cluster, until interrupted: it hands work on, and keeps nothing.
+    """Run the cluster scheduler (stateless) until interrupted.
 
-    The first start makes the certificate that all hosts of the cluster need. Whoever has it may run
-    code on them.
+    The first start creates the certificate that all hosts of the cluster need. Keep the
+    certificate secret: its holder can run code on those hosts.
     """
     cluster = ClusterAddress(f"tls://{host}:{port}", certificates)
     try:

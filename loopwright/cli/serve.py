@@ -35,7 +35,7 @@ def serve(
     signing_key: SigningKeyOption = None,
     _log_format: LogFormatOption = LogFormat.TEXT,
     demo: Annotated[
-        bool, typer.Option("--demo", help="Show recorded jobs, which run once more; keep nothing.")
+        bool, typer.Option("--demo", help="Replay recorded jobs from a temporary database.")
     ] = False,
 ) -> None:
     """Run the API, the coordinator and local workers until interrupted."""
@@ -47,6 +47,6 @@ def serve(
         )
         return
     if db != _DATABASE:
-        raise typer.BadParameter("a demo has a database of its own: leave out --db or --demo")
+        raise typer.BadParameter("--demo uses a temporary database: leave out --db or --demo")
     with TemporaryDirectory(prefix="loopwright-demo-") as folder:
         run_service(host, port, f"sqlite:///{folder}/demo.db", token, workers, demo=True)

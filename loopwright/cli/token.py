@@ -1,4 +1,4 @@
-"""`loopwright token`: who may use a service. It works on the database, where the service runs."""
+"""`loopwright token`: the access tokens of a service, in its database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DATABASE = "sqlite:///loopwright.db"
 
 token = typer.Typer(
     name="token",
-    help="Make, list and revoke tokens, in the database of a service.",
+    help="Create, list and revoke access tokens in the database of a service.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -34,7 +34,7 @@ token = typer.Typer(
 NameArgument: TypeAlias = Annotated[
     str,
     typer.Argument(
-        help="Whose it is; jobs show it as their owner.", metavar="NAME", show_default=False
+        help="Name of the token; jobs show it as their owner.", metavar="NAME", show_default=False
     ),
 ]
 
@@ -51,24 +51,24 @@ def create(
     *,
     scope: Annotated[
         Scope,
-        typer.Option(help="read: look; submit: jobs, kernels; admin: tokens, import."),
+        typer.Option(help="read: view; submit: also run jobs; admin: also tokens and import."),
     ] = Scope.SUBMIT,
     max_jobs: Annotated[
         int | None,
-        typer.Option(min=0, max=MAX_QUOTA, help="How many of its jobs may wait or run at once."),
+        typer.Option(min=0, max=MAX_QUOTA, help="Maximum number of queued and running jobs."),
     ] = None,
     max_trials: Annotated[
         int | None,
-        typer.Option(min=0, max=MAX_QUOTA, help="How many trials those may have yet to measure."),
+        typer.Option(min=0, max=MAX_QUOTA, help="Maximum number of pending trials."),
     ] = None,
     max_priority: Annotated[
         int | None,
-        typer.Option(min=-MAX_PRIORITY, max=MAX_PRIORITY, help="The highest priority of its jobs."),
+        typer.Option(min=-MAX_PRIORITY, max=MAX_PRIORITY, help="Maximum priority of its jobs."),
     ] = None,
     db: ServedDbOption = _DATABASE,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a token and print it, this once. From the first one on, every request needs a token."""
+    """Create a token and print it once. Once a token exists, every request requires one."""
     if re.fullmatch(TOKEN_NAME, name) is None or len(name) > 64:
         raise InputError(
             f"a token cannot be called {name!r}: expected up to 64 letters, digits and . _ @ -, "
@@ -82,21 +82,21 @@ def create(
         print_json(shown)
         return
     err_console.print(
-        f"token {name!r} with scope {scope.value}; it is not shown again:", markup=False
+        f"token {name!r} with scope {scope.value}; it cannot be shown again:", markup=False
     )
     typer.echo(made)
 
 
 @token.command("list")
 def list_tokens(db: ServedDbOption = _DATABASE, as_json: JsonOption = False) -> None:
-    """List the tokens, the newest first, also those that were revoked."""
+    """List all tokens, newest first, including revoked ones."""
     with _opened(db) as database, database.read() as session:
         found = tokens.newest_first(session)
     if as_json:
         print_json(found)
         return
     if not found:
-        console.print("no tokens: a service on loopback lets everybody in")
+        console.print("no tokens: a service on loopback is open to every local user")
         return
     table = Table("token", "name", "scopes", "limits", "created", "last used", "revoked")
     for each in found:
@@ -108,10 +108,10 @@ def list_tokens(db: ServedDbOption = _DATABASE, as_json: JsonOption = False) -> 
 
 @token.command()
 def revoke(
-    name: Annotated[str, typer.Argument(help="The name or the id of a token.", metavar="TOKEN")],
+    name: Annotated[str, typer.Argument(help="Name or id of a token.", metavar="TOKEN")],
     db: ServedDbOption = _DATABASE,
 ) -> None:
-    """End a token; services learn of it within a second."""
+    """Revoke a token; running services refuse it within a second."""
     with _opened(db) as database, database.write() as session:
         row = tokens.find(session, name)
         tokens.revoke(session, _id(name) if row is None else row.id)

@@ -1,4 +1,4 @@
-"""`loopwright train`: a cost model of all that a database holds."""
+"""`loopwright train`: train a cost model on all measurements of a database."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from tuner.cost_model.training import Trained
 
 
 def train(
-    db: Annotated[str, typer.Option(help="The database.")] = "sqlite:///loopwright.db",
+    db: Annotated[str, typer.Option(help="Database URL.")] = "sqlite:///loopwright.db",
     target: TargetOption = "cpu",
     as_json: JsonOption = False,
 ) -> None:
     """Train a cost model on all measurements of a database, for one kind of target.
 
-    What comes with Loopwright is learned besides, and counts less where it is of another kind.
+    The packaged measurements of Loopwright are included; those of another kind of target weigh
+    less.
 
-    Jobs of that kind begin with the newest one. A running server trains by itself as
-    measurements come in; what is shown is how well models order the candidates of tasks that they
-    were not told of.
+    New jobs of that kind start with the newest model. A running server trains automatically. The
+    table shows how well the model ranks the candidates of held-out tasks.
     """
     label = Target(target).label
     with closing(open_database(db, must_exist=True)) as database:
@@ -56,7 +56,7 @@ def train(
             {
                 "cost model": f"version {row.version} for {label}",
                 "trained on": f"{trained.num_samples} measurements of {trained.num_tasks} task(s)",
-                "skipped": f"{trained.num_skipped} of schedules that this version has not",
+                "skipped": f"{trained.num_skipped} of schedules that this version cannot replay",
                 "data": trained.fingerprint[:16],
             }
         )

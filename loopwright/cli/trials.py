@@ -1,4 +1,4 @@
-"""`loopwright trials`: what a job measured."""
+"""`loopwright trials`: the trials of a job."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def trials(
     *,
     outcome: Annotated[
         list[str] | None,
-        typer.Option(help="Only those: ok, or a kind of error; may be repeated."),
+        typer.Option(help="Only trials with this outcome: ok, or an error kind; may be repeated."),
     ] = None,
-    sketch: Annotated[str | None, typer.Option(help="Only those of this sketch.")] = None,
+    sketch: Annotated[str | None, typer.Option(help="Only trials of this sketch.")] = None,
     sort: Annotated[
-        str | None, typer.Option(help="number, -number, best_secs or -best_secs.")
+        str | None, typer.Option(help="Sort by number, -number, best_secs or -best_secs.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="How many at most.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of trials.")] = None,
     url: UrlOption = None,
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the trials of a job, in order; failed ones with their reason."""
+    """List the trials of a job; failed ones with their error."""
     with server(url, token) as client:
         found = list(
             client.job(job).trials(outcome=outcome or (), sketch=sketch, sort=sort, limit=limit)
@@ -39,7 +39,7 @@ def trials(
     elif found:
         print_table(_table(found))
     else:
-        console.print("no such trials" if outcome or sketch else "no trials yet")
+        console.print("no matching trials" if outcome or sketch else "no trials yet")
 
 
 def _table(found: list[TrialRead]) -> Table:

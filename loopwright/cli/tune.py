@@ -38,6 +38,7 @@ from loopwright.errors import JobFailedError
 from loopwright.extras import load_extra
 from loopwright.workload import to_func
 from service.wire.models import MAX_SECONDS, MAX_SEED, MAX_TRIALS, Strategy
+from service.wire.stop_reasons import stop_reason_in_words
 from tuner.space.registry import built_in_rules
 
 
@@ -49,28 +50,28 @@ def tune(
         typer.Option(
             "--weight",
             min=0,
-            help="Of several workloads: how much the time of one matters; once for each.",
+            help="Weight of a workload's time; repeat for each of several workloads.",
         ),
     ] = None,
     target: TargetOption = "cpu",
-    trials: Annotated[int, typer.Option(min=1, max=MAX_TRIALS, help="The budget.")] = 200,
+    trials: Annotated[int, typer.Option(min=1, max=MAX_TRIALS, help="Trial limit.")] = 200,
     seconds: Annotated[
         float | None,
-        typer.Option(min=1e-3, max=MAX_SECONDS, help="End after this time, if trials are left."),
+        typer.Option(min=1e-3, max=MAX_SECONDS, help="Time limit."),
     ] = None,
     patience: Annotated[
         int | None,
-        typer.Option(min=1, max=MAX_TRIALS, help="End after so many trials without progress."),
+        typer.Option(min=1, max=MAX_TRIALS, help="Stop after so many trials without gain."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Of the search.")] = 0,
-    strategy: Annotated[Strategy, typer.Option(help="Of the search.")] = Strategy.EVOLUTIONARY,
+    seed: Annotated[int, typer.Option(min=0, max=MAX_SEED, help="Random seed of the search.")] = 0,
+    strategy: Annotated[Strategy, typer.Option(help="Search strategy.")] = Strategy.EVOLUTIONARY,
     rule: Annotated[
         list[str] | None,
-        typer.Option(help="A schedule rule to make candidates with; may be repeated."),
+        typer.Option(help="Schedule rule to use; may be repeated. Default: all."),
     ] = None,
     no_warm_start: Annotated[
         bool,
-        typer.Option("--no-warm-start", help="Use no cost model and no schedule of earlier jobs."),
+        typer.Option("--no-warm-start", help="Ignore models and schedules of earlier jobs."),
     ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Write the best kernel to this file.")
@@ -79,12 +80,12 @@ def tune(
     token: TokenOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Search for a fast schedule; every candidate is checked before it counts.
+    """Search for a fast schedule; verify the output of every candidate.
 
-    A server does the search, if one is named or answers at the default address. Else this process
-    does, and keeps nothing.
+    The search runs on a server if --url names one or one responds at the default address.
+    Otherwise it runs in this process, and its measurements are not stored.
 
-    Several workloads share the trials: each round goes where it is expected to gain most.
+    Several workloads share the trials: each round goes to the one with the largest expected gain.
     """
     texts = [read_workload(one) for one in workload]
     Target(target)
@@ -99,9 +100,9 @@ def tune(
         "rules": _known_rules(rule or ()),
     }
     if len(texts) > 1 and output is not None:
-        raise InputError("--output takes the kernel of one workload: tune them one by one")
+        raise InputError("--output accepts one workload: tune them one at a time")
     if len(texts) == 1 and weight:
-        raise InputError("--weight is for several workloads")
+        raise InputError("--weight requires several workloads")
     found = find_server(url, token)
     warm_start = not no_warm_start
     if len(texts) > 1:
@@ -128,11 +129,11 @@ def tune(
 
 
 def _known_rules(names: Sequence[str]) -> Sequence[str] | None:
-    """Return the rules that were asked for; none are all of them."""
+    """Validate rule names; None means all rules."""
     for name in names:
         if name not in built_in_rules():
             known = ", ".join(built_in_rules())
-            raise InputError(f"unknown schedule rule {name!r}: known: {known}")
+            raise InputError(f"unknown schedule rule {name!r}; known rules: {known}")
     return names or None
 
 
@@ -148,13 +149,13 @@ def _tune_there(client: Client, search: Search, *, warm_start: bool) -> TuneOutc
         job = handle.wait()
     except KeyboardInterrupt:
         err_console.print(
-            f"the job goes on; see: loopwright trials {handle.id} --url {client.url}",
+            f"the job continues; see: loopwright trials {handle.id} --url {client.url}",
             highlight=False,
             soft_wrap=True,
         )
         raise typer.Exit(ExitCode.INTERRUPTED) from None
     if job.best_secs is None:
-        raise JobFailedError(f"job {job.id} was {job.state} before anything ran")
+        raise JobFailedError(f"job {job.id} is {job.state}: no candidate ran")
     best = client.best(search.workload, target=job.target)
     return TuneOutcome(
         job.workload_name,
@@ -180,7 +181,8 @@ def _show(outcome: TuneOutcome, text: str) -> None:
             {
                 "workload": f"{outcome.workload} {outcome.shape or ''}".rstrip(),
                 "target": outcome.target,
-                "trials": f"{outcome.num_measured} (ended: {outcome.stop_reason})",
+                "trials": str(outcome.num_measured),
+                "finished": stop_reason_in_words(outcome.stop_reason),
                 "default": labelled(default.secs, default.kind) + between(default.interval),
                 "best": f"{labelled(best.secs, best.kind)}{between(best.interval)}"
                 f" ({faster} over the default, {rate})",

@@ -1,4 +1,4 @@
-"""`loopwright tune` without a server: search in this process, which the extra `server` allows."""
+"""`loopwright tune` without a server: search in this process (requires the extra `server`)."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def tune_one_here(search: Search, *, warm_start: bool) -> TuneOutcome:
             StopReason.CANCELLED,
         )
         if not seen or not result.best.measurement.ok:
-            err_console.print(f"{measured}: nothing was found yet", highlight=False)
+            err_console.print(f"{measured}: no correct candidate yet", highlight=False)
             raise typer.Exit(ExitCode.INTERRUPTED) from None
         err_console.print(f"{measured}; the best so far:", highlight=False)
         was_interrupted = True
-    # Trials arrive as they are done, so that the first to arrive need not be the default.
+    # Trials arrive as they finish, so the first to arrive may not be the default.
     first = result.trials[0]
     default = first.time if first.number == 0 and first.measurement.ok else RunTime(None)
     return _outcome(result, default, was_interrupted=was_interrupted)
@@ -100,7 +100,7 @@ def _outcome(
 
 @contextmanager
 def _ctrl_c() -> Iterator[Event]:
-    """Let Ctrl-C set an event, so that what was found until then is not lost."""
+    """Let Ctrl-C set an event, to keep the results so far."""
     stopped = Event()
     before = signal.signal(signal.SIGINT, lambda *_: stopped.set())
     try:

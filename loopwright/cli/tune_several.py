@@ -14,12 +14,13 @@ from loopwright.cli.where import TUNE_HERE
 from loopwright.client.client import Client
 from loopwright.errors import JobFailedError
 from loopwright.extras import load_extra
+from service.wire.stop_reasons import stop_reason_in_words
 
 
 def tune_several(
     asked: Several, *, warm_start: bool, url: str | None, token: str | None, as_json: bool
 ) -> None:
-    """Tune the workloads, here or on a server, and print what was found for each."""
+    """Tune the workloads, here or on a server, and print the best schedule of each."""
     if asked.weights is not None and len(asked.weights) != len(asked.workloads):
         raise InputError(
             f"{len(asked.weights)} weights for {len(asked.workloads)} workloads: expected as many"
@@ -55,7 +56,7 @@ def _tune_there(client: Client, asked: Several, *, warm_start: bool) -> list[Tun
         group = handle.wait()
     except KeyboardInterrupt:
         err_console.print(
-            f"the jobs go on; see: loopwright jobs --url {client.url}",
+            f"the jobs continue; see: loopwright jobs --url {client.url}",
             highlight=False,
             soft_wrap=True,
         )
@@ -63,7 +64,7 @@ def _tune_there(client: Client, asked: Several, *, warm_start: bool) -> list[Tun
     outcomes = []
     for workload, job in zip(asked.workloads, group.jobs, strict=True):
         if job.best_secs is None:
-            raise JobFailedError(f"job {job.id} was {job.state} before anything ran")
+            raise JobFailedError(f"job {job.id} is {job.state}: no candidate ran")
         outcomes.append(
             TuneOutcome(
                 job.workload_name,
@@ -82,12 +83,12 @@ def _tune_there(client: Client, asked: Several, *, warm_start: bool) -> list[Tun
 
 
 def _table(outcomes: Sequence[TuneOutcome]) -> Table:
-    table = Table("workload", "trials", "ended", "default", "best", "speed-up")
+    table = Table("workload", "trials", "finished", "default", "best", "speed-up")
     for outcome in outcomes:
         table.add_row(
             f"{outcome.workload} {outcome.shape or ''}".rstrip(),
             str(outcome.num_measured),
-            outcome.stop_reason,
+            stop_reason_in_words(outcome.stop_reason),
             labelled(outcome.default.secs, outcome.default.kind),
             labelled(outcome.best.secs, outcome.best.kind),
             times_faster(*(outcome.speedup or (None, None))),

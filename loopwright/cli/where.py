@@ -1,7 +1,7 @@
-"""Which server a command asks; one rule for all commands.
+"""Choose the server of a command; one rule for all commands.
 
-The server of `--url`, else that of `$LOOPWRIGHT_URL`, else the one at the default address if it
-answers. Which one it is, is said in one line, unless the command itself names it.
+The server is that of `--url`, else that of `$LOOPWRIGHT_URL`, else the one at the default address
+if it responds. The command prints the address in one line, unless `--url` names it.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ TUNE_HERE = "loopwright tune without a server"
 
 
 def find_server(url: str | None, token: str | None) -> str | None:
-    """Return the address of the server to ask; None if no server is named and none answers.
+    """Return the address of the server to use; None if none is named and none responds.
 
     Args:
         url: The value of `--url`, or of `$LOOPWRIGHT_URL`.
     """
     if url is not None:
         if url == os.environ.get("LOOPWRIGHT_URL"):
-            _say(f"asking the server at {url}, which $LOOPWRIGHT_URL names")
+            _say(f"using the server at {url} (from $LOOPWRIGHT_URL)")
         return url
     if not _answers(DEFAULT_URL, token):
         return None
-    _say(f"asking the server at {DEFAULT_URL}")
+    _say(f"using the server at {DEFAULT_URL}")
     return DEFAULT_URL
 
 
 @contextmanager
 def server(url: str | None, token: str | None) -> Iterator[Client]:
-    """Yield a client of the server to ask.
+    """Yield a client of the server to use.
 
     Raises:
         ServerUnreachableError: If there is none.
@@ -46,18 +46,18 @@ def server(url: str | None, token: str | None) -> Iterator[Client]:
     found = find_server(url, token)
     if found is None:
         raise ServerUnreachableError(
-            f"no server answers at {DEFAULT_URL}, "
-            "and neither --url nor $LOOPWRIGHT_URL names another"
+            f"no server responds at {DEFAULT_URL}, "
+            "and neither --url nor $LOOPWRIGHT_URL names another one"
         )
     with Client(found, token) as client:
         yield client
 
 
 def say_in_process() -> None:
-    """Say that a command does its work itself, because there is no server."""
+    """Print that the search runs in this process, because no server responds."""
     _say(
-        f"no server answers at {DEFAULT_URL}: tuning in this process; the result is not kept "
-        "(`loopwright serve` starts a server that keeps it)"
+        f"no server responds at {DEFAULT_URL}: tuning in this process; the result is not stored "
+        "(`loopwright serve` starts a server that stores it)"
     )
 
 
@@ -65,7 +65,7 @@ def _answers(url: str, token: str | None) -> bool:
     try:
         with Client(url, token, timeout_secs=_PROBE_SECS, attempts=1) as client:
             client.health()
-    except RequestError:  # it wants a token, or is not well: it is a server all the same
+    except RequestError:  # it requires a token, or is unhealthy, but it is a server
         return True
     except (ServerUnreachableError, ProtocolError):
         return False

@@ -1,4 +1,4 @@
-"""`loopwright worker`: what measures, on a host of a cluster."""
+"""`loopwright worker`: measure candidates on a host of a cluster."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from workers.log_format import LogFormat
 def worker(
     scheduler: SchedulerArgument,
     workers: Annotated[
-        int, typer.Option(min=1, max=256, help="How many; each measures alone on its core.")
+        int, typer.Option(min=1, max=256, help="Number of workers; each has a core to itself.")
     ] = 1,
     certificates: CertificatesOption = DEFAULT_CERTIFICATES,
     _log_format: LogFormatOption = LogFormat.TEXT,
 ) -> None:
-    """Measure for a cluster on this host, until interrupted.
+    """Measure candidates for a cluster on this host, until interrupted.
 
-    The host is tested first. A scheduler that goes away is waited for.
+    The workers test the host first. They reconnect to a scheduler that restarts.
     """
     run_workers(ClusterAddress(scheduler, certificates), workers, typer.echo)

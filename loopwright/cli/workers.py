@@ -1,4 +1,4 @@
-"""`loopwright workers`: who measures for a server."""
+"""`loopwright workers`: the workers of a server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def workers(
     elif found:
         print_table(_table(found))
     else:
-        console.print("no workers: embedded ones come with a job, and go when there is none")
+        console.print("no workers: embedded workers start with the next job")
 
 
 def _table(found: tuple[WorkerRead, ...]) -> Table:

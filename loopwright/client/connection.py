@@ -59,7 +59,7 @@ LONGEST_UPLOAD_SECS = 3600.0
 """What is sent as a file is answered when all of it was read, and others have let it in."""
 _SILENT_SECS = 60.0  # how long a stream may be silent: its keep-alive comes more often
 
-# Each retry would be a line on the standard output of whoever imports this; the error or warning
+# Each retry would be a line on the standard output of the importing program; the error or warning
 # that ends the retries says enough.
 stamina.instrumentation.set_on_retry_hooks([])
 
@@ -232,13 +232,13 @@ class Connection(Terms):
 
 
 def upload_options() -> dict[str, Any]:
-    """Return what the transport is told of a file that it sends."""
+    """Return the transport's arguments for the upload of a file."""
     timeout = httpx2.Timeout(_SILENT_SECS, connect=5.0, read=LONGEST_UPLOAD_SECS)
     return {"headers": {"Content-Type": "application/x-ndjson"}, "timeout": timeout}
 
 
 def arguments(call: HttpCall) -> dict[str, Any]:
-    """Return what the transport is told of a request."""
+    """Return the transport's arguments for a request."""
     headers = dict(call.headers)
     content = None
     if call.body is not None:
@@ -340,7 +340,7 @@ def _wait(error: Exception, *, may_repeat: bool) -> bool | float:
         told = retry_after(error.response.headers.get("Retry-After", ""))
         if told is None:
             return True
-        # Clients that were told the same should not all come at once.
+        # Clients with the same Retry-After should not all retry at once.
         return told <= LONGEST_WAIT_SECS and told + random.uniform(0.0, 0.2)
     if isinstance(error, httpx2.UnsupportedProtocol):
         return False

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # How long a handle keeps calling a server that stopped answering: one that is started again after
-# a crash resumes its jobs, and whoever waits for one should not notice.
+# a crash resumes its jobs, and a waiting client should not notice.
 RECONNECT_SECS = 60.0
 POLL_SECS = 0.5
 

@@ -1,4 +1,4 @@
-"""What is asked of a server, made of what a user gave."""
+"""Build requests to a server from a user's arguments."""
 
 from __future__ import annotations
 

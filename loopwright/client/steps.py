@@ -1,7 +1,7 @@
 """The steps of a client method, which either transport carries out.
 
 What a method does is described once, as a plan: a generator that yields steps (a request, a pause,
-work that takes a while), is sent what came of each, and returns the method's result. An error of a
+work that takes a while), is sent each step's result, and returns the method's result. An error of a
 step is thrown into it. A stream is a plan that also yields items.
 """
 
@@ -40,7 +40,7 @@ class HttpCall:
 
     @property
     def may_repeat(self) -> bool:
-        """Whether the request may be sent again when nobody knows if it arrived."""
+        """Whether the request is safe to repeat if it may have arrived."""
         return self.method in _REPEATABLE or self.is_query or KEY in self.headers
 
 
@@ -101,7 +101,7 @@ Stream: TypeAlias = Generator[Step | Item[T], Any, None]
 
 
 def send(call: HttpCall) -> Plan[httpx2.Response]:
-    """Send a request; the plan of whoever needs no more than its response."""
+    """Send a request and return its response: a plan of one step."""
     response: httpx2.Response = yield call
     return response
 
@@ -130,7 +130,7 @@ class PlanRunner(Generic[T]):
         self._plan.close()
 
     def came(self, value: Any) -> None:
-        """Go on with what came of the step."""
+        """Resume with the result of the step."""
         self._go_on(self._plan.send, value)
 
     def failed(self, error: Exception) -> None:

@@ -66,7 +66,7 @@ class Trial:
 
     @property
     def time(self) -> RunTime:
-        """What is known of its time."""
+        """Its time, provisional or confirmed."""
         return RunTime(self.run_secs, self.interval, self.provisional_secs)
 
 

@@ -133,8 +133,8 @@ def tune(
         ValueError: If `strategy` or a rule is, a budget is not positive, the weights or trials do
             not fit the workloads, a shape is symbolic, or a module holds several functions.
         NothingMeasuredError: If `should_stop` said so before anything was measured.
-        JobFailedError: If not one trial of a workload, the default schedule included, ran and was
-            right; what was found of all workloads is in its `results`.
+        JobFailedError: If no trial of a workload is correct, not even the default schedule; its
+            `results` hold what was found of all workloads.
     """
     if trials not in range(1, MAX_TRIALS + 1):
         raise ValueError(f"trials is {trials!r}: expected a number from 1 to {MAX_TRIALS}")
@@ -229,7 +229,7 @@ class _Seen:
 def _failure(result: TuneResult) -> str:
     default = result.default.measurement
     return (
-        f"none of {len(result.trials)} trials of {result.func.name} ran and was right;"
+        f"none of {len(result.trials)} trials of {result.func.name} is correct;"
         f" the default schedule: {default.error}: {default.message}"
     )
 

@@ -1,4 +1,4 @@
-"""Who asks: the name of a token, its scope and its quota. Knows nothing of HTTP."""
+"""The caller of a request: a token's name, scope and quota. Independent of HTTP."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class QuotaError(ServiceError):
 
 
 class ServiceConflictError(ServiceError):
-    """What was asked for contradicts what is there."""
+    """The request contradicts the stored state."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Who owns a lease: a process, told apart from every other that ever had its number."""
+"""The owner of a lease: a process, distinct from all earlier ones with the same pid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The coordinator: claims jobs, has them driven, and keeps what comes of them.
+"""The coordinator: claims jobs, runs them, and stores their results.
 
 It keeps nothing of its own that matters: whatever kills it, another one resumes the job from the
 trials in the store.
@@ -82,7 +82,7 @@ class Coordinator:
         rivals: Times libraries beside the best; without it, none are.
         interrupt: Makes it give up what is under way, by an error of its own.
         lease_secs: How long a job stays ours without a heartbeat.
-        retrainer: Told of the kind of target of each job that was driven.
+        retrainer: Receives the kind of target of each finished job.
         prove: Measures something known, and raises if that fails: called before a job is driven
             whose last claim came to nothing.
         serves: Says for which kinds of target there are workers here, None while those cannot be

@@ -37,7 +37,7 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True)
 class JobOutcome:
-    """What came of a job: its search, and the finish if there was one, with its baselines.
+    """The result of a job: its search, and the finish if there was one, with its baselines.
 
     There is no result if the job was given up before: cancelled, or put back.
     """
@@ -54,7 +54,7 @@ class Drives(Protocol):
     def drive(
         self, jobs: Sequence[JobRow], heartbeat: Heartbeat, is_stopping: Callable[[], bool]
     ) -> Iterator[JobOutcome]:
-        """Yield what came of each job when it ends."""
+        """Yield the outcome of each job when it ends."""
         ...
 
 
@@ -90,7 +90,7 @@ class Driver:
     def drive(
         self, jobs: Sequence[JobRow], heartbeat: Heartbeat, is_stopping: Callable[[], bool]
     ) -> Iterator[JobOutcome]:
-        """Take jobs from their last trials to their ends; yield what came of each when it ends.
+        """Take jobs from their last trials to their ends; yield each outcome when it ends.
 
         Args:
             jobs: One job, or all of a group that have not ended.

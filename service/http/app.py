@@ -54,10 +54,10 @@ def create_app(
     """Return the application over its parts; tests hand it their own.
 
     Args:
-        token: One that may do everything. Without it those of the database count, and whoever
-            reaches the port is let in until there is one.
-        hosts: The names under which requests may come; none takes any.
-        requests_per_sec: How many a token may send, or an address without one; 0 for no limit.
+        token: An administrator token. Without it the tokens of the database count; while
+            there are none, every client is accepted.
+        hosts: The accepted host names; empty accepts any.
+        requests_per_sec: The limit of each token (or address without a token); 0 for no limit.
     """
     app = FastAPI(
         title="Loopwright",

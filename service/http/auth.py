@@ -1,8 +1,8 @@
-"""Who may ask for what: tokens and their scopes.
+"""Authentication and authorisation: access tokens and their scopes.
 
-A service is open, to whoever reaches it, as long as it was given no token and none was ever made in
-its database; it listens on loopback only then. Every route of the API wants the scope `read`;
-routes that want more say so with `SUBMIT` or `ADMIN`, which the OpenAPI document shows.
+A service without tokens is open to every client, and then listens on loopback only. The first token
+closes it. Every route of the API requires the scope `read`; routes that require more declare it
+with `SUBMIT` or `ADMIN`, and the OpenAPI document shows it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Tokens:
         self._is_closed = bootstrap is not None
 
     def identify(self, token: str | None) -> Caller | None:
-        """Return who asks with a token, none if it is not one of ours, or not any more."""
+        """Return the caller with this token; None if the token is unknown or revoked."""
         if self._is_open():
             return ANYBODY
         return None if token is None else self._caller(token)
@@ -157,7 +157,7 @@ _bearer = HTTPBearer(
 async def _authenticate(
     request: Request, given: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 ) -> Caller:
-    """Return who asks, and count the request against the caller's rate.
+    """Return the caller, and count the request against its rate limit.
 
     Raises:
         HTTPException: 401 without a token that is known, 429 for too many requests.

@@ -1,4 +1,4 @@
-"""What the routes work with, wired by whoever makes the application."""
+"""Dependencies of the routes; the application factory provides them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """New events for all streams of a process: looked for once, and written once, for every listener.
 
-An event goes over the wire as the same bytes to whoever listens, and what was found in one look
+An event goes over the wire as the same bytes to all listeners, and what was found in one look
 goes as one piece: two hundred streams cost as many writes a look, and nothing else.
 """
 
@@ -132,7 +132,7 @@ class EventFeed:
                 # What comes from here on is handed over, or read in the next loop.
                 listener.is_behind = False
                 # Those that are there already; the listener may be handed some of them, too.
-                # One look does: whoever looks until there is nothing new never catches up with a
+                # One look is enough: looking until nothing is new never catches up with a
                 # job that tells more before each look is done.
                 is_all = has_ended = False
                 while not is_all:

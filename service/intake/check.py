@@ -49,7 +49,7 @@ def check(database: Database, request: CheckRequest) -> WorkloadCheck:
 def _space(script: str, target: str) -> SpaceRead | None:
     """Return how large a design space is; None if somebody else's is being made.
 
-    That takes up to a second, of which a process has only so many: whoever types asks again.
+    That takes up to a second, of which a process has only so many: an editor repeats its request.
     """
     if not _one_at_a_time.acquire(blocking=False):
         return None

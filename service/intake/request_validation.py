@@ -35,7 +35,7 @@ def read_workload(workload: Workload) -> NewWorkload:
 
 
 def parse_target(text: str) -> Target:
-    """Turn the text of a target into one: of any machine, for what is known may be of any.
+    """Parse a target of any machine: stored schedules may be of any.
 
     Raises:
         InvalidRequestError: If the text means nothing.

@@ -1,7 +1,7 @@
 """Queue a job where a schedule was asked for that no job has looked for. Knows nothing of HTTP.
 
 A program that is deployed asks for what it runs; what it misses is found for it while it goes on
-with what there is. A task has one such job: whoever asks again is shown that job, also one that
+with what there is. A task has one such job: a repeated request returns that job, also one that
 failed or was cancelled, which only its users may repeat. A schedule that was measured with an older
 code generator is measured again, by one job, too.
 """
@@ -51,7 +51,7 @@ class Enqueued:
 
 
 def enqueue(database: Database, query: ScheduleQuery, *, caller: Caller) -> Enqueued | None:
-    """Return the job for what is asked for; none where its very schedule is known.
+    """Return the job for a request; None if its exact schedule is stored.
 
     Args:
         caller: Whose job it becomes if there is none.

@@ -1,6 +1,6 @@
 """Train a cost model on all that the store holds, for one kind of target.
 
-One model serves all kinds: what was measured on others is told too, and counts less
+One model serves all kinds: measurements of others are included, and weigh less
 (`tuner.cost_model.weights`).
 """
 

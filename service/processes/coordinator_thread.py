@@ -86,7 +86,7 @@ class CoordinatorThread:
                 self._database, self._num_workers, plays=self._plays, cluster=self._cluster
             )
         except Exception:
-            # Health says "degraded" from now on, and what is known can still be asked for.
+            # Health says "degraded" from now on, and stored schedules are still served.
             _log.exception("the coordinator cannot start: jobs stay queued")
             return
         if not self._stopping.is_set():

@@ -152,7 +152,7 @@ class EngineSupervisor:
             return
         # One that broke may not know its workers any more; they are shown as lost, then.
         with suppress(Exception):
-            # Asked before the transaction begins: nobody else can write while it lasts.
+            # Asked before the transaction begins: no other writer runs while it lasts.
             names = [worker.name for worker in engine.workers()]
             with self._database.write() as session:
                 workers.rested(session, names)
@@ -208,7 +208,7 @@ class EngineSupervisor:
         try:
             seen = engine.workers()
         except Exception:
-            # Who the workers are is told again in a moment; measuring does not wait for it.
+            # The workers report again in a moment; measuring does not wait for it.
             _log.warning("the engine does not say who its workers are", exc_info=True)
             return False
         self._labels = self._own_labels.union(

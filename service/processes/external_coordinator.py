@@ -12,7 +12,7 @@ from service.store.jobs.jobs import JobRow
 from service.wire.models import JobState
 
 PATIENCE_SECS = 60.0
-"""How long a job may wait while nobody drives any."""
+"""How long a job may wait while no coordinator runs any."""
 
 
 class ExternalCoordinator:

@@ -1,1 +1,1 @@
-"""What lists and plots are told: trials as columns, and what is computed of them."""
+"""Data of lists and plots: trials as columns, and statistics of them."""

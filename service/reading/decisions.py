@@ -103,7 +103,7 @@ def _decision(axis: Axis, values: Floats, even_values: Floats, even_secs: Floats
 
 
 def importance(values: Floats, logs: Floats) -> float | None:
-    """Return the share of the variance of `logs` that `values` explain by themselves.
+    """Return the share of the variance of `logs` that `values` alone explain.
 
     It is epsilon squared (Kelley, 1935): unlike eta squared it does not grow with the number of
     different values by chance alone. None if there are too few trials to tell.

@@ -133,7 +133,7 @@ def list_targets(session: Session, query: TargetsQuery) -> Page[TargetRead]:
 
 
 def list_cost_models(session: Session, query: CostModelsQuery) -> Page[CostModelRead]:
-    """Return a page of what is known of cost models, without the models themselves.
+    """Return a page of cost models' metadata, without the models themselves.
 
     Raises:
         InvalidRequestError: If the cursor does not fit.
@@ -174,7 +174,7 @@ def list_workers(session: Session, query: WorkersQuery) -> Page[WorkerRead]:
 
 
 def list_tokens(session: Session, query: TokensQuery) -> Page[TokenRead]:
-    """Return a page of what is known of tokens.
+    """Return a page of tokens.
 
     Raises:
         InvalidRequestError: If the cursor does not fit.

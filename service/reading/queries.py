@@ -32,7 +32,7 @@ class ListQuery(BaseModel):
     )
 
     def asked(self, name: str, sort: str) -> ListRequest:
-        """Return what is asked of the list of that name."""
+        """Return the query of the list of that name."""
         given = self.model_dump(mode="json", exclude={"limit", "cursor", "sort"})
         return ListRequest(sort, {"list": name, **given}, self.limit, self.cursor)
 

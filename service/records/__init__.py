@@ -1,1 +1,1 @@
-"""Records: jobs with all that was measured, as lines of JSON that go from store to store."""
+"""Records: jobs with all their measurements, as JSON lines, to copy between stores."""

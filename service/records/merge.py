@@ -1,4 +1,4 @@
-"""Merge a file of records into a store: what is there stays, what is new is added.
+"""Merge a file of records into a store: add new records, keep existing ones.
 
 The outcome depends on what was merged and not on its order: rows are known by their ids, of two
 versions of a job the later one counts, and the best schedules are found again from all there is.
@@ -94,7 +94,7 @@ class _Job:
                 "stop_reason": StopReason.CANCELLED,
                 "finished_at": self.staged.last_at or self.line.created_at,
                 "error": f"it was {self.line.state} where these records are from; resume it here,"
-                " or import what came of it there",
+                " or import its result there",
             }
         )
 

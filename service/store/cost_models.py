@@ -124,7 +124,7 @@ def newest_usable(session: Session, label: str) -> CostModelRow | None:
 
 
 def newest_first(session: Session, *, limit: int) -> list[CostModelRead]:
-    """Return what is known of the newest models, without the models themselves."""
+    """Return the metadata of the newest models, without the models themselves."""
     rows = session.scalars(
         select(CostModelRow)
         .options(defer(CostModelRow.blob))
@@ -135,5 +135,5 @@ def newest_first(session: Session, *, limit: int) -> list[CostModelRead]:
 
 
 def read(row: CostModelRow) -> CostModelRead:
-    """Return what is known of a model as the API shows it."""
+    """Return a model's metadata as the API shows it."""
     return CostModelRead.model_validate(row, from_attributes=True)

@@ -19,7 +19,7 @@ from service.store.workloads import WorkloadRow
 
 @dataclass(frozen=True)
 class TunedTask:
-    """A task with a best schedule; `shape` is what tells it from others of its operator."""
+    """A task with a best schedule; `shape` distinguishes it from others of its operator."""
 
     workload_key: str
     target: str

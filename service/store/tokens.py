@@ -140,11 +140,11 @@ def revoke(session: Session, token_id: UUID) -> None:
 
 
 def newest_first(session: Session) -> list[TokenRead]:
-    """Return what is known of all tokens."""
+    """Return all tokens, without their secrets."""
     rows = session.scalars(select(TokenRow).order_by(TokenRow.created_at.desc(), TokenRow.id))
     return [read(row) for row in rows]
 
 
 def read(row: TokenRow) -> TokenRead:
-    """Return what is known of a token as the API shows it."""
+    """Return a token as the API shows it, without its secret."""
     return TokenRead.model_validate(row, from_attributes=True)

@@ -30,7 +30,7 @@ class WorkerSampleRow(Base):
 
 
 def keep(session: Session, worker: str, sample: Mapping[str, Any]) -> None:
-    """Keep a sample as a worker told it; one that is told again is kept once."""
+    """Store a worker's sample; a repeated one is stored once."""
     session.merge(
         WorkerSampleRow(
             worker=worker,

@@ -58,7 +58,7 @@ def heard_of(session: Session, seen: Sequence[WorkerFacts]) -> None:
 
 
 def forget_lost(session: Session, *, after: timedelta = timedelta(hours=1)) -> None:
-    """Drop workers not heard of for so long that nobody asks what became of them.
+    """Delete workers that have not reported for a long time.
 
     Those that rest are kept as long as their samples are.
     """

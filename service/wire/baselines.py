@@ -66,13 +66,13 @@ class BaselineTimes(BaseModel):
 
     @property
     def verdict_in_words(self) -> str:
-        """The verdict for people, such as `1.06x the speed`."""
-        ratio = f"{self.speedup:.3g}x the speed"
+        """The verdict for people, such as `1.06x faster`."""
+        ratio = f"{self.speedup:.3g}x"
         if self.verdict is Verdict.NO_CLAIM:
-            return f"no claim: its {self.kernel_set} kernels run below this CPU's instruction set"
+            return f"not comparable: its {self.kernel_set} kernels do not use this CPU's full ISA"
         if self.verdict is Verdict.EQUAL:
-            return f"as fast ({ratio})"
+            return f"equally fast ({ratio})"
         if self.verdict is Verdict.INCONCLUSIVE:
             why = "too few rounds" if self.interval is None else "noisy host"
             return f"inconclusive ({why})"
-        return ratio
+        return f"{ratio} faster" if self.verdict is Verdict.FASTER else f"{ratio} as fast"

@@ -26,6 +26,7 @@ from pydantic import (
 )
 
 from service.wire.baselines import BaselineTimes
+from service.wire.stop_reasons import stop_reason_in_words
 from service.wire.times import BestTimes, JobTimes, TimeKind
 
 MAX_SCRIPT_CHARS = 262_144
@@ -234,7 +235,7 @@ class JobRead(JobTimes, Response):
 
     def __str__(self) -> str:
         """Say in a line where the job stands; the `repr` has all fields."""
-        ended = f" (ended: {self.stop_reason})" if self.stop_reason else ""
+        ended = f" ({stop_reason_in_words(self.stop_reason)})" if self.stop_reason else ""
         best = "" if self.best_secs is None else f", best {self.best_secs:.4g} s {self.best_kind}"
         default = "" if self.default_secs is None else f", default {self.default_secs:.4g} s"
         return (

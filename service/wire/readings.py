@@ -157,7 +157,7 @@ class Decision(Response):
     """One decision of a sketch, and how much it matters.
 
     `importance` is the share of the variance of the logarithm of the time that the decision
-    explains by itself: epsilon squared of a one-way analysis of variance over its values, at least
+    explains alone: epsilon squared of a one-way analysis of variance over its values, at least
     0. It knows no interactions: two decisions that matter only together may both have 0.
     """
 
@@ -204,7 +204,7 @@ class BestSummary(BestTimes, Response):
 
 
 class WorkloadRead(Response):
-    """A workload that is stored; `shape` has the extents of its blocks, which tell it from others.
+    """A workload that is stored; `shape` has the extents of its blocks.
 
     Workloads with one `operator_key` are shapes of one operator.
     """

@@ -75,7 +75,7 @@ class Scope(StrEnum):
 
 
 class CallerRead(Response):
-    """Who asks, and the quota; a service that needs no token knows no name, and allows all."""
+    """The caller and its quota; without tokens the name is null and everything is allowed."""
 
     name: str | None
     scope: Scope
@@ -96,7 +96,7 @@ class TokenCreate(Request):
 
 
 class TokenRead(Response):
-    """What is known of a token: not the token, of which a digest is kept."""
+    """A token's metadata; the token itself is stored only as a digest."""
 
     id: UUID
     name: str

@@ -31,7 +31,7 @@ def kind_of(secs: float | None, interval: Interval | None) -> TimeKind | None:
 
 
 class RunTime(NamedTuple):
-    """What is known of one schedule's time; a time that is not known is none.
+    """The times of one schedule; an unknown time is None.
 
     Attributes:
         secs: The time to show: the confirmed one, else the provisional one.
@@ -99,12 +99,12 @@ class SpeedUps(BaseModel):
 
     @property
     def best_time(self) -> RunTime:
-        """What is known of the time of the best schedule."""
+        """The time of the best schedule."""
         raise NotImplementedError
 
     @property
     def default_time(self) -> RunTime:
-        """What is known of the time of the default schedule."""
+        """The time of the default schedule."""
         return RunTime(self.default_secs, self.default_interval, self.default_provisional_secs)
 
     @computed_field  # type: ignore[prop-decorator]
@@ -150,7 +150,7 @@ class JobTimes(SpeedUps):
 
     @property
     def best_time(self) -> RunTime:
-        """What is known of the time of its best trial."""
+        """The time of its best trial."""
         return RunTime(self.best_secs, self.best_interval, self.best_provisional_secs)
 
 
@@ -172,5 +172,5 @@ class BestTimes(SpeedUps):
 
     @property
     def best_time(self) -> RunTime:
-        """What is known of the time of the schedule."""
+        """The time of the schedule."""
         return RunTime(self.run_secs, self.interval, self.provisional_secs)

@@ -26,7 +26,7 @@ def test_a_schedule_is_searched_by_operator_and_target(open_tab: OpenTab) -> Non
     expect(table).to_contain_text("32 x 32 x 32")
     page.get_by_label("Operator").fill("conv2d")
     expect(page).to_have_url(re.compile(r"\?operator=conv2d$"))
-    expect(page.get_by_text("No schedule is known of that")).to_be_visible()
+    expect(page.get_by_text("No matching schedule")).to_be_visible()
     page.get_by_label("Operator").fill("matmul")
     page.get_by_label("Target").fill("num-cores=1")
     expect(table.get_by_text("matmul").first).to_be_visible()
@@ -56,7 +56,7 @@ def test_the_client_snippet_fetches_that_kernel(open_tab: OpenTab) -> None:
 def test_a_schedule_stands_beside_a_library(open_tab: OpenTab) -> None:
     page = open_tab("/best?operator=matmul&sort=-baseline")
     cell = page.get_by_role("row").filter(has_text="32 x 32 x 32").first.get_by_role("cell").nth(3)
-    expect(cell).to_contain_text(re.compile(r"[0-9.]+\u00d7 its speed"))
+    expect(cell).to_contain_text(re.compile(r"[0-9.]+\u00d7"))
     expect(cell).to_contain_text(re.compile(r"[0-9.]+ to [0-9.]+"))
     expect(cell).to_contain_text(re.compile(r"NumPy \d|PyTorch \d"))
     expect(opened(page).get_by_role("rowheader", name="library", exact=True)).to_be_visible()

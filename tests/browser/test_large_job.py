@@ -90,7 +90,7 @@ def test_a_failure_is_counted_explained_and_opened(
     page = open_tab(f"/jobs/{job}")
     page.get_by_text(f"timeout {count}").click()
     expect(page.get_by_text(message)).to_be_visible()
-    page.get_by_role("link", name=f"Trial {first.number}, the first of them").click()
+    page.get_by_role("link", name=f"First: trial {first.number}").click()
     expect(page.get_by_role("heading", name=f"Trial {first.number}")).to_be_visible()
     expect(page.get_by_text(message)).to_be_visible()
     expect(page.get_by_text("A step took longer than it may")).to_be_visible()

@@ -109,15 +109,15 @@ def test_who_may_only_look_sees_why_the_rest_is_not_to_be_had(
     token, _ = new_token("guest", "read")
     page = open_tab(f"/jobs/{job}")
     sign_in(page, token)
-    expect(page.get_by_text("The token of guest may only look")).to_be_visible()
-    for name in ("Stop, keep the best", "Cancel", "Give more trials"):
+    expect(page.get_by_text("The access token of guest is read-only")).to_be_visible()
+    for name in ("Stop, keep the best", "Cancel", "Add trials"):
         expect(page.get_by_role("button", name=name)).to_be_disabled()
     expect(page.get_by_role("button", name="Copy client snippet")).to_be_enabled()
     page.get_by_role("link", name="New job").click()
     start = page.get_by_role("button", name="Start tuning")
     expect(start).to_be_disabled()
-    expect(start).to_have_accessible_description(re.compile("^The token of guest may only look"))
-    expect(page.get_by_role("region", name="What was read")).to_contain_text("legal")
+    expect(start).to_have_accessible_description(re.compile("^The access token of guest"))
+    expect(page.get_by_role("region", name="Parsed program")).to_contain_text("legal")
 
 
 def test_a_revoked_token_leads_back_and_what_was_written_is_kept(
@@ -128,7 +128,7 @@ def test_a_revoked_token_leads_back_and_what_was_written_is_kept(
     page = open_tab("/submit")
     sign_in(page, first)
     page.get_by_label("Operator, shape and type").fill("relu:64,64")
-    expect(page.get_by_role("region", name="What was read")).to_contain_text("legal")
+    expect(page.get_by_role("region", name="Parsed program")).to_contain_text("legal")
     admin.delete(place).raise_for_status()
     page.get_by_role("button", name="Start tuning").click()
     expect(page.get_by_role("alert")).to_contain_text("it was revoked")

@@ -29,19 +29,19 @@ def one(A: T.Buffer((), "float32")):
 def test_an_operator_is_read_as_it_is_typed(open_tab: OpenTab) -> None:
     page = open_tab("/submit")
     page.get_by_label("Operator, shape and type").fill("matmul:64,32,16:float32")
-    read = page.get_by_role("region", name="What was read")
+    read = page.get_by_role("region", name="Parsed program")
     expect(read).to_contain_text("65.5 kFLOP")
     expect(read).to_contain_text("64 \N{MULTIPLICATION SIGN} 16")
     page.get_by_label("Operator, shape and type").fill("matmull:64")
     expect(read).to_contain_text("matmull")
-    expect(read).to_contain_text("Not understood")
+    expect(read).to_contain_text("Invalid task")
     assert not violations(page)
 
 
 def test_only_what_the_service_takes_can_be_started(open_tab: OpenTab) -> None:
     page = open_tab("/submit")
     start = page.get_by_role("button", name="Start tuning")
-    read = page.get_by_role("region", name="What was read")
+    read = page.get_by_role("region", name="Parsed program")
     operator = page.get_by_label("Operator, shape and type")
     expect(start).to_be_enabled()
     operator.fill("matmull:64")
@@ -65,13 +65,13 @@ def test_an_empty_design_space_is_explained(open_tab: OpenTab) -> None:
     page = open_tab("/submit")
     page.get_by_role("button", name="Script", exact=True).click()
     page.get_by_label("Script of a program").fill(NO_LOOPS)
-    read = page.get_by_role("region", name="What was read")
+    read = page.get_by_role("region", name="Parsed program")
     expect(read).to_contain_text("measures the default schedule only")
 
 
 def test_each_example_is_legal(open_tab: OpenTab) -> None:
     page = open_tab("/submit")
-    read = page.get_by_role("region", name="What was read")
+    read = page.get_by_role("region", name="Parsed program")
     for example in page.get_by_role("group", name="Examples").get_by_role("button").all():
         example.click()
         expect(read.locator(".task-name")).to_have_text(example.inner_text())
@@ -90,13 +90,13 @@ def test_a_mistake_in_a_script_is_marked_in_the_text(open_tab: OpenTab) -> None:
     assert not violations(page)
     text.fill(SCRIPT)
     expect(wrong).to_have_count(0)
-    expect(page.get_by_role("region", name="What was read")).to_contain_text("double")
+    expect(page.get_by_role("region", name="Parsed program")).to_contain_text("double")
 
 
 def test_a_target_that_is_not_here_is_told_before_submitting(open_tab: OpenTab) -> None:
     page = open_tab("/submit")
     page.get_by_label("Target").fill("cpu -num-cores=1000")
-    read = page.get_by_role("region", name="What was read")
+    read = page.get_by_role("region", name="Parsed program")
     expect(read).to_contain_text(re.compile(r"the workers of this service for \S+ have \d+ cores?"))
 
 

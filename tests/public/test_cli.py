@@ -49,7 +49,7 @@ def test_a_workload_is_tuned_here_and_its_kernel_written(no_server: str, tmp_pat
         ["tune", "matmul:16,16,16", "--target", TARGET, "--trials", "4", "--json", "-o", str(path)],
     )
     assert ran.exit_code == 0, ran.stderr
-    assert f"no server answers at {no_server}: tuning in this process" in ran.stderr
+    assert f"no server responds at {no_server}: tuning in this process" in ran.stderr
     outcome = json.loads(ran.stdout)
     assert outcome["num_measured"] == 4
     assert outcome["best_secs"] <= outcome["default_secs"]
@@ -193,7 +193,7 @@ def test_tuning_that_is_interrupted_at_once_says_so(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(tuning, "tune", tune)
     ran = CliRunner().invoke(app, ["tune", "matmul:8,8,8", "--trials", "9"])
     assert ran.exit_code == 130
-    assert "interrupted after 0 of 9 trials: nothing was found yet" in ran.stderr
+    assert "interrupted after 0 of 9 trials: no correct candidate yet" in ran.stderr
 
 
 @pytest.mark.usefixtures("no_server")
@@ -218,7 +218,7 @@ def test_a_job_that_others_cancelled_before_anything_ran_says_so(
     monkeypatch.setattr(lw.JobHandle, "wait", lambda _: gone)
     ran = CliRunner().invoke(app, ["tune", "relu:29", "--trials", "1", "--url", server.url])
     assert ran.exit_code == 1
-    assert ran.stderr.endswith(f"error: job {job.id} was cancelled before anything ran\n")
+    assert ran.stderr.endswith(f"error: job {job.id} is cancelled: no candidate ran\n")
 
 
 def test_what_is_piped_has_a_line_for_each_job(server: Server) -> None:
@@ -295,4 +295,4 @@ def test_help_lists_the_commands_and_the_exit_codes() -> None:
 
 def test_a_paragraph_of_the_help_is_folded_at_the_width_of_the_terminal() -> None:
     shown = CliRunner(env={"COLUMNS": "160"}).invoke(app, ["import", "--help"]).stdout
-    assert "Sends the file to a server, or with --db adds it to a database." in shown
+    assert "The records go to a server, or with --db directly to a database." in shown

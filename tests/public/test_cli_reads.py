@@ -127,7 +127,7 @@ def test_an_export_replaces_no_device_or_link(server: Server, job: str, tmp_path
     os.mkfifo(pipe)
     refused = run("export", str(pipe), "--job", job, server=server)
     assert refused.exit_code == 2
-    assert "it is no regular file" in refused.stderr
+    assert "not a regular file" in refused.stderr
     assert pipe.is_fifo()
     link.symlink_to(file)
     assert run("export", str(link), "--job", job, server=server).exit_code == 0
@@ -156,8 +156,8 @@ NOBODY = f"http://127.0.0.1:{free_port()}"
         (("trials", str(UUID(int=1)), "--url", NOBODY), 3, "loopwright serve"),
         (("export", "records.jsonl", "--url", NOBODY), 3, "loopwright serve"),
         (("jobs", "--state", "asleep"), 2, "asleep"),
-        (("import", "no/such/file"), 2, "there is none"),
-        (("import", "."), 2, "it is no regular file"),
+        (("import", "no/such/file"), 2, "no such file"),
+        (("import", "."), 2, "not a regular file"),
         (("export", "x.jsonl", "--db", "sqlite:///typo.db"), 1, "there is no database"),
         (("train", "--db", "sqlite:///typo.db"), 1, "there is no database"),
         (("export", "no/such/folder/file", "--db", "sqlite://"), 1, "sqlite"),

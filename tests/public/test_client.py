@@ -156,7 +156,8 @@ def test_what_was_missed_is_looked_for(client: lw.Client) -> None:
 def test_what_a_client_returns_prints_as_a_line(client: lw.Client) -> None:
     job = client.tune("relu:37", target=TARGET, trials=1)
     ended = job.wait()
-    assert str(ended).startswith(f"relu on {ended.target}: succeeded (ended: budget), 1 of 1 trial")
+    why = "trial limit reached"
+    assert str(ended).startswith(f"relu on {ended.target}: succeeded ({why}), 1 of 1 trial")
     best = client.best("relu:37", target=TARGET)
     assert repr(best).startswith(f"<Best of workload {ended.workload_key[:12]} on cpu -mcpu=")
     assert "\n" not in str(ended) + repr(best)

@@ -25,7 +25,7 @@ def test_a_job_is_stopped_and_extended(server: Server, client: lw.Client) -> Non
     next(e for e in handle.events() if e.kind == "trials")
     at = (str(handle.id), "--url", server.url)
     asked = run("jobs", "stop", *at)
-    assert (asked.exit_code, "is being stopped" in asked.stderr) == (0, True)
+    assert (asked.exit_code, "is stopping" in asked.stderr) == (0, True)
     job = handle.wait(timeout_secs=PATIENCE_SECS)
     assert job.stop_reason == "stopped"
     refused = run("jobs", "extend", *at, "--trials", "1")

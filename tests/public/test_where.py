@@ -33,7 +33,7 @@ def default(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_what_tune_found_is_found_by_the_other_commands(default: str, tmp_path: Path) -> None:
     """None of them names a server: all ask the one at the default address."""
-    said = f"asking the server at {default}\n"
+    said = f"using the server at {default}\n"
     tuned = run("tune", OPERATOR, "--target", TARGET, "--trials", "2")
     assert tuned.exit_code == 0, tuned.stderr
     assert tuned.stderr.startswith(f"{said}job ")
@@ -56,7 +56,7 @@ def test_a_server_in_the_environment_comes_before_the_default(
 ) -> None:
     ran = run("jobs", env={"LOOPWRIGHT_URL": server.url})
     assert ran.exit_code == 0
-    assert ran.stderr == f"asking the server at {server.url}, which $LOOPWRIGHT_URL names\n"
+    assert ran.stderr == f"using the server at {server.url}, which $LOOPWRIGHT_URL names\n"
     assert no_server not in ran.stderr
 
 
@@ -73,7 +73,7 @@ def test_without_a_server_a_command_says_how_to_start_one(
 ) -> None:
     ran = run(*args)
     assert ran.exit_code == 3
-    assert f"no server answers at {no_server}" in ran.stderr
+    assert f"no server responds at {no_server}" in ran.stderr
     assert "loopwright serve" in ran.stderr
 
 
@@ -103,7 +103,7 @@ def something_else(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 def test_another_program_at_the_default_address_is_no_server(something_else: str) -> None:
     ran = run("jobs")
     assert ran.exit_code == 3
-    assert f"no server answers at {something_else}" in ran.stderr
+    assert f"no server responds at {something_else}" in ran.stderr
 
 
 def test_a_server_that_wants_a_token_is_not_passed_over(

@@ -43,7 +43,7 @@ class Samples:
 class CostModel(Protocol):
     """Predicts which candidates of a task are faster than others.
 
-    Two models with one seed and one base that were told the same samples in the same order, in
+    Two models with one seed and one base trained on the same samples in the same order, in
     however many calls, predict the same.
     """
 

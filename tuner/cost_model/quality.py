@@ -48,7 +48,7 @@ class Quality:
 
 
 def quality(scores: Scores, run_secs: Scores) -> Quality | None:
-    """Judge the scores of measured candidates of a task; None if too few were right.
+    """Evaluate the scores of a task's candidates; None if too few are correct.
 
     Args:
         run_secs: Times in seconds, infinite for failures.

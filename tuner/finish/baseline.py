@@ -96,7 +96,7 @@ def measure_baselines(
     seed: int = 0,
     should_stop: Callable[[], bool] = _never,
 ) -> list[Baseline]:
-    """Time libraries beside a trial's candidate; return those that were right, the fastest first.
+    """Time libraries beside a trial's candidate; return the correct ones, fastest first.
 
     None come back where the candidate failed, or `should_stop` said so meanwhile, or if the
     candidate's time is below what the measured peak allows.

@@ -43,11 +43,11 @@ ANALYSIS_ROUNDS = (10, 16, 24, 36)
 ERROR_RATE = 0.05
 """How often a winner may be declared among equals."""
 EQUIVALENCE_MARGIN = 0.01
-"""A difference of time that nobody cares about."""
+"""A relative difference of time that is practically irrelevant."""
 MIN_GAIN = 0.03
 """What there must be to gain for another look."""
 CLEAR_GAP = 0.08
-"""A difference that is to be told from none, even if nothing is to be gained."""
+"""A relative difference that the comparison must detect, even without a gain."""
 NUM_FINALISTS = 4
 FINALIST_RATIO = 1.25
 """Who took this many times the best time, or more, is no finalist."""

@@ -29,7 +29,7 @@ class SearchResult:
         """
         best = fastest(self.trials)
         if best is None:
-            raise NothingMeasuredError(f"none of {len(self.trials)} trials ran and was right")
+            raise NothingMeasuredError(f"none of {len(self.trials)} trials is correct")
         return best
 
     @property

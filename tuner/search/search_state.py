@@ -61,7 +61,7 @@ class SearchState:
         return matrix
 
     def ranked(self, sketch: int | None = None) -> list[Point]:
-        """Return the points that ran and were right, the fastest first."""
+        """Return the correct points, fastest first."""
         right = [
             (secs, place, point)
             for place, (point, secs) in enumerate(self.secs.items())

@@ -30,7 +30,7 @@ class Searcher:
     """Proposes what a warm start holds, then what a proposer finds; see `SearchStrategy`.
 
     Args:
-        model: What is told of measurements, and asked what to expect; None to do without.
+        model: Learns from measurements and predicts scores; None for no model.
         first: Candidates to propose before others; those outside the space are left out.
     """
 

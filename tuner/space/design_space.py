@@ -47,7 +47,7 @@ class DesignSpace:
         self._small: dict[int, Ints] = {}
 
     def without(self, dropped: Collection[int]) -> DesignSpace:
-        """Return the space without some sketches; what is known of the others is kept."""
+        """Return the space without some sketches; keep the cached facts of the others."""
         kept = [index for index in range(len(self.sketches)) if index not in dropped]
         space = DesignSpace([self.sketches[index] for index in kept], self.target)
         space._small = {n: self._small[i] for n, i in enumerate(kept) if i in self._small}

@@ -32,7 +32,7 @@ def warm_start_of(
     Args:
         seed: Of the training.
         rules: The names of the schedule rules that the search may use; None for all.
-        base: A model of other measurements; what is told here has the more say the more it is.
+        base: A model of other measurements; new samples weigh more the more there are.
     """
     alike = [each for each in known if each.task.target.label == task.target.label]
     shape = shape_of(task.func)

@@ -105,7 +105,7 @@ class _Goal:
         return found
 
     def start(self) -> Ints:
-        """Return the row whose knobs, each by itself, are nearest to the source's."""
+        """Return the row whose knobs, taken separately, are nearest to the source's."""
         row, column = [], 0
         for knob in self.sketch.knobs:
             width = knob.options.shape[1]

@@ -1,6 +1,6 @@
 """The shape of an operator: what tells workloads of one operator apart, and how far apart they are.
 
-Stores keep operators' keys and shapes: whoever changes what is computed here renews those, too.
+Stores keep operators' keys and shapes: a change of this computation must update those, too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Diagnosis: which error a candidate gets after its child died.
 
-A death by SIGKILL is told apart from the others, because the kernel, or anyone on the host, may
+A death by SIGKILL is distinguished from others, because the kernel, or anyone on the host, may
 have sent it: `explain_kill` is for those, `explain_death` for the rest.
 """
 

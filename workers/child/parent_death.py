@@ -1,4 +1,4 @@
-"""Die with the parent: Linux's parent-death signal, for whoever must leave no orphans."""
+"""Die with the parent: Linux's parent-death signal, so that no orphans remain."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def die_with_parent(parent_pid: int) -> None:
     """Have this process killed when the thread that started it ends.
 
     Args:
-        parent_pid: The parent, as it was told to this process. It may have died before the
+        parent_pid: The parent, as passed to this process. It may have died before the
             signal was set, which would then never come; this process exits instead.
 
     Raises:

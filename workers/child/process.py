@@ -182,7 +182,7 @@ class ChildProcess:
             os.killpg(self.pid, number)
 
     def kill(self) -> None:
-        """Kill the whole group, without waiting; whoever listens sees `ChildGoneError`."""
+        """Kill the whole group, without waiting; a reader then gets `ChildGoneError`."""
         with self._life:
             if self._death is None:
                 self._kill_group()
@@ -195,7 +195,7 @@ class ChildProcess:
         """Kill what is left, reap it and close the pipes; a second call returns the same.
 
         Args:
-            grace_secs: How long to wait for it to die by itself: a child whose pipe has closed is
+            grace_secs: How long to wait for it to exit: a child whose pipe has closed is
                 dead, or will be in a moment, unless it closed the pipe itself.
         """
         with self._life:

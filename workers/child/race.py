@@ -209,7 +209,7 @@ class Race:
         """Return a library in its fastest setting.
 
         Raises:
-            SeatError: If it fails as it is by itself.
+            SeatError: If it fails alone.
         """
         tried: list[Setting] = []
         best, best_secs, best_threads = self._try(request, {}, tried)

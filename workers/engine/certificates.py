@@ -1,4 +1,4 @@
-"""The certificate of a cluster: whoever holds it may run code on the hosts of its workers.
+"""The certificate of a cluster: its holder may run code on the hosts of the workers.
 
 One key pair, made for the cluster and copied to its hosts, signs for all of them: every connection
 is encrypted, and both sides prove that they have it.

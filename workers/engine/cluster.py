@@ -27,7 +27,7 @@ _BACK_SECS = 2.0
 
 
 def run_scheduler(cluster: ClusterAddress, announce: Callable[[str], None]) -> None:
-    """Serve as the meeting point of coordinators and workers until SIGINT or SIGTERM.
+    """Run the scheduler of coordinators and workers until SIGINT or SIGTERM.
 
     Args:
         cluster: Where to listen; the certificate is made if there is none.

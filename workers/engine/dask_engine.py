@@ -1,6 +1,6 @@
 """The engine on dask.distributed; the one module that imports it.
 
-Dask holds no more batches than its slots can take now, is told nothing but text, and runs nothing
+Dask holds no more batches than its slots can take now, receives only text, and runs nothing
 but `measure_batch` and `compare_batch` of `workers.engine.dask_worker`: candidates live and die in
 that process's child.
 """

@@ -15,7 +15,7 @@ SETTINGS: dict[str, object] = {
     "distributed.admin.system-monitor.interval": "10s",
     "distributed.admin.system-monitor.gil.enabled": False,
     "distributed.diagnostics.nvml": False,
-    # Nothing is told over plain HTTP.
+    # Serve no diagnostics over plain HTTP.
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
     # Else these would be set in this very process.

@@ -40,7 +40,7 @@ _log = structlog.get_logger()
 
 
 class DaskWorker:
-    """The runner of this process, None while it refuses work; and what is told of it.
+    """The runner of this process, None while it refuses work; and its description.
 
     Args:
         idle_secs: After how long without work the child is ended, for its memory.

@@ -1,1 +1,1 @@
-"""Libraries that compute what kernels do: what a kernel's speed is told in terms of."""
+"""Libraries that compute what kernels do: the reference for a kernel's speed."""

@@ -68,7 +68,7 @@ def is_below(kernel_set: str, features: str) -> bool:
 
 
 def better_settings(found: KernelSet, features: str) -> list[Mapping[str, str]]:
-    """Return environments in which a library may use more of the CPU than it does by itself."""
+    """Return environments in which a library may use more of the CPU than it does by default."""
     own = set_level(found.name)
     if found.is_chosen_by != CORE_TYPE or own is None:
         return []

@@ -26,12 +26,12 @@ from workers.wire.phase import Phase
 from workers.wire.request import MeasureLimits
 
 BATCH_SECS = 2.0
-"""After so long a child has measured rounds enough; whoever asked may want no more."""
+"""Time limit of a child's rounds; after it the caller may stop."""
 # How many turns each has in a round, by what the longest run takes: long ones are calm.
 _TURNS = ((200e-3, 1), (20e-3, 2), (1e-3, 3), (0.0, 5))
 
 Announce: TypeAlias = Callable[[Phase, int | None], None]
-"""Told of each phase as it begins, and who is in it; None for all in turns."""
+"""Called when a phase begins, with its contestant; None for all in turns."""
 
 
 @dataclass(frozen=True, slots=True)

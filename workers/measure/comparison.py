@@ -16,7 +16,7 @@ _ALONE = Measurement(
 class Comparison:
     """Takes what children say of a request; what is left of it goes to the next child.
 
-    A child may die of a contestant. If nobody knows of which, the round is repeated with every turn
+    A child may die of a contestant. If it is unknown which, the round is repeated with every turn
     announced.
     """
 
@@ -59,7 +59,7 @@ class Comparison:
         ]
 
     def blame(self, failure: Measurement, *, is_of_all: bool = False) -> None:
-        """Have whoever was running drop out; if that is not known, find out."""
+        """Drop the contestant that was running; if it is unknown, find it."""
         if is_of_all or (self._running is None and self._is_careful):
             self._faults |= dict.fromkeys(self._places, failure)
         elif self._running is None:

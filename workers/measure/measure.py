@@ -208,7 +208,7 @@ class _PhaseClock:
         self._announce(phase)
 
     def stamp(self, measurement: Measurement) -> Measurement:
-        """Return the measurement with the seconds of its phases; the oracle is nobody's cost."""
+        """Return the measurement with the seconds of its phases; the oracle is not counted."""
         self._stop()
         return replace(
             measurement,

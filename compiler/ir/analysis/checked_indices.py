@@ -22,5 +22,5 @@ def loaded_names(stmt: Stmt) -> set[Var]:
 
 
 def is_loaded(expr: Expr, names: Container[Var]) -> bool:
-    """Tell whether a value depends on what is in buffers, by itself or through a name."""
+    """Tell whether a value depends on what is in buffers, directly or through a name."""
     return any(isinstance(node, Load) or node in names for node in walk(expr))

@@ -1,6 +1,6 @@
 """When two accesses to one element surely happen at the same values of some variables.
 
-`S[ty * 8 + tx]` is one element for each pair of `ty` and `tx < 8`: whoever touches it, in the
+`S[ty * 8 + tx]` is one element for each pair of `ty` and `tx < 8`: every access to it, in the
 loads and stores that are of this form, is the same thread. The values of other loops may differ.
 """
 

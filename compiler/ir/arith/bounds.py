@@ -24,7 +24,7 @@ Interval: TypeAlias = tuple[int, int]
 """Both ends included."""
 
 Ranges: TypeAlias = Mapping[Var, int | Interval]
-"""What is known of variables: an extent `n` (so 0 to n - 1), or an interval."""
+"""Ranges of variables: an extent `n` (so 0 to n - 1), or an interval."""
 
 
 def bounds(expr: Expr, ranges: Ranges) -> Interval | None:

@@ -41,7 +41,7 @@ class LlvmFunction:
     has_start: bool = False
 
 
-class LlvmCallProblem(ValueError):  # noqa: N818 (whoever asks turns it into an error with a place)
+class LlvmCallProblem(ValueError):  # noqa: N818 (callers turn it into an error with a place)
     """A call of a function that is not known, or that does not take these operands."""
 
 

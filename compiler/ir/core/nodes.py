@@ -2,7 +2,7 @@
 
 Nodes are values: frozen, compared by content, shared freely. A pass never edits a node, it
 returns a new one. `Var` alone is compared by identity, so two loops may both be called `i`
-without being the same loop; a `Buffer` is told from another by its `data` variable.
+without being the same loop; a `Buffer` is identified by its `data` variable.
 
 Loops and block iterators start at zero: a `range(2, 8)` in a script becomes a loop of extent 6
 whose body reads `i + 2`.

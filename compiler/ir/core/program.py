@@ -152,7 +152,7 @@ class PrimFunc(_Printed):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class IRModule(_Printed):
-    """Several functions, told apart by their names: a tuple, or a mapping that gives the names."""
+    """Several functions with distinct names: a tuple, or a mapping that gives the names."""
 
     functions: tuple[PrimFunc, ...]
 

@@ -29,7 +29,7 @@ from compiler.ir.verify.verify_proof import Prover
 
 
 class Accesses:
-    """Checks expressions under what is known at their place.
+    """Checks expressions under the facts at their place.
 
     Of a symbolic program bounds are proved when it is specialised, not before.
     """

@@ -157,7 +157,7 @@ def split_form(
 ) -> Span | None:
     """Split an index into the least value over the inner loops, and how many values there are.
 
-    The least value is in terms of the other variables. None if they can't be told apart, or if one
+    The least value is in terms of the other variables. None if they can't be separated, or if one
     of the variables is hidden.
     """
     if whole is None:

@@ -43,7 +43,7 @@ def constant_copies(body: Stmt, constants: AbstractSet[Buffer]) -> list[Buffer]:
 
     Args:
         body: A program of blocks.
-        constants: Buffers that nobody writes.
+        constants: Buffers that are never written.
     """
     realizes = [node for node in walk_stmts(body) if isinstance(node, BlockRealize)]
     allocated = {buffer for realize in realizes for buffer in realize.block.alloc_buffers}

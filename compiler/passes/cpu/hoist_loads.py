@@ -37,7 +37,7 @@ _KINDS = ("serial", "unrolled", "vectorized")
 
 @dataclass(slots=True)
 class _Region:
-    """What a loop runs, without what its inner loops do by themselves.
+    """The statements of a loop, without those of its inner loops.
 
     `changing` holds what it stores and binds, inner loops included; `evaluated` what it evaluates
     each time; `named` what inner loops have moved out to it.

@@ -131,7 +131,7 @@ def _target(loop: For, store: Store, outer: Path, count: int) -> _Target | None:
 
 
 def _operation(store: Store) -> ArithOp | None:
-    """Return what a store reduces by: its value is this of what is there and of something else."""
+    """Return a store's reducer: its value combines the current value and another one."""
     own = Load(store.buffer, store.indices)
     match store.value:
         case BinOp("+" | "*" | "min" | "max" as op, lhs, rhs) if own in (lhs, rhs):

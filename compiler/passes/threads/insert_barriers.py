@@ -6,8 +6,8 @@
                                                 B[tx] = S[31 - tx]
 
 A barrier stands between two statements of which one stores to an element that the other touches,
-unless whoever touches it is surely the same thread. A program that was right without a barrier
-stays so with one more, so that what can't be told apart gets one. Only where threads do not run
+unless the accesses are surely of the same thread. A program that was correct without a barrier
+stays so with one more, so accesses that can't be separated get one. Only where threads do not run
 side by side, under a condition on their own numbers, there is no place for one.
 """
 
@@ -55,7 +55,7 @@ class _Span:
 
 @dataclass(frozen=True, slots=True)
 class _Region:
-    """What is known at a place inside the loops over threads.
+    """Facts at a place inside the loops over threads.
 
     Attributes:
         extents: The loops around the place, from the outermost over threads on.
@@ -70,7 +70,7 @@ class _Region:
     is_divergent: bool = False
 
     def inside(self, loop: For) -> _Region:
-        """Return what is known in the body of a loop."""
+        """Return the facts in the body of a loop."""
         extents = {**self.extents, loop.var: most_iterations(loop)}
         if not is_thread(loop):
             return replace(self, extents=extents)

@@ -77,7 +77,7 @@ class BlockAccesses:
 
     `init_reads` is the part of `reads` that the init makes, `init_writes` that of `writes`.
     `outside` holds the variables that the block uses without binding them: loops that its body
-    names directly. `hidden` are buffers that it touches through a pointer, nobody knows where.
+    names directly. `hidden` are buffers that it touches through a pointer, at unknown places.
     """
 
     reads: tuple[BlockAccess, ...]

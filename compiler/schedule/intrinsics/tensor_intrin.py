@@ -26,7 +26,7 @@ a buffer of its own, strided as the larger one is.
 
 Anything may be wrong with an implementation, so `register` runs both programs on random inputs,
 inside larger buffers, and refuses what does not do the same to them. An implementation that can't
-be run (its instructions have no reference here) is refused too: nobody could say what it does.
+be run (its instructions have no reference here) is refused too: its effect cannot be checked.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def common_parts(
     standing: AbstractSet[Var],
     extents: Extents,
 ) -> list[Affine]:
-    """Return what all accesses share in some variables, and by which they can be told apart."""
+    """Return what all accesses share in some variables, and by which they can be separated."""
     parts = (
         _common_part(dimension, moving, standing, extents)
         for dimension in zip(*accesses, strict=True)

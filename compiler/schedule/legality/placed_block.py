@@ -111,7 +111,7 @@ class PlacedBlock:
 
     @cached_property
     def _forms(self) -> _Forms:
-        """What is known of the block under loops of these extents, whatever program it is in."""
+        """Facts about the block under loops of these extents, in any program."""
         forms = _forms.get(self.realize)
         if forms is None or forms.extents != self.extents:
             forms = _forms.put(self.realize, _Forms(self.realize, self.extents))

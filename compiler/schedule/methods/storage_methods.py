@@ -91,7 +91,7 @@ class StorageMethods(Queries):
 
         Args:
             write_buffer_index: Which of the block's writes.
-            consumer_blocks: Who shall read the new buffer; None or none is nobody.
+            consumer_blocks: The blocks that read the new buffer; None or empty for no block.
 
         Returns:
             The block that copies.

@@ -1,8 +1,8 @@
 """What the primitives that copy buffers share: where a copy stands, what it copies, who uses it.
 
 A copy stands between the one block of a scope that writes a buffer and the first block after it
-that reads what was written: in the innermost loop around both. What nobody in the scope writes is
-copied before everything else, what nobody reads after everything else.
+that reads what was written: in the innermost loop around both. What the scope never writes is
+copied before everything else, what it never reads after everything else.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def require_no_pointer(scope: BlockScope, buffer: Buffer) -> None:
                 raise scope.refuse(reason, site.realize)
         if buffer.name in site.facts.hidden:
             reason = f"block {site.name} hands out the storage of {buffer.name}"
-            raise scope.refuse(f"{reason}, nobody knows what is touched", site.realize)
+            raise scope.refuse(f"{reason}, so the touched elements are unknown", site.realize)
 
 
 def place_before(

@@ -1,6 +1,6 @@
 """How the padding of a new layout comes to hold its value.
 
-assumption    nobody writes the buffer: the caller must have filled it; a block says so
+assumption    no block writes the buffer: the caller must have filled it; a block says so
 replacement   a block writes the buffer in the order of its old elements: now in that of the new
               places, and where there is no element, the value
 epilogue      else: after the last write another block writes the value

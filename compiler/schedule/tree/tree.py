@@ -1,6 +1,6 @@
 """Find a node of a program, and rebuild only the path that leads to it.
 
-A loop is told by the identity of its variable, a block by its name; both are unique.
+A loop is identified by its variable, a block by its name; both are unique.
 """
 
 from __future__ import annotations

@@ -622,7 +622,7 @@ export interface paths {
         };
         /**
          * Get Export
-         * @description Write jobs with all that was measured: all jobs, these, or those of a workload or target.
+         * @description Export jobs with all their measurements: all, selected ones, or by workload or target.
          */
         get: operations["get_export_api_v1_export_get"];
         put?: never;
@@ -646,7 +646,7 @@ export interface paths {
          * Post Import
          * @description Add the records of a file: all of them, or none if a line of it is wrong.
          *
-         *     What is there already stays as it is, so that a file may be sent twice.
+         *     Existing records do not change, so sending a file twice is safe.
          */
         post: operations["post_import_api_v1_import_post"];
         delete?: never;
@@ -1070,7 +1070,7 @@ export interface components {
         };
         /**
          * CallerRead
-         * @description Who asks, and the quota; a service that needs no token knows no name, and allows all.
+         * @description The caller and its quota; without tokens the name is null and everything is allowed.
          */
         CallerRead: {
             /** Name */
@@ -1314,7 +1314,7 @@ export interface components {
          * @description One decision of a sketch, and how much it matters.
          *
          *     `importance` is the share of the variance of the logarithm of the time that the decision
-         *     explains by itself: epsilon squared of a one-way analysis of variance over its values, at least
+         *     explains alone: epsilon squared of a one-way analysis of variance over its values, at least
          *     0. It knows no interactions: two decisions that matter only together may both have 0.
          */
         Decision: {
@@ -2414,7 +2414,7 @@ export interface components {
         };
         /**
          * TokenRead
-         * @description What is known of a token: not the token, of which a digest is kept.
+         * @description A token's metadata; the token itself is stored only as a digest.
          */
         TokenRead: {
             /**
@@ -2688,7 +2688,7 @@ export interface components {
         };
         /**
          * WorkloadRead
-         * @description A workload that is stored; `shape` has the extents of its blocks, which tell it from others.
+         * @description A workload that is stored; `shape` has the extents of its blocks.
          *
          *     Workloads with one `operator_key` are shapes of one operator.
          * @example {

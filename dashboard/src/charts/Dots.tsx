@@ -23,7 +23,7 @@ interface Props extends Points {
   height: number;
   /** What the picture says, for who can't see it. */
   summary: string;
-  /** What is known of a point. */
+  /** The label of a point. */
   name: (index: number) => string;
   onBrush: (x: Span, y: Span | null) => void;
   onOpen: (index: number) => void;

@@ -160,7 +160,7 @@ function paint(
   // The chosen above the others, and the fastest on top.
   rows.sort((a, b) => Number(a.isChosen) - Number(b.isChosen) || a.speed - b.speed);
   const faint = color("--quiet");
-  // Many lines are drawn thinner, or one could not be told from the other.
+  // Many lines are drawn thinner, to keep them distinguishable.
   const numChosen = rows.filter((row) => row.isChosen).length;
   const weight = Math.min(1, Math.max(0.12, MOST_BOLD / numChosen));
   ctx.lineWidth = 1;

@@ -84,7 +84,7 @@ function nameOf(columns: Columns, index: number): string {
 /** The plot in a sentence. */
 export function describe(columns: Columns): string {
   const best = improvements(columns).at(-1);
-  if (best === undefined) return "No trial has run yet, or none was right.";
+  if (best === undefined) return "No correct trial yet.";
   const number = columns.number[best] ?? 0;
   const since = Math.max(0, (columns.number.at(-1) ?? 0) - number);
   return (

@@ -5,7 +5,7 @@ import type { components } from "../api/schema";
 /** Without the names that the service will no longer send. */
 export type Columns = Omit<components["schemas"]["Columns"], "place" | "speed">;
 
-/** What is known of a trial without reading it. */
+/** The facts of a trial that its columns hold. */
 export interface TrialFacts {
   number: number;
   best_secs: number | null;

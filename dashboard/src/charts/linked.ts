@@ -4,7 +4,7 @@ import type { Decisions } from "../api/plots";
 import { factsAt, OK, type Columns, type TrialFacts } from "./columns";
 import { isEmpty, isSelected, type Selection } from "./selection";
 
-/** What is known of a trial by its number. */
+/** Facts of trials by trial number. */
 export interface Known {
   facts: (number: number) => TrialFacts | undefined;
   decision: (number: number, name: string) => number | undefined;

@@ -3,7 +3,7 @@ import { digits, percent, secs } from "../format";
 
 export type Baseline = components["schemas"]["BaselineRead"];
 
-/** How a kernel does beside the fastest library that was timed in turns with it. */
+/** Compare a kernel with the fastest library, timed in alternating rounds. */
 export function Against({ baseline }: { baseline: Baseline | null | undefined }) {
   if (!baseline) return <>–</>;
   return (
@@ -17,10 +17,10 @@ export function Against({ baseline }: { baseline: Baseline | null | undefined })
   );
 }
 
-/** Many times the library's speed; only what the interval proves is called faster or slower. */
+/** The kernel's speed relative to the library; faster or slower only if the interval proves it. */
 function Verdict({ baseline }: { baseline: Baseline }) {
   const { speedup, interval, verdict, kernel_set } = baseline;
-  const ratio = `${digits(speedup)}× its speed`;
+  const times = `${digits(speedup)}×`;
   const bounds = interval && (
     <span className="under">{`${digits(interval[0])} to ${digits(interval[1])}`}</span>
   );
@@ -30,7 +30,7 @@ function Verdict({ baseline }: { baseline: Baseline }) {
       return (
         <>
           <strong className={verdict === "faster" ? "good" : "bad"}>
-            {`${verdict === "faster" ? "▲" : "▼"} ${ratio}`}
+            {verdict === "faster" ? `▲ ${times} faster` : `▼ ${times} as fast`}
           </strong>
           {bounds}
         </>
@@ -38,7 +38,7 @@ function Verdict({ baseline }: { baseline: Baseline }) {
     case "equal":
       return (
         <>
-          as fast ({ratio}){bounds}
+          equally fast ({times}){bounds}
         </>
       );
     case "inconclusive":
@@ -50,13 +50,13 @@ function Verdict({ baseline }: { baseline: Baseline }) {
     case "no_claim":
       return (
         <span title={`Its ${kernel_set ?? ""} kernels leave a part of this CPU unused`}>
-          no claim: the library runs below this CPU's instruction set
+          not comparable: the library does not use this CPU's full instruction set
         </span>
       );
   }
 }
 
-/** Which code the library used, in which setting, and what that reaches of the peak. */
+/** The library's kernels, its setting, and its share of the peak. */
 export function howItRan({ kernel_set, setting, share_of_peak }: Baseline): string {
   const parts = [
     kernel_set && `${kernel_set} kernels`,

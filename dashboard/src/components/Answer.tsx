@@ -11,12 +11,12 @@ interface Query<Data> {
 
 interface AnswerProps<Data> {
   query: Query<Data>;
-  /** What to show if the service knows no such thing; without it, the service's message. */
+  /** What to show if the service has no such item; without it, the service's message. */
   unknown?: ReactNode;
   children: (data: Data) => ReactNode;
 }
 
-/** The data of a query; until there is some, that it loads or why it failed. */
+/** The data of a query; until it arrives, a loading text or the error. */
 export function Answer<Data>({ query, unknown, children }: AnswerProps<Data>) {
   const error = useLastError(query);
   if (query.data !== undefined) {
@@ -31,7 +31,7 @@ export function Answer<Data>({ query, unknown, children }: AnswerProps<Data>) {
   return error instanceof ApiError ? <Refusal error={error} /> : <Loading />;
 }
 
-/** What the service says against a query. The page's notice covers a lost connection. */
+/** The service's error message. The page's notice covers a lost connection. */
 export function Refusal({ error }: { error: Error | null }) {
   return error instanceof ApiError ? <Trouble error={error} /> : null;
 }
@@ -43,22 +43,22 @@ export function Loading() {
 const NOT_FOUND = 404;
 const NOT_AN_ID = 422;
 
-/** Whether an error says that an address names nothing: an unknown id, or text that is no id. */
+/** Whether an error means that an address is invalid: an unknown or malformed id. */
 export function isUnknown(error: Error | null | undefined): boolean {
   if (!(error instanceof ApiError)) return false;
   return error.problem.status === NOT_FOUND || error.problem.status === NOT_AN_ID;
 }
 
-/** Why a request failed, and what to do about it. */
+/** The error of a request, and how to fix it. */
 export function Trouble({ error }: { error: Error }) {
   if (!(error instanceof ApiError)) {
     return (
       <div className="notice wrong" role="alert">
-        <strong>The service did not answer.</strong> Try again when the connection is back.
+        <strong>The service did not respond.</strong> Try again when the connection is restored.
       </div>
     );
   }
-  // The page for signing in covers it.
+  // The sign-in page covers the error.
   if (error.problem.status === 401) return null;
   return (
     <div className="notice wrong" role="alert">

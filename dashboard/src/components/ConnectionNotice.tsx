@@ -22,7 +22,7 @@ export function ConnectionNotice() {
   if (!isLost) return null;
   return (
     <div className="notice wrong" role="alert">
-      <strong>Connection lost. Reconnecting…</strong> The page shows the last answers. If the
+      <strong>Connection lost. Reconnecting…</strong> The page shows the last data received. If the
       service was stopped, start it with <code>loopwright serve</code>.
     </div>
   );

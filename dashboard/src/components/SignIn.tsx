@@ -3,7 +3,7 @@ import { useState } from "react";
 
 import { ApiError, signIn } from "../api/client";
 
-/** Asks for a token; `isAnew` if one was taken before, and is not any more. */
+/** Ask for an access token; `isAnew` if the previous one was revoked. */
 export function SignIn({ isAnew }: { isAnew: boolean }) {
   const [value, setValue] = useState("");
   const client = useQueryClient();
@@ -22,15 +22,15 @@ export function SignIn({ isAnew }: { isAnew: boolean }) {
       <h1>Sign in</h1>
       {isAnew && (
         <p role="alert">
-          Your token does not work any more: it was revoked. What you wrote on this page is kept.
+          Your access token was revoked. Sign in with another one; unsaved input is preserved.
         </p>
       )}
       <p className="quiet">
-        This service wants a token. Whoever runs it makes one with{" "}
-        <code>loopwright token create NAME</code>. It is forgotten when you close this tab.
+        This service requires an access token. Its administrator creates one with{" "}
+        <code>loopwright token create NAME</code>. The token is discarded when you close this tab.
       </p>
       <label>
-        <span>Token</span>
+        <span>Access token</span>
         <input
           type="password"
           className="mono"
@@ -48,8 +48,8 @@ export function SignIn({ isAnew }: { isAnew: boolean }) {
       {asked.error && (
         <p className="bad" role="alert">
           {asked.error instanceof ApiError
-            ? "The service does not know this token. Is it whole, and not revoked?"
-            : "The service does not answer. Try again when it is back."}
+            ? "Invalid access token: check that it is complete and not revoked."
+            : "The service does not respond. Try again later."}
         </p>
       )}
       <button className="main" disabled={asked.isPending}>

@@ -15,7 +15,7 @@ const PAUSE_MS = 250;
 export function TextFilter({ label, value, onChange, placeholder = "", known = [] }: Props) {
   const [typed, setTyped] = useState({ from: value, text: value });
   const list = useId();
-  // An address that changes by itself (the back button) wins over what was typed before.
+  // A changed address (the back button) overrides the typed text.
   const text = typed.from === value ? typed.text : value;
   useEffect(() => {
     if (text === value) return;

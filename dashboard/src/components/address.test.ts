@@ -4,7 +4,7 @@ import { isNarrowed, queryOf, withText, withToggled } from "./address";
 
 const at = (text: string) => new URLSearchParams(text);
 
-test("an address says what is asked for, and nothing that is not known", () => {
+test("an address holds the filters, without unknown ones", () => {
   const query = queryOf(at("state=running&state=failed&text=conv&x=1"), ["state", "text", "sort"]);
   expect(query).toEqual({ state: ["running", "failed"], text: ["conv"], sort: [] });
 });

@@ -1,4 +1,4 @@
-/** Colours of lines that are told apart, on light and on dark ground. */
+/** Distinct line colours, legible on light and dark backgrounds. */
 export const COLORS = [
   "#3b82f6",
   "#e0791f",

@@ -39,11 +39,11 @@ export default function BestPage() {
 
 function NothingFound({ isNarrowed }: { isNarrowed: boolean }) {
   return (
-    <Empty title={isNarrowed ? "No schedule is known of that" : "No schedule is known yet"}>
+    <Empty title={isNarrowed ? "No matching schedule" : "No schedules yet"}>
       <p>
         {isNarrowed
-          ? "Search for less, or tune it: the best trial of a job becomes the best schedule."
-          : "The best trial of each job is kept here, for every client to fetch."}
+          ? "Change the filters, or tune the workload: the best trial of a job becomes the best schedule."
+          : "The best trial of each job appears here. Clients can fetch it."}
       </p>
       <span className="row">
         {isNarrowed && (
@@ -52,7 +52,7 @@ function NothingFound({ isNarrowed }: { isNarrowed: boolean }) {
           </Link>
         )}
         <Link className="button main" to="/submit">
-          Tune something
+          New job
         </Link>
       </span>
     </Empty>

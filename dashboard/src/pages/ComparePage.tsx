@@ -47,8 +47,8 @@ export default function ComparePage() {
       {ids.length === 0 && (
         <Empty title="Nothing to compare yet">
           <p>
-            Tick two or more jobs in the list. Jobs that differ by their seed alone are drawn as one
-            line with a band.
+            Select two or more jobs in the list. Jobs that differ only in their seed are drawn as
+            one line with a band.
           </p>
           <Link className="button main" to="/">
             Choose jobs

@@ -26,8 +26,8 @@ export default function JobPage() {
 export function UnknownJob({ id }: { id: string }) {
   return (
     <NotFound title="Job not found">
-      This service has no job with the id <code>{id}</code>. The id may be mistyped, or belong to
-      the database of another server.
+      This service has no job with the id <code>{id}</code>. Check the id, and check that this is
+      the server that ran the job.
     </NotFound>
   );
 }

@@ -11,7 +11,7 @@ import { JobTable } from "./jobs/JobTable";
 
 const NAMES = ["state", "text", "operator", "target", "owner", "group", "sort"] as const;
 
-/** All jobs, live; what is asked for stands in the address. */
+/** All jobs, updated live; the address holds the filters. */
 export function JobsPage() {
   const [params] = useSearchParams();
   const query = useJobList(queryOf(params, NAMES));
@@ -52,7 +52,7 @@ function toggled(id: string) {
 
 function CompareLink({ ids }: { ids: string[] }) {
   if (ids.length < 2) {
-    return <span className="quiet small">Tick two or more jobs to compare them</span>;
+    return <span className="quiet small">Select two or more jobs to compare them</span>;
   }
   return (
     <Link className="button" to={`/compare?jobs=${ids.join(",")}`}>
@@ -64,8 +64,8 @@ function CompareLink({ ids }: { ids: string[] }) {
 function NoJobs({ isNarrowed }: { isNarrowed: boolean }) {
   if (isNarrowed) {
     return (
-      <Empty title="No job is like that">
-        <p>Take a filter away, or see all of them.</p>
+      <Empty title="No matching jobs">
+        <p>Remove a filter, or show all jobs.</p>
         <Link className="button" to="/">
           All jobs
         </Link>
@@ -73,7 +73,7 @@ function NoJobs({ isNarrowed }: { isNarrowed: boolean }) {
     );
   }
   return (
-    <Empty title="Nothing was tuned yet">
+    <Empty title="No jobs yet">
       <p>
         A job searches for the fastest schedule of a program on this machine. Start one here, or
         from a shell: <code>loopwright tune matmul:512,512,512 --url {location.origin}</code>

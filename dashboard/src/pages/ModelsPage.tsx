@@ -35,10 +35,10 @@ export default function ModelsPage() {
 
 function NoModels() {
   return (
-    <Empty title="No model was trained yet">
+    <Empty title="No cost model yet">
       <p>
-        Every job that ends leaves what its model learned; a model of all jobs is trained in the
-        background, or now by <code>loopwright train</code>.
+        Each job stores its model when it finishes. The service trains a model of all jobs in the
+        background; to train one now, run <code>loopwright train</code>.
       </p>
       <Link className="button main" to="/submit">
         Start a job
@@ -63,14 +63,15 @@ function Kind({ label, models }: { label: string; models: CostModel[] }) {
             <>
               <TaskTable model={newest} before={before} />
               <p className="quiet small" style={{ margin: "0.7rem 0 0" }}>
-                Each task is judged by a model of the others. Pairs: candidates ranked correctly.
-                Drift: since version {before?.version ?? "–"}. First pick: the speed of the
-                candidate ranked first, of the best. Trials saved: against measuring at random.
+                Each task is evaluated with a model trained on the others. Pairs: the share ranked
+                correctly. Drift: the change since version {before?.version ?? "–"}. First pick: the
+                speed of the top-ranked candidate relative to the best. Trials saved: relative to
+                random order.
               </p>
             </>
           ) : (
             <p className="quiet">
-              No model of the whole store yet: it is trained when enough jobs have ended, or by{" "}
+              No global model yet. The service trains one after enough jobs; train it now with{" "}
               <code>loopwright train</code>.
             </p>
           )}

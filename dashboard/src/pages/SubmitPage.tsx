@@ -58,7 +58,7 @@ export function SubmitPage() {
           Add a task
         </button>
         <span className="quiet small">
-          Several tasks share the trials: each gets them as long as it gains most.
+          All tasks share the trials: each round goes to the task with the largest expected gain.
         </span>
       </p>
       <OptionFields options={options} onChange={setOptions} />

@@ -23,8 +23,10 @@ export default function WorkersPage() {
               ))}
             </div>
           ) : (
-            <Empty title="No worker has reported yet">
-              <p>Workers start with the first job, test themselves, and rest when there is none.</p>
+            <Empty title="No workers yet">
+              <p>
+                Workers start with the first job, run a self-test, and stop when the queue is empty.
+              </p>
               <Link className="button main" to="/submit">
                 Start a job
               </Link>

@@ -14,7 +14,7 @@ _MAX_CALLERS = 10_000
 class RateLimit:
     """Lets each caller take `per_sec` a second, and ten seconds' worth at once.
 
-    Safe to use from several threads. Each process counts by itself.
+    Safe to use from several threads. Each process counts separately.
 
     Args:
         per_sec: 0 for no limit.

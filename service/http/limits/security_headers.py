@@ -18,7 +18,7 @@ _FOR_ALL = {
 class SecurityHeaders:
     """Adds what an answer does not say itself.
 
-    What has an ETag may be kept by whoever asked for it, and is asked for again; all else is not
+    Clients may cache a response with an ETag and must revalidate it; all else is not
     kept at all.
     """
 

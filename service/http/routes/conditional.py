@@ -1,4 +1,4 @@
-"""Conditional requests: answer 304 to whoever has what we would send."""
+"""Conditional requests: answer 304 if the client has the current version."""
 
 from __future__ import annotations
 

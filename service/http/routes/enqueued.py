@@ -18,7 +18,7 @@ HEADER = "Loopwright-Job"
 
 @contextmanager
 def enqueued(parts: Dependencies, caller: Caller, asked: ScheduleQuery) -> Iterator[dict[str, str]]:
-    """Queue a job for what is asked for, and look for what there is meanwhile in the body.
+    """Queue a job for the requested schedule; the body has the best existing one.
 
     Args:
         asked: A query; a job is queued only if it has `enqueue`.

@@ -1,6 +1,6 @@
 """`/jobs/{id}/curve`, `columns`, `selection`, `summary`, `decisions`: what the plots of a job show.
 
-Trials never change, so an answer is known by how many there are: whoever has it is told so (304).
+Trials never change, so their count identifies an answer: a client that has it receives a 304.
 """
 
 from __future__ import annotations

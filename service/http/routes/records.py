@@ -45,7 +45,7 @@ def get_export(
     workload_key: Annotated[str | None, Query(min_length=1, max_length=64)] = None,
     target: Annotated[str | None, Query(min_length=1, max_length=1000)] = None,
 ) -> StreamingResponse:
-    """Write jobs with all that was measured: all jobs, these, or those of a workload or target."""
+    """Export jobs with all their measurements: all, selected ones, or by workload or target."""
     selection = Selection(job, workload_key, None if target is None else _canonical(target))
     check(parts.database, selection)
     return StreamingResponse(
@@ -69,7 +69,7 @@ def get_export(
 async def post_import(parts: PartsOf, request: Request) -> ImportRead:
     """Add the records of a file: all of them, or none if a line of it is wrong.
 
-    What is there already stays as it is, so that a file may be sent twice.
+    Existing records do not change, so sending a file twice is safe.
     """
     with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES) as file:
         async for chunk in request.stream():

@@ -29,7 +29,7 @@ class DataVersion:
         with self._lock:
             if self._connection is None:
                 assert self._path is not None
-                # It only ever reads that number, and waits for nobody.
+                # It only reads that number, and never waits for a lock.
                 try:
                     self._connection = connect(self._path, check_same_thread=False)
                 except sqlite3.OperationalError:  # the file was deleted

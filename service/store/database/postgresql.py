@@ -3,7 +3,7 @@
 The first thing that a writing transaction does is to wait for one lock of the database, which it
 holds to its end. So what looks before it writes (is there such a row? which number is the next?)
 is as right here as there, and events become visible in the order of their ids. Writes are short;
-reads wait for nobody, and see one state of the database throughout.
+reads take no locks, and see one snapshot of the database throughout.
 """
 
 from __future__ import annotations

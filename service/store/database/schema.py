@@ -1,4 +1,4 @@
-"""All tables in one place, for whoever needs the whole schema."""
+"""All tables in one place, for users of the whole schema."""
 
 from __future__ import annotations
 

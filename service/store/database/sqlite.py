@@ -1,6 +1,6 @@
 """SQLite, by the rules that were learned the hard way.
 
-Write-ahead log (switched on once, by whoever creates the file), `BEGIN IMMEDIATE` for whatever may
+Write-ahead log (switched on once, by the creator of the file), `BEGIN IMMEDIATE` for whatever may
 write (a transaction that reads first and writes later cannot wait for a lock: SQLite refuses it at
 once), a busy timeout, foreign keys on. A file that is not ours to write is refused before a byte of
 it changes.
@@ -119,7 +119,7 @@ def _connect(path: Path, _dialect: Any, _record: Any, args: list[Any], options: 
 
 
 def _prepare(connection: sqlite3.Connection, _record: Any) -> None:
-    # The driver would begin transactions by itself, late and never immediate: `_begin` does it.
+    # The driver's own transactions begin late and are never immediate: `_begin` begins them.
     connection.isolation_level = None
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute("PRAGMA foreign_keys=ON")

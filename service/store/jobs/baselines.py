@@ -53,7 +53,7 @@ class BaselineRow(Base):
 def keep(session: Session, job_id: UUID, trial_number: int, found: Sequence[Baseline]) -> None:
     """Keep what was timed beside a trial of a job, instead of what was before.
 
-    Where nothing was timed now, what is known of the same trial still holds.
+    If nothing was timed now, the earlier baseline of the same trial still holds.
     """
     is_stale = true() if found else BaselineRow.trial_number != trial_number
     session.execute(delete(BaselineRow).where(BaselineRow.job_id == job_id, is_stale))

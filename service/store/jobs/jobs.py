@@ -186,7 +186,7 @@ class JobRow(Base):
 
     @property
     def default_time(self) -> RunTime:
-        """What is known of the time of its default schedule: confirmed if a finish timed it."""
+        """The time of its default schedule: confirmed if a finish timed it."""
         of_default = (final for final in self.finals if final.number == 0)
         final = next(of_default, None)
         if final is None or final.run_secs is None:

@@ -51,7 +51,7 @@ def renew(session: Session, job_id: UUID, owner: Owner, *, lease_secs: float = L
 
 
 def release(session: Session, job_id: UUID, owner: Owner) -> None:
-    """Give the job back in good order, to be resumed by whoever comes next.
+    """Release the lease, so that another coordinator can resume the job.
 
     Raises:
         LeaseLostError: If `owner` no longer holds the lease.

@@ -19,7 +19,7 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 OK = "ok"
-"""The outcome of a trial that ran and was right; the others are kinds of errors."""
+"""The outcome of a correct trial; the others are kinds of errors."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class TrialColumns:
 
     @property
     def is_right(self) -> npt.NDArray[np.bool_]:
-        """Which trials ran and were right."""
+        """Which trials are correct."""
         right: npt.NDArray[np.bool_] = self.outcome == 0
         return right
 

@@ -102,7 +102,7 @@ def explain_failures(session: Session, job_id: UUID) -> str:
     message = session.get_one(TrialRow, (job_id, number)).message
     total = sum(row[1] for row in rows)
     return (
-        f"none of {total} trials ran and was right: {counts}; "
+        f"none of {total} trials is correct: {counts}; "
         f"trial {number}, the first {kind}: {message or 'no message'}"
     )
 

@@ -1,7 +1,7 @@
 """How many instructions a multiply-add costs, loads and loops included.
 
 A core starts far more of them in a cycle than multiply-adds, so it does not matter as long as the
-core is one's own. Where another thread runs on the same core (on virtual machines nobody says so),
+core is one's own. Where another thread runs on the same core (virtual machines do not report it),
 each gets half of the starts: on Zen 3 about 2.5 in a cycle, and the same kernel ran at 100 and at
 88 GFLOP/s with 1.7 instructions a multiply-add, at 100 and at 70 with 2.3.
 """

@@ -68,7 +68,7 @@ def is_compilable(sketch: Sketch, choices: Ints, target: CpuTarget) -> Mask:
 
 
 def _sound(sketch: Sketch, values: Ints, target: CpuTarget) -> Ints:
-    """Return which rows of a table nothing speaks against that they have by themselves."""
+    """Return which rows of a table pass the checks that need one row only."""
     alive = np.arange(len(values))
     # The cheap test first: most candidates fall by it.
     for test in (_has_good_register_tile, _fits_caches):
@@ -137,7 +137,7 @@ def _waste(sketch: Sketch, values: Ints, target: CpuTarget) -> tuple[Floats, Flo
 
 @lru_cache(maxsize=256)
 def _least_waste(sketch: Sketch, target: CpuTarget) -> tuple[float, float]:
-    """Return the least of both, by itself, among a sketch's sound candidates.
+    """Return the separate minima of both among a sketch's sound candidates.
 
     A sketch of many stands by a sample, so that what is kept depends on the sketch alone.
     """
@@ -205,7 +205,7 @@ def _fits_caches(tables: NestTables, target: CpuTarget) -> Mask:
 def _block_read_again(tables: NestTables) -> Floats:
     """Return the bytes of the packed rows that each panel of columns reads again.
 
-    Beyond the second-level cache that goes well as long as nobody else uses the third.
+    Beyond the second-level cache that goes well as long as no other process uses the third.
     """
     nest = tables.nest
     vector = nest.vector_axis

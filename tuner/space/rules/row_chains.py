@@ -33,7 +33,7 @@ class RowChains:
         ...                                      ...
 
     Where rows lie across, so that neighbours in memory belong to different rows, vectors hold a
-    piece of as many rows instead. A reduction over what is contiguous is a chain by itself.
+    piece of as many rows instead. A reduction over what is contiguous is its own chain.
     """
 
     def apply(self, draft: SketchBuilder) -> list[SketchBuilder]:
@@ -51,7 +51,7 @@ class RowChains:
 
 @dataclass(frozen=True)
 class _Chain:
-    """The blocks of a chain, the last one the sink, and what is known of its rows."""
+    """The blocks of a chain, the last one the sink, and the facts about its rows."""
 
     blocks: list[BlockFacts]
     rows: RowAxes

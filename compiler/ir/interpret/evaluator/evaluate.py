@@ -98,7 +98,7 @@ class _Evaluator(ExpressionEvaluator):
         self.memory = memory
         self.kernels = kernels
         self.backwards = backwards
-        # In a kernel: what is known of it, its threads, and the axes whose loops are entered.
+        # In a kernel: its facts, its threads, and the axes whose loops are entered.
         self.kernel: ThreadKernel | None = None
         self.all_threads: list[Thread] = []
         self.entered: frozenset[str] = frozenset()

@@ -120,7 +120,7 @@ def accesses_of(func: PrimFunc) -> list[SharedAccess]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What is known at a place.
+    """Facts at a place.
 
     Attributes:
         values: What variables stand for, in terms of loops.

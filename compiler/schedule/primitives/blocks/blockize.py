@@ -216,7 +216,7 @@ def blockize_blocks(
     for number, site in enumerate(sites):
         child = _children(top)[_place(top, site)]
         if _place(top, site) != first + number or len(list(_blocks(child))) != 1:
-            reason = f"block {site.name} does not stand by itself, right after the one before"
+            reason = f"block {site.name} is not alone right after the one before"
             raise refuse(reason, site.realize)
         loops = site.loops_inside(top)
         division = _divided(site, child, loops, refuse, preserve_unit_iters)

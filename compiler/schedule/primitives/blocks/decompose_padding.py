@@ -41,8 +41,8 @@ from compiler.schedule.tree.tree import fresh_block_name, loop_at, loop_path, re
 def decompose_padding(func: PrimFunc, block: str, loop: Var) -> tuple[PrimFunc, str]:
     """Split a padding into a block that fills in the constant, before a loop, and the inside.
 
-    The inside is run for the points that are not padding only: loops that bind an iterator by
-    themselves are shortened, for others the condition becomes the predicate.
+    The inside is run for the points that are not padding only: loops that alone bind an
+    iterator are shortened, for others the condition becomes the predicate.
 
     Requires:
         The block is complete and stores `T.if_then_else(condition, value, constant)`. The loop is
@@ -161,7 +161,7 @@ def _inside_spans(site: PlacedBlock, inside: Sequence[Expr], refuse: Refuse) -> 
             const = site.values[number].const
             ends[number] = max(ends[number][0], 1 - limit + const), ends[number][1]
         elif len(terms) != 1 or count_of(next(iter(terms))[0], site.extents) is None:
-            reason = f"a part of the condition of block {site.name} is on no iterator by itself"
+            reason = f"a part of the condition of block {site.name} is on no single iterator"
             raise refuse(reason, site.realize)
     if any(low > high for low, high in ends):
         raise refuse(f"the condition of block {site.name} never holds", site.realize)

@@ -40,7 +40,7 @@ def fuse_reduction_epilogue(func: PrimFunc, reduction: str, epilogue: str) -> Pr
         is no output and that only the epilogue reads. The epilogue is complete, in the same scope
         and after it, runs for all its points, and stores the result at the same place plus
         something that neither of the two writes, in the same type; its iterators are those of the
-        reduction. What it adds is finished before the reduction begins. Nobody else writes what
+        reduction. What it adds is finished before the reduction begins. No other block writes what
         the epilogue writes, or reads it before the epilogue has finished it.
 
     Rewrites:

@@ -59,7 +59,7 @@ def reverse_compute_at(
         points of the block that read from it form a box too. Those boxes together make the whole
         block, a reduction each point once, from the first on. Where a block runs for the same
         points again, as under a reduction of its producers, the last run sees finished inputs,
-        and nobody looks at the results before.
+        and no block reads the results before.
 
     Rewrites:
         for i_0, i_1 in ...:           for i_0 in range(n // f):

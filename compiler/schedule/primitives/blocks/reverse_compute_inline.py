@@ -38,7 +38,7 @@ def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
         The block and its producer are complete, store once, and are the only writers of what they
         write. The block runs for the whole of its iterators' ranges, the producer writes all of
         its buffer. The block reads one element of that buffer, at indices that are in bounds at
-        each of its points and tell its iterators; nobody else reads it, and it is no output.
+        each of its points and tell its iterators; no other block reads it, and it is no output.
         Nothing touches what the block writes before it. What else the block reads is finished
         before the producer.
 

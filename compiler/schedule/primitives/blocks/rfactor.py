@@ -24,7 +24,7 @@ from compiler.schedule.tree.tree import (
 
 
 def rfactor(func: PrimFunc, loop: Var, factor_axis: int) -> tuple[PrimFunc, str]:
-    """Reduce for each iteration of a loop by itself, and then over the loop.
+    """Reduce for each iteration of a loop separately, and then over the loop.
 
     The partial results go to a new buffer, which has the loop as one more dimension.
 

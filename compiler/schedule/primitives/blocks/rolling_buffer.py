@@ -56,7 +56,7 @@ def rolling_buffer(func: PrimFunc, block: str, write_index: int) -> PrimFunc:
         begin at multiples of loops, along each dimension of another one (or at a half, a third,
         ... of a loop), and overlap along one at least; where they do, an iterator is the index.
         The loops around are serial, and so are those that move what is in the ring. The predicate
-        is on iterators by themselves. What the block reads is the same at whatever time it is made.
+        is on single iterators. What the block reads is the same at whatever time it is made.
 
     Rewrites:
         for i in range(n):                          for i in range(n):
@@ -149,7 +149,7 @@ def _require_producer(scope: BlockScope, site: PlacedBlock, buffer: Buffer) -> N
         bound = upper_bound(condition, site.extents)
         terms = None if bound is None else bound[0]
         if terms is None or not {terms, frozenset((a, -c) for a, c in terms)} & values:
-            reason = f"the predicate of block {site.name} is not on iterators by themselves"
+            reason = f"the predicate of block {site.name} is not on single iterators"
             raise refuse(reason, site.realize)
 
 

@@ -17,7 +17,7 @@ from compiler.schedule.tree.tree import Path, block_path, loop_path, replace_at,
 
 
 def annotate(func: PrimFunc, at: Var | str, key: str, value: AnnotationValue) -> PrimFunc:
-    """Note something on a loop, or on the block of a name; what is there already stays.
+    """Annotate a loop, or the block of a name; existing annotations stay.
 
     Rewrites:
         for i in range(n):   ->   for i in T.serial(n, annotations={key: value}):

@@ -25,7 +25,7 @@ def reorder(func: PrimFunc, loops: Sequence[Var]) -> PrimFunc:
         The loops are different loops of one chain: from the outermost to the innermost, each loop
         is the whole body of the one around it. No extent depends on a loop that is put inside.
         The iterations may be run in that order (see `compiler.schedule.legality.independence`):
-        what a block writes is told apart by the loops that change places, or stays within an
+        what a block writes differs by the loops that change places, or stays within an
         iteration, or is a commutative reduction. The blocks have spatial and reduction iterators
         only.
 

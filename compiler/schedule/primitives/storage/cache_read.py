@@ -48,7 +48,7 @@ def cache_read(
 ) -> tuple[PrimFunc, str]:
     """Copy a buffer that a block reads, and read the copy instead.
 
-    The copy stands before everything else in the scope if nobody there writes the buffer, else
+    The copy stands before everything else in the scope if no block of it writes the buffer, else
     before the first consumer. Below no loop it has the shape of what it holds, else that of the
     buffer.
 

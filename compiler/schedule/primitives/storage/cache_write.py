@@ -135,7 +135,7 @@ def require_harmless(
 ) -> None:
     """Refuse if copying more than a block wrote could be seen.
 
-    Nobody sees it in a buffer of the scope: what was written before is copied again, and what
+    It is invisible in a buffer of the scope: what was written before is copied again, and what
     never is has no value. Unless the copies of two iterations run side by side.
     """
     if not scope.is_local(buffer) or place.concurrent_loop() is not None:

@@ -34,7 +34,7 @@ def read_at(
 
     Requires:
         The block is under the loop, in its scope, and has such a read; `memory_scope` is one.
-        Under the loop nobody writes the buffer after the first block that reads it, nor, in loops
+        Under the loop no block writes the buffer after the first block that reads it, nor, in loops
         that run side by side around it, at all. What is read is proved to lie in the buffer. No
         loop around is vectorized. The storage of the buffer is not handed out unseen.
 

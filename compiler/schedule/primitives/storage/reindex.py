@@ -64,7 +64,7 @@ def reindex(func: PrimFunc, block: str, mode: Mode, index: int) -> tuple[PrimFun
         The block has such a read or write, of whole elements at one place in a run, and holds no
         other blocks. Each of its loops but the innermost holds the next one alone; its scope is
         in no vectorized loop. Of what is read, all places that the iterators may name are in the
-        buffer, and nobody in the block's loops writes it. What is written, nobody else in the
+        buffer, and no block in its loops writes it. What is written, no other block in the
         block's loops touches; the block does not read what was there before, and runs for the
         whole of its iterators' ranges.
 

@@ -57,7 +57,7 @@ def transform_layout(
         mode: Whether the buffer is a read or a write of the block.
         index: Which of them.
         index_map: Where the element at given indices goes.
-        pad_value: What stands where no element does. In a buffer that nobody writes, it is a
+        pad_value: The value of padding elements. In a buffer that is never written, it is a
             promise of the caller, and otherwise written.
         assume_injective_transform: Leave padding as it is.
 

@@ -39,7 +39,7 @@ def write_at(
 
     Requires:
         The block is under the loop, in its scope, and has such a write; `memory_scope` is one.
-        Under the loop nobody reads the buffer after the last block that writes it. Blocks there
+        Under the loop no block reads the buffer after the last block that writes it. Blocks there
         that read it find what was written there before. In each iteration one of them writes all
         of the box that they write, which is proved to lie in the buffer. No loop around is
         vectorized. The storage of the buffer is not handed out unseen.

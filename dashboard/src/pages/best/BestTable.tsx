@@ -12,7 +12,7 @@ const COLUMNS: readonly Column[] = [
   ["Details"],
   ["Workload"],
   ["Best", "number"],
-  ["Beside a library", "number"],
+  ["vs library", "number"],
   ["Speed", "number"],
   ["Default", "number"],
   ["Speed-up", "number"],
@@ -73,7 +73,7 @@ function Row({ best, isOpen, onToggle }: RowProps) {
       <Cell of="Best" className="number">
         <BestTime time={best.run_secs} kind={best.kind} interval={best.interval} />
       </Cell>
-      <Cell of="Beside a library" className="number">
+      <Cell of="vs library" className="number">
         <Against baseline={best.baseline} />
       </Cell>
       <Cell of="Speed" className="number">

@@ -70,11 +70,11 @@ export function CurveCard({ job, columns, isChosen, handle, onOpen }: Props) {
       />
       <p className="quiet small">
         {describe(columns)} {confirmed(job)}
-        Dashed: the default schedule; the lane on top: failures.
+        Dashed line: the default schedule. Top lane: failures.
         {columns.is_thinned &&
           ` Of ${columns.num_trials.toLocaleString("en")} trials, ` +
             `${columns.number.length.toLocaleString("en")} are drawn, all improvements among them.`}{" "}
-        Drag to select, click a dot to open it.
+        Drag to select trials; click a dot to open its trial.
       </p>
     </section>
   );
@@ -85,7 +85,7 @@ function confirmed({ best_secs, best_interval, best_number }: Job): string {
   if (!best_interval) return "";
   const trial = best_number == null ? "the best" : `trial ${best_number}`;
   return (
-    `At the end the fastest trials were measured again, side by side: the median of ${trial} is ` +
+    `Final comparison: the fastest trials were measured again in alternating rounds. The median of ${trial} is ` +
     `${secs(best_secs)} (${interval(best_interval)}, 95%), which is the job's confirmed best. `
   );
 }

@@ -33,9 +33,7 @@ export function DecisionCard({ query, isChosen, handle, onSketch }: Props) {
             {decisions.decisions.length ? (
               <Shown decisions={decisions} isChosen={isChosen} handle={handle} />
             ) : (
-              <p className="quiet">
-                No trial of this kind decided anything yet: the default schedule has no decisions.
-              </p>
+              <p className="quiet">No decisions yet: the default schedule has none.</p>
             )}
           </>
         )}
@@ -53,7 +51,7 @@ interface SketchProps {
 function SketchChoice({ decisions, handle, onSketch }: SketchProps) {
   return (
     <label className="push row">
-      <span>Of sketch</span>
+      <span>Sketch</span>
       <select
         className="mono"
         value={decisions.sketch ?? ""}
@@ -97,7 +95,7 @@ function Shown({ decisions, isChosen, handle }: ShownProps) {
         onBrush={brush}
       />
       <p className="quiet small">
-        A line is a trial. Drag along an axis to select values, click it to drop them.
+        Each line is a trial. Drag along an axis to select values; click the axis to clear them.
         {decisions.is_sampled &&
           ` Of ${decisions.num_trials.toLocaleString("en")} trials, ` +
             `${decisions.number.length.toLocaleString("en")} are drawn, the fastest among them.`}
@@ -116,7 +114,7 @@ function Importance({ decisions }: { decisions: Decisions }) {
   return (
     <div>
       <h3>Importance</h3>
-      {sorted.length === 0 && <p className="quiet">Too few right trials were measured yet.</p>}
+      {sorted.length === 0 && <p className="quiet">Too few correct trials so far.</p>}
       <table className="tight">
         <tbody>
           {sorted.map(({ name, importance }) => (
@@ -132,9 +130,7 @@ function Importance({ decisions }: { decisions: Decisions }) {
           ))}
         </tbody>
       </table>
-      <p className="quiet small">
-        The share of the differences in time that a decision explains by itself.
-      </p>
+      <p className="quiet small">The share of the variance in time that one decision explains.</p>
     </div>
   );
 }

@@ -13,7 +13,7 @@ interface Props {
   handle: SelectionHandle;
 }
 
-/** How trials failed, each kind with what the first of them said. */
+/** Failed trials by kind, each kind with the message of its first trial. */
 export function FailureCard({ jobId, summary, handle }: Props) {
   return (
     <section className="card">
@@ -31,7 +31,7 @@ export function FailureCard({ jobId, summary, handle }: Props) {
               />
             ))
           ) : (
-            <p className="quiet">Every trial was built, ran, and was right.</p>
+            <p className="quiet">No failures: every trial is correct.</p>
           )
         }
       </Answer>
@@ -58,7 +58,7 @@ function Failure({ jobId, failure, total, handle }: FailureProps) {
       </summary>
       <pre className="wrap">{message || "no message"}</pre>
       <p className="row">
-        <Link to={`/jobs/${jobId}/trials/${first}`}>Trial {first}, the first of them</Link>
+        <Link to={`/jobs/${jobId}/trials/${first}`}>First: trial {first}</Link>
         <button
           aria-pressed={isChosen}
           onClick={() => {

@@ -35,7 +35,7 @@ export function JobActions({ job }: { job: Job }) {
           <button
             className="main"
             disabled={isBusy || asked !== undefined}
-            title="End the search now; the best trials are measured again and the best is kept"
+            title="Stop the search now, compare the best trials once more, and keep the winner"
             onClick={() => {
               end("stop");
             }}
@@ -44,7 +44,7 @@ export function JobActions({ job }: { job: Job }) {
           </button>
           <button
             disabled={isBusy || asked === "cancel"}
-            title="End at once, without measuring the best again; trials are kept"
+            title="Stop now without a final comparison; measured trials are kept"
             onClick={() => {
               end("cancel");
             }}
@@ -57,7 +57,7 @@ export function JobActions({ job }: { job: Job }) {
         <button
           className="main"
           disabled={isBusy}
-          title="Go on where it was; nothing is measured twice"
+          title="Continue the search; no trial is measured twice"
           onClick={() => {
             setAsked(undefined);
             act.mutate(() => post<Job>(`${path}/resume`));
@@ -79,7 +79,7 @@ export function JobActions({ job }: { job: Job }) {
       <NotAllowed to="stop, resume or extend jobs" />
       {act.error && (
         <span className="bad" role="alert">
-          {act.error instanceof ApiError ? act.error.message : "The service does not answer."}
+          {act.error instanceof ApiError ? act.error.message : "The service does not respond."}
         </span>
       )}
     </span>
@@ -104,7 +104,7 @@ function MoreTrials({ job, isBusy, onGive }: MoreProps) {
     >
       <input
         type="number"
-        aria-label="How many more trials"
+        aria-label="Additional trials"
         min={1}
         max={100_000 - job.trials}
         value={more}
@@ -112,8 +112,8 @@ function MoreTrials({ job, isBusy, onGive }: MoreProps) {
           setMore(event.target.valueAsNumber || 1);
         }}
       />
-      <button disabled={isBusy} title="A larger budget; a job that has ended goes on">
-        Give more trials
+      <button disabled={isBusy} title="Increase the trial limit; a finished job continues">
+        Add trials
       </button>
     </form>
   );

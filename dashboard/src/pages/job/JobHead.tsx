@@ -6,11 +6,11 @@ import { BestTime, Kind } from "../../components/BestTime";
 import { Meter } from "../../components/Figures";
 import { Numbers } from "../../components/Numbers";
 import { State } from "../../components/State";
-import { count, duration, percent, rate, times } from "../../format";
+import { count, duration, percent, rate, stopReason, times } from "../../format";
 import { JobActions } from "./JobActions";
 import { isOver } from "./useLiveJob";
 
-/** What a job is, how far it is, and what can be done to it. */
+/** A job's name, result, progress and actions. */
 export function JobHead({ job }: { job: Job }) {
   return (
     <>
@@ -62,7 +62,7 @@ function figures(job: Job) {
       />,
     ],
     ...(job.baseline
-      ? ([["Beside a library", <Against key="against" baseline={job.baseline} />]] as const)
+      ? ([["vs library", <Against key="against" baseline={job.baseline} />]] as const)
       : []),
     ...(job.flops ? ([["Speed", <Speed key="speed" job={job} />]] as const) : []),
     ["Trials", `${count(job.num_measured)} of ${count(job.trials)}`],
@@ -70,7 +70,7 @@ function figures(job: Job) {
     ["Trials a second", job.trials_per_sec == null ? "–" : job.trials_per_sec.toFixed(1)],
     ["Search", `${job.strategy}, seed ${job.seed}`],
     ...(job.owner ? ([["Owner", job.owner]] as const) : []),
-    ...(job.stop_reason ? ([["Ended by", job.stop_reason.replaceAll("_", " ")]] as const) : []),
+    ...(job.stop_reason ? ([["Finished", stopReason(job.stop_reason)]] as const) : []),
   ] as const;
 }
 

@@ -88,7 +88,7 @@ function Nothing({ isPending, job }: { isPending: boolean; job: Job }) {
   return (
     <p className="quiet">
       {job.state === "queued"
-        ? "The job is queued and has no trials yet. It starts when a coordinator takes it."
+        ? "The job is queued. It starts when a coordinator claims it."
         : "The job has no trials yet."}
     </p>
   );

@@ -38,8 +38,8 @@ export function ModelCard({ columns, model, isChosen, handle, onOpen }: Props) {
         </>
       ) : (
         <p className="quiet">
-          No trial was scored before it was measured: the model learns from the first rounds of a
-          job, and strategies without a model do not ask it.
+          No trial has a predicted score. The model learns from the first rounds of a job, and some
+          strategies use no model.
         </p>
       )}
     </section>
@@ -59,7 +59,7 @@ type Model = Summary["model"];
 
 function inWords(model: Model | undefined): string {
   const rank = model?.rank_correlation;
-  if (!model || rank == null) return "It is not known yet how good the predictions are.";
+  if (!model || rank == null) return "The quality of the predictions is not known yet.";
   const verdict =
     rank > 0.7
       ? "ranks well"

@@ -12,7 +12,7 @@ export function SelectionBar({ handle }: { handle: SelectionHandle }) {
       {conditions(selection).map((name) => (
         <button
           key={name}
-          title="Drop this condition"
+          title="Remove this condition"
           onClick={() => {
             select({ [name]: undefined });
           }}

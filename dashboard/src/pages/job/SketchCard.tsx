@@ -23,7 +23,7 @@ export function SketchCard({ summary, handle }: Props) {
               <tr>
                 <th>Sketch</th>
                 <th className="number">Trials</th>
-                <th className="number">Right</th>
+                <th className="number">Correct</th>
                 <th className="number" title={MEANINGS.provisional}>
                   Shortest sample
                 </th>

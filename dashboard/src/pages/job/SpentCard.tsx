@@ -7,19 +7,19 @@ import { percent, secs } from "../../format";
 type Part = keyof Summary["time"];
 
 const PARTS: readonly (readonly [Part, string, string, string])[] = [
-  ["propose", "Propose", "choosing candidates, training the model", "#3b82c4"],
-  ["build", "Build", "compiling, on all workers together", "#a35bc4"],
-  ["check", "Check", "comparing with the reference", "#d1761f"],
-  ["time", "Time", "running kernels for their times", "#2f9e5b"],
-  ["finish", "Finish", "measuring the best again", "#2a9d9d"],
-  ["wait", "Wait", "in the queue, before the start", "#8a6d5a"],
+  ["propose", "Propose", "search and model training", "#3b82c4"],
+  ["build", "Build", "compilation, total of all workers", "#a35bc4"],
+  ["check", "Check", "comparison with the reference", "#d1761f"],
+  ["time", "Time", "timed kernel runs", "#2f9e5b"],
+  ["finish", "Finish", "final comparison of the best trials", "#2a9d9d"],
+  ["wait", "Wait", "time in the queue", "#8a6d5a"],
 ];
 
 /** What the time of a job was spent on. */
 export function SpentCard({ summary }: { summary: UseQueryResult<Summary> }) {
   return (
     <section className="card">
-      <h2>Where the time goes</h2>
+      <h2>Time by phase</h2>
       <Answer query={summary}>{({ time }) => <Spent time={time} />}</Answer>
     </section>
   );

@@ -5,7 +5,7 @@ import { Toggle } from "../../components/Toggle";
 import { plural, secs, times } from "../../format";
 import { isOver } from "./useLiveJob";
 
-/** A notice of the browser when the job ends, for who looks at something else meanwhile. */
+/** A toggle for a browser notification when the job finishes. */
 export function TellMe({ job }: { job: Job }) {
   const [isOn, setOn] = useState(false);
   const [isRefused, setRefused] = useState(false);
@@ -26,7 +26,7 @@ export function TellMe({ job }: { job: Job }) {
   return (
     <>
       <Toggle
-        label="Tell me when it ends"
+        label="Notify me when it finishes"
         isOn={isOn}
         onChange={(wanted) => {
           if (wanted) void ask();
@@ -35,7 +35,7 @@ export function TellMe({ job }: { job: Job }) {
       />
       {isRefused && (
         <span className="quiet" role="status">
-          The browser does not let this page show notices: allow them in its settings of the site.
+          The browser blocks notifications from this page. Allow them in its site settings.
         </span>
       )}
     </>

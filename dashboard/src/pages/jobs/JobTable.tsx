@@ -6,7 +6,7 @@ import { CardRow, CardTable, Cell, type Column } from "../../components/CardTabl
 import { Meter, Speed, TaskName } from "../../components/Figures";
 import { Sparkline } from "../../components/Sparkline";
 import { State } from "../../components/State";
-import { ago, count, digits, secs, times } from "../../format";
+import { ago, count, digits, secs, stopReason, times } from "../../format";
 
 interface Props {
   jobs: Job[];
@@ -66,7 +66,7 @@ function Row({ job, isSelected, onSelect }: RowProps) {
       </Cell>
       <Cell of="State">
         <State of={job.state} />
-        <span className="under">{job.stop_reason?.replaceAll("_", " ")}</span>
+        <span className="under">{job.stop_reason && stopReason(job.stop_reason)}</span>
       </Cell>
       <Cell of="Best" className="number">
         <BestTime time={job.best_secs} kind={job.best_kind} />

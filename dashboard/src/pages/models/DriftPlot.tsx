@@ -5,8 +5,8 @@ import { Legend } from "../../components/Legend";
 import { figure } from "./quality";
 
 const KINDS = [
-  ["of the store, on held-out tasks", (model: CostModel) => model.job_id === null],
-  ["of a job, on its own trials before they ran", (model: CostModel) => model.job_id !== null],
+  ["global model, on held-out tasks", (model: CostModel) => model.job_id === null],
+  ["job model, on its own trials before they ran", (model: CostModel) => model.job_id !== null],
 ] as const;
 
 /** The pairwise accuracy of each version; chance is one half. */
@@ -31,7 +31,7 @@ export function DriftPlot({ models }: { models: readonly CostModel[] }) {
       />
       <figcaption>
         <Legend lines={lines} />
-        <span className="quiet small">Guessing is right half of the time.</span>
+        <span className="quiet small">Random guessing has an accuracy of 50 %.</span>
       </figcaption>
     </figure>
   );

@@ -7,7 +7,7 @@ import { figure } from "./quality";
 
 const COLUMNS: readonly Column[] = [
   ["Version", "number"],
-  ["Of"],
+  ["Source"],
   ["Pairs", "number"],
   ["First pick", "number"],
   ["Trained on", "number"],
@@ -40,8 +40,8 @@ function Row({ model }: { model: CostModel }) {
       <Cell of="Version" className="number">
         {model.version}
       </Cell>
-      <Cell of="Of">
-        {model.job_id ? <Link to={`/jobs/${model.job_id}`}>a job</Link> : "the store"}
+      <Cell of="Source">
+        {model.job_id ? <Link to={`/jobs/${model.job_id}`}>one job</Link> : "all jobs"}
       </Cell>
       <Cell of="Pairs" className="number">
         {percent(figure(quality, "pairwise_accuracy"))}

@@ -14,7 +14,7 @@ export function TaskTable({ model, before }: Props) {
   const workloads = useWorkloads().data?.items ?? [];
   const tasks = byTask(model, before);
   if (!tasks.length) {
-    return <p className="quiet">No task had enough right trials to judge by.</p>;
+    return <p className="quiet">No task has enough correct trials to evaluate the model.</p>;
   }
   return (
     <div

@@ -1,4 +1,4 @@
-/** What is told of cost models: their quality on tasks that they had not seen, and its drift. */
+/** Quality of cost models on held-out tasks, and its drift between versions. */
 
 import type { CostModel } from "../../api/client";
 

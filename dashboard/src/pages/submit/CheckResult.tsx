@@ -8,13 +8,13 @@ import { digits, large } from "../../format";
 import type { Mistake } from "./draft";
 import type { TaskCheck } from "./useTaskChecks";
 
-/** What the service reads of a task, or what is wrong with it and where. */
+/** The parsed task, or its error and the place of the error. */
 export function CheckResult({ name, check }: { name: string; check: TaskCheck }) {
   const [last, setLast] = useState<WorkloadCheck>();
   if (check.state === "legal" && check.check !== last) setLast(check.check);
   return (
     <section className="card" aria-label={name} aria-live="polite">
-      <h2>What was read</h2>
+      <h2>Parsed program</h2>
       <Outcome check={check} last={last} />
     </section>
   );
@@ -23,10 +23,10 @@ export function CheckResult({ name, check }: { name: string; check: TaskCheck })
 function Outcome({ check, last }: { check: TaskCheck; last: WorkloadCheck | undefined }) {
   switch (check.state) {
     case "empty":
-      return <p className="quiet">Write an operator or a script, and a target.</p>;
+      return <p className="quiet">Enter an operator or a script, and a target.</p>;
     case "reading":
       // The last answer stays, marked, so that the page does not jump at each letter.
-      return last ? <Legal check={last} isOld /> : <p className="quiet">Reading…</p>;
+      return last ? <Legal check={last} isOld /> : <p className="quiet">Checking…</p>;
     case "legal":
       return <Legal check={check.check} />;
     case "refused":
@@ -40,9 +40,7 @@ function Refused({ mistake }: { mistake: Mistake }) {
   const { line, column, detail } = mistake;
   return (
     <div className="notice wrong">
-      <strong>
-        {line ? `Line ${line}${column ? `, column ${column}` : ""}` : "Not understood"}
-      </strong>
+      <strong>{line ? `Line ${line}${column ? `, column ${column}` : ""}` : "Invalid task"}</strong>
       <pre className="wrap">{detail}</pre>
     </div>
   );
@@ -53,7 +51,7 @@ function Legal({ check, isOld = false }: { check: WorkloadCheck; isOld?: boolean
     <div aria-busy={isOld}>
       <p className="row">
         <span className="task-name">{check.name}</span>
-        {isOld ? <span className="quiet">Reading…</span> : <span className="good">✓ legal</span>}
+        {isOld ? <span className="quiet">Checking…</span> : <span className="good">✓ legal</span>}
         {check.is_tuned && (
           <Link to={`/best?text=${encodeURIComponent(check.name)}`}>tuned before</Link>
         )}
@@ -68,8 +66,8 @@ function Legal({ check, isOld = false }: { check: WorkloadCheck; isOld?: boolean
       />
       {check.space?.num_schedules === 0 && (
         <p className="notice small">
-          No schedule rule applies to this program on this target, so the search has nothing to
-          choose from: a job measures the default schedule only.
+          No schedule rule applies to this program on this target. The design space is empty, so a
+          job measures only the default schedule.
         </p>
       )}
       <table className="small">
@@ -93,7 +91,7 @@ function Legal({ check, isOld = false }: { check: WorkloadCheck; isOld?: boolean
         </tbody>
       </table>
       <details>
-        <summary>The program as it was read</summary>
+        <summary>Normalized script</summary>
         <pre className="code" tabIndex={0} role="region" aria-label="Script">
           {check.script}
         </pre>

@@ -24,14 +24,14 @@ export function OptionFields({ options, onChange }: Props) {
           onChange={(n) => set({ trials: n ?? NaN })}
         />
         <NumberField
-          label="Seconds at most"
+          label="Time limit in seconds"
           value={options.seconds}
           least={1}
           most={604_800}
           onChange={(seconds) => set({ seconds })}
         />
         <NumberField
-          label="Trials without gain"
+          label="Stop after trials without improvement"
           value={options.plateau}
           least={1}
           most={100_000}
@@ -108,7 +108,7 @@ interface NumberProps {
   onChange: (value: number | null) => void;
 }
 
-/** A number; where it is not required, empty means no bound. */
+/** A number; if it is optional, an empty field means no limit. */
 function NumberField({ label, value, least, most, isRequired = false, onChange }: NumberProps) {
   return (
     <label>
@@ -118,7 +118,7 @@ function NumberField({ label, value, least, most, isRequired = false, onChange }
         required={isRequired}
         min={least}
         max={most}
-        placeholder={isRequired ? "" : "no bound"}
+        placeholder={isRequired ? "" : "no limit"}
         value={value === null || Number.isNaN(value) ? "" : value}
         onChange={(event) => {
           const read = event.target.valueAsNumber;

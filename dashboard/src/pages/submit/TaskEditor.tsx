@@ -50,7 +50,7 @@ export function TaskEditor({ task, check, place, onChange, onRemove }: Props) {
         )}
         {place !== null && (
           <label>
-            <span>Weight: how often it runs in the whole</span>
+            <span>Weight: number of executions in the model</span>
             <input
               type="number"
               min={0.001}
@@ -62,7 +62,7 @@ export function TaskEditor({ task, check, place, onChange, onRemove }: Props) {
           </label>
         )}
       </section>
-      <CheckResult name={nameOf("What was read", place)} check={check} />
+      <CheckResult name={nameOf("Parsed program", place)} check={check} />
     </div>
   );
 }

@@ -35,9 +35,9 @@ export function useTaskChecks(tasks: readonly TaskDraft[], target: string): Task
 export function obstacleOf(checks: readonly TaskCheck[], hasValidFields: boolean): string | null {
   const states = new Set(checks.map(({ state }) => state));
   const which = checks.length > 1 ? "a task" : "the task";
-  if (states.has("empty")) return `Write ${which} and a target first.`;
-  if (states.has("refused")) return `Correct ${which} first: the service refuses it.`;
+  if (states.has("empty")) return `Enter ${which} and a target first.`;
+  if (states.has("refused")) return `Correct ${which} first: it is invalid.`;
   if (!hasValidFields) return "Correct the marked fields first.";
-  if (states.has("reading")) return "The service reads the program…";
+  if (states.has("reading")) return "Checking the program…";
   return null;
 }

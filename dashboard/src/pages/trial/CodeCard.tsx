@@ -30,7 +30,7 @@ export function TrialCodeView({ id, number }: Props) {
   if (error instanceof ApiError && error.problem.status === REFUSED) {
     return (
       <>
-        <p>The compiler refuses this schedule, so it has no code. The compiler says:</p>
+        <p>The compiler rejected this schedule, so it has no code. Its message:</p>
         <pre className="code" tabIndex={0} role="region" aria-label="Message of the compiler">
           {error.problem.detail}
         </pre>
@@ -62,7 +62,7 @@ function Text({ name, text }: { name: string; text: string }) {
         <CopyButton label="Copy" text={() => text} />
       </p>
       <pre className="code" tabIndex={0} role="region" aria-label={name}>
-        {text || "# nothing was changed"}
+        {text || "# no changes"}
       </pre>
     </>
   );

@@ -9,7 +9,7 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   kept: "the job's best",
   tied: "tied with the best",
   slower: "slower than the best",
-  failed: "it failed",
+  failed: "failed",
 };
 
 /** The outcome of a trial. */
@@ -40,10 +40,10 @@ function figures(trial: Trial, job: Job | undefined) {
       "Time",
       <BestTime key="time" time={shortest} kind={shortest === null ? null : "provisional"} />,
     ],
-    ...(final ? ([["Measured again", <Final key="final" final={final} />]] as const) : []),
-    ["Against the default", speedup(job?.default_provisional_secs, shortest)],
+    ...(final ? ([["Final comparison", <Final key="final" final={final} />]] as const) : []),
+    ["vs default", speedup(job?.default_provisional_secs, shortest)],
     [
-      "Of the speed of the fastest trial",
+      "Speed relative to the fastest trial",
       shortest && fastest ? percent(fastest / shortest, 0) : "–",
     ],
     ["Speed", rate(job?.flops, shortest)],
@@ -60,11 +60,11 @@ function figures(trial: Trial, job: Job | undefined) {
       </time>,
     ],
     ["Worker", <Long key="worker" text={trial.worker || "none"} />],
-    ["Toolchain", <Long key="toolchain" text={trial.toolchain || "not known"} />],
+    ["Toolchain", <Long key="toolchain" text={trial.toolchain || "unknown"} />],
   ] as const;
 }
 
-/** What the finish of the job found of a trial that it measured again. */
+/** The result of a trial in the job's final comparison. */
 function Final({ final }: { final: NonNullable<Trial["final"]> }) {
   const { run_secs, interval, outcome } = final;
   return (

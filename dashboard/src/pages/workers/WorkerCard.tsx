@@ -23,7 +23,7 @@ export function WorkerCard({ worker }: { worker: Worker }) {
         <State of={worker.state} />
       </div>
       <p className="quiet">
-        <span className="mono">{worker.label}</span>, heard of {ago(worker.last_seen_at)}
+        <span className="mono">{worker.label}</span>, last seen {ago(worker.last_seen_at)}
       </p>
       <Numbers
         items={[
@@ -39,7 +39,7 @@ export function WorkerCard({ worker }: { worker: Worker }) {
         ]}
       />
       <Doing worker={worker} />
-      <h3>Canary: the time of a known kernel</h3>
+      <h3>Canary: the time of a reference kernel</h3>
       {canary.at.length > 1 ? (
         <LinePlot
           label={`The canary's time over the last ${canary.at.length} samples: ${found.text}`}
@@ -52,7 +52,7 @@ export function WorkerCard({ worker }: { worker: Worker }) {
       ) : (
         <p className="quiet">
           {canary.secs.length ? `One sample: ${secs(canary.secs[0])}. ` : ""}
-          It is timed about once a minute while there is work.
+          The worker times it about once a minute during a job.
         </p>
       )}
       <Facts facts={worker.facts ?? {}} />
@@ -72,17 +72,17 @@ function Busy({ share }: { share: number | null }) {
 function Doing({ worker: { task, state } }: { worker: Worker }) {
   if (!task) {
     const why = {
-      lost: "It may have been killed, or its host is away.",
-      resting: "It starts with the next job.",
+      lost: "The process was killed, or its host is unreachable.",
+      resting: "The worker starts with the next job.",
     };
-    return <p>{why[state as keyof typeof why] ?? "It waits for work."}</p>;
+    return <p>{why[state as keyof typeof why] ?? "Idle: waiting for a job."}</p>;
   }
   const name = <strong>{task.workload}</strong>;
   return (
     <p>
       Measures {task.candidates} candidates of{" "}
       {task.job_id ? <Link to={`/jobs/${task.job_id}`}>{name}</Link> : name} for{" "}
-      <span className="mono">{task.target}</span>, begun {ago(task.since)}.
+      <span className="mono">{task.target}</span>, started {ago(task.since)}.
     </p>
   );
 }

@@ -10,7 +10,7 @@ test("a host that is as it was is steady", () => {
   expect(verdict(canary([2, 2.1, 1.9, 2])).kind).toBe("good");
 });
 
-test("one that is slower than its median is told of, by how much", () => {
+test("a worker slower than its median is reported with the ratio", () => {
   expect(verdict(canary([2, 2, 2, 3]))).toEqual({ kind: "warn", text: "1.50× slower than usual" });
 });
 
@@ -19,6 +19,6 @@ test("one whose runs differ is noisy", () => {
 });
 
 test("of few samples nothing is said", () => {
-  expect(verdict(canary([])).text).toBe("no canary yet");
-  expect(verdict(canary([1, 9])).text).toBe("too few canaries to tell");
+  expect(verdict(canary([])).text).toBe("no canary samples");
+  expect(verdict(canary([1, 9])).text).toBe("too few canary samples");
 });

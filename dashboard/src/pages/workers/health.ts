@@ -25,9 +25,9 @@ export function verdict(canary: Canary): Verdict {
   const { secs, noise } = canary;
   const [last, lastNoise] = [secs.at(-1), noise.at(-1)];
   if (last === undefined || lastNoise === undefined) {
-    return { kind: "quiet", text: "no canary yet" };
+    return { kind: "quiet", text: "no canary samples" };
   }
-  if (secs.length < FEW) return { kind: "quiet", text: "too few canaries to tell" };
+  if (secs.length < FEW) return { kind: "quiet", text: "too few canary samples" };
   const ratio = last / middle(secs);
   if (ratio > SLOW) {
     return { kind: "warn", text: `${ratio.toFixed(2)}× slower than usual` };

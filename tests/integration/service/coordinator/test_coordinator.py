@@ -71,7 +71,7 @@ def test_a_job_without_a_right_trial_fails_and_says_how(database: Database) -> N
     job = read(database, job_id)
     assert job.state is JobState.FAILED
     assert job.error == (
-        f"none of {TRIALS} trials ran and was right: {TRIALS - 1} timeout, 1 wrong_result; "
+        f"none of {TRIALS} trials is correct: {TRIALS - 1} timeout, 1 wrong_result; "
         "trial 1, the first timeout: timeout it was"
     )
 

@@ -127,7 +127,7 @@ def test_a_default_kernel_does_until_the_job_has_run(
 def failed(database: Database, job_id: UUID) -> None:
     with database.write() as session:
         job = jobs.get(session, job_id)
-        job.state, job.error = JobState.FAILED, "none of 16 trials ran and was right"
+        job.state, job.error = JobState.FAILED, "none of 16 trials is correct"
 
 
 def cancelled(database: Database, job_id: UUID) -> None:
@@ -138,7 +138,7 @@ def cancelled(database: Database, job_id: UUID) -> None:
 @pytest.mark.parametrize(
     ("end", "words"),
     [
-        (failed, "has found none: none of 16 trials ran and was right"),
+        (failed, "has found none: none of 16 trials is correct"),
         (cancelled, "was to find one, and was cancelled: resume it"),
     ],
 )

@@ -123,6 +123,5 @@ class TestSqlStore(MeasurementStoreContract):
         with self.database.read() as session:
             explained = trials.explain_failures(session, UUID(job))
         assert explained == (
-            "none of 3 trials ran and was right: 2 timeout, 1 crash; "
-            "trial 1, the first timeout: injected"
+            "none of 3 trials is correct: 2 timeout, 1 crash; trial 1, the first timeout: injected"
         )

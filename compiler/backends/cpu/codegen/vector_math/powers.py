@@ -53,7 +53,7 @@ def power(on: Lanes, x: Value, y: Value) -> Value:
 
 
 def rsqrt(on: Lanes, x: Value) -> Value:
-    """Return `1 / sqrt(x)`: two roundings, and the right limits by themselves."""
+    """Return `1 / sqrt(x)`: two roundings, and the correct limits."""
     return on.div(1.0, on.instructions.intrinsic("sqrt", on.float, (x,)))
 
 

@@ -248,7 +248,7 @@ def test_blockize_refuses_blocks_out_of_order() -> None:
 
 def test_blockize_refuses_blocks_with_a_gap_between_them() -> None:
     schedule = scheduled(NEIGHBOURS)
-    with refused(schedule, "block C does not stand by itself, right after", at='"C"'):
+    with refused(schedule, "block C is not alone right after", at='"C"'):
         schedule.blockize(["B", "C"])
 
 

@@ -162,7 +162,7 @@ def test_decompose_padding_refuses_a_block_of_no_choice() -> None:
         ("T.float32(0)", "T.Cast('float32', vi)", "block P pads with what is no constant"),
         ("1 <= vi and vi < 5", "1 <= vi and vi < 5 and (vi < 2 or vj < 4)", "no conjunction of"),
         ("1 <= vi and vi < 5", "vi % 6 == 1", "no conjunction of bounds on iterators"),
-        ("1 <= vi and vi < 5", "vi + vj < 5 and 1 <= vi", "is on no iterator by itself"),
+        ("1 <= vi and vi < 5", "vi + vj < 5 and 1 <= vi", "is on no single iterator"),
         ("1 <= vi and vi < 5", "3 <= vi and vi < 3", "the condition of block P never holds"),
     ],
 )

@@ -184,7 +184,7 @@ def test_rolling_buffer_refuses_a_reader_of_other_tiles() -> None:
 
 def test_rolling_buffer_refuses_a_predicate_on_more_than_an_iterator() -> None:
     schedule = producer("i * 2 + j", "vi * 2 + vj", "T.where(i + j < 9)")
-    with refused(schedule, "predicate of block B is not on iterators by themselves", at='"B"'):
+    with refused(schedule, "predicate of block B is not on single iterators", at='"B"'):
         schedule.rolling_buffer("B", 0)
 
 
