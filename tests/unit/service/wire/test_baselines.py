@@ -48,9 +48,9 @@ def test_nothing_is_claimed_of_a_library_below_the_instruction_set_of_the_cpu() 
         is_below_cpu=True,
     )
     assert found.verdict == "no_claim"
-    told = against(found)
-    assert "no claim: its Haswell kernels" in told["against"]
-    assert told["library"] == "Haswell kernels, 1 thread, 45% of peak"
+    rows = against(found)
+    assert "not comparable: its Haswell kernels" in rows["vs NumPy 2, OpenBLAS 0.3"]
+    assert rows["library"] == "Haswell kernels, 1 thread, 45% of peak"
 
 
 def test_an_older_server_says_nothing_of_kernel_sets() -> None:
