@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("compiler", "dashboard/src", "docs", "examples", "loopwright", "service", "tuner")
-FOLDERS += ("workers",)
+FOLDERS = (
+    *("compiler", "dashboard/src", "docs", "examples"),
+    *("loopwright", "service", "tuner", "workers"),
+)
 SUFFIXES = (".css", ".md", ".py", ".ts", ".tsx")
 PHRASES = (
     "(?:are|is|was|were) told",
