@@ -56,7 +56,7 @@ def test_a_server_in_the_environment_comes_before_the_default(
 ) -> None:
     ran = run("jobs", env={"LOOPWRIGHT_URL": server.url})
     assert ran.exit_code == 0
-    assert ran.stderr == f"using the server at {server.url}, which $LOOPWRIGHT_URL names\n"
+    assert ran.stderr == f"using the server at {server.url} (from $LOOPWRIGHT_URL)\n"
     assert no_server not in ran.stderr
 
 
