@@ -73,7 +73,7 @@ def test_who_has_no_token_is_told_how_to_give_one() -> None:
     problem = Problem(status=401, title="unauthorized", detail="this service wants a token")
     failure = explain(AccessDeniedError(problem))
     assert failure is not None
-    assert failure.message.startswith("this service wants a token\ngive one with --token")
+    assert failure.message.startswith("this service wants a token\npass one with --token")
 
 
 def test_a_name_that_is_taken_or_unknown_is_told(url: str) -> None:

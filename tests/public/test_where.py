@@ -118,4 +118,4 @@ def test_a_server_that_wants_a_token_is_not_passed_over(
         monkeypatch.setattr(where, "DEFAULT_URL", running.url)
         ran = run("tune", OPERATOR, "--trials", "1")
     assert ran.exit_code == 2
-    assert "give one with --token" in ran.stderr
+    assert "pass one with --token" in ran.stderr
