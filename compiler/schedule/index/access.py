@@ -104,21 +104,21 @@ class BlockAccesses:
 @by_identity
 def facts_of(block: Block) -> BlockAccesses:
     """Return what a block touches."""
-    found = _Collector()
-    place = _Place(block)
-    found.matches(block.match_buffers, place)
+    collector = _Collector()
+    context = _BodyContext(block)
+    collector.matches(block.match_buffers, context)
     if block.init is not None:
-        found.stmt(block.init, place)
-    init_reads, init_writes = len(found.reads), len(found.writes)
-    found.stmt(block.body, place)
-    local = found.local | set(block.alloc_buffers)
+        collector.stmt(block.init, context)
+    init_reads, init_writes = len(collector.reads), len(collector.writes)
+    collector.stmt(block.body, context)
+    local = collector.local | set(block.alloc_buffers)
     return BlockAccesses(
-        _visible(found.reads, local),
-        _visible(found.writes, local),
-        _visible(found.reads[:init_reads], local),
-        _visible(found.writes[:init_writes], local),
+        _visible(collector.reads, local),
+        _visible(collector.writes, local),
+        _visible(collector.reads[:init_reads], local),
+        _visible(collector.writes[:init_writes], local),
         frozenset(_used(block) - _bound_inside(block)),
-        tuple(sorted(found.hidden - {buffer.name for buffer in local})),
+        tuple(sorted(collector.hidden - {buffer.name for buffer in local})),
         not any(isinstance(node, For | Block) for node in walk(block) if node is not block),
     )
 
@@ -128,10 +128,10 @@ def _visible(accesses: Iterable[BlockAccess], local: set[Buffer]) -> tuple[Block
 
 
 @dataclass(frozen=True)
-class _Place:
-    """What holds at a place of a block's body."""
+class _BodyContext:
+    """What holds around a statement in a block's body."""
 
-    block: Block  # the innermost block around the place, in the terms of the outermost
+    block: Block  # the innermost block around the statement, in the terms of the outermost
     inner: Extents = field(default_factory=dict)
     is_certain: bool = True
     fresh: tuple[tuple[Buffer, tuple[Expr, ...]], ...] = ()
@@ -146,107 +146,109 @@ class _Collector:
         self._views: dict[Buffer, BufferRegion] = {}
         self._order = 0
 
-    def matches(self, matches: Iterable[MatchBuffer], place: _Place) -> None:
+    def matches(self, matches: Iterable[MatchBuffer], context: _BodyContext) -> None:
         """Take note of views, and of what is read to find them."""
         for match in matches:
             for r in match.source.region:
-                self._exprs((r.minimum, r.extent), place)
+                self._exprs((r.minimum, r.extent), context)
             self._views[match.buffer] = match.source
 
-    def stmt(self, stmt: Stmt, place: _Place) -> None:
+    def stmt(self, stmt: Stmt, context: _BodyContext) -> None:
         match stmt:
             case Store(buffer, indices, value):
-                self._exprs((*indices, value), place)
-                self._add("write", buffer, indices, place)
+                self._exprs((*indices, value), context)
+                self._add("write", buffer, indices, context)
             case Evaluate(value):
-                self._exprs((value,), place)
+                self._exprs((value,), context)
             case Let(var, value, body):
-                self._exprs((value,), place)
-                self.stmt(_with_value(body, var, value), place)
+                self._exprs((value,), context)
+                self.stmt(_with_value(body, var, value), context)
             case Seq(stmts):
                 for child in stmts:
-                    self.stmt(child, place)
+                    self.stmt(child, context)
             case For(var, extent, body):
-                self._exprs((extent,), place)
-                inner = {**place.inner, var: extent_or_unknown(extent)}
+                self._exprs((extent,), context)
+                inner = {**context.inner, var: extent_or_unknown(extent)}
                 # A loop of an unknown extent may run no iteration.
-                certain = place.is_certain and isinstance(extent, IntImm)
-                self.stmt(body, replace(place, inner=inner, is_certain=certain))
+                certain = context.is_certain and isinstance(extent, IntImm)
+                self.stmt(body, replace(context, inner=inner, is_certain=certain))
             case If(condition, then, otherwise):
-                self._exprs((condition,), place)
-                maybe = replace(place, is_certain=False)
+                self._exprs((condition,), context)
+                maybe = replace(context, is_certain=False)
                 self.stmt(then, maybe)
                 if otherwise is not None:
                     self.stmt(otherwise, maybe)
             case BlockRealize():
-                self._realize(stmt, place)
+                self._realize(stmt, context)
             case _:
                 raise AssertionError("a block under schedule holds no lowered statement")
 
-    def _realize(self, realize: BlockRealize, place: _Place) -> None:
-        self._exprs((*realize.iter_values, realize.predicate), place)
+    def _realize(self, realize: BlockRealize, context: _BodyContext) -> None:
+        self._exprs((*realize.iter_values, realize.predicate), context)
         iter_vars = realize.block.iter_vars
         bindings = {i.var: v for i, v in zip(iter_vars, realize.iter_values, strict=True)}
         bound = substitute(BlockRealize((), TRUE, realize.block), bindings)
         assert isinstance(bound, BlockRealize), "substitution keeps the kind of a statement"
         block = bound.block
         self.local.update(block.alloc_buffers)
-        self.matches(block.match_buffers, replace(place, block=block))
+        self.matches(block.match_buffers, replace(context, block=block))
         inside = replace(
-            place,
+            context,
             block=block,
-            is_certain=place.is_certain and realize.predicate == TRUE,
+            is_certain=context.is_certain and realize.predicate == TRUE,
         )
         if block.init is not None:
             before = len(self.writes)
             self.stmt(block.init, replace(inside, is_certain=False))
-            if _starts_inside(realize, place.inner):
+            if _starts_inside(realize, context.inner):
                 fresh = tuple((a.buffer, a.indices) for a in self.writes[before:])
                 inside = replace(inside, fresh=fresh)
         self.stmt(block.body, inside)
 
-    def _exprs(self, exprs: Iterable[Expr], place: _Place) -> None:
+    def _exprs(self, exprs: Iterable[Expr], context: _BodyContext) -> None:
         stack = list(exprs)
         while stack:
             expr = stack.pop()
             if isinstance(expr, Load):
-                self._add("read", expr.buffer, expr.indices, place)
+                self._add("read", expr.buffer, expr.indices, context)
             elif isinstance(expr, Var) and expr.dtype == "handle":
-                self._pointer(expr, place)
+                self._pointer(expr, context)
             stack.extend(children(expr))  # type: ignore[arg-type]
 
-    def _pointer(self, data: Var, place: _Place) -> None:
+    def _pointer(self, data: Var, context: _BodyContext) -> None:
         """Take account of a buffer whose storage is passed on: what is declared is touched."""
         buffers = {b for b in self._views if b.data is data}
         source = next((self._views[b].buffer for b in buffers), None)
         wanted = source.data if source is not None else data
-        known = False
+        is_declared = False
         modes: tuple[tuple[Mode, tuple[BufferRegion, ...]], ...] = (
-            ("read", place.block.reads),
-            ("write", place.block.writes),
+            ("read", context.block.reads),
+            ("write", context.block.writes),
         )
         for mode, regions in modes:
             for region in regions:
                 if region.buffer.data is wanted:
-                    known = True
-                    self._region(mode, region, place)
-        if not known:
+                    is_declared = True
+                    self._region(mode, region, context)
+        if not is_declared:
             self.hidden.add(data.name)
 
-    def _region(self, mode: Mode, region: BufferRegion, place: _Place) -> None:
-        inner = dict(place.inner)
+    def _region(self, mode: Mode, region: BufferRegion, context: _BodyContext) -> None:
+        inner = dict(context.inner)
         indices = tuple(_along(r, inner) for r in region.region)
-        self._add(mode, region.buffer, indices, replace(place, inner=inner, fresh=()))
+        self._add(mode, region.buffer, indices, replace(context, inner=inner, fresh=()))
 
-    def _add(self, mode: Mode, buffer: Buffer, indices: tuple[Expr, ...], place: _Place) -> None:
+    def _add(
+        self, mode: Mode, buffer: Buffer, indices: tuple[Expr, ...], context: _BodyContext
+    ) -> None:
         while buffer in self._views:
             source = self._views[buffer]
             viewed = _through(source, indices)
             if viewed is None:
-                self._region(mode, source, place)
+                self._region(mode, source, context)
                 return
             buffer, indices = source.buffer, viewed
-        inner = place.inner
+        inner = context.inner
         if any(lanes_of(index) > 1 for index in indices):
             lanes = dict(inner)
             indices = tuple(_along_lanes(index, lanes) for index in indices)
@@ -257,8 +259,8 @@ class _Collector:
             indices,
             inner,
             self._order,
-            place.is_certain,
-            mode == "read" and (buffer, indices) in place.fresh,
+            context.is_certain,
+            mode == "read" and (buffer, indices) in context.fresh,
         )
         (self.reads if mode == "read" else self.writes).append(access)
 

@@ -131,14 +131,14 @@ class IndexMap:
         """
         self._require_rank(len(shape))
         ranges = dict(zip(self.params, shape, strict=True))
-        found: list[int] = []
+        sizes: list[int] = []
         for result in self.results:
             interval = bounds(*_without_modulus(result, ranges))
             if interval is None or interval[0] != 0:
                 where = "has no known bounds" if interval is None else f"starts at {interval[0]}"
                 raise IndexMapError(f"the index {show(self.params, result)} {where}, not at 0")
-            found.append(interval[1] + 1)
-        return tuple(found)
+            sizes.append(interval[1] + 1)
+        return tuple(sizes)
 
     def _require_rank(self, rank: int) -> None:
         if rank != len(self.params):
@@ -212,15 +212,15 @@ def _indices(returned: object, dtype: DType) -> tuple[Expr, ...]:
     items = returned if isinstance(returned, list | tuple) else (returned,)
     if len(items) > MAX_RESULTS:
         raise IndexMapError(f"the map gives {len(items)} indices: expected {MAX_RESULTS} at most")
-    found: list[Expr] = []
+    results: list[Expr] = []
     for item in items:
         if not isinstance(item, Value | int) or isinstance(item, bool):
             raise IndexMapError(f"the map gives {item!r}: expected an index")
         value = as_value(item, None if isinstance(item, Value) else dtype)
         if not is_integer(value.dtype) or value.tensors:
             raise IndexMapError("the map gives what is no integer of its indices")
-        found.append(value.expr)
-    return tuple(found)
+        results.append(value.expr)
+    return tuple(results)
 
 
 def _without_modulus(expr: Expr, ranges: Mapping[Var, int]) -> tuple[Expr, Mapping[Var, int]]:

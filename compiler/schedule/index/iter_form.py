@@ -102,12 +102,12 @@ class _Reader:
         if isinstance(expr, Var) and self._extents.get(expr, 1) > 1:
             extent = self._extents[expr]
             return _Sum((_Digit(expr, extent, 1, extent),), Affine((), 0, dtype_of(expr)))
-        found = self._read(expr)
-        if len(found.digits) > 1:
-            return _Sum(_joined(self._ordered(found.digits)), found.base)
-        if found.digits and found.digits[0].scale < 0:
+        total = self._read(expr)
+        if len(total.digits) > 1:
+            return _Sum(_joined(self._ordered(total.digits)), total.base)
+        if total.digits and total.digits[0].scale < 0:
             raise _NoFormError
-        return found
+        return total
 
     def _read(self, expr: Expr) -> _Sum:
         if isinstance(expr, Var) and expr in self._extents:
@@ -158,12 +158,12 @@ class _Reader:
             return _Sum((), base.scaled(0))
         if divisor % digit.scale or not _divides(divisor, base):
             raise _NoFormError
-        kept = divisor // digit.scale
-        if digit.extent <= kept:
+        period = divisor // digit.scale
+        if digit.extent <= period:
             return _Sum((digit,), base.scaled(0))
-        if digit.extent % kept and digit.low * digit.extent < digit.limit:
+        if digit.extent % period and digit.low * digit.extent < digit.limit:
             raise _NoFormError
-        part = _Digit(digit.source, digit.limit, digit.low, kept, digit.scale)
+        part = _Digit(digit.source, digit.limit, digit.low, period, digit.scale)
         return _Sum((part,), base.scaled(0))
 
     def _single(self, total: _Sum) -> tuple[_Digit | None, Affine]:
@@ -179,26 +179,26 @@ class _Reader:
         plain = tuple(d.of_scale(d.scale // scale) for d in digits)
         source = _Sum(plain, Affine((), 0, total.base.dtype)).to_expr()
         limit = plain[0].scale * plain[0].extent
-        known = self._bounds.get(frozenset(affine(source).terms))
-        limit = limit if known is None else min(limit, known)
+        bound = self._bounds.get(frozenset(affine(source).terms))
+        limit = limit if bound is None else min(limit, bound)
         return _Digit(source, limit, 1, limit, scale), total.base
 
     def _ordered(self, digits: tuple[_Digit, ...]) -> tuple[_Digit, ...]:
         """Return digits, the coarsest first, if each begins where the finer ones end."""
         rest = list(self._grouped(digits))
-        place = min(digit.scale for digit in rest)
-        if place < 1:
+        next_scale = min(digit.scale for digit in rest)
+        if next_scale < 1:
             raise _NoFormError
-        found: list[_Digit] = []
+        finest_first: list[_Digit] = []
         while rest:
             # Of loops of a single iteration the inner one is the finer.
-            at = next((n for n in reversed(range(len(rest))) if rest[n].scale == place), None)
+            at = next((n for n in reversed(range(len(rest))) if rest[n].scale == next_scale), None)
             if at is None:
                 raise _NoFormError
             digit = rest.pop(at)
-            found.append(digit)
-            place *= digit.extent
-        return tuple(reversed(found))
+            finest_first.append(digit)
+            next_scale *= digit.extent
+        return tuple(reversed(finest_first))
 
     def _grouped(self, digits: tuple[_Digit, ...]) -> tuple[_Digit, ...]:
         """Join digits whose sum has a bound of its own: it is a source with fewer values."""
@@ -219,16 +219,16 @@ class _Reader:
 
 def _joined(digits: tuple[_Digit, ...]) -> tuple[_Digit, ...]:
     """Join neighbouring digits of one source: `x // 5 * 5 + x % 5` is `x`."""
-    found = [digits[0]]
+    merged = [digits[0]]
     for fine in digits[1:]:
-        coarse = found[-1]
+        coarse = merged[-1]
         step = (fine.source, fine.low * fine.extent, fine.scale * fine.extent)
         if (coarse.source, coarse.low, coarse.scale) == step:
             extent = coarse.extent * fine.extent
-            found[-1] = _Digit(fine.source, fine.limit, fine.low, extent, fine.scale)
+            merged[-1] = _Digit(fine.source, fine.limit, fine.low, extent, fine.scale)
         else:
-            found.append(fine)
-    return tuple(found)
+            merged.append(fine)
+    return tuple(merged)
 
 
 def _scaled_by(
@@ -247,9 +247,9 @@ def _scaled_by(
 def _add(a: _Sum, b: _Sum) -> _Sum:
     digits = list(a.digits)
     for new in b.digits:
-        for place, old in enumerate(digits):
+        for number, old in enumerate(digits):
             if old.of_scale(new.scale) == new:
-                digits[place] = old.of_scale(old.scale + new.scale)
+                digits[number] = old.of_scale(old.scale + new.scale)
                 break
         else:
             digits.append(new)

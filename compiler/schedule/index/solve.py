@@ -37,18 +37,18 @@ def solve_sum(
     if len(iterators) < len(terms) or not terms:
         return unknown
     span = Span(span.low + Affine((), -form.const, span.low.dtype), span.extent)
-    place = terms[-1][1]
-    if place < width:
+    next_scale = terms[-1][1]
+    if next_scale < width:
         return unknown
     for var, (_, scale) in zip(reversed(iterators), reversed(terms), strict=True):
-        if scale != place:
+        if scale != next_scale:
             return unknown
-        place = scale * sizes[var]
-    found: dict[Var, Span | None] = {}
+        next_scale = scale * sizes[var]
+    spans: dict[Var, Span | None] = {}
     for number, (var, (_, scale)) in enumerate(zip(iterators, terms, strict=True)):
         part = quotient(span, scale, extents) if scale > 1 else span
-        found[var] = part if number == 0 else remainder(part, sizes[var], extents)
-    return found
+        spans[var] = part if number == 0 else remainder(part, sizes[var], extents)
+    return spans
 
 
 def solve_digits(
@@ -65,13 +65,13 @@ def solve_digits(
             return None
         moved = Span(span.low + Affine((), -form.const, span.low.dtype), span.extent)
         pieces.setdefault(digit.source, []).append(_Piece(digit.low, digit.extent, moved))
-    found: dict[Var, Span] = {}
+    spans: dict[Var, Span] = {}
     for var, digits in pieces.items():
         span_of_var = _joined(sorted(digits, key=lambda piece: -piece.place), sizes[var])
         if span_of_var is None:
             return None
-        found[var] = span_of_var
-    return found
+        spans[var] = span_of_var
+    return spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +109,12 @@ def _joined(pieces: Sequence[_Piece], size: int) -> Span | None:
 
 def without_units(form: Affine, extents: Extents) -> Affine:
     """Return a form without the variables that take one value: that is zero."""
-    kept = tuple(
+    terms = tuple(
         (atom, scale)
         for atom, scale in form.terms
         if not (isinstance(atom, Var) and extents.get(atom) == 1)
     )
-    return Affine(kept, form.const, form.dtype)
+    return Affine(terms, form.const, form.dtype)
 
 
 def iterators_at(

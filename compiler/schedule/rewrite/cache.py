@@ -135,9 +135,9 @@ def place_before(
 ) -> CopyLocation:
     """Return the place before the first of some readers, all of which stand after the writer."""
     if writer is None:
-        place = CopyLocation((scope.realize,), 0)
+        location = CopyLocation((scope.realize,), 0)
     elif not readers:
-        place = CopyLocation((scope.realize,), len(stmts_of(scope.realize)))
+        location = CopyLocation((scope.realize,), len(stmts_of(scope.realize)))
     else:
         first = min(readers, key=scope.position)
         if scope.position(first) < scope.position(writer):
@@ -148,9 +148,9 @@ def place_before(
         if child_position(path[-1], writer) >= position:
             reason = f"blocks {writer.name} and {first.name} share a condition"
             raise scope.refuse(f"{reason}, where no copy can stand", first.realize)
-        place = CopyLocation(path, position)
-    require_no_vector_around((*scope.path, *place.path), scope.refuse)
-    return place
+        location = CopyLocation(path, position)
+    require_no_vector_around((*scope.path, *location.path), scope.refuse)
+    return location
 
 
 def common_path(sites: Iterable[PlacedBlock]) -> Path:
@@ -189,12 +189,12 @@ def stmts_of(stmt: Stmt) -> tuple[Stmt, ...]:
 
 
 def insert_copy(
-    scope: BlockScope, place: CopyLocation, nest: Stmt, cache: Buffer | None
+    scope: BlockScope, location: CopyLocation, nest: Stmt, cache: Buffer | None
 ) -> PrimFunc:
     """Return the program with a copy at its place, and its buffer allocated in the scope."""
-    whole = (*scope.path[:-1], *place.path)
-    body = body_of(place.path[-1])
-    func = replace_at(scope.func, (*whole, body), insert_in(body, place.position, nest))
+    whole = (*scope.path[:-1], *location.path)
+    body = body_of(location.path[-1])
+    func = replace_at(scope.func, (*whole, body), insert_in(body, location.position, nest))
     if cache is None:
         return func
     again = find_block(func, scope.realize.block.name)
@@ -251,7 +251,7 @@ def require_copy_holds(
     buffer: Buffer,
     writer: PlacedBlock,
     readers: Sequence[PlacedBlock],
-    place: CopyLocation,
+    location: CopyLocation,
 ) -> None:
     """Refuse unless readers of a copy find in it what they would find in the buffer.
 
@@ -259,7 +259,7 @@ def require_copy_holds(
     outside the scope may have written them. Where iterations run side by side, each must read
     what it wrote itself.
     """
-    is_strict = not scope.is_local(buffer) or place.concurrent_loop() is not None
+    is_strict = not scope.is_local(buffer) or location.concurrent_loop() is not None
     for reader in readers:
         if is_strict and not covers_reads(writer, reader, buffer):
             reason = f"block {writer.name} is not proved to write all that block {reader.name}"

@@ -59,14 +59,14 @@ class Body:
         A block may declare what its body never does.
         """
         is_read = mode == "read"
-        found = [s for s in self.sites if (s.reads if is_read else s.writes)(self.buffer)]
-        if not found:
+        sites = [s for s in self.sites if (s.reads if is_read else s.writes)(self.buffer)]
+        if not sites:
             verb = "reads" if is_read else "writes"
             reason = f"no block under loop {self.loop.var.name} {verb} {self.buffer.name},"
             raise self.scope.refuse(
                 f"{reason} whatever is declared: there is nothing to copy", self.loop
             )
-        return found
+        return sites
 
     @property
     def sites(self) -> list[PlacedBlock]:

@@ -69,14 +69,14 @@ class Factoring:
         start: dict[Var, Expr] = {
             var: IntImm(0, dtype_of(var)) for var in self.reduce_loops - {self.target.var}
         }
-        kept: list[Expr] = []
+        remaining: list[Expr] = []
         for condition in conjuncts(predicate):
             if not variables(condition) & self.reduce_loops:
-                kept.append(condition)
+                remaining.append(condition)
             elif not prove(substitute(condition, start), self.site.extents):
                 reason = f"the predicate of block {self.site.name} may leave out the start of a"
                 raise self.scope.refuse(f"{reason} partial result", self.site.realize)
-        return predicate, conjunction(tuple(kept))
+        return predicate, conjunction(tuple(remaining))
 
     def axis(self, factor_axis: int) -> int:
         """Return where the new dimension goes, counted from the front."""

@@ -75,16 +75,16 @@ def init_nest(
         init,
         annotations=annotations,
     )
-    kept = [loop for loop in loops if loop.var in used]
+    init_loops = [loop for loop in loops if loop.var in used]
     outer: dict[Var, Expr] = {
-        loop.var: Var(f"{loop.var.name}{loop_suffix}", loop.var.dtype) for loop in kept
+        loop.var: Var(f"{loop.var.name}{loop_suffix}", loop.var.dtype) for loop in init_loops
     }
     nest: Stmt = BlockRealize(
         tuple(substitute(value, outer) for _, value in spatial),
         substitute(predicate, outer),
         block,
     )
-    for loop in reversed(kept):
+    for loop in reversed(init_loops):
         nest = replace(loop, var=_renamed(loop.var, outer), body=nest)
     return nest
 
@@ -99,16 +99,16 @@ def _start_predicate(
     realize: BlockRealize, dropped: set[Var], extents: Extents, refuse: Refuse
 ) -> Expr:
     """Return the part of the predicate that an init needs; the rest holds where it starts."""
-    kept: list[Expr] = []
+    remaining: list[Expr] = []
     start: dict[Var, Expr] = {var: IntImm(0, dtype_of(var)) for var in dropped}
     for condition in conjuncts(realize.predicate):
         if not variables(condition) & dropped:
-            kept.append(condition)
+            remaining.append(condition)
         elif not prove(substitute(condition, start), extents):
             name = realize.block.name
             reason = f"the predicate of block {name} may leave out the start of its reduction"
             raise refuse(reason, realize)
-    return conjunction(tuple(kept))
+    return conjunction(tuple(remaining))
 
 
 def reads_without_init(block: Block) -> tuple[BufferRegion, ...]:

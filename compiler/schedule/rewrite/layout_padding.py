@@ -165,13 +165,13 @@ def _with_epilogue(func: PrimFunc, write: Path, padded: Padded, refuse: Refuse) 
 
 def _bound(indices: Sequence[Expr], path: Path) -> tuple[Expr, ...]:
     """Return indices in terms of loops, with the iterators of all blocks replaced."""
-    found = tuple(indices)
+    bound_indices = tuple(indices)
     for stmt in reversed(path):
         if isinstance(stmt, BlockRealize):
             values = zip(stmt.block.iter_vars, stmt.iter_values, strict=True)
             bindings = {i.var: value for i, value in values}
-            found = tuple(substitute(index, bindings) for index in found)
-    return found
+            bound_indices = tuple(substitute(index, bindings) for index in bound_indices)
+    return bound_indices
 
 
 @dataclass(frozen=True)

@@ -63,12 +63,12 @@ def rebind(
             return Let(var, substitute(value, values), inside)
         case BlockRealize(iter_values, predicate, block):
             bound = tuple(substitute(value, values) for value in iter_values)
-            kept = conjuncts(substitute(predicate, values))
-            known_bounds = bounds_of((*kept, *(() if guard is None else (guard,))), extents)
+            conditions = conjuncts(substitute(predicate, values))
+            known_bounds = bounds_of((*conditions, *(() if guard is None else (guard,))), extents)
             form = in_iter_form(bound, extents, known_bounds, keep_units=keep_units)
             return BlockRealize(
                 bound if form is None else form,
-                conjunction(kept if guard is None else (*kept, guard)),
+                conjunction(conditions if guard is None else (*conditions, guard)),
                 _block(block, values),
             )
         case _:

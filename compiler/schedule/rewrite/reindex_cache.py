@@ -102,39 +102,40 @@ def reindexed(
     indices = only_indices(site, buffer, refuse)
     iter_vars = site.block.iter_vars
     extents = extents_of_iterators(site.block)
-    own = [i.var for i in iter_vars]
+    block_vars = [i.var for i in iter_vars]
     try:
-        given = as_index_map(index_map, len(own))
-        given = given.with_dtype(dtype_of(own[0])) if own else given
-        sizes = given.map_shape([extents[var] for var in own])
-        places = given.map_indices(own, extents)
+        layout = as_index_map(index_map, len(block_vars))
+        layout = layout.with_dtype(dtype_of(block_vars[0])) if block_vars else layout
+        sizes = layout.map_shape([extents[var] for var in block_vars])
+        copy_indices = layout.map_indices(block_vars, extents)
     except IndexMapError as error:
         raise refuse(str(error), site.realize) from None
-    far, near = _named(indices), _named(places)
+    far, near = _named(indices), _named(copy_indices)
     for iter_var in iter_vars:
         if (iter_var.var in far) != (iter_var.var in near):
             reason = f"iterator {iter_var.var.name} of block {site.name} names the place in one of"
             raise refuse(f"{reason} {buffer.name} and its copy, but not in both", site.realize)
     used = tuple(i for i in iter_vars if i.var in far)
     _require_runs_always(site, {i.var for i in used}, refuse)
-    known = {var: extents[var] for var in (i.var for i in used)}
-    forms = [normal(place, known) for place in places]
+    used_extents = {var: extents[var] for var in (i.var for i in used)}
+    forms = [normal(copy_index, used_extents) for copy_index in copy_indices]
     # Either the place in the copy tells the iterators, or it tells the place in the buffer.
-    if not known.keys() <= determined(forms, known) and not all(
-        normal(index, known) in forms or not variables_of(normal(index, known)) for index in indices
+    if not used_extents.keys() <= determined(forms, used_extents) and not all(
+        normal(index, used_extents) in forms or not variables_of(normal(index, used_extents))
+        for index in indices
     ):
-        reason = f"the map {given} may send different elements of {buffer.name} to one place"
+        reason = f"the map {layout} may send different elements of {buffer.name} to one place"
         raise refuse(reason, site.realize)
     require_fixed_extents(scope, site, used)
-    if any(known[i.var] >= UNKNOWN for i in used):
+    if any(used_extents[i.var] >= UNKNOWN for i in used):
         reason = f"the extents of block {site.name}'s iterators are symbolic: the shape of a copy"
         raise refuse(
             f"{reason} under a map can't be found; specialise the program first", site.realize
         )
-    dtype = dtype_of(own[0]) if own else "int32"
+    dtype = dtype_of(block_vars[0]) if block_vars else "int32"
     shape = tuple(IntImm(size, dtype) for size in sizes)
     cache = cache_of(scope.func, buffer, memory_scope, shape)
-    return Reindexed(site, Load(buffer, indices), Load(cache, places), used)
+    return Reindexed(site, Load(buffer, indices), Load(cache, copy_indices), used)
 
 
 def _require_runs_always(site: PlacedBlock, used: set[Var], refuse: Refuse) -> None:
@@ -156,14 +157,14 @@ def _named(indices: Sequence[Expr]) -> set[Var]:
     return {node for index in indices for node in walk(index) if isinstance(node, Var)}
 
 
-def use_copy(func: PrimFunc, found: Reindexed) -> PrimFunc:
+def use_copy(func: PrimFunc, copy: Reindexed) -> PrimFunc:
     """Return the program with a block that touches the copy instead of the buffer."""
-    path = find_block(func, found.site.name)
+    path = find_block(func, copy.site.name)
     assert path is not None, "the block is in the program"
-    near = found.near
+    near = copy.near
     region = point_of(near.buffer, near.indices)
     rewriter = AccessRewriter(
-        found.far.buffer, near.buffer, lambda *_: near.indices, lambda *_: region
+        copy.far.buffer, near.buffer, lambda *_: near.indices, lambda *_: region
     )
     return replace_at(func, path, rewriter.stmt(path[-1], {}))
 
@@ -189,14 +190,14 @@ def only_indices(site: PlacedBlock, buffer: Buffer, refuse: Refuse) -> tuple[Exp
     """Return where a block touches a buffer, the same place wherever it does."""
     if any(isinstance(node, Block) for node in walk(site.block) if node is not site.block):
         raise refuse(f"block {site.name} holds other blocks", site.realize)
-    found = {access.indices for access in site.facts.accesses(buffer)}
-    if not found or is_passed_on(site.realize, buffer) or _is_viewed(site.block, buffer):
+    distinct = {access.indices for access in site.facts.accesses(buffer)}
+    if not distinct or is_passed_on(site.realize, buffer) or _is_viewed(site.block, buffer):
         reason = f"block {site.name} does not load and store single elements of {buffer.name}"
         raise refuse(reason, site.realize)
-    if len(found) > 1:
+    if len(distinct) > 1:
         reason = f"block {site.name} touches {buffer.name} at different places in a run"
         raise refuse(reason, site.realize)
-    indices = found.pop()
+    indices = distinct.pop()
     extents = extents_of_iterators(site.block)
     if any(v not in extents for i in indices for v in walk(i) if isinstance(v, Var)):
         reason = f"block {site.name} does not touch {buffer.name} at a place of its iterators alone"
