@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from compiler.target.error import TargetError
-from compiler.target.registry import KindRegistry
+from compiler.target.registry import KindRegistry, UnknownKindError
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -91,8 +91,10 @@ def _class_of(text: str) -> type[Target]:
     if not isinstance(given, str):
         raise TargetError(f"a target is a text such as 'cpu -num-cores=1', not {given!r}")
     kind = next(iter(with_own_kind(text).split()), "")
-    if kind not in TARGET_KINDS.kinds:
+    try:
+        return TARGET_KINDS.find(kind)
+    except UnknownKindError:
         known = ", ".join(map(repr, TARGET_KINDS.kinds))
         example = "such as 'cpu -num-cores=1'"
-        raise TargetError(f"unknown target kind {kind!r} in {text!r}: expected {known}, {example}")
-    return TARGET_KINDS.find(kind)
+        message = f"unknown target kind {kind!r} in {text!r}: expected {known}, {example}"
+        raise TargetError(message) from None
