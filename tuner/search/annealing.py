@@ -10,9 +10,12 @@ from tuner.search.search_state import SearchState
 from tuner.space.design_space import Point
 
 HOT = 0.5
-"""At first a step to a candidate that is 1.65 times slower is taken with a chance of 1/e."""
+"""The first temperature: a step to a candidate 1.65 times slower has a chance of 1/e.
+
+Chosen, not measured.
+"""
 COOLING = 0.97
-"""Factor of the temperature for each step that was measured."""
+"""Factor of the temperature for each measured step; chosen, not measured."""
 
 
 class Annealing:
@@ -29,29 +32,29 @@ class Annealing:
         self._temperature = HOT
         self._turn = 0
 
-    def propose(self, num: int, known: SearchState, rng: np.random.Generator) -> list[Point]:
+    def propose(self, num: int, state: SearchState, rng: np.random.Generator) -> list[Point]:
         """Return steps of the chains whose turn it is; random points where there is none."""
-        self._settle(known, rng)
+        self._settle(state, rng)
         if not self._chains:
-            self._chains = draw_points(known.space, num, known.seen, rng)
+            self._chains = draw_points(state.space, num, state.seen, rng)
             return list(self._chains)
-        found: list[Point] = []
+        points: list[Point] = []
         for _ in range(min(num, len(self._chains))):
             self._turn = (self._turn + 1) % len(self._chains)
-            taken = known.seen | set(found)
-            beside = points_beside(known, self._chains[self._turn], rng)
+            taken = state.seen | set(points)
+            beside = points_beside(state, self._chains[self._turn], rng)
             step = next((point for point in beside if point not in taken), None)
             if step is not None:
                 self._steps[step] = self._turn
-                found.append(step)
-        return found + draw_points(known.space, num - len(found), known.seen | set(found), rng)
+                points.append(step)
+        return points + draw_points(state.space, num - len(points), state.seen | set(points), rng)
 
-    def _settle(self, known: SearchState, rng: np.random.Generator) -> None:
+    def _settle(self, state: SearchState, rng: np.random.Generator) -> None:
         """Take those steps that pay, or that chance takes, of all that were measured."""
-        for point in [point for point in self._steps if point in known.secs]:
+        for point in [point for point in self._steps if point in state.secs]:
             chain = self._steps.pop(point)
-            before = known.secs.get(self._chains[chain], np.inf)
-            loss = np.log(known.secs[point] / before) if np.isfinite(before) else -np.inf
+            before = state.secs.get(self._chains[chain], np.inf)
+            loss = np.log(state.secs[point] / before) if np.isfinite(before) else -np.inf
             if rng.random() < np.exp(-max(loss, 0.0) / self._temperature):
                 self._chains[chain] = point
             self._temperature *= COOLING

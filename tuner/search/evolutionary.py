@@ -15,9 +15,9 @@ from tuner.search.search_state import SearchState
 from tuner.space.design_space import Point
 
 RANDOM_SHARE = 1 / 16
-"""Of the proposals: they keep the model honest."""
+"""Share of random proposals, which show the model what it would not choose; chosen."""
 FIRST_RANDOM_SHARE = 1 / 4
-"""The same as long as there is no model, which has to see bad candidates, too."""
+"""The same before there is a model, which must see bad candidates too; chosen."""
 OPTIMISM = 0.5
 """By how much of its uncertainty a candidate may be better than expected."""
 MAX_ALIKE = 1
@@ -30,26 +30,26 @@ class Evolutionary:
     def __init__(self) -> None:
         self._pools: list[Pool] = []
 
-    def propose(self, num: int, known: SearchState, rng: np.random.Generator) -> list[Point]:
+    def propose(self, num: int, state: SearchState, rng: np.random.Generator) -> list[Point]:
         """Return the most promising points, then some random ones."""
         if not self._pools:
-            self._pools = [Pool(known, i, rng) for i in range(len(known.space.sketches))]
+            self._pools = [Pool(state, i, rng) for i in range(len(state.space.sketches))]
         for pool in self._pools:
-            pool.grow(known, rng)
-        share = RANDOM_SHARE if known.has_model else FIRST_RANDOM_SHARE
-        chosen = self._promising(num - round(num * share), known)
-        return chosen + draw_points(known.space, num - len(chosen), known.seen | set(chosen), rng)
+            pool.grow(state, rng)
+        share = RANDOM_SHARE if state.has_model else FIRST_RANDOM_SHARE
+        chosen = self._promising(num - round(num * share), state)
+        return chosen + draw_points(state.space, num - len(chosen), state.seen | set(chosen), rng)
 
-    def _promising(self, num: int, known: SearchState) -> list[Point]:
+    def _promising(self, num: int, state: SearchState) -> list[Point]:
         """Return new points by their prospects; without a model by turns of sketches."""
-        ranked = [pool.best(num, known, OPTIMISM) for pool in self._pools]
-        if known.has_model:
-            together = [entry for own in ranked for entry in own]
+        ranked = [pool.best(num, state, OPTIMISM) for pool in self._pools]
+        if state.has_model:
+            together = [entry for ranking in ranked for entry in ranking]
             together.sort(key=lambda entry: -entry[0])
             return spread_out([point for _, point in together], num)
         # Estimates of different sketches do not compare.
-        lists = [spread_out([point for _, point in own], num) for own in ranked]
-        turns = [own[turn] for turn in range(num) for own in lists if turn < len(own)]
+        lists = [spread_out([point for _, point in ranking], num) for ranking in ranked]
+        turns = [ranking[turn] for turn in range(num) for ranking in lists if turn < len(ranking)]
         return turns[:num]
 
 

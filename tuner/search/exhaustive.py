@@ -11,6 +11,7 @@ from tuner.search.search_state import SearchState, points_of
 from tuner.space.design_space import Point
 
 GOLDEN = 0.618033988749895
+"""The golden ratio: its multiples fill an interval evenly (Weyl's low-discrepancy sequence)."""
 
 
 class Exhaustive:
@@ -24,24 +25,24 @@ class Exhaustive:
     def __init__(self) -> None:
         self._left: list[Point] | None = None
 
-    def propose(self, num: int, known: SearchState, rng: np.random.Generator) -> list[Point]:
+    def propose(self, num: int, state: SearchState, rng: np.random.Generator) -> list[Point]:
         """Return the next points of the grid."""
         if self._left is None:
-            self._left = _grid(known, rng)
-        fresh = [point for point in self._left if point not in known.seen]
+            self._left = _grid(state, rng)
+        fresh = [point for point in self._left if point not in state.seen]
         chosen, self._left = fresh[:num], fresh[num:]
-        return chosen + draw_points(known.space, num - len(chosen), known.seen | set(chosen), rng)
+        return chosen + draw_points(state.space, num - len(chosen), state.seen | set(chosen), rng)
 
 
-def _grid(known: SearchState, rng: np.random.Generator) -> list[Point]:
-    space = known.space
+def _grid(state: SearchState, rng: np.random.Generator) -> list[Point]:
+    space = state.space
     small = [sketch for sketch in range(len(space.sketches)) if space.is_small(sketch)]
     lists = []
     for sketch in small:
         rows = space.enumerate(sketch)
         lists.append(points_of(sketch, rows[_order(len(rows), rng)]))
     longest = max(map(len, lists), default=0)
-    return [own[turn] for turn in range(longest) for own in lists if turn < len(own)]
+    return [points[turn] for turn in range(longest) for points in lists if turn < len(points)]
 
 
 def _order(num: int, rng: np.random.Generator) -> list[int]:
@@ -49,4 +50,4 @@ def _order(num: int, rng: np.random.Generator) -> list[int]:
     while gcd(step, max(num, 1)) > 1:
         step += 1
     first = int(rng.integers(max(num, 1)))
-    return [(first + place * step) % num for place in range(num)]
+    return [(first + index * step) % num for index in range(num)]

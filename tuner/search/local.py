@@ -10,7 +10,7 @@ from tuner.search.variation import one_apart
 from tuner.space.design_space import Point, distinct
 
 FIRST_RANDOM = 16
-"""Points that are drawn before the first line is searched."""
+"""Points that are drawn before the first line is searched: one round; chosen."""
 MAX_CENTERS = 8
 """Of the best points: what is beside others is as good as random."""
 
@@ -22,30 +22,30 @@ class Local:
     its turn. See `Proposer`.
     """
 
-    def propose(self, num: int, known: SearchState, rng: np.random.Generator) -> list[Point]:
+    def propose(self, num: int, state: SearchState, rng: np.random.Generator) -> list[Point]:
         """Return new points beside the best, and random ones if those are too few."""
-        found: list[Point] = []
-        if len(known.seen) >= FIRST_RANDOM:
-            for center in known.ranked()[:MAX_CENTERS]:
-                if len(found) >= num:
+        points: list[Point] = []
+        if len(state.seen) >= FIRST_RANDOM:
+            for center in state.ranked()[:MAX_CENTERS]:
+                if len(points) >= num:
                     break
-                taken = known.seen | set(found)
-                found += [p for p in points_beside(known, center, rng) if p not in taken]
-        found = found[:num]
-        return found + draw_points(known.space, num - len(found), known.seen | set(found), rng)
+                taken = state.seen | set(points)
+                points += [p for p in points_beside(state, center, rng) if p not in taken]
+        points = points[:num]
+        return points + draw_points(state.space, num - len(points), state.seen | set(points), rng)
 
 
-def points_beside(known: SearchState, center: Point, rng: np.random.Generator) -> list[Point]:
+def points_beside(state: SearchState, center: Point, rng: np.random.Generator) -> list[Point]:
     """Return the legal points that differ from one in a single knob, the most promising first.
 
     Without a model they come in a random order, in which each knob has its turn.
     """
-    sketch = known.space.sketches[center.sketch]
+    sketch = state.space.sketches[center.sketch]
     row = np.array(center.choices, np.int64)
-    rows = distinct(known.space.keep(center.sketch, one_apart(sketch, row)))
-    if not known.has_model or not len(rows):
+    rows = distinct(state.space.keep(center.sketch, one_apart(sketch, row)))
+    if not state.has_model or not len(rows):
         return _by_turns(points_of(center.sketch, rows[rng.permutation(len(rows))]), center)
-    expected = known.expected(known.space.features(center.sketch, rows))
+    expected = state.expected(state.space.features(center.sketch, rows))
     return points_of(center.sketch, rows[np.argsort(-expected, kind="stable")])
 
 
@@ -53,8 +53,8 @@ def _by_turns(points: list[Point], center: Point) -> list[Point]:
     """Return points such that each knob that changes has its turn."""
     turns: dict[tuple[bool, ...], int] = {}
     keyed = []
-    for place, point in enumerate(points):
+    for index, point in enumerate(points):
         change = tuple(a != b for a, b in zip(point.choices, center.choices, strict=True))
-        keyed.append((turns.setdefault(change, 0), place, point))
+        keyed.append((turns.setdefault(change, 0), index, point))
         turns[change] += 1
     return [point for _, _, point in sorted(keyed, key=lambda entry: entry[:2])]

@@ -17,45 +17,45 @@ from tuner.space.tables.knob import Ints
 DRAWN = 384
 """Random rows that a pool of a larger sketch begins with."""
 LARGEST = 1024
-"""Rows of a larger sketch that are kept."""
+"""Rows that a pool of a larger sketch holds at most."""
 CHILDREN = 256
-"""Of one generation, before the filter."""
+"""Children of one generation, before the filter."""
 GENERATIONS = 2
-"""In a round."""
+"""Generations in a round."""
 BESIDE = 8
-"""How many candidates there are to choose from for each that is wanted."""
+"""How many candidates there are to choose from for each requested one."""
 
 
 class Pool:
     """Rows of one sketch; `matrix[i]` are the features of `rows[i]`."""
 
-    def __init__(self, known: SearchState, sketch: int, rng: np.random.Generator) -> None:
-        space = known.space
+    def __init__(self, state: SearchState, sketch: int, rng: np.random.Generator) -> None:
+        space = state.space
         self.sketch = sketch
         self._is_whole = space.is_small(sketch)
         self.rows = space.enumerate(sketch) if self._is_whole else space.draw(sketch, DRAWN, rng)
         self.matrix = space.features(sketch, self.rows)
 
-    def grow(self, known: SearchState, rng: np.random.Generator) -> None:
+    def grow(self, state: SearchState, rng: np.random.Generator) -> None:
         """Evolve the rows of a larger sketch for a few generations, once there is a model."""
-        if self._is_whole or not known.has_model:
+        if self._is_whole or not state.has_model:
             return
-        sketch = known.space.sketches[self.sketch]
-        self._add(known, rows_of(known.ranked(self.sketch), len(sketch.knobs)))
+        sketch = state.space.sketches[self.sketch]
+        self._add(state, rows_of(state.ranked(self.sketch), len(sketch.knobs)))
         if not len(self.rows):
             return
-        scores = known.expected(self.matrix)
+        scores = state.expected(self.matrix)
         for _ in range(GENERATIONS):
             parents = selected(self.rows, scores, CHILDREN, rng)
             children = mutated(sketch, crossed(parents, rng), rng)
-            self._add(known, known.space.keep(self.sketch, children))
-            fresh = known.expected(self.matrix[len(scores) :])
+            self._add(state, state.space.keep(self.sketch, children))
+            fresh = state.expected(self.matrix[len(scores) :])
             scores = np.concatenate([scores, fresh])
         if len(self.rows) > LARGEST:
             best = np.argsort(-scores, kind="stable")[:LARGEST]
             self.rows, self.matrix = self.rows[best], self.matrix[best]
 
-    def best(self, num: int, known: SearchState, optimism: float) -> list[tuple[float, Point]]:
+    def best(self, num: int, state: SearchState, optimism: float) -> list[tuple[float, Point]]:
         """Return new points with their prospects, the best first: more than `num`, if there are.
 
         Args:
@@ -63,15 +63,15 @@ class Pool:
         """
         if not len(self.rows):
             return []
-        prospects = known.expected(self.matrix) + optimism * known.uncertainty(self.matrix)
-        num_seen = sum(point.sketch == self.sketch for point in known.seen)
+        prospects = state.expected(self.matrix) + optimism * state.uncertainty(self.matrix)
+        num_seen = sum(point.sketch == self.sketch for point in state.seen)
         order = np.argsort(-prospects, kind="stable")[: BESIDE * num + num_seen]
         points = points_of(self.sketch, self.rows[order])
         ranked = zip(prospects[order].tolist(), points, strict=True)
-        return [(prospect, point) for prospect, point in ranked if point not in known.seen]
+        return [(prospect, point) for prospect, point in ranked if point not in state.seen]
 
-    def _add(self, known: SearchState, rows: Ints) -> None:
+    def _add(self, state: SearchState, rows: Ints) -> None:
         every = distinct(np.vstack([self.rows, rows]))
         if len(every) > len(self.rows):
-            fresh = known.space.features(self.sketch, every[len(self.rows) :])
+            fresh = state.space.features(self.sketch, every[len(self.rows) :])
             self.rows, self.matrix = every, np.vstack([self.matrix, fresh])

@@ -13,9 +13,9 @@ from tuner.space.design_space import DesignSpace, Point
 class Random:
     """Proposes random points; see `Proposer`."""
 
-    def propose(self, num: int, known: SearchState, rng: np.random.Generator) -> list[Point]:
+    def propose(self, num: int, state: SearchState, rng: np.random.Generator) -> list[Point]:
         """Draw points that are new."""
-        return draw_points(known.space, num, known.seen, rng)
+        return draw_points(state.space, num, state.seen, rng)
 
 
 def draw_points(
@@ -31,10 +31,10 @@ def draw_points(
         ]
         if sum(map(len, streams)) >= num:
             break
-    found: list[Point] = []
-    while len(found) < num and any(streams):
+    points: list[Point] = []
+    while len(points) < num and any(streams):
         alive = [s for s in streams if s]
         # A random start, so that over many rounds no sketch is favoured by its place.
         for position in rng.permutation(len(alive)).tolist():
-            found.append(alive[position].pop(0))
-    return found[:num]
+            points.append(alive[position].pop(0))
+    return points[:num]

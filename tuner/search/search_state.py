@@ -1,4 +1,4 @@
-"""What a search knows of its space: what was proposed, what was measured, what a model expects."""
+"""The state of a search: what it has proposed and measured, and what its model expects."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ class SearchState:
     """The memory of one search.
 
     Attributes:
-        secs: The time of each measured point in seconds, infinite for a failure, in the order told.
-        seen: The points that were proposed or measured: they are not proposed again.
+        secs: The time of each measured point in seconds, in the order of recording; infinite for a
+            failure.
+        seen: The points that were proposed or measured; they are not proposed again.
     """
 
     def __init__(self, space: DesignSpace, model: CostModel | None, task_key: str) -> None:
@@ -31,48 +32,48 @@ class SearchState:
 
     @property
     def has_model(self) -> bool:
-        """Whether a trained model says what to expect."""
+        """Whether there is a trained model."""
         return self._model is not None and self._model.is_trained
 
-    def measured(self, trials: Sequence[MeasuredTrial]) -> None:
-        """Remember measurements, and teach them to the model."""
-        told: dict[Point, float] = {}
+    def record(self, trials: Sequence[MeasuredTrial]) -> None:
+        """Record measurements, and train the model on them."""
+        secs: dict[Point, float] = {}
         for trial in trials:
             point = self.space.point(trial.candidate)
             if point is None:
                 continue
             self.seen.add(point)
-            # A worker that was lost says nothing about what it was to measure.
+            # The loss of a worker is no property of the candidate.
             if trial.measurement.error is not ErrorKind.WORKER_LOST:
-                told[point] = trial.best_secs
-        self.secs |= told
-        if self._model is not None and told:
-            matrix = self.features(list(told))
-            self._model.update(Samples(self._task_key, matrix, np.array(list(told.values()))))
+                secs[point] = trial.best_secs
+        self.secs |= secs
+        if self._model is not None and secs:
+            matrix = self.features(list(secs))
+            self._model.update(Samples(self._task_key, matrix, np.array(list(secs.values()))))
 
     def features(self, points: Sequence[Point]) -> FeatureMatrix:
         """Return the features of points of any sketches, in their order."""
         matrix = np.empty((len(points), self.space.search_space.num_features), np.float32)
         for sketch in {p.sketch for p in points}:
-            places = [place for place, p in enumerate(points) if p.sketch == sketch]
+            indices = [index for index, p in enumerate(points) if p.sketch == sketch]
             width = len(self.space.sketches[sketch].knobs)
-            rows = rows_of((points[place] for place in places), width)
-            matrix[places] = self.space.features(sketch, rows)
+            rows = rows_of((points[index] for index in indices), width)
+            matrix[indices] = self.space.features(sketch, rows)
         return matrix
 
     def ranked(self, sketch: int | None = None) -> list[Point]:
         """Return the correct points, fastest first."""
-        right = [
-            (secs, place, point)
-            for place, (point, secs) in enumerate(self.secs.items())
+        correct = [
+            (secs, index, point)
+            for index, (point, secs) in enumerate(self.secs.items())
             if np.isfinite(secs) and sketch in (None, point.sketch)
         ]
-        return [point for _, _, point in sorted(right, key=lambda entry: entry[:2])]
+        return [point for _, _, point in sorted(correct, key=lambda entry: entry[:2])]
 
     def expected(self, matrix: FeatureMatrix) -> Scores:
-        """Return what to expect of candidates by their features: higher is faster.
+        """Return a score of each candidate by its features: higher is faster.
 
-        Without a trained model that is the roofline estimate, which compares within a sketch.
+        Without a trained model the score is the roofline estimate, which compares within a sketch.
         """
         if self._model is not None and self._model.is_trained:
             return self._model.predict(matrix)
@@ -80,7 +81,7 @@ class SearchState:
         return estimates
 
     def uncertainty(self, matrix: FeatureMatrix) -> Scores:
-        """Return how far off `expected` may be; 0 without a trained model."""
+        """Return the uncertainty of `expected`; 0 without a trained model."""
         return np.zeros(len(matrix)) if self._model is None else self._model.uncertainty(matrix)
 
     def learned(self) -> bytes | None:

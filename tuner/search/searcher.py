@@ -18,8 +18,8 @@ from tuner.trial import MeasuredTrial
 class Proposer(Protocol):
     """One idea of where to look next."""
 
-    def propose(self, num: int, known: SearchState, rng: np.random.Generator) -> list[Point]:
-        """Return up to `num` different points that are not in `known.seen`.
+    def propose(self, num: int, state: SearchState, rng: np.random.Generator) -> list[Point]:
+        """Return up to `num` different points that are not in `state.seen`.
 
         Fewer than `num` means that the space holds no more. What is random comes from `rng`.
         """
@@ -47,7 +47,7 @@ class Searcher:
         self._proposer = proposer
         self._seed = seed
         self._num_asks = 0
-        self._known = SearchState(space, model, task_key)
+        self._state = SearchState(space, model, task_key)
         points = (space.point(candidate) for candidate in first)
         self._first = list(dict.fromkeys(point for point in points if point is not None))
 
@@ -55,25 +55,25 @@ class Searcher:
         """Propose up to `num` new candidates."""
         rng = np.random.default_rng((self._seed, self._num_asks))
         self._num_asks += 1
-        seen = self._known.seen
+        seen = self._state.seen
         self._first = [point for point in self._first if point not in seen]
         chosen, self._first = self._first[:num], self._first[num:]
         seen.update(chosen)
         if len(chosen) < num:
-            found = self._proposer.propose(num - len(chosen), self._known, rng)
-            assert seen.isdisjoint(found), "a proposer finds what is new"
-            seen.update(found)
-            chosen = chosen + found
-        candidates = [self._known.space.candidate(point) for point in chosen]
-        if not chosen or not self._known.has_model:
+            points = self._proposer.propose(num - len(chosen), self._state, rng)
+            assert seen.isdisjoint(points), "a proposer finds what is new"
+            seen.update(points)
+            chosen = chosen + points
+        candidates = [self._state.space.candidate(point) for point in chosen]
+        if not chosen or not self._state.has_model:
             return [Proposal(candidate) for candidate in candidates]
-        scores = self._known.expected(self._known.features(chosen)).tolist()
+        scores = self._state.expected(self._state.features(chosen)).tolist()
         return list(map(Proposal, candidates, scores))
 
     def tell(self, trials: Sequence[MeasuredTrial]) -> None:
         """Remember what was measured, and teach it to the model."""
-        self._known.measured(trials)
+        self._state.record(trials)
 
     def learned(self) -> bytes | None:
         """Return the cost model as stored bytes, once it is trained."""
-        return self._known.learned()
+        return self._state.learned()
