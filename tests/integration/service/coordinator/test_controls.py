@@ -78,7 +78,7 @@ TRANSITIONS: list[tuple[str, JobState, dict[str, Any], JobState | str]] = [
     ("resume", SUCCEEDED, ended(StopReason.STOPPED), QUEUED),
     ("resume", SUCCEEDED, ended(StopReason.PLATEAU), "needs no resuming"),
     ("resume", CANCELLED, {"num_measured": TRIALS}, f"has measured {TRIALS} of {TRIALS} trials"),
-    ("resume", CANCELLED, {"seconds": 2.0, "active_secs": 2.5}, "has spent its 2 seconds"),
+    ("resume", CANCELLED, {"max_secs": 2.0, "active_secs": 2.5}, "has spent its 2 seconds"),
     ("change", QUEUED, {}, QUEUED),
     ("change", RUNNING, {}, RUNNING),
     ("change", RUNNING, CANCELLING, "is being cancelled"),
