@@ -54,7 +54,7 @@ def test_jobs_that_are_ticked_are_compared(open_tab: OpenTab) -> None:
     ticks = page.get_by_role("checkbox")
     ticks.nth(0).focus()
     page.keyboard.press("Space")
-    expect(page.get_by_text("Tick two or more")).to_be_visible()
+    expect(page.get_by_text("Select two or more")).to_be_visible()
     ticks.nth(1).check()
     page.get_by_role("link", name="Compare 2 jobs").click()
     expect(page).to_have_url(re.compile(r"/compare\?jobs=[0-9a-f-]{36},[0-9a-f-]{36}$"))

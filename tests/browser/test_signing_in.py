@@ -86,7 +86,7 @@ def test_a_token_is_asked_for_kept_in_the_tab_and_forgotten(
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     for wrong in ("lw_wrong", "\N{GREEK SMALL LETTER LAMDA}"):
         sign_in(page, wrong)
-        expect(page.get_by_role("alert")).to_contain_text("does not know this token")
+        expect(page.get_by_role("alert")).to_contain_text("Invalid access token")
     sign_in(page, token)
     expect(page.get_by_role("region", name="Jobs")).to_be_visible()
     expect(page.get_by_text("ann (submit)")).to_be_visible()
