@@ -24,7 +24,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
     partial = path.parent / f"{PARTIAL}{token_hex(8)}"
     try:
         with partial.open("xb") as file:
