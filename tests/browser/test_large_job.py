@@ -93,7 +93,7 @@ def test_a_failure_is_counted_explained_and_opened(
     page.get_by_role("link", name=f"First: trial {first.number}").click()
     expect(page.get_by_role("heading", name=f"Trial {first.number}")).to_be_visible()
     expect(page.get_by_text(message)).to_be_visible()
-    expect(page.get_by_text("A step took longer than it may")).to_be_visible()
+    expect(page.get_by_text("A step exceeded its time limit")).to_be_visible()
     expect(page.get_by_text("Loading…")).to_have_count(0)
     look_at(page, "/trial-failed", "light")
 

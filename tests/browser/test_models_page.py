@@ -23,5 +23,5 @@ def test_versions_tell_what_they_were_trained_on(open_tab: OpenTab) -> None:
     expect(versions.get_by_role("row")).to_have_count(4)
     expect(versions).to_contain_text("1,200")
     expect(versions).to_contain_text("2 tasks")
-    page.get_by_role("link", name="a job").first.click()
+    page.get_by_role("link", name="one job").first.click()
     expect(page.get_by_role("heading", name="matmul")).to_be_visible()

@@ -37,7 +37,7 @@ def test_the_end_of_a_job_is_told_to_who_asked_for_it(
         if is_allowed:
             expect(tell_me).to_have_attribute("aria-pressed", "true")
         else:
-            expect(page.get_by_text("does not let this page show notices")).to_be_visible()
+            expect(page.get_by_text("blocks notifications from this page")).to_be_visible()
         # A job without a trial would be cancelled by it.
         while not job.read().num_measured:
             page.wait_for_timeout(100)
