@@ -70,7 +70,7 @@ def test_a_legal_trace_computes_what_the_program_computes() -> None:
     for name in WORKLOADS:
         assert counts.scheduled[name] >= 10, f"{name}: too little is accepted"
     for name in STEPS:
-        assert counts.accepted[name] >= 4, f"{name}: {counts.refused[name]} refused"
+        assert counts.accepted[name] >= 2, f"{name}: {counts.refused[name]} refused"
 
 
 def test_every_primitive_has_its_turn() -> None:

@@ -61,7 +61,7 @@ def test_several_workloads_that_cannot_share_are_refused() -> None:
     for more, words in (
         (("--weight", "1"), "1 weights for 2 workloads"),
         (("--trials", "31"), "too few for 2 tasks"),
-        (("--output", "kernel"), "tune them one by one"),
+        (("--output", "kernel"), "tune them one at a time"),
     ):
         ran = run("tune", *SPECS, "--target", TARGET, *more)
         assert (ran.exit_code, words in ran.stderr) == (2, True), ran.stderr

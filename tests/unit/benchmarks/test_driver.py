@@ -111,7 +111,7 @@ def test_a_wrong_result_is_not_timed(value: float) -> None:
     answer = numpy_peer.reference(SMALL)
     answer[3, 4] = value * answer.max()
     made = session(answer)
-    assert "WrongResultError" in made.answer(request("prepare"))["error"]
+    assert "PeerResultError" in made.answer(request("prepare"))["error"]
     assert "error" in made.answer(request("sample"))
 
 
