@@ -14,7 +14,11 @@ class NothingMeasuredError(LookupError):
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The trials of a job, by their numbers, why it ended, and what its cost model learned."""
+    """The trials of a job, by their numbers, and why it ended.
+
+    Attributes:
+        cost_model: The model that the search trained, if it is to be stored.
+    """
 
     trials: tuple[MeasuredTrial, ...]
     stop_reason: StopReason

@@ -110,7 +110,8 @@ def tune_tasks(
         clock: Returns the current time in seconds.
 
     Returns:
-        A result for each task, in order.
+        A result for each task, in order, without a cost model: one more training would keep the
+        caller waiting, and the service asks its search loops for theirs.
 
     Raises:
         ValueError: If a budget is not positive or too small for a round of each of several tasks,
@@ -148,8 +149,7 @@ def tune_tasks(
         searches += [stack.enter_context(start(task)) for task in tasks]
         reasons = dict(interleave(searches, lambda: trials))
         return [
-            SearchResult(search.trials(), reasons[index], search.learned())
-            for index, search in enumerate(searches)
+            SearchResult(search.trials(), reasons[index]) for index, search in enumerate(searches)
         ]
 
 

@@ -160,10 +160,3 @@ def test_a_task_that_is_behind_its_likes_is_expected_to_catch_up_but_not_for_eve
 def test_what_cannot_be_shared_is_refused(tasks: list[Task], trials: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         tune_tasks(tasks, measurer=Machine(), trials=trials)
-
-
-def test_each_task_has_the_cost_model_that_its_search_trained() -> None:
-    results = run(strategy="evolutionary", trials=3 * ROUND_SIZE)
-    models = [result.cost_model for result in results]
-    assert None not in models
-    assert len(set(models)) == len(MODEL)
