@@ -24,7 +24,7 @@ class BatchSizer:
 
     def __init__(self) -> None:
         self._secs: BoundedCache[str, float] = BoundedCache(_MAX_WORKLOADS)
-        self._lock = Lock()  # of what is read and then changed
+        self._lock = Lock()  # BatchSizer reads its estimate, then changes it
 
     def size(self, workload: str, num_left: int, num_slots: int) -> int:
         """Return how many of the candidates that are left make the next batch, at least one."""

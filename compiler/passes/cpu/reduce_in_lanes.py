@@ -8,7 +8,7 @@
                                                     S[i] = S[i] + lanes[0]
 
 This is what `rfactor` over the inner part of the loop computes, for any extent, and inside of other
-loops: what is left over of the extent goes to the first lanes. The annotation allows the sum to be
+loops: the remainder of the extent goes to the first lanes. The annotation allows the sum to be
 taken in another order; where the loop does something else than to reduce by `+`, `*`, `min` or
 `max`, it stays as it is.
 """

@@ -164,7 +164,7 @@ class SketchBuilder:
         Args:
             levels: For an axis that is split, by its index: the level that each part is at, with
                 the column of its extent.
-            rest: The level of what is left over of an axis. An axis of neither lies at level 0 if
+            rest: The level of the remainder of an axis. An axis of neither lies at level 0 if
                 it is spatial, else at level 4.
             vector_axis: The axis whose part at level 6 is vectorized.
         """

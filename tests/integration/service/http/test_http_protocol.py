@@ -280,7 +280,7 @@ def test_few_requests_wait_on_a_connection(service: Service) -> None:
         assert read_all(connection).count(b"HTTP/1.1 200 ") <= LIMITS.pipelined
 
 
-def test_silent_connections_keep_nobody_out(serve: Serve) -> None:
+def test_silent_connections_exclude_no_client(serve: Serve) -> None:
     service = serve(replace(LIMITS, head_secs=60.0))
     with ExitStack() as stack:
         # More than there may be, of one address and in all.

@@ -1,4 +1,4 @@
-"""Targets: what is known of the host, and of every CPU that can be named."""
+"""Targets: the facts about the host, and about every CPU that has a name."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from workers.measure.sample import NUM_LONG_SAMPLES, NUM_SAMPLES, sample_secs
 
 
 class Kernel:
-    """Costs what it is told, by a clock that only it moves."""
+    """Costs a given time, by a clock that nothing else moves."""
 
     def __init__(self, secs: float) -> None:
         self.secs = secs

@@ -125,7 +125,7 @@ def test_who_waited_for_a_refusal_asks_in_turn(kept: Callable[[Slow], AnswerCach
     asyncio.run(main())
 
 
-def test_a_reader_who_takes_nothing_holds_nobody_up(kept: Callable[[Slow], AnswerCache]) -> None:
+def test_a_reader_who_takes_nothing_delays_no_other(kept: Callable[[Slow], AnswerCache]) -> None:
     async def main() -> None:
         slow = Slow()
         app = kept(slow)
