@@ -1,1 +1,1 @@
-"""Lowering: from blocks to plain loops over small buffers. One pass a file."""
+"""Lowering passes, one a file: from blocks to plain loops over small buffers."""

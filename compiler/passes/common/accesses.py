@@ -1,4 +1,4 @@
-"""Where a lowered program touches its buffers, and which box of them in one run of a scope."""
+"""The accesses of a lowered program to its buffers, and the box that one run of a scope touches."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from compiler.passes.common.thread_loops import is_thread
 
 Path: TypeAlias = tuple[Stmt, ...]
 RampForm: TypeAlias = tuple[Affine, int]
-"""An index in linear form, and how far its last lane is from its first."""
+"""An index in linear form, and the distance from its first lane to its last."""
 Span: TypeAlias = tuple[Affine, int]
-"""The least value of an index, and how many values there are."""
+"""The least value of an index, and the number of values."""
 
 
 @dataclass(frozen=True)
 class LoweredAccess:
-    """Where and at which indices a program touches a buffer; `path` runs from the root down.
+    """A load or store of a buffer: its indices, and its path from the root down.
 
     If the buffer is shared, the access counts for all threads at once.
     """
@@ -53,9 +53,10 @@ class LoweredAccess:
         return static_shape(self.buffer)
 
     def box(self, depth: int) -> list[Span | None]:
-        """Return, a dimension, the corner in terms of outer loops and the extent.
+        """Return, for each dimension, the corner in terms of outer loops and the extent.
 
-        It is None if unknown, and where it depends on what the scope at `depth` gives a name.
+        A dimension is None if unknown, or if it depends on a name that is bound inside the scope at
+        `depth`.
         """
         known = self._boxes.get(depth)
         if known is None:
@@ -64,7 +65,7 @@ class LoweredAccess:
 
     @cached_property
     def _boxes(self) -> dict[int, list[Span | None]]:
-        """The boxes that were asked for, by depth."""
+        """Cached boxes by depth."""
         return {}
 
     def _box(self, depth: int) -> list[Span | None]:
@@ -79,19 +80,19 @@ class LoweredAccess:
 
     @cached_property
     def extents(self) -> dict[Var, int]:
-        """The extents of the loops around the access."""
+        """Return the extents of the loops around the access."""
         return loop_extents(self.path)
 
     @cached_property
     def forms(self) -> list[RampForm | None]:
-        """The indices in linear form."""
+        """Return the indices in linear form."""
         return [ramp_form(index, self.extents) for index in self.indices]
 
 
 def collect_accesses(
     stmt: Stmt, buffers: Container[Buffer], shared: Container[Buffer] = ()
 ) -> dict[Buffer, list[LoweredAccess]]:
-    """Find every load and store of some buffers, in program order."""
+    """Return every load and store of the given buffers, in program order."""
     found: defaultdict[Buffer, list[LoweredAccess]] = defaultdict(list)
 
     def visit_expr(expr: Expr, path: Path) -> None:
@@ -118,7 +119,7 @@ def collect_accesses(
 
 
 def common_path(accesses: list[LoweredAccess]) -> Path:
-    """Return what lies around all of some accesses."""
+    """Return the nodes that enclose all of the given accesses, from the root down."""
     common = accesses[0].path
     for access in accesses[1:]:
         length = 0
@@ -131,7 +132,7 @@ def common_path(accesses: list[LoweredAccess]) -> Path:
 
 
 def loop_extents(path: Path) -> dict[Var, int]:
-    """Return the extents of the loops of a path; the greatest where an extent varies."""
+    """Return the extents of the loops of a path; the largest value of an extent that varies."""
     extents: dict[Var, int] = {}
     for node in path:
         if isinstance(node, For):
@@ -145,7 +146,7 @@ def loop_extents(path: Path) -> dict[Var, int]:
 
 
 def ramp_form(index: Expr, ranges: Mapping[Var, int]) -> RampForm | None:
-    """Return the linear form of an index, and how far its last lane is from its first."""
+    """Return the linear form of an index, and the distance from its first lane to its last."""
     ramp = as_ramp(index)
     if ramp is None:
         return None
@@ -155,10 +156,10 @@ def ramp_form(index: Expr, ranges: Mapping[Var, int]) -> RampForm | None:
 def split_form(
     whole: RampForm | None, inner: Mapping[Var, int], hidden: Container[Var] = ()
 ) -> Span | None:
-    """Split an index into the least value over the inner loops, and how many values there are.
+    """Split an index into its least value over the inner loops and its number of values.
 
-    The least value is in terms of the other variables. None if they can't be separated, or if one
-    of the variables is hidden.
+    The least value is in terms of the other variables. Return None if the two can't be separated,
+    or if one of the variables is hidden.
     """
     if whole is None:
         return None

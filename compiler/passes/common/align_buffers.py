@@ -1,7 +1,7 @@
-"""Pad buffers so that their axes are aligned as blocks ask (`T.sblock_attr buffer_dim_align`).
+"""Pad buffers for the alignment that blocks request (`T.sblock_attr buffer_dim_align`).
 
-From one index of an axis to the next it shall be `factor * k + offset` elements. That is reached
-by making the next axis longer, where some length does it; what is computed stays the same.
+The step from one index of an axis to the next becomes `factor * k + offset` elements. To get
+there, the pass makes the next axis longer, if some length does it. Results do not change.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from compiler.ir.core.visit import walk_stmts
 
 KEY = "buffer_dim_align"
 
-_MAX_PADDING = 1024  # what asks for more asks for a waste of memory
+_MAX_PADDING = 1024  # more padding than this wastes memory
 
 Alignment = Mapping[int, tuple[int, int]]
 """The factor and the offset of each axis."""
 
 
 def alignments_of(body: Stmt) -> dict[Buffer, dict[int, tuple[int, int]]]:
-    """Return the alignments that the blocks of a program ask for, those that make sense."""
+    """Return the alignments that the blocks of a program request, without the invalid ones."""
     found: dict[Buffer, dict[int, tuple[int, int]]] = {}
     for stmt in walk_stmts(body):
         if isinstance(stmt, BlockRealize):
@@ -50,7 +50,7 @@ def _entry(item: AnnotationValue) -> tuple[int, int, int, int] | None:
 
 
 def aligned(extents: tuple[int, ...], alignment: Alignment) -> tuple[int, ...]:
-    """Return extents, the least that are no smaller, of a buffer whose axes are aligned."""
+    """Return the smallest extents of a buffer whose axes are aligned."""
     new = list(extents)
     for axis in reversed(range(len(new) - 1)):
         if axis in alignment:

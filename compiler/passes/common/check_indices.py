@@ -1,8 +1,8 @@
-"""Keep indices that come out of buffers inside of what they index, when the program runs.
+"""Check, at run time, the indices that a program loads from buffers.
 
 B[i] = A[N[i]]      ->      B[i] = A[max(min(N[i], 15), 0)]
 C[N[i]] = x         ->      if 0 <= N[i] and N[i] < 16:
-C[N[i]] = x
+                                C[N[i]] = x
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from compiler.ir.core.visit import map_expr, map_stmt, walk
 
 
 def check_indices(body: Stmt) -> Stmt:
-    """Return the body of a program with its loaded indices checked."""
+    """Return the body of a program with checks of its loaded indices."""
     indexed = (node for node in walk(body) if isinstance(node, Load | Store))
     names = loaded_names(body)
     if not any(is_loaded(index, names) for access in indexed for index in access.indices):
@@ -74,7 +74,7 @@ def _visit(stmt: Stmt, ranges: Mapping[Var, int], names: Container[Var]) -> Stmt
 def _loose(
     buffer: Buffer, indices: tuple[Expr, ...], ranges: Mapping[Var, int], names: Container[Var]
 ) -> list[tuple[Expr, int, bool]]:
-    """Return each index, the extent of its dimension, and whether it may lie outside."""
+    """Return each index, the extent of its dimension, and whether it may be out of bounds."""
     found = []
     for index, size in zip(indices, static_shape(buffer), strict=True):
         low, high = reach(index, ranges)

@@ -1,10 +1,10 @@
-"""Give each intermediate buffer the smallest box that one run of its innermost scope touches.
+"""Shrink each intermediate buffer to the box that one run of its innermost scope touches.
 
-A buffer that a schedule computes inside a loop needs room for what one iteration of that loop
-uses, not for all of it. The pass finds the innermost place that holds every access (and does not
-lie inside a loop that carries a value in the buffer from one iteration to the next), allocates
-there, and makes the indices relative to the corner of the box. A buffer that threads share keeps
-room for all of them.
+A buffer that a schedule computes inside a loop needs room for one iteration of that loop only.
+The pass finds the innermost scope that holds every access, and that is not inside a loop that
+carries a value in the buffer from one iteration to the next. It allocates the buffer there, and
+makes the indices relative to the corner of the box. A buffer that threads share has room for all
+threads. TVM has this as CompactBufferAllocation.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def compact_buffers(
     carried: Mapping[Buffer, set[Var]],
     alignments: Mapping[Buffer, Alignment] = MappingProxyType({}),
 ) -> Stmt:
-    """Shrink and sink the allocations of `stmt`; what shall be aligned is padded then."""
+    """Shrink the allocations of `stmt`, move them inwards, and pad those to be aligned."""
     allocated = [node.buffer for node in walk_stmts(stmt) if isinstance(node, Allocate)]
     if not allocated:
         return stmt
@@ -81,9 +81,9 @@ def _aligned(placement: _Placement, alignment: Alignment) -> _Placement:
 
 
 def private_buffers(stmt: Stmt) -> dict[Buffer, Stmt | None]:
-    """Return the buffers of which each thread has one, with the innermost thread around each.
+    """Return the buffers that each thread has a copy of, each with its innermost thread loop.
 
-    They are the local ones, and those that a thread allocates while it runs, but for shared ones.
+    They are the local buffers, and the non-shared buffers that a thread allocates while it runs.
     """
     found: dict[Buffer, Stmt | None] = {}
 
@@ -103,7 +103,7 @@ def private_buffers(stmt: Stmt) -> dict[Buffer, Stmt | None]:
 
 
 def _with_distinct_loops(stmt: Stmt) -> Stmt:
-    """Return the statement with no loop object in two places, so that identity tells the place."""
+    """Return the statement with each loop object used once, so that identity finds a loop."""
     seen: set[int] = set()
 
     def visit(node: Stmt) -> Stmt:
@@ -120,9 +120,9 @@ def _place(
     buffer: Buffer, accesses: list[LoweredAccess], carried: set[Var], thread: Stmt | None
 ) -> _Placement:
     common = common_path(accesses)
-    # What a thread allocates stays with it.
+    # A buffer that a thread allocates stays inside that thread.
     floor = next((n + 1 for n, node in enumerate(common) if node is thread), 0)
-    # The allocation goes right inside a loop, or to the top; never below a carrying loop.
+    # Allocate directly inside a loop, or at the top, but never below a loop that carries a value.
     depths = [floor]
     for position, node in enumerate(common):
         if isinstance(node, For):
@@ -131,9 +131,9 @@ def _place(
             if position >= floor:
                 depths.append(position + 1)
     depth = next(d for d in reversed(depths) if d == floor or is_written_first(accesses, d))
-    # Iterations that run at once can't share what they do not touch apart: the verifier has seen
-    # that each reads only what it has written, whether that shows here or not.
-    # A loop around them may carry values.
+    # Iterations that run at once share a buffer only if they touch disjoint elements. The verifier
+    # has proved that each reads only what it wrote, even if `is_written_first` can't prove it.
+    # A loop around the parallel loop may still carry values.
     inner = next((d for d in depths if d > depth and isinstance(common[d - 1], For)), None)
     if inner is not None and _is_parallel(common[inner - 1]):
         depth = depth if _are_apart(accesses, common[inner - 1]) else inner
@@ -154,7 +154,7 @@ def _is_parallel(stmt: Stmt) -> bool:
 
 
 def _are_apart(accesses: list[LoweredAccess], loop: Stmt) -> bool:
-    """Tell whether different iterations of a loop touch different elements."""
+    """Return whether different iterations of a loop touch different elements."""
     assert isinstance(loop, For)
     touches = [
         Touch(a.buffer, a.indices, a.is_store, loop_extents(a.path), {loop.var: loop.var})
@@ -164,7 +164,7 @@ def _are_apart(accesses: list[LoweredAccess], loop: Stmt) -> bool:
 
 
 def _hull(parts: list[Span | None], full: int) -> Span:
-    """Return one corner and extent that cover all parts; the full dimension if they differ."""
+    """Return one corner and extent that cover all parts, or the full dimension."""
     whole = (Affine((), 0), full)
     first = parts[0]
     if first is None:
@@ -214,7 +214,7 @@ def _relative(indices: tuple[Expr, ...], place: _Placement) -> tuple[Expr, ...]:
 
 
 def relative_index(index: Expr, corner: Affine) -> Expr:
-    """Return an index, which may be a vector, counted from a corner."""
+    """Return an index, which may be a vector, relative to a corner."""
     if not corner.terms and corner.const == 0:
         return index
     return on_base(index, lambda base: (normal(base) - corner).to_expr())

@@ -2,4 +2,4 @@
 
 
 class LoweringError(Exception):
-    """A program that no pass may turn into loops: it would not mean what it says."""
+    """A program that a pass can't turn into loops without changing its meaning."""

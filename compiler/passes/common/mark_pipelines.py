@@ -1,8 +1,8 @@
-"""Find the loops that a schedule wants pipelined, and keep their statements apart.
+"""Find the loops to pipeline, and mark their statements as separate parts.
 
-A loop says so itself (`software_pipeline_stage`, `software_pipeline_order`), or a block in it does
-(`double_buffer_scope`: what it writes is to be written one iteration ahead). The statements of the
-loop go into parts of their own, so that lowering their blocks does not run them together.
+A loop has annotations for this (`software_pipeline_stage`, `software_pipeline_order`), or a block
+in it has one (`double_buffer_scope`: the block writes its buffer one iteration ahead). The parts
+keep the lowering of blocks from merging the statements. The annotations are TVM's.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _PART = ("software_pipeline_part", True)
 
 @dataclass(frozen=True, slots=True)
 class PipelinePlan:
-    """In which stage each statement of a loop runs, and at which place within an iteration.
+    """The stage of each statement of a loop, and its position within an iteration.
 
-    An optional plan is dropped where it would change what is computed.
+    An optional plan is dropped if it would change the result.
     """
 
     stages: tuple[int, ...]
@@ -61,7 +61,7 @@ def mark_pipelines(stmt: Stmt) -> Stmt:
         if not isinstance(new, For):
             return new
         if new.extent == IntImm(1, dtype_of(new.extent)):
-            return _plain(new)  # a single iteration has nothing to work ahead for
+            return _plain(new)  # a single iteration has no next one to prepare
         if any(key in dict(new.annotations) for key in (STAGE, ORDER, ASYNC)):
             parts = _statements(new.body)
             plan_of(new, len(parts))
@@ -83,17 +83,17 @@ def _plain(loop: For) -> For:
 
 
 def is_pipelined(stmt: Stmt) -> bool:
-    """Tell whether a statement is a loop that is to be pipelined."""
+    """Return whether a statement is a loop to pipeline."""
     return isinstance(stmt, For) and STAGE in dict(stmt.annotations)
 
 
 def is_part(stmt: Stmt) -> bool:
-    """Tell whether a statement is one part of a pipelined loop."""
+    """Return whether a statement is one part of a pipelined loop."""
     return isinstance(stmt, For) and _PART in stmt.annotations
 
 
 def plan_of(loop: For, count: int) -> PipelinePlan:
-    """Return the plan of a pipelined loop of some number of statements.
+    """Return the plan of a pipelined loop with `count` statements.
 
     Raises:
         LoweringError: If its annotations are malformed.
@@ -150,7 +150,7 @@ def _statements(body: Stmt) -> tuple[Stmt, ...]:
 
 
 def _is_wrapper(realize: BlockRealize) -> bool:
-    """Tell a block around statements of their own from one that computes."""
+    """Return whether a block only wraps other statements, and computes nothing itself."""
     inner = realize.block.body
     return isinstance(inner, Seq | BlockRealize | If | Let)
 
@@ -177,7 +177,7 @@ def _part(stmt: Stmt) -> Stmt:
 
 
 def _written_ahead(loop: For) -> int | None:
-    """Return which statement of a loop holds a block that writes ahead for a later statement."""
+    """Return the number of the statement whose block writes ahead for a later statement."""
     if loop.kind != "serial" or not isinstance(loop.extent, IntImm):
         return None
     stmts = _statements(loop.body)

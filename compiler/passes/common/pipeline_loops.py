@@ -1,4 +1,4 @@
-"""Run the statements of a loop in stages, so that some work ahead for later iterations.
+"""Run the statements of a loop in stages: early stages work ahead for later iterations.
 
     for k in 8:                         S = alloc((2, ...))
         S = alloc(...)                  S[0] = f(0)
@@ -7,8 +7,9 @@
                                             C += g(S[k % 2])
                                         C += g(S[1])
 
-A statement of stage `s` runs `s` steps after its iteration begins. What one iteration leaves for
-its own later stages lives in as many versions as there are iterations under way.
+A statement of stage `s` runs `s` steps after its iteration begins. A buffer that one stage writes
+and a later stage reads has one version for each iteration in flight. TVM has this as
+InjectSoftwarePipeline.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _ITERATION = "iteration"
 
 @dataclass(slots=True)
 class _Parts:
-    """The statements of a loop, what each iteration allocates, and what stands around them."""
+    """The statements of a loop, the buffers of one iteration, and the statements around them."""
 
     stmts: list[Stmt] = field(default_factory=list)
     buffers: list[Buffer] = field(default_factory=list)
@@ -51,7 +52,7 @@ class _Parts:
 
 
 def pipeline_loops(stmt: Stmt) -> Stmt:
-    """Rewrite the loops whose statements have been put into parts.
+    """Rewrite the loops whose statements are marked as parts.
 
     Raises:
         LoweringError: If the stages of a loop would change what it computes.
@@ -93,10 +94,10 @@ def _take_apart(body: Stmt) -> _Parts:
 
 
 def _check(loop: For, parts: _Parts, plan: PipelinePlan) -> None:
-    """Refuse a plan that turns around two accesses of which one stores.
+    """Refuse a plan that swaps two accesses to one element, one of them a store.
 
     Raises:
-        LoweringError: Naming the buffer.
+        LoweringError: With the loop, the two statements and the buffer.
     """
     extents = {loop.var: most_iterations(loop)}
     names = {loop.var: _ITERATION}
@@ -123,19 +124,19 @@ def _check(loop: For, parts: _Parts, plan: PipelinePlan) -> None:
 def _is_turned(
     plan: PipelinePlan, first: int, second: int, one: Touch, other: Touch, *, is_own: bool
 ) -> bool:
-    """Tell whether `other` may come before `one`, which it follows in the program."""
+    """Return whether the plan may run `other` before `one`, which it follows in the program."""
     ahead = plan.stages[first] - plan.stages[second]
     is_later = plan.order[first] > plan.order[second]
     if first < second and (ahead > 0 or (ahead == 0 and is_later)):
         return True
-    # An iteration's own memory is not that of the next.
+    # Each iteration has its own version of this memory.
     if is_own or agree_on(one, other, [_ITERATION]):
         return False
     return ahead > 1 or (ahead == 1 and is_later)
 
 
 class _Pipeline:
-    """Writes a pipelined loop."""
+    """Writes one pipelined loop."""
 
     def __init__(self, loop: For, parts: _Parts, plan: PipelinePlan) -> None:
         self._loop = loop
@@ -164,7 +165,7 @@ class _Pipeline:
         return stmt
 
     def _version(self, buffer: Buffer) -> tuple[Buffer, int]:
-        """Return a buffer with room for all iterations under way that use it."""
+        """Return a buffer with room for all iterations in flight that use it."""
         used = [
             stage
             for stage, stmt in zip(self._plan.stages, self._parts.stmts, strict=True)
@@ -177,7 +178,7 @@ class _Pipeline:
         return replace(buffer, data=data, shape=(IntImm(count), *buffer.shape)), count
 
     def _step(self, step: Expr, number: int | None) -> Stmt:
-        """Return what one step runs: each statement, for the iteration that is its turn."""
+        """Return one step: each statement, run for the iteration that has reached its stage."""
         stmts: list[tuple[int, Stmt]] = []
         for place, stage, part in zip(
             self._plan.order, self._plan.stages, self._parts.stmts, strict=True
@@ -199,7 +200,7 @@ class _Pipeline:
         return self._moved(substitute(stmt, {self._loop.var: iteration}), iteration)
 
     def _moved(self, stmt: Stmt, iteration: Expr) -> Stmt:
-        """Let a statement use the version of each buffer that belongs to its iteration."""
+        """Redirect a statement to the versions of the buffers that belong to its iteration."""
         wide: Mapping[Buffer, tuple[Buffer, int]] = {
             old: (new, count) for old, (new, count) in self._versions.items() if count > 1
         }

@@ -1,8 +1,8 @@
-"""Replace blocks by what they do: bind the iterators, guard by predicates, test for `init`.
+"""Replace blocks by plain statements: bind iterators, guard by predicates, test for `init`.
 
-The information that only blocks carry and later passes need is which loops carry a reduction into
-a buffer: the buffer must outlive them. It is returned beside the statement. Names for what
-depends on loops alone are replaced by what they stand for, so that indices show where they go.
+Later passes need one fact that only blocks carry: which loops carry a reduction into a buffer. The
+buffer must outlive these loops. The fact is returned beside the statement. A name whose value
+depends on loops alone is replaced by that value, so that indices show how they move.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from compiler.ir.core.visit import map_stmt, substitute, walk, walk_stmts
 from compiler.passes.common.thread_loops import is_barrier, is_thread, one_by_one
 
 NOTHING = Evaluate(IntImm(0))
-# A name for a longer value is kept: where names are made of names, what they stand for explodes.
+# A name for a longer value stays: inlining names that are made of names would explode.
 _MAX_INLINED = 24
 
 
@@ -76,13 +76,13 @@ def realize_blocks(body: Stmt) -> Realized:
 
 
 def in_order(stmts: Iterable[Stmt]) -> Stmt:
-    """Join statements, but for those that do nothing."""
+    """Join statements into a sequence, without the empty ones."""
     left = [stmt for stmt in stmts if stmt != NOTHING]
     return seq(*left) if left else NOTHING
 
 
 def _is_inlined(value: Expr) -> bool:
-    """Tell whether a name stands for a little integer arithmetic on loops."""
+    """Return whether a name has a short value: a little integer arithmetic on loop variables."""
     nodes = list(islice(walk(value), _MAX_INLINED + 1))
     return (
         len(nodes) <= _MAX_INLINED

@@ -1,4 +1,4 @@
-"""What passes say of threads: which loops run over them, where they wait, what each does alone."""
+"""Thread constructs of lowered programs: loops over threads, barriers, one-by-one statements."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ _ALONE = ("one_by_one", True)
 
 
 def is_thread(stmt: Stmt) -> bool:
-    """Tell whether a statement is a loop over the threads of one block, real or virtual."""
+    """Return whether a statement is a loop over the threads of one block, real or virtual."""
     return (
         isinstance(stmt, For) and stmt.thread is not None and not stmt.thread.startswith("blockIdx")
     )
 
 
 def has_threads(stmt: Stmt) -> bool:
-    """Tell whether a program has loops that are bound to axes of threads or blocks."""
+    """Return whether a program has loops that are bound to axes of threads or blocks."""
     return any(isinstance(node, For) and node.thread is not None for node in walk_stmts(stmt))
 
 
 def is_barrier(stmt: Stmt) -> bool:
-    """Tell whether a statement makes the threads of a block wait for one another."""
+    """Return whether a statement is a barrier between the threads of a block."""
     return (
         isinstance(stmt, Evaluate)
         and isinstance(stmt.value, Call)
@@ -31,10 +31,10 @@ def is_barrier(stmt: Stmt) -> bool:
 
 
 def one_by_one(stmt: Stmt) -> Stmt:
-    """Mark a statement that each thread runs to its end before another begins it."""
+    """Mark a statement that one thread finishes before the next thread begins it."""
     return For(Var("one_by_one"), IntImm(1), stmt, annotations=(_ALONE,))
 
 
 def is_one_by_one(stmt: Stmt) -> bool:
-    """Tell whether a statement is one that each thread runs to its end."""
+    """Return whether a statement has the mark of `one_by_one`."""
     return isinstance(stmt, For) and _ALONE in stmt.annotations

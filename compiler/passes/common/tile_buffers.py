@@ -1,10 +1,11 @@
-"""Keep buffers in panels, as blocks ask (annotation `buffer_tile`).
+"""Store buffers in panels, as blocks request (annotation `buffer_tile`).
 
     A[i, k]   ->   A[i // 6, k, i % 6]        # buffer_tile=[0, 0, 6]: of write 0, axis 0, by 6
 
-What runs over `k` with six neighbours along `i` in each step then reads memory in order: packed
-operands of a product are kept so (Goto and van de Geijn, "Anatomy of high-performance matrix
-multiplication", ACM TOMS 2008). What is computed stays the same.
+A loop over `k` that uses six neighbours along `i` in each step then reads consecutive memory.
+Matrix
+products pack their operands in this way (Goto and van de Geijn, "Anatomy of high-performance matrix
+multiplication", ACM TOMS 2008). Results do not change.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ from compiler.ir.core.visit import map_accesses, replace_buffers, walk, walk_stm
 KEY = "buffer_tile"
 
 Tile = tuple[int, int]
-"""An axis, and how many of its neighbours lie side by side."""
+"""An axis, and the number of its neighbours that lie side by side."""
 
 
 def tiles_of(body: Stmt) -> dict[Buffer, Tile]:
-    """Return the panels that the blocks of a program ask for, those that make sense."""
+    """Return the panels that the blocks of a program request, without the invalid ones."""
     found: dict[Buffer, Tile] = {}
     for stmt in walk_stmts(body):
         if isinstance(stmt, BlockRealize):
@@ -60,10 +61,10 @@ def _entry(value: AnnotationValue, block: Block) -> tuple[Buffer, Tile] | None:
 
 
 def tile_buffers(stmt: Stmt, tiles: Mapping[Buffer, Tile]) -> tuple[Stmt, dict[Buffer, Buffer]]:
-    """Rewrite allocated buffers, and all that touches them, to panels.
+    """Rewrite allocated buffers and their accesses to panels.
 
-    Buffers stay that are parameters, that are touched by vectors of indices, or whose address is
-    handed out.
+    Parameters stay as they are. So do buffers that are accessed by vectors of indices, or whose
+    address is taken.
 
     Returns:
         The statement, and the new buffers by the old ones.
@@ -81,7 +82,7 @@ def tile_buffers(stmt: Stmt, tiles: Mapping[Buffer, Tile]) -> tuple[Stmt, dict[B
 
 
 def _fixed(stmt: Stmt, buffers: Mapping[Var, Buffer]) -> set[Buffer]:
-    """Return the buffers of which some access is none of one element."""
+    """Return the buffers with an access of other than one element."""
     found: set[Buffer] = set()
     for node in walk(stmt):
         match node:

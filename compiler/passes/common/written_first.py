@@ -1,4 +1,4 @@
-"""Tell whether a scope loads of a buffer only what it has stored before, in the same run."""
+"""Check that a scope loads from a buffer only elements that the same run has stored."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from compiler.passes.common.thread_loops import is_thread
 
 
 def is_written_first(accesses: Iterable[LoweredAccess], depth: int) -> bool:
-    """Tell whether one run of the scope at `depth` loads only what it has stored before.
+    """Return whether one run of the scope at `depth` loads only elements that it has stored.
 
-    If not, a value may come from an earlier run of the scope, where it had another corner.
+    If not, a value may come from an earlier run of the scope, in which the buffer had another
+    corner.
     """
     stored: list[LoweredAccess] = []
     for access in accesses:
@@ -30,9 +31,9 @@ def is_written_first(accesses: Iterable[LoweredAccess], depth: int) -> bool:
 
 
 def _is_covered(load: LoweredAccess, stores: Sequence[LoweredAccess], depth: int) -> bool:
-    """Tell whether some stores surely wrote the box of a load.
+    """Return whether some stores surely wrote the box of a load.
 
-    One of them did, or several that differ in one dimension did together.
+    Either one store did, or several stores that differ in one dimension did together.
     """
     box = load.box(depth)
     boxes = [(store.box(depth), _is_trimmed(store, depth)) for store in stores]
@@ -57,10 +58,11 @@ def _is_trimmed(store: LoweredAccess, depth: int) -> bool:
 
 
 def _covers(part: Span | None, wanted: Span | None, full: int, is_trimmed: bool) -> bool:
-    """Tell whether a span that is stored holds one that is loaded, of a dimension.
+    """Return whether the span of a store contains the span of a load, in one dimension.
 
-    Indices are in bounds: what is stored without a condition, and as long as the dimension, is all
-    of it. Under a condition, it is what of the span is in bounds.
+    Indices are in bounds. So a store without a condition that is as long as the dimension covers
+    all
+    of it. A store under a condition covers the part of its span that is in bounds.
     """
     if part == wanted or (part is not None and not is_trimmed and part[1] >= full):
         return True
@@ -76,7 +78,7 @@ def _covers(part: Span | None, wanted: Span | None, full: int, is_trimmed: bool)
 
 
 def _together(wanted: Span | None, parts: Sequence[Span | None]) -> bool:
-    """Tell whether some spans, one after another, hold another."""
+    """Return whether consecutive spans together contain another span."""
     if wanted is None:
         return False
     places = []
@@ -93,10 +95,10 @@ def _together(wanted: Span | None, parts: Sequence[Span | None]) -> bool:
 
 
 def _is_surely_run(store: LoweredAccess, load: LoweredAccess, depth: int) -> bool:
-    """Tell whether a store happens in each run of the scope at `depth` in which the load does.
+    """Return whether a store happens in each run of the scope at `depth` that has the load.
 
-    A condition on the loops inside of the scope trims the box that is stored, and so does one that
-    holds wherever the store is in bounds; any other may skip the store altogether.
+    A condition on the loops inside the scope only trims the box of the store. So does a condition
+    that is true whenever the store is in bounds. Any other condition may skip the store.
     """
     inside = store.path[depth:]
     conditions = [node.condition for node in inside if isinstance(node, If)]

@@ -97,7 +97,7 @@ class Tile:
 
 
 class Below:
-    """Facts about statements and those in them, cached: each level of a nest asks for them."""
+    """A cache of facts about statements and their children: each level of a nest requests them."""
 
     def __init__(self) -> None:
         self._stores: IdentityCache[Stmt, dict[Buffer, tuple[Store, ...]]] = IdentityCache()
@@ -130,14 +130,14 @@ class Below:
         return steps | {stmt.var} if isinstance(stmt, For) and stmt.kind == "serial" else steps
 
     def has_branches(self, stmt: Stmt) -> bool:
-        """Tell whether there are conditions."""
+        """Return whether there are conditions."""
         return self._branches.find(stmt, self._compute_branches)
 
     def _compute_branches(self, stmt: Stmt) -> bool:
         return isinstance(stmt, If) or any(map(self.has_branches, statements_in(stmt)))
 
     def is_accumulated(self, loop: For, store: Store) -> bool:
-        """Tell quickly whether a store may be the update of a tile: most are not."""
+        """Return quickly whether a store may be the update of a tile: most are not."""
         variables = self._updates.find(store, _named_by_update)
         return variables is not None and variables.isdisjoint(self.steps(loop))
 
@@ -155,7 +155,7 @@ def find_tile(loop: For, buffer: Buffer, outer: Path, below: Below) -> Tile | No
     if len(stores) > 2 or not below.is_accumulated(loop, stores[-1]):
         return None
     if len(stores) == 2 and not below.has_branches(loop):
-        return None  # the store that starts the accumulation has a condition
+        return None  # a store that starts the accumulation is always under a condition
     accesses = collect_accesses(loop, {buffer})[buffer]
     first, updates = (accesses[0], accesses[1:]) if len(stores) == 2 else (None, accesses)
     store, path = stores[-1], updates[-1].path
@@ -183,7 +183,7 @@ def find_tile(loop: For, buffer: Buffer, outer: Path, below: Below) -> Tile | No
 
 
 def _is_conditional(value: Expr, buffer: Buffer) -> bool:
-    """Tell whether a load of `buffer` happens only under a condition."""
+    """Return whether a load of `buffer` happens only under a condition."""
     return any(
         isinstance(node, Load) and node.buffer == buffer
         for guard in walk(value)
@@ -208,7 +208,7 @@ def _guards(
 ) -> tuple[If, ...] | None:
     """Return the conditions around a store, if its value may be computed even if they fail.
 
-    They must not change from step to step, and all loads must be inside of their buffers.
+    They must not change from step to step, and all loads must be within their buffers.
     """
     guards = tuple(node for node in path if isinstance(node, If))
     if not guards:
@@ -242,8 +242,9 @@ def _start(
 ) -> Start | None:
     """Return how an accumulation starts: before all of its steps, in the first of them.
 
-    The store that starts it must be right before the update, under a condition that holds in the
-    first step of the loops only.
+    The store that starts it must come directly before the update. Its condition must hold in the
+    first
+    step of the loops only.
     """
     branch, around = first.path[-2], first.path[:-2]
     is_before = (
@@ -281,7 +282,7 @@ def _start(
 
 
 def _zeros(condition: Expr) -> dict[Var, None] | None:
-    """Return the natural variables that are all zero if and only if a condition holds."""
+    """Return the non-negative variables that are all zero if and only if a condition holds."""
     match condition:
         case Logic("and", lhs, rhs):
             a, b = _zeros(lhs), _zeros(rhs)

@@ -1,4 +1,4 @@
-"""Take copies of constants out of a program, so that they are made once and for all.
+"""Move the copies of constant operands out of a program, so that they are made only once.
 
     for k in ...:                            for k in ...:
         P[...] = W[...]  # packed     ->         P[...] = W[...]     # ahead of time
@@ -6,8 +6,8 @@
                                              for k in ...:
                                                  C[...] += A[...] * P[...]
 
-What is stored must follow from the place that it is stored at: then it does not matter that a loop
-around it made a part of it at a time.
+The value of each element must follow from its position alone. Then it does not matter that a loop
+around the copy made it part by part.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def constant_copies(body: Stmt, constants: AbstractSet[Buffer]) -> list[Buffer]:
 
 
 def _follows(realize: BlockRealize, store: Store, known: AbstractSet[Buffer]) -> bool:
-    """Tell whether a block stores at each place what that place and known buffers tell."""
+    """Return whether the stored values follow from position and known buffers alone."""
     block = realize.block
     spatial = {i.var for i in block.iter_vars if i.kind == "spatial"}
     told = set(store.indices)
@@ -83,7 +83,7 @@ def _follows(realize: BlockRealize, store: Store, known: AbstractSet[Buffer]) ->
 
 
 def split_copies(stmt: Stmt, copies: AbstractSet[Buffer]) -> tuple[Stmt, Stmt]:
-    """Return what makes the copies, and the program that finds them made; both without blocks."""
+    """Return the program that makes the copies, and the one that uses them, without blocks."""
 
     def only(node: Stmt, is_wanted: bool) -> Stmt:
         match node:
@@ -108,10 +108,12 @@ def split_copies(stmt: Stmt, copies: AbstractSet[Buffer]) -> tuple[Stmt, Stmt]:
 
 
 def with_room(copies: Iterable[Buffer], stmt: Stmt) -> dict[Buffer, Buffer]:
-    """Return buffers that reach as far as a program reads if its guards do not hold, by the copies.
+    """Return a larger buffer for each copy that the program reads beyond its end.
 
-    Blocks of panels that do not divide an extent end behind it. What is read there is not used, but
-    a sum may only be kept in registers if it can be read; a copy in the workspace has the room.
+    Blocks of panels that do not divide an extent reach beyond its end. The values read there are
+    not
+    used, but a sum can stay in registers only if it can be read. A copy in the workspace has the
+    room.
     """
     wanted = tuple(copies)
     accesses = collect_accesses(stmt, set(wanted))

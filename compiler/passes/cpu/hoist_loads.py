@@ -1,12 +1,12 @@
-"""Evaluate once, before a loop, what is loaded there and does not change in it.
+"""Hoist loads that do not change in a loop: evaluate them once, before it.
 
     for j in range(n):                          scale = rsqrt(S[i] / n + 1e-5)
         B[i, j] = A[i, j] * rsqrt(S[i] /  ->    for j in range(n):
                                 n + 1e-5)           B[i, j] = A[i, j] * scale
 
-Only what the loop surely evaluates moves: a load under a condition may be out of bounds where the
-condition does not hold. Arithmetic without a load stays: code generation puts it where its operands
-are known.
+Only expressions that the loop surely evaluates move: a load under a condition may be out of bounds
+if the condition fails. Arithmetic without a load stays: code generation hoists it to the point at
+which its operands are known.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ _KINDS = ("serial", "unrolled", "vectorized")
 class _Region:
     """The statements of a loop, without those of its inner loops.
 
-    `changing` holds what it stores and binds, inner loops included; `evaluated` what it evaluates
-    each time; `named` what inner loops have moved out to it.
+    `changing` holds what it stores and binds, including inner loops. `evaluated` holds the
+    expressions
+    that it evaluates each time. `named` holds what inner loops have moved out to it.
     """
 
     changing: set[object] = field(default_factory=set)
@@ -49,12 +50,12 @@ class _Region:
 
 
 def hoist_loads(stmt: Stmt) -> Stmt:
-    """Move what does not change in a loop out of it, as far as it goes."""
+    """Move loop-invariant loads out of their loops, as far out as possible."""
     return _visit(stmt, _Region(), is_sure=True)
 
 
 def _visit(stmt: Stmt, region: _Region, *, is_sure: bool) -> Stmt:
-    """Rewrite the loops of a statement, and note what it does; `is_sure` if it runs each time."""
+    """Rewrite the loops of a statement, and record its effects; `is_sure` if it runs each time."""
     match stmt:
         case Store(buffer, indices, value):
             region.changing.add(buffer.data)
@@ -100,7 +101,7 @@ def _loop(loop: For, region: _Region, *, is_sure: bool) -> Stmt:
 
 
 def _without(stmt: Stmt, names: Mapping[Expr, Var], moved: Mapping[Var, Expr]) -> Stmt:
-    """Use names for expressions, and leave out the naming of others; inner loops stay."""
+    """Replace expressions by their names, and drop their own `Let`s; inner loops stay."""
     if not names and not moved:
         return stmt
 

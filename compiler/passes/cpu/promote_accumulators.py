@@ -1,13 +1,14 @@
-"""Keep in registers what a loop nest accumulates at one place in memory (scalar replacement).
+"""Keep in registers the tile of memory that a loop nest accumulates into (scalar replacement).
 
     for k in range(n):                     acc = C[i]
         C[i] = C[i] + A[i, k]      ->      for k in range(n):
                                                acc = acc + A[i, k]
                                            C[i] = acc
 
-`C[i]` may stand for a tile: unrolled and vectorized loops inside the nest span it. Without this,
-every step loads and stores the tile, and the store's latency bounds the speed (Callahan, Carr and
-Kennedy, "Improving register allocation for subscripted variables", PLDI 1990).
+`C[i]` may stand for a tile: unrolled and vectorized loops inside the nest span it. Without the
+pass,
+every step loads and stores the tile, and the latency of the store bounds the speed (Callahan, Carr
+and Kennedy, "Improving register allocation for subscripted variables", PLDI 1990).
 """
 
 from __future__ import annotations
@@ -42,14 +43,14 @@ from compiler.passes.cpu.accumulator_tiles import EXPANDED, Below, Tile, find_ti
 def promote_accumulators(stmt: Stmt, max_bytes: int) -> Stmt:
     """Rewrite the outermost nests that accumulate a tile of at most `max_bytes`.
 
-    A buffer that is held in registers anyway gets an accumulator only where its start or its
-    guards leave the loop by that.
+    A buffer that is in registers already gets an accumulator only if that moves its start or its
+    guards out of the loop.
     """
     return _Promotion(register_buffers(stmt), max_bytes, Below()).visit(stmt, ())
 
 
 def register_buffers(stmt: Stmt) -> set[Buffer]:
-    """Return the allocated buffers whose every index is constant once loops are expanded."""
+    """Return the allocated buffers with only constant indices once loops are expanded."""
     allocated = {node.buffer for node in walk_stmts(stmt) if isinstance(node, Allocate)}
     return {
         buffer
@@ -68,7 +69,7 @@ def _is_expanded(path: tuple[Stmt, ...], indices: Iterable[Expr]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Promotion:
-    """One run of the pass: what is held in registers already, and the largest tile."""
+    """One run of the pass: the buffers that are in registers already, and the largest tile."""
 
     registers: set[Buffer]
     max_bytes: int
@@ -79,7 +80,7 @@ class _Promotion:
         if isinstance(stmt, For) and stmt.kind == "serial":
             for buffer in self.below.stores(stmt):
                 if buffer in self.registers and not self.below.has_branches(stmt):
-                    continue  # it has neither start nor guards
+                    continue  # an accumulator would move neither start nor guards
                 tile = find_tile(stmt, buffer, outer, self.below)
                 if tile is None or not self._is_worth_it(tile, buffer):
                     continue

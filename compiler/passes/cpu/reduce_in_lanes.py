@@ -1,4 +1,4 @@
-"""Reduce along a loop in lanes that each have a partial result, and put those together by halves.
+"""Reduce along a loop in lanes with partial results, and combine the lanes by halves.
 
     for k in range(n):  # reduce_in_lanes=16        lanes[0:16] = 0
         S[i] = S[i] + f(i, k)                       for k_0 in range(n // 16):
@@ -7,10 +7,10 @@
                                                     ...
                                                     S[i] = S[i] + lanes[0]
 
-This is what `rfactor` over the inner part of the loop computes, for any extent, and inside of other
-loops: the remainder of the extent goes to the first lanes. The annotation allows the sum to be
-taken in another order; where the loop does something else than to reduce by `+`, `*`, `min` or
-`max`, it stays as it is.
+`rfactor` over the inner part of the loop computes the same. The pass does it for any extent, and
+inside other loops: the remainder of the extent goes to the first lanes. The annotation allows
+another order of summation. A loop that does anything else than reduce by `+`, `*`, `min` or `max`
+stays as it is.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _INNER = ("serial", "unrolled")
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What a loop reduces: the store, the loops below that move it, its box, and the lanes."""
+    """The reduction of a loop: the store, the loops below that move it, its box, and the lanes."""
 
     store: Store
     op: ArithOp
@@ -65,7 +65,7 @@ class _Target:
 
 
 def reduce_in_lanes(stmt: Stmt) -> Stmt:
-    """Rewrite the loops that are annotated so."""
+    """Rewrite the loops with the annotation `reduce_in_lanes`."""
     return _visit(stmt, ())
 
 
@@ -80,7 +80,7 @@ def _visit(stmt: Stmt, outer: Path) -> Stmt:
 
 
 def _lanes(loop: For) -> int:
-    """Return how many lanes there are: the power of two that was asked for, or that there is."""
+    """Return the number of lanes, a power of two: the requested one, or what the extent allows."""
     wanted = dict(loop.annotations)[KEY]
     extent = loop.extent
     if loop.kind != "serial" or not isinstance(extent, IntImm) or not isinstance(wanted, int):
@@ -89,7 +89,7 @@ def _lanes(loop: For) -> int:
 
 
 def _targets(loop: For, outer: Path, count: int) -> list[_Target] | None:
-    """Return what a loop reduces, None if it does anything else."""
+    """Return the reductions of a loop, or None if it does anything else."""
     for node in walk_stmts(loop.body):
         if isinstance(node, If | Allocate) or (isinstance(node, For) and node.kind not in _INNER):
             return None
@@ -131,7 +131,7 @@ def _target(loop: For, store: Store, outer: Path, count: int) -> _Target | None:
 
 
 def _operation(store: Store) -> ArithOp | None:
-    """Return a store's reducer: its value combines the current value and another one."""
+    """Return the reducer of a store: its value combines the current value and another one."""
     own = Load(store.buffer, store.indices)
     match store.value:
         case BinOp("+" | "*" | "min" | "max" as op, lhs, rhs) if own in (lhs, rhs):
@@ -160,7 +160,7 @@ def _identity(op: ArithOp, dtype: DType) -> Expr:
 
 
 def _rewritten(loop: For, targets: list[_Target], count: int) -> Stmt:
-    assert isinstance(loop.extent, IntImm), "the extent was looked at"
+    assert isinstance(loop.extent, IntImm), "the extent is constant: the caller checked it"
     whole, rest = divmod(loop.extent.value, count)
     outer = Var(f"{loop.var.name}_0")
     stmts = [_each(target, _started(target, count)) for target in targets]
@@ -213,7 +213,7 @@ def _started(target: _Target, count: int) -> Stmt:
 
 
 def _folded(target: _Target, half: int) -> Stmt:
-    """Return what combines the upper half of the lanes with the lower one."""
+    """Return the statements that combine the upper half of the lanes with the lower half."""
 
     def fold(lane: Expr) -> Stmt:
         value = BinOp(target.op, _at(target, lane), _at(target, BinOp("+", lane, IntImm(half))))
@@ -233,7 +233,7 @@ def _over(lanes: int, make: Callable[[Expr], Stmt]) -> Stmt:
 
 
 def _each(target: _Target, stmt: Stmt) -> Stmt:
-    """Run a statement for each element that the target has."""
+    """Run a statement for each element of the target."""
     for loop in reversed(target.loops):
         stmt = replace(loop, body=stmt, annotations=())
     return stmt

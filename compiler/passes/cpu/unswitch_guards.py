@@ -1,4 +1,4 @@
-"""Test once, before a nest, for the guards that all of it passes (loop unswitching).
+"""Test the guards of a nest once, before it (loop unswitching).
 
     for i in unrolled(4):                      if i0*4 + 3 < n:
         for j in vectorized(8):                    for i in unrolled(4):
@@ -6,8 +6,8 @@
                 C[i0*4 + i, j] = ...                       C[i0*4 + i, j] = ...
                                                else: ...  # as it was
 
-Where a tile does not divide an extent, every tile has a guard, and only the last ones need it.
-Loops around such a test that it does not depend on are moved into it.
+If a tile does not divide an extent, every tile has a guard, but only the last tiles need it. Loops
+around such a test move into it if the test does not depend on them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Ranges = dict[Var, int]
 
 
 def unswitch_guards(stmt: Stmt) -> Stmt:
-    """Take apart the nests of expanded loops that run whole, and those that do not."""
+    """Split the nests of expanded loops into whole tiles and guarded, partial ones."""
     return _visit(stmt, {})
 
 
@@ -48,14 +48,14 @@ def _visit(stmt: Stmt, ranges: Ranges) -> Stmt:
 
 
 def _is_choice(body: Stmt, var: Var) -> bool:
-    """Tell whether a loop's body is one of two that a test chooses, always the same."""
+    """Return whether the body of a loop is an `if`/`else` with a loop-invariant condition."""
     if not isinstance(body, If) or body.otherwise is None:
         return False
     return not any(isinstance(node, Load) or node is var for node in walk(body.condition))
 
 
 def _whole(nest: For, ranges: Ranges) -> Expr | None:
-    """Return the condition under which all guards of a nest hold; None without such a one."""
+    """Return the condition under which all guards of a nest hold; None if there is none."""
     inner: Ranges = {}
     for node in walk_stmts(nest):
         if isinstance(node, For):
@@ -76,9 +76,9 @@ def _whole(nest: For, ranges: Ranges) -> Expr | None:
 
 
 def _strictest(condition: Expr, inner: Ranges, ranges: Ranges) -> dict[Expr, None] | None:
-    """Return what must hold for a condition to hold wherever the inner loops stand.
+    """Return a condition that implies the given one for all values of the inner loops.
 
-    None if that can't be said, or can't be true.
+    None if it can't be stated, or can't be true.
     """
     match condition:
         case Logic("and", lhs, rhs):

@@ -8,7 +8,7 @@
                                                       for x in vectorized(58):
                                                           P[y, x] = 0
 
-Otherwise every vector of a row asks again.
+Otherwise every vector of a row repeats the test.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from compiler.passes.cpu.accumulator_tiles import EXPANDED
 
 
 def unswitch_paddings(stmt: Stmt) -> Stmt:
-    """Take apart the nests of expanded loops that store an element or a constant."""
+    """Split the nests of expanded loops that store either an element or a constant."""
     if not isinstance(stmt, For) or stmt.kind not in EXPANDED:
         return map_stmt(stmt, unswitch_paddings, lambda expr: expr)
     loops = [stmt]
@@ -56,7 +56,7 @@ def unswitch_paddings(stmt: Stmt) -> Stmt:
 
 
 def _parts(condition: Expr, names: set[Var]) -> tuple[Expr | None, Expr | None]:
-    """Return the conjunction of what is the same in all of some loops, and that of the rest."""
+    """Return the conjunction of the loop-invariant conditions, and that of the others."""
     if isinstance(condition, Logic) and condition.op == "and":
         a, b = _parts(condition.lhs, names), _parts(condition.rhs, names)
         return _both(a[0], b[0]), _both(a[1], b[1])

@@ -1,12 +1,12 @@
-"""Keep 16-bit floats that stay in registers as the 32-bit floats in which they are computed.
+"""Keep 16-bit floats that stay in registers as 32-bit floats, the type that computes them.
 
     acc: float16                                acc: float32
     for k in range(n):                   ->     for k in range(n):
         acc = acc + A[i, k] * B[k, j]               acc = acc + float32(A[i, k]) * float32(B[k, j])
     C[i, j] = acc                               C[i, j] = float16(acc)
 
-Sums are rounded once, where they go to memory, instead of at every step: that is faster, and closer
-to the exact result.
+Sums are then rounded once, when they are stored, instead of at every step. That is faster, and
+closer to the exact result.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NARROW = ("float16", "bfloat16")
 
 
 def widen_accumulators(stmt: Stmt) -> Stmt:
-    """Rewrite the narrow buffers whose every index is constant once loops are expanded."""
+    """Rewrite the narrow buffers with only constant indices once loops are expanded."""
     allocated = {node.buffer for node in walk_stmts(stmt) if isinstance(node, Allocate)}
     narrow = {buffer for buffer in allocated if buffer.dtype in _NARROW}
     if narrow:
@@ -63,7 +63,7 @@ def _same(expr: Expr, wide: dict[Buffer, Buffer]) -> Expr:
 
 
 def _widened(expr: Expr, wide: dict[Buffer, Buffer]) -> Expr:
-    """Return a narrow expression in 32 bits, rounded only where the program converts."""
+    """Return a narrow expression in 32 bits, rounded only at explicit conversions."""
     match expr:
         case Load(buffer, indices) if buffer in wide:
             return Load(wide[buffer], indices)

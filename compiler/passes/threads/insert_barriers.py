@@ -1,14 +1,17 @@
-"""Put barriers where threads of a block tell one another something through memory.
+"""Insert barriers between statements through which threads of a block exchange data in memory.
 
     for tx in 32:                           for tx in 32:
         S[tx] = A[tx]             ->            S[tx] = A[tx]
         B[tx] = S[31 - tx]                      T.tvm_storage_sync("shared")
                                                 B[tx] = S[31 - tx]
 
-A barrier stands between two statements of which one stores to an element that the other touches,
-unless the accesses are surely of the same thread. A program that was correct without a barrier
-stays so with one more, so accesses that can't be separated get one. Only where threads do not run
-side by side, under a condition on their own numbers, there is no place for one.
+A barrier goes between two statements if one stores to an element that the other touches, unless
+both
+accesses are surely of the same thread. One more barrier keeps a correct program correct, so
+accesses
+that can't be proved disjoint get one. A condition on thread numbers excludes some threads: a
+barrier
+under it is impossible.
 """
 
 from __future__ import annotations
@@ -55,13 +58,13 @@ class _Span:
 
 @dataclass(frozen=True, slots=True)
 class _Region:
-    """Facts at a place inside the loops over threads.
+    """Facts at a position inside the loops over threads.
 
     Attributes:
-        extents: The loops around the place, from the outermost over threads on.
+        extents: The loops around the position, from the outermost loop over threads.
         names: The axes of the variables of threads.
-        varying: What may differ from thread to thread.
-        is_divergent: Whether some threads may not come here.
+        varying: Variables that may differ from thread to thread.
+        is_divergent: Whether some threads may not reach the position.
     """
 
     extents: Mapping[Var, int] = field(default_factory=dict)
@@ -83,14 +86,14 @@ class _Region:
 
 
 def insert_barriers(stmt: Stmt, private: Container[Buffer]) -> Stmt:
-    """Put barriers into the loops over threads of a program.
+    """Insert barriers into the loops over threads of a program.
 
     Args:
         stmt: The program, in which no loop over an axis lies in another over the same axis.
-        private: The buffers that a thread allocates for itself.
+        private: The buffers that each thread has a copy of.
 
     Raises:
-        LoweringError: If threads must wait for one another where not all of them come.
+        LoweringError: If a barrier is needed at a position that not all threads reach.
     """
     stored = {node.buffer for node in walk_stmts(stmt) if isinstance(node, Store)}
 
@@ -98,14 +101,14 @@ def insert_barriers(stmt: Stmt, private: Container[Buffer]) -> Stmt:
         if isinstance(node, For) and is_thread(node):
             return _Inserter(private, stored).span(node, _Region()).stmt
         if is_barrier(node):
-            return NOTHING  # all threads of the loops before have come here
+            return NOTHING  # all threads of the earlier loops have reached this point
         return map_stmt(node, visit, lambda expr: expr)
 
     return visit(stmt)
 
 
 class _Inserter:
-    """Puts barriers into one loop over threads, with no such loop around it."""
+    """Inserts barriers into one outermost loop over threads."""
 
     def __init__(self, private: Container[Buffer], stored: set[Buffer]) -> None:
         self._private = private
@@ -168,7 +171,7 @@ class _Inserter:
             region = replace(region, is_divergent=True)
         body = self.span(loop.body, region.inside(loop))
         stmt = replace(loop, body=body.stmt)
-        # Threads are done with one iteration before any begins the next; threads are no iterations.
+        # A barrier separates serial iterations. The iterations of a loop over threads need none.
         if (
             not is_thread(loop)
             and most_iterations(loop) > 1
@@ -201,7 +204,7 @@ class _Inserter:
             )
 
     def _is_uniform(self, expr: Expr, region: _Region) -> bool:
-        """Tell whether an expression surely has one value for all threads."""
+        """Return whether an expression surely has one value for all threads."""
         return not any(
             node in region.varying
             if isinstance(node, Var)
@@ -210,9 +213,9 @@ class _Inserter:
         )
 
     def _conflict(self, before: list[Touch], after: list[Touch], region: _Region) -> Buffer | None:
-        """Return a buffer through which different threads may meet.
+        """Return a buffer through which different threads may conflict.
 
-        Where threads diverge, only what one stores to shared memory and another loads counts.
+        For divergent threads, only stores to shared memory that another thread loads count.
         """
         for one in before:
             for other in after:

@@ -1,4 +1,4 @@
-"""Give each thread of a block its own copy of what is in local memory.
+"""Give each thread of a block its own copy of local memory.
 
     l = alloc(1, scope="local")             l = alloc((32, 1), scope="local")
     for tx in 32:                           for tx in 32:
@@ -6,8 +6,9 @@
     for tx in 32:                           for tx in 32:
         B[tx] = l[0]                            B[tx] = l[tx, 0]
 
-Where elements tell the threads apart already (`l[tx * 4 + i]`), one buffer does for all; so does
-one into which threads add up together, which all of them read afterwards.
+If threads use disjoint elements already (`l[tx * 4 + i]`), one buffer serves all. The same is true
+of
+a buffer into which all threads reduce together, and that all of them read afterwards.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def separate_threads(realized: Realized, unified: Collection[Var]) -> Realized:
         unified: The variables of loops over threads that stand for several loops of the program.
 
     Raises:
-        LoweringError: If threads may read, in memory of their own, what another has written.
+        LoweringError: If a thread may read from local memory what another thread has written.
     """
     stmt, carried = realized.stmt, realized.carried
     outside = {buffer for buffer, thread in private_buffers(stmt).items() if thread is None}
@@ -87,7 +88,7 @@ def _is_bound(stmt: Stmt) -> bool:
 
 
 def _are_told_apart(accesses: list[LoweredAccess]) -> bool:
-    """Tell whether each element is touched by one thread only."""
+    """Return whether only one thread touches each element."""
     touches = []
     for access in accesses:
         loops = {n.var: n.thread for n in access.path if isinstance(n, For) and is_thread(n)}
@@ -103,7 +104,7 @@ def _are_told_apart(accesses: list[LoweredAccess]) -> bool:
 
 
 def _differs_along(accesses: list[LoweredAccess]) -> set[str | None]:
-    """Return the axes whose threads may keep different values: they write in loops over them."""
+    """Return the axes whose threads may hold different values: they write in loops over them."""
     return {axis for access in accesses if access.is_store for axis in _axes_around(access)}
 
 
@@ -112,9 +113,9 @@ def _axes_around(access: LoweredAccess) -> set[str | None]:
 
 
 def _check_flow(buffer: Buffer, accesses: list[LoweredAccess], unified: Collection[Var]) -> None:
-    """Refuse a buffer that carries values from thread to thread, if loops over one axis are many.
+    """Refuse a buffer that carries values between threads through several loops over one axis.
 
-    In a single loop that was one from the beginning, threads come one after another.
+    In a loop that was one loop in the source, threads run one after another.
     """
     loops: dict[str | None, set[Var]] = {}
     for access in accesses:
@@ -146,7 +147,7 @@ def _check_flow(buffer: Buffer, accesses: list[LoweredAccess], unified: Collecti
 
 
 class _Separator:
-    """Rewrites accesses; `place` holds what the axes of threads stand for at a place."""
+    """Rewrites accesses; `place` maps the axes of threads to their variables at a position."""
 
     def __init__(
         self, apart: Mapping[Buffer, Axes], differing: Mapping[Buffer, set[str | None]]
@@ -163,7 +164,7 @@ class _Separator:
         self.wide[buffer] = replace(buffer, data=Var(buffer.name, "handle"), shape=shape)
 
     def _absent(self, expr: Expr, place: Mapping[str, Expr]) -> Axes:
-        """Return the axes, outside of whose loops an expression reads what each thread has."""
+        """Return the thread axes of local memory that an expression reads outside their loops."""
         return {
             axis: extent
             for node in walk(expr)
@@ -177,7 +178,7 @@ class _Separator:
             case For(thread=str() as axis) if is_thread(stmt):
                 return replace(stmt, body=self.stmt(stmt.body, {**place, axis: stmt.var}))
             case Store(buffer, indices, value) if buffer in self._axes:
-                # Outside of the loops over an axis, each of its threads does the same.
+                # Outside of the loops over an axis, all of its threads do the same.
                 absent = {a: n for a, n in self._axes[buffer].items() if a not in place}
                 loops = {axis: Var(axis.replace(".", "_")) for axis in absent}
                 place = {**place, **loops}
@@ -196,7 +197,7 @@ class _Separator:
             case Allocate(buffer, body) if buffer in self._axes:
                 return Allocate(self.wide[buffer], self.stmt(body, place))
             case Let(var, value, body) if self._absent(value, place):
-                # The name stands for a value of each thread: it is kept in local memory, too.
+                # Each thread has its own value of the name, so it goes to local memory, too.
                 kept = Buffer(Var(var.name, "handle"), (), dtype_of(value), "local")
                 self._keep_apart(kept, self._absent(value, place))
                 self._differing[kept] = set(self._axes[kept])
@@ -212,7 +213,7 @@ class _Separator:
                 return map_stmt(stmt, lambda s: self.stmt(s, place), lambda e: self.expr(e, place))
 
     def _require_one_value(self, store: Store, place: Mapping[str, Expr]) -> None:
-        """Refuse to write where all see it what one thread of several keeps to itself."""
+        """Refuse a store to visible memory of a value that differs between threads."""
         read = {node.buffer for node in walk(store) if isinstance(node, Load)}
         for buffer in read & self._axes.keys():
             for axis in (self._axes[buffer].keys() - place.keys()) & self._differing[buffer]:

@@ -1,4 +1,4 @@
-"""Run the threads of a block one after another: a loop over them ends where they wait.
+"""Run the threads of a block one after another: split the loop over threads at each barrier.
 
     for tx in 32:                               for tx in 32:
         a = A[tx]                                   a_[tx] = A[tx]
@@ -6,9 +6,12 @@
         T.tvm_storage_sync("shared")      ->    for tx in 32:
         B[tx] = a + S[31 - tx]                      B[tx] = a_[tx] + S[31 - tx]
 
-So all threads have done what comes before a barrier when the first of them passes it. What a
-thread keeps for itself across a barrier gets room for each thread. Loops that hold a barrier go
-around the loops over threads, which they may since no thread has another number of iterations.
+So all threads have finished the statements before a barrier when the first thread passes it. A
+value
+that a thread keeps across a barrier gets one element for each thread. Loops that hold a barrier
+move
+outside of the loops over threads. That is legal because all threads have the same number of
+iterations. The method is loop fission, as in MCUDA (Stratton et al., LCPC 2008).
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ def split_threads(stmt: Stmt, private: Container[Buffer]) -> Stmt:
 
     Args:
         stmt: A program with all its barriers.
-        private: The buffers that a thread allocates for itself.
+        private: The buffers that each thread has a copy of.
     """
 
     def visit(node: Stmt) -> Stmt:
@@ -75,7 +78,7 @@ def _split(stmt: Stmt, threads: Threads, private: Container[Buffer]) -> Stmt:
         case For() if is_thread(stmt):
             return _split(stmt.body, (*threads, stmt), private)
         case For():
-            # What runs side by side on its own has no barrier in common with the threads.
+            # A parallel loop shares no barrier with the threads.
             kind = stmt.kind if stmt.kind == "unrolled" or stmt.thread else "serial"
             return replace(stmt, body=_split(stmt.body, threads, private), kind=kind)
         case If(condition, then, otherwise):
@@ -121,7 +124,7 @@ def _around(threads: Threads, stmt: Stmt) -> Stmt:
 
 
 def _split_let(let: Let, threads: Threads, private: Container[Buffer]) -> Stmt:
-    """Keep a value that threads have across a barrier in memory, unless it is one for all."""
+    """Store a value that differs between threads in memory, so that it survives a barrier."""
     own = {loop.var for loop in threads}
     if not any(node in own or isinstance(node, Load) for node in walk(let.value)):
         return replace(let, body=_split(let.body, threads, private))
@@ -139,6 +142,6 @@ def _per_thread(buffer: Buffer, threads: Threads) -> Buffer:
 
 
 def _redirect(stmt: Stmt, wide: Mapping[Buffer, Buffer], threads: Threads) -> Stmt:
-    """Give each access of a buffer the threads as its first indices."""
+    """Prefix the indices of each access of a buffer with the thread indices."""
     numbers: tuple[Expr, ...] = tuple(loop.var for loop in threads)
     return map_accesses(stmt, wide, lambda buffer, indices: (wide[buffer], (*numbers, *indices)))

@@ -1,12 +1,13 @@
-"""Loops bound to one thread axis, one in the other, are the same thread: the inner one goes.
+"""Unify nested loops that are bound to one thread axis: the inner loop disappears.
 
     for tx in 32:  # threadIdx.x          for tx in 32:  # threadIdx.x
         for k in 8:                  ->       for k in 8:
             for ax in 32:  # threadIdx.x          S[tx] = A[k, tx]
                 S[ax] = A[k, ax]
 
-A kernel is a loop that is bound to an axis, with no such loop around it: it starts the threads of
-all loops in it. Loops of one kernel that are bound to one axis have one extent.
+Both loops run over the same threads. A kernel is a bound loop without another bound loop around it:
+it starts the threads of all loops inside. Loops of one kernel that are bound to one axis have one
+extent.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from compiler.passes.common.error import LoweringError
 def unify_threads(stmt: Stmt) -> tuple[Stmt, set[Var]]:
     """Return a program in which no loop over an axis lies in another over the same axis.
 
-    Beside it, the variables of the loops that held others.
+    Also return the variables of the loops that absorbed others.
 
     Raises:
         LoweringError: If loops of one kernel that are bound to one axis differ in extent.
