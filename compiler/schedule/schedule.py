@@ -54,8 +54,8 @@ class Schedule(LoopMethods, BlockMethods, StorageMethods, SamplingMethods, Tenso
     ) -> None:
         del debug_mask
         if error_render_level not in get_args(Detail):
-            known = ", ".join(get_args(Detail))
-            raise ValueError(f"error_render_level is {error_render_level!r}: expected {known}")
+            levels = ", ".join(get_args(Detail))
+            raise ValueError(f"error_render_level is {error_render_level!r}: expected {levels}")
         super().__init__(mod, seed=seed)
         self._detail = error_render_level
 

@@ -64,8 +64,8 @@ class State:
         if name is None:
             return self.func
         if not isinstance(name, str) or name not in self._functions:
-            known = ", ".join(self._functions)
-            reason = f'there is no function "{name}"; the functions are: {known}'
+            function_names = ", ".join(self._functions)
+            reason = f'there is no function "{name}"; the functions are: {function_names}'
             raise self._fail(primitive, reason)
         return self._functions[name]
 
@@ -94,9 +94,9 @@ class State:
         self._loops[handle] = (func.name, var)
         return handle
 
-    def _new_place(self, place: Place) -> LoopRV:
-        handle = LoopRV(self._new_name("l"), place)
-        self._places[handle] = place
+    def _new_place(self, location: Place) -> LoopRV:
+        handle = LoopRV(self._new_name("l"), location)
+        self._places[handle] = location
         return handle
 
     def _new_value(self, value: int) -> ExprRV:
@@ -118,8 +118,8 @@ class State:
         """Return the function and the variable of a loop."""
         self._require_alive(primitive, loop)
         if loop in self._places:
-            place = self._places[loop]
-            raise self._fail(primitive, f"handle {loop.name} stands for the {place}, no loop")
+            location = self._places[loop]
+            raise self._fail(primitive, f"handle {loop.name} stands for the {location}, no loop")
         if loop not in self._loops:
             raise self._fail(primitive, f"{_shown(loop)} is no loop of this schedule")
         name, var = self._loops[loop]
@@ -127,12 +127,12 @@ class State:
 
     def _loop_vars(self, primitive: str, loops: Sequence[LoopRV]) -> tuple[PrimFunc, list[Var]]:
         """Return the function that some loops are in, and their variables."""
-        found = [self._loop(primitive, loop) for loop in loops]
-        if not found:
+        located = [self._loop(primitive, loop) for loop in loops]
+        if not located:
             raise self._fail(primitive, "no loops are given")
-        if any(func is not found[0][0] for func, _ in found):
+        if any(func is not located[0][0] for func, _ in located):
             raise self._fail(primitive, "the loops are in different functions")
-        return found[0][0], [var for _, var in found]
+        return located[0][0], [var for _, var in located]
 
     def _block(self, primitive: str, block: BlockRV) -> tuple[PrimFunc, str]:
         """Return the function and the name of a block."""
@@ -210,8 +210,8 @@ class State:
             ScheduleError: If the handle is dead, or of another schedule.
         """
         self._require_alive("remove_rv", rand_var)
-        known = (self._blocks, self._loops, self._values, self._places)
-        if not any(rand_var in handles for handles in known):
+        handle_tables = (self._blocks, self._loops, self._values, self._places)
+        if not any(rand_var in handles for handles in handle_tables):
             raise self._fail("remove_rv", f"{_shown(rand_var)} is of no use to this schedule")
         self._dead[rand_var] = "remove_rv"
 

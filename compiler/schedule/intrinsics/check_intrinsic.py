@@ -84,11 +84,11 @@ def _why_not_equal(
     results: list[list[Array]] = []
     for func in pair:
         named = {buffer.name: array for buffer, array in zip(func.buffers, inputs, strict=True)}
-        made = run(func, named)
-        results.append([made.get(name, array) for name, array in named.items()])
-    for buffer, wanted, found in zip(impl.buffers, *results, strict=True):
+        outputs = run(func, named)
+        results.append([outputs.get(name, array) for name, array in named.items()])
+    for buffer, expected, actual in zip(impl.buffers, *results, strict=True):
         # Whole numbers add up without rounding: then the order of a sum does not count.
-        problem = _difference(buffer, wanted, found, allowed if trial[1] == "any" else 0.0)
+        problem = _difference(buffer, expected, actual, allowed if trial[1] == "any" else 0.0)
         if problem is not None:
             return problem
     return None
@@ -182,10 +182,10 @@ def _surroundings(buffer: Buffer) -> tuple[tuple[int, ...], tuple[int, ...]]:
     sizes: list[int] = []
     corner: list[int] = []
     stride = 1
-    for place, n in reversed(list(enumerate(static_shape(buffer)))):
+    for axis, n in reversed(list(enumerate(static_shape(buffer)))):
         step = max(1, buffer.offset_factor) if not sizes else 1
         size = -(-(n + 2 * step) // step) * step
-        outer = buffer.strides[place - 1] if buffer.strides and place else None
+        outer = buffer.strides[axis - 1] if buffer.strides and axis else None
         if isinstance(outer, IntImm):
             size = max(n, outer.value // stride)
         sizes.append(size)
@@ -197,7 +197,7 @@ def _surroundings(buffer: Buffer) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def _values(func: PrimFunc, seed: int, kind: Kind) -> list[Array]:
     """Return values for all buffers."""
     rng = np.random.default_rng(seed)
-    found: list[Array] = []
+    arrays: list[Array] = []
     for buffer in func.buffers:
         shape, dtype = static_shape(buffer), buffer.dtype
         low, high = _limits(dtype)
@@ -209,8 +209,8 @@ def _values(func: PrimFunc, seed: int, kind: Kind) -> list[Array]:
             values = rng.standard_normal(shape)
         else:
             values = rng.integers(low, high + 1, shape)
-        found.append(np.asarray(values).astype(dtype))
-    return found
+        arrays.append(np.asarray(values).astype(dtype))
+    return arrays
 
 
 def _limits(dtype: DType) -> tuple[int, int]:
@@ -221,16 +221,16 @@ def _limits(dtype: DType) -> tuple[int, int]:
     return max(int(kind.min), -(2**20)), min(int(kind.max), 2**20)
 
 
-def _difference(buffer: Buffer, wanted: Array, found: Array, error: float) -> str | None:
+def _difference(buffer: Buffer, expected: Array, actual: Array, error: float) -> str | None:
     """Return where two results differ by more than a share of the largest magnitude."""
     if is_float(buffer.dtype):
-        a, b = wanted.astype("float64"), found.astype("float64")
+        a, b = expected.astype("float64"), actual.astype("float64")
         scale = float(np.max(np.abs(a), initial=0.0, where=np.isfinite(a)))
         same = np.isclose(a, b, rtol=0.0, atol=error * scale, equal_nan=True)
     else:
-        same = wanted == found
+        same = expected == actual
     if same.all():
         return None
-    place = tuple(int(i) for i in np.argwhere(~same)[0])
-    values = f"{found[place]} where its description gives {wanted[place]}"
+    index = tuple(int(i) for i in np.argwhere(~same)[0])
+    values = f"{actual[index]} where its description gives {expected[index]}"
     return f"its implementation makes an element of {buffer.name} {values}"

@@ -28,23 +28,23 @@ from compiler.schedule.tree.tree import (
 
 def describe(tensors: Sequence[te.Tensor]) -> dict[str, PrimFunc]:
     """Return the descriptions of a tensor expression: `compute`, and of a reduction its parts."""
-    whole = te.create_prim_func(tensors, "compute")
-    found = {"compute": whole}
-    (realize,) = child_blocks(whole.body)
+    compute = te.create_prim_func(tensors, "compute")
+    descriptions = {"compute": compute}
+    (realize,) = child_blocks(compute.body)
     if realize.block.init is None:
-        return found
-    name, loops = realize.block.name, tuple(loops_below(whole.body))
+        return descriptions
+    name, loops = realize.block.name, tuple(loops_below(compute.body))
     extents = {loop.var: extent_or_unknown(loop.extent) for loop in loops}
-    refuse = refusal("describe", whole)
+    refuse = refusal("describe", compute)
     init = init_nest(realize, loops, f"{name}_init", extents, refuse, loop_suffix="_init")
     update = replace(
         realize.block, name=f"{name}_update", init=None, reads=reads_without_init(realize.block)
     )
-    found["reset"] = _with_body("reset", whole.buffers[-1:], init)
-    path = block_path(whole, name, refuse)
-    updated = replace_at(whole, path, with_block(realize, update))
-    found["update"] = _with_body("update", whole.buffers, updated.root.body)
-    return found
+    descriptions["reset"] = _with_body("reset", compute.buffers[-1:], init)
+    path = block_path(compute, name, refuse)
+    updated = replace_at(compute, path, with_block(realize, update))
+    descriptions["update"] = _with_body("update", compute.buffers, updated.root.body)
+    return descriptions
 
 
 def _with_body(name: str, params: tuple[Buffer, ...], body: Stmt) -> PrimFunc:

@@ -198,9 +198,9 @@ class Matcher:
     def _access(
         self, ours: Buffer, indices: Sequence[Expr], theirs: Buffer, places: Sequence[Expr]
     ) -> None:
-        known = self._locals.get(theirs)
-        if known is not None:
-            if known != ours:
+        matched_local = self._locals.get(theirs)
+        if matched_local is not None:
+            if matched_local != ours:
                 raise MismatchError(f"buffer {ours.name} stands where it has {theirs.name}")
             self._all(indices, places, self.index, f"indices of {ours.name}")
             return
@@ -215,20 +215,20 @@ class Matcher:
             self._base(ours, index, None if n < leading else places[n - leading])
             for n, index in enumerate(indices)
         )
-        place = self.places.setdefault(theirs, MatchedBuffer(ours, base))
-        if place.buffer != ours:
-            reason = f"buffers {place.buffer.name} and {ours.name} both stand for its {theirs.name}"
-            raise MismatchError(reason)
-        if place.base != base:
+        matched_buffer = self.places.setdefault(theirs, MatchedBuffer(ours, base))
+        if matched_buffer.buffer != ours:
+            names = f"{matched_buffer.buffer.name} and {ours.name}"
+            raise MismatchError(f"buffers {names} both stand for its {theirs.name}")
+        if matched_buffer.base != base:
             raise MismatchError(f"accesses to {ours.name} are not at the same places as in it")
 
-    def _base(self, buffer: Buffer, index: Expr, place: Expr | None) -> Expr:
+    def _base(self, buffer: Buffer, index: Expr, described_index: Expr | None) -> Expr:
         """Return where along a dimension the description's buffer begins."""
         form = normal(index, self._extents)
-        if place is not None:
-            form -= self._theirs(place)
+        if described_index is not None:
+            form -= self._theirs(described_index)
         if variables_of(form) & self._bound:
-            what = "" if place is None else f", not as {show_expr(place)}"
+            what = "" if described_index is None else f", not as {show_expr(described_index)}"
             reason = f"buffer {buffer.name} is indexed by {show_expr(index)}{what}"
             raise MismatchError(reason)
         return form.to_expr()

@@ -107,11 +107,11 @@ class TensorIntrin:
         """
         if name in SHIPPED and name not in cls._known:
             cls._known[name] = cls(*SHIPPED[name]())
-        found = cls._known.get(name)
-        if found is None and not allow_missing:
-            known = ", ".join(sorted({*cls._known, *SHIPPED}))
-            raise TensorIntrinError(f'there is no intrinsic "{name}"; there are: {known}')
-        return found
+        intrin = cls._known.get(name)
+        if intrin is None and not allow_missing:
+            names = ", ".join(sorted({*cls._known, *SHIPPED}))
+            raise TensorIntrinError(f'there is no intrinsic "{name}"; there are: {names}')
+        return intrin
 
     @classmethod
     def declare(
@@ -140,12 +140,12 @@ class TensorIntrin:
         """
         parts = describe(tensors)
         impls = {"compute": compute, "reset": reset, "update": update}
-        made: dict[str, TensorIntrin] = {}
+        registered: dict[str, TensorIntrin] = {}
         for part, impl in impls.items():
             if impl is None:
                 continue
             desc = parts.get(part)
             if desc is None:
                 raise TensorIntrinError(f"{tensors[-1].name} is no reduction: it has no {part}")
-            made[impl.name] = cls.register(impl.name, desc, impl, override)
-        return made
+            registered[impl.name] = cls.register(impl.name, desc, impl, override)
+        return registered

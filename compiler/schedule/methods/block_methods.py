@@ -67,9 +67,9 @@ class BlockMethods(Queries):
                 pass
             case None:
                 var = self._loop_in(primitive, func, loop)
-                place = reverse_compute_at if is_reverse else compute_at
+                apply = reverse_compute_at if is_reverse else compute_at
                 self._commit(
-                    primitive, place(func, name, var, preserve_unit_loops=keep, index=index)
+                    primitive, apply(func, name, var, preserve_unit_loops=keep, index=index)
                 )
         arguments: dict[str, object] = {"block": handle, "loop": loop}
         self._record(primitive, {**arguments, "preserve_unit_loops": keep, "index": index})
@@ -111,7 +111,7 @@ class BlockMethods(Queries):
             ScheduleError: If a requirement does not hold.
         """
         handle, func, name = self._find("reorder_block_iter_var", block)
-        order = [self._value("reorder_block_iter_var", place) for place in new_order]
+        order = [self._value("reorder_block_iter_var", position) for position in new_order]
         self._commit("reorder_block_iter_var", reorder_block_iter_var(func, name, order))
         self._record("reorder_block_iter_var", {"block": handle, "new_order": tuple(order)})
 

@@ -81,28 +81,28 @@ class Queries(State):
             func, within = self._function("get_loop", None), None
         else:
             block, func, within = self._find("get_loop", block)
-        found: dict[Var, tuple[str, int]] = {}
-        known: list[str] = []
+        matches: dict[Var, tuple[str, int]] = {}
+        loop_names: list[str] = []
         for realize in blocks(func):
             title = realize.block.name
-            for place, loop in enumerate(_loops_around(func, title)):
-                known.append(loop.var.name)
+            for depth, loop in enumerate(_loops_around(func, title)):
+                loop_names.append(loop.var.name)
                 if loop.var.name == name and within in (None, title):
-                    found.setdefault(loop.var, (title, place))
-        if not found:
-            names = ", ".join(dict.fromkeys(known)) or "none"
+                    matches.setdefault(loop.var, (title, depth))
+        if not matches:
+            names = ", ".join(dict.fromkeys(loop_names)) or "none"
             raise self._fail("get_loop", f"there is no loop {name!r}; the loops are: {names}", func)
-        if len(found) > 1:
-            titles = [title for title, _ in found.values()]
+        if len(matches) > 1:
+            titles = [title for title, _ in matches.values()]
             raise self._fail(
                 "get_loop",
-                f"{len(found)} loops are called {name!r}, around the blocks {', '.join(titles)}: "
+                f"{len(matches)} loops are called {name!r}, around the blocks {', '.join(titles)}: "
                 f'say which, get_loop("{name}", "{titles[0]}")',
                 func,
             )
-        ((title, place),) = found.values()
+        ((title, depth),) = matches.values()
         handle = self.get_sblock(title, func.name) if block is None else block
-        return self.get_loops(handle)[place]
+        return self.get_loops(handle)[depth]
 
     @primitive(is_pure=True, positional=("block_or_loop",))
     def get_child_blocks(self, block_or_loop: BlockRV | LoopRV | str) -> list[BlockRV]:
@@ -119,9 +119,9 @@ class Queries(State):
         else:
             handle, func, block = self._find(name, block_or_loop)
             stmt = block_path(func, block, refusal(name, func))[-1]
-        found = [self._new_block(func, child.block.name) for child in child_blocks(stmt)]
-        self._record(name, {"block_or_loop": handle}, found)
-        return found
+        handles = [self._new_block(func, child.block.name) for child in child_blocks(stmt)]
+        self._record(name, {"block_or_loop": handle}, handles)
+        return handles
 
     @primitive(is_pure=True)
     def get_producers(self, block: BlockRV | str) -> list[BlockRV]:
@@ -150,21 +150,21 @@ class Queries(State):
         """
         handle, func, name = self._find("get_output_blocks", scope_block)
         scope = realize_at(block_path(func, name, refusal("get_output_blocks", func)))
-        found = [self._new_block(func, output) for output in _outputs(scope)]
-        self._record("get_output_blocks", {"scope_block": handle}, found)
-        return found
+        handles = [self._new_block(func, output) for output in _outputs(scope)]
+        self._record("get_output_blocks", {"scope_block": handle}, handles)
+        return handles
 
     def _related(self, primitive: str, block: BlockRV | str) -> list[BlockRV]:
         handle, func, name = self._find(primitive, block)
         scope, site = scope_of_block(func, name, refusal(primitive, func))
         related = scope.producers(site) if primitive == "get_producers" else scope.consumers(site)
-        found = [self._new_block(func, other.name) for other in related]
-        self._record(primitive, {"block": handle}, found)
-        return found
+        handles = [self._new_block(func, other.name) for other in related]
+        self._record(primitive, {"block": handle}, handles)
+        return handles
 
     def _loop_in(self, primitive: str, func: PrimFunc, loop: LoopRV) -> Var:
-        found, var = self._loop(primitive, loop)
-        if found is not func:
+        owner, var = self._loop(primitive, loop)
+        if owner is not func:
             raise self._fail(primitive, f"loop {var.name} is in another function than the block")
         return var
 
@@ -178,9 +178,9 @@ class Queries(State):
     def _find(self, primitive: str, block: BlockRV | str) -> tuple[BlockRV, PrimFunc, str]:
         """Return the handle, the function and the name of a block that is given by either."""
         if isinstance(block, str):
-            known = {realize.block.name for realize in blocks(self.func)}
-            if block not in known:
-                names = ", ".join(sorted(known))
+            block_names = {realize.block.name for realize in blocks(self.func)}
+            if block not in block_names:
+                names = ", ".join(sorted(block_names))
                 raise self._fail(primitive, f'there is no block "{block}"; there are: {names}')
             block = self.get_sblock(block)
         func, name = self._block(primitive, block)
@@ -195,8 +195,8 @@ def _loops_around(func: PrimFunc, name: str) -> list[For]:
 
 def _outputs(scope: BlockRealize) -> Iterator[str]:
     """Yield the names of the blocks in a scope, at any depth, that write what lives around it."""
-    own = scope.block.alloc_buffers
+    local_buffers = scope.block.alloc_buffers
     for child in child_blocks(scope):
-        if any(region.buffer not in own for region in child.block.writes):
+        if any(region.buffer not in local_buffers for region in child.block.writes):
             yield child.block.name
         yield from _outputs(child)

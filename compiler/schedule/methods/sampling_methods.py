@@ -56,23 +56,26 @@ class SamplingMethods(Queries):
             ScheduleError: If there are less than two factors to draw, or a decision is none.
         """
         name = "sample_perfect_tile"
-        place, refuse = self._tiled(name, loop)
-        most = self._value(name, max_innermost_factor)
+        loop_stmt, refuse = self._tiled(name, loop)
+        max_innermost = self._value(name, max_innermost_factor)
         # Where nothing is to decide, what was decided for another program does not matter.
-        is_known = isinstance(place.extent, IntImm)
-        given = _given(decision, place, refuse) if is_known else None
-        count = self._value(name, n) if given is None else len(given)
-        _require_factors(count, 1 if most == -1 else 2, place, refuse)
-        if most != -1 and most < 1:
-            raise refuse(f"max_innermost_factor is {most}: expected a positive number or -1", place)
-        if not isinstance(place.extent, IntImm):
+        has_literal_extent = isinstance(loop_stmt.extent, IntImm)
+        decided = _given(decision, loop_stmt, refuse) if has_literal_extent else None
+        count = self._value(name, n) if decided is None else len(decided)
+        _require_factors(count, 1 if max_innermost == -1 else 2, loop_stmt, refuse)
+        if max_innermost != -1 and max_innermost < 1:
+            raise refuse(
+                f"max_innermost_factor is {max_innermost}: expected a positive number or -1",
+                loop_stmt,
+            )
+        if not isinstance(loop_stmt.extent, IntImm):
             factors = _unknown(count)
-        elif given is not None:
-            factors = fitted(place.extent.value, given)
+        elif decided is not None:
+            factors = fitted(loop_stmt.extent.value, decided)
         else:
-            factors = sample_tile(self._rng, place.extent.value, count, most)
+            factors = sample_tile(self._rng, loop_stmt.extent.value, count, max_innermost)
         values = [self._new_value(f) if f != NO_FACTOR else None for f in factors]
-        arguments = {"loop": loop, "n": len(factors), "max_innermost_factor": most}
+        arguments = {"loop": loop, "n": len(factors), "max_innermost_factor": max_innermost}
         self._record(name, arguments, values, factors)
         return values
 
@@ -106,29 +109,42 @@ class SamplingMethods(Queries):
                 among them, the number is not positive, or a decision is none.
         """
         name = "sample_partitioned_tile"
-        place, refuse = self._tiled(name, loop)
-        at = self._value(name, partition_pos)
-        number = self._value(name, innerpart_factor)
-        if number < 1:
-            raise refuse(f"innerpart_factor is {number}: expected a positive number", place)
-        is_cut = isinstance(place.extent, IntImm) and place.extent.value % number == 0
-        given = _given(decision, place, refuse) if is_cut else None
-        count = self._value(name, n) if given is None else len(given)
-        _require_factors(count, 1 if (at, number) == (0, 1) else 2, place, refuse)
-        if not 0 <= at < count and (at, number) != (count, 1):
-            raise refuse(f"partition_pos is {at}: no inner factor of {count} begins there", place)
-        if not isinstance(place.extent, IntImm) or place.extent.value % number:
+        loop_stmt, refuse = self._tiled(name, loop)
+        inner_start = self._value(name, partition_pos)
+        inner_multiple = self._value(name, innerpart_factor)
+        if inner_multiple < 1:
+            raise refuse(
+                f"innerpart_factor is {inner_multiple}: expected a positive number", loop_stmt
+            )
+        is_cut = (
+            isinstance(loop_stmt.extent, IntImm) and loop_stmt.extent.value % inner_multiple == 0
+        )
+        decided = _given(decision, loop_stmt, refuse) if is_cut else None
+        count = self._value(name, n) if decided is None else len(decided)
+        _require_factors(
+            count, 1 if (inner_start, inner_multiple) == (0, 1) else 2, loop_stmt, refuse
+        )
+        if not 0 <= inner_start < count and (inner_start, inner_multiple) != (count, 1):
+            raise refuse(
+                f"partition_pos is {inner_start}: no inner factor of {count} begins there",
+                loop_stmt,
+            )
+        if not isinstance(loop_stmt.extent, IntImm) or loop_stmt.extent.value % inner_multiple:
             factors = _unknown(count)
-        elif given is not None:
-            factors = fitted_partitioned(place.extent.value, given, at, number)
+        elif decided is not None:
+            factors = fitted_partitioned(
+                loop_stmt.extent.value, decided, inner_start, inner_multiple
+            )
         else:
-            factors = sample_partitioned(self._rng, place.extent.value, count, at, number)
+            factors = sample_partitioned(
+                self._rng, loop_stmt.extent.value, count, inner_start, inner_multiple
+            )
         values = [self._new_value(factor) for factor in factors]
         arguments = {
             "loop": loop,
             "n": count,
-            "partition_pos": at,
-            "innerpart_factor": number,
+            "partition_pos": inner_start,
+            "innerpart_factor": inner_multiple,
         }
         self._record(name, arguments, values, factors)
         return values
@@ -198,14 +214,14 @@ class SamplingMethods(Queries):
         return loop_at(loop_path(func, var, refuse)), refuse
 
 
-def _given(decision: object, place: For, refuse: Refuse) -> tuple[int, ...] | None:
+def _given(decision: object, loop: For, refuse: Refuse) -> tuple[int, ...] | None:
     """Return the factors of a decision, or refuse: all but the first must be positive."""
     if decision is None:
         return None
     items = tuple(decision) if isinstance(decision, list | tuple) else ()
     factors = tuple(f for f in items if isinstance(f, int) and not isinstance(f, bool))
     if not items or len(factors) != len(items) or any(factor < 1 for factor in factors[1:]):
-        raise refuse(f"decision {decision!r} is not of positive integers", place)
+        raise refuse(f"decision {decision!r} is not of positive integers", loop)
     return factors
 
 
@@ -213,10 +229,10 @@ def _is_weight(probability: object) -> bool:
     return isinstance(probability, int | float) and 0 <= probability <= MAX_WEIGHT
 
 
-def _require_factors(count: int, least: int, place: For, refuse: Refuse) -> None:
-    if not least <= count <= MAX_FACTORS:
-        reason = f"loop {place.var.name} can't be cut into {count} factors"
-        raise refuse(f"{reason}: {least} to {MAX_FACTORS} are expected", place)
+def _require_factors(count: int, min_count: int, loop: For, refuse: Refuse) -> None:
+    if not min_count <= count <= MAX_FACTORS:
+        reason = f"loop {loop.var.name} can't be cut into {count} factors"
+        raise refuse(f"{reason}: {min_count} to {MAX_FACTORS} are expected", loop)
 
 
 def _unknown(count: int) -> tuple[int, ...]:

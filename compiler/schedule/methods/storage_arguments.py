@@ -38,29 +38,29 @@ class Layout:
 
 
 def region_number(
-    primitive: str, func: PrimFunc, block: str, given: BufferIndex, mode: BufferMode
+    primitive: str, func: PrimFunc, block: str, buffer_index: BufferIndex, mode: BufferMode
 ) -> int:
     """Return the position of a buffer in a block's reads or writes.
 
     Raises:
         ScheduleError: If the block accesses no such buffer, or several.
     """
-    if isinstance(given, int):
-        return given
+    if isinstance(buffer_index, int):
+        return buffer_index
     refuse = refusal(primitive, func)
     realize = realize_at(block_path(func, block, refuse))
-    found = _places(_regions(realize, mode), given)
-    if len(found) != 1:
-        known = ", ".join(r.buffer.name for r in _regions(realize, mode)) or "nothing"
-        reason = f"block {block} does not {mode} {_name(given)}, but {known}"
-        if found:
-            reason = f"block {block} has several {mode}s called {_name(given)}"
+    positions = _places(_regions(realize, mode), buffer_index)
+    if len(positions) != 1:
+        buffer_names = ", ".join(r.buffer.name for r in _regions(realize, mode)) or "nothing"
+        reason = f"block {block} does not {mode} {_name(buffer_index)}, but {buffer_names}"
+        if positions:
+            reason = f"block {block} has several {mode}s called {_name(buffer_index)}"
         raise refuse(reason, realize)
-    return found[0]
+    return positions[0]
 
 
 def buffer_place(
-    primitive: str, func: PrimFunc, block: str, given: BufferLike
+    primitive: str, func: PrimFunc, block: str, buffer_like: BufferLike
 ) -> tuple[BufferMode, int]:
     """Return whether a buffer is one of a block's reads or its writes, and its position.
 
@@ -69,31 +69,33 @@ def buffer_place(
     """
     refuse = refusal(primitive, func)
     realize = realize_at(block_path(func, block, refuse))
-    if isinstance(given, list | tuple):
-        match list(given):
+    if isinstance(buffer_like, list | tuple):
+        match list(buffer_like):
             case ["read", int() as index]:
                 return "read", index
             case ["write", int() as index]:
                 return "write", index
             case _:
-                reason = f'{given!r} is no buffer: expected ("read", 0), a name or a buffer'
+                reason = f'{buffer_like!r} is no buffer: expected ("read", 0), a name or a buffer'
                 raise refuse(reason, realize)
     # Of a buffer that is both, the write counts.
     modes: tuple[BufferMode, ...] = ("write", "read")
     for mode in modes:
-        if isinstance(given, str | Var | Buffer):
-            places = _places(_regions(realize, mode), given)
-            if len(places) > 1:
-                reason = f"block {block} has several {mode}s called {_name(given)}"
+        if isinstance(buffer_like, str | Var | Buffer):
+            positions = _places(_regions(realize, mode), buffer_like)
+            if len(positions) > 1:
+                reason = f"block {block} has several {mode}s called {_name(buffer_like)}"
                 raise refuse(reason, realize)
-            if places:
-                return mode, places[0]
+            if positions:
+                return mode, positions[0]
     regions = (*realize.block.reads, *realize.block.writes)
-    known = ", ".join(dict.fromkeys(r.buffer.name for r in regions)) or "nothing"
-    raise refuse(f"block {block} does not touch {_name(given)}, but {known}", realize)
+    buffer_names = ", ".join(dict.fromkeys(r.buffer.name for r in regions)) or "nothing"
+    raise refuse(f"block {block} does not touch {_name(buffer_like)}, but {buffer_names}", realize)
 
 
-def block_index_map(primitive: str, func: PrimFunc, block: str, given: IndexMapLike) -> IndexMap:
+def block_index_map(
+    primitive: str, func: PrimFunc, block: str, index_map: IndexMapLike
+) -> IndexMap:
     """Return an index map of the iterators of a block.
 
     Raises:
@@ -102,7 +104,7 @@ def block_index_map(primitive: str, func: PrimFunc, block: str, given: IndexMapL
     refuse = refusal(primitive, func)
     realize = realize_at(block_path(func, block, refuse))
     try:
-        return as_index_map(given, len(realize.block.iter_vars))
+        return as_index_map(index_map, len(realize.block.iter_vars))
     except IndexMapError as error:
         raise refuse(str(error), realize) from None
 
@@ -134,28 +136,28 @@ def buffer_layout(
     dtype = dtype_of(buffer.shape[0]) if buffer.shape else "int32"
     parameter = buffer.name if buffer in func.params else None
     try:
-        given = as_index_map(index_map, len(buffer.shape))
+        layout_map = as_index_map(index_map, len(buffer.shape))
         if pad_value is None:
-            return Layout(given, None, parameter)
-        rank = len(given.results)
+            return Layout(layout_map, None, parameter)
+        rank = len(layout_map.results)
         value = as_pad_value(pad_value, rank, buffer.dtype, dtype)
     except IndexMapError as error:
         raise refuse(str(error), realize) from None
-    return Layout(given, value, parameter)
+    return Layout(layout_map, value, parameter)
 
 
 def _regions(realize: BlockRealize, mode: str) -> tuple[BufferRegion, ...]:
     return realize.block.reads if mode == "read" else realize.block.writes
 
 
-def _places(regions: Sequence[BufferRegion], given: str | Var | Buffer) -> list[int]:
+def _places(regions: Sequence[BufferRegion], buffer_index: str | Var | Buffer) -> list[int]:
     def is_meant(buffer: Buffer) -> bool:
-        if isinstance(given, str):
-            return buffer.name == given
-        return buffer.data is (given if isinstance(given, Var) else given.data)
+        if isinstance(buffer_index, str):
+            return buffer.name == buffer_index
+        return buffer.data is (buffer_index if isinstance(buffer_index, Var) else buffer_index.data)
 
     return [number for number, region in enumerate(regions) if is_meant(region.buffer)]
 
 
-def _name(given: object) -> str:
-    return given.name if isinstance(given, Var | Buffer) else str(given)
+def _name(buffer_index: object) -> str:
+    return buffer_index.name if isinstance(buffer_index, Var | Buffer) else str(buffer_index)

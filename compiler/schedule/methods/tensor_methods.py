@@ -64,12 +64,12 @@ class TensorMethods(Queries):
         self, primitive: str, blocks: Sequence[BlockRV | str]
     ) -> tuple[list[BlockRV], PrimFunc, list[str]]:
         """Return the handles, the function and the names of blocks of one function."""
-        found = [self._find(primitive, block) for block in blocks]
-        if not found:
+        located = [self._find(primitive, block) for block in blocks]
+        if not located:
             raise self._fail(primitive, "no blocks are given")
-        if any(func is not found[0][1] for _, func, _ in found):
+        if any(func is not located[0][1] for _, func, _ in located):
             raise self._fail(primitive, "the blocks are in different functions")
-        return [handle for handle, _, _ in found], found[0][1], [name for _, _, name in found]
+        return [handle for handle, _, _ in located], located[0][1], [name for _, _, name in located]
 
     @primitive()
     def tensorize(

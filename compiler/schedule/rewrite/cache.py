@@ -82,8 +82,8 @@ def region_buffer(
 ) -> Buffer:
     """Return the buffer of one of the regions that a block reads or writes."""
     if not 0 <= index < len(regions):
-        known = ", ".join(f"{n}: {r.buffer.name}" for n, r in enumerate(regions)) or "none"
-        raise refuse(f"block {at.block.name} has no {what} {index}; it has {known}", at)
+        numbered_names = ", ".join(f"{n}: {r.buffer.name}" for n, r in enumerate(regions)) or "none"
+        raise refuse(f"block {at.block.name} has no {what} {index}; it has {numbered_names}", at)
     return regions[index].buffer
 
 

@@ -100,17 +100,17 @@ def copy_nest(
     values: list[Expr] = []
     guards: list[Expr] = []
     other = source if compact is target else target
-    places: list[Expr] = []
+    indices: list[Expr] = []
     for number, (part, loop, size) in enumerate(zip(parts, loops, other.shape, strict=True)):
         var = Var(f"v{number}", loop.dtype)
-        place = _plus(part.low, loop)
-        guards.extend(_guards(part, place, size, around))
+        index = _plus(part.low, loop)
+        guards.extend(_guards(part, index, size, around))
         iter_vars.append(IterVar(var, size if compact is None else part.extent, "spatial"))
-        values.append(place if compact is None else loop)
-        places.append(var if compact is None else _plus(part.low, var))
-    own: tuple[Expr, ...] = tuple(i.var for i in iter_vars)
-    at = {source: own if compact is source else tuple(places)}
-    at[target] = own if compact is target else tuple(places)
+        values.append(index if compact is None else loop)
+        indices.append(var if compact is None else _plus(part.low, var))
+    iterators: tuple[Expr, ...] = tuple(i.var for i in iter_vars)
+    at = {source: iterators if compact is source else tuple(indices)}
+    at[target] = iterators if compact is target else tuple(indices)
     block = Block(
         name,
         tuple(iter_vars),
@@ -140,7 +140,7 @@ def read_to_find(stmt: Stmt, source: Buffer) -> tuple[BufferRegion, ...]:
     return tuple(region for region in access_regions(stmt)[0] if region.buffer != source)
 
 
-def _guards(part: CopiedPart, place: Expr, size: Expr, around: Extents) -> list[Expr]:
+def _guards(part: CopiedPart, index: Expr, size: Expr, around: Extents) -> list[Expr]:
     """Return the conditions that keep a place in its dimension, those that are not proved."""
     if part.extent == size:
         return []
@@ -148,10 +148,10 @@ def _guards(part: CopiedPart, place: Expr, size: Expr, around: Extents) -> list[
     interval = affine_bounds(part.low, around)
     guards: list[Expr] = []
     if interval is None or interval[0] < 0:
-        guards.append(Compare(">=", place, IntImm(0, dtype)))
+        guards.append(Compare(">=", index, IntImm(0, dtype)))
     limit = size.value if isinstance(size, IntImm) else 0
     if interval is None or interval[1] + extent_or_unknown(part.extent) > limit:
-        guards.append(Compare("<", place, size))
+        guards.append(Compare("<", index, size))
     return guards
 
 

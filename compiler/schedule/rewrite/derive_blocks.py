@@ -162,9 +162,9 @@ def _term(store: Store) -> Expr | None:
     """Return what a statement combines its element with; None if it does something else."""
     match store.value:
         case BinOp(op, lhs, rhs) if op in _COMBINES:
-            own = Load(store.buffer, store.indices)
+            target = Load(store.buffer, store.indices)
             for element, term in ((lhs, rhs), (rhs, lhs)):
-                if element == own and not _reads(term, store.buffer):
+                if element == target and not _reads(term, store.buffer):
                     return term
     return None
 
@@ -183,15 +183,15 @@ def _reduced(nest: _Nest) -> tuple[For, ...]:
 
 def _with_inits(nests: Sequence[_Nest]) -> list[_Nest]:
     """Join a statement that begins a sum with the one after it that adds up."""
-    found: list[_Nest] = []
+    joined: list[_Nest] = []
     for nest in nests:
-        before = found[-1] if found else None
+        before = joined[-1] if joined else None
         init = None if before is None else _init_of(before, nest)
         if init is not None:
-            found[-1] = replace(nest, init=init)
+            joined[-1] = replace(nest, init=init)
         else:
-            found.append(nest)
-    return found
+            joined.append(nest)
+    return joined
 
 
 def _init_of(before: _Nest, nest: _Nest) -> Store | None:
@@ -204,8 +204,8 @@ def _init_of(before: _Nest, nest: _Nest) -> Store | None:
     if [loop.extent for loop in before.loops] != [loop.extent for loop in spatial]:
         return None
     pairs = zip(before.loops, spatial, strict=True)
-    own: dict[Var, Expr] = {old.var: new.var for old, new in pairs}
-    moved = substitute(first, own)
+    loop_mapping: dict[Var, Expr] = {old.var: new.var for old, new in pairs}
+    moved = substitute(first, loop_mapping)
     assert isinstance(moved, Store)
     fits = (moved.buffer, moved.indices) == (update.buffer, update.indices)
     return moved if fits and not _reads(moved.value, moved.buffer) else None
@@ -305,11 +305,11 @@ def _block(nest: _Nest, names: set[str]) -> Stmt:
         IterVar(Var(f"v_{loop.var.name}", loop.var.dtype), loop.extent, kind)
         for loop, kind in zip(nest.loops, kinds, strict=True)
     ]
-    own: dict[Var, Expr] = {
+    iter_mapping: dict[Var, Expr] = {
         loop.var: iter_var.var for loop, iter_var in zip(nest.loops, iter_vars, strict=True)
     }
-    body = substitute(nest.leaf, own)
-    init = None if nest.init is None else substitute(nest.init, own)
+    body = substitute(nest.leaf, iter_mapping)
+    init = None if nest.init is None else substitute(nest.init, iter_mapping)
     block = with_regions(Block(name, tuple(iter_vars), (), (), body, init))
     stmt: Stmt = BlockRealize(tuple(loop.var for loop in loops), TRUE, block)
     for loop in reversed(loops):

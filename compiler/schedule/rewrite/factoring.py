@@ -232,5 +232,5 @@ def _point(buffer: Buffer, indices: tuple[Expr, ...]) -> BufferRegion:
     return BufferRegion(buffer, tuple(Range(i, IntImm(1, dtype_of(i))) for i in indices))
 
 
-def _with(items: tuple[_Item, ...], place: int, item: _Item) -> tuple[_Item, ...]:
-    return (*items[:place], item, *items[place:])
+def _with(items: tuple[_Item, ...], position: int, item: _Item) -> tuple[_Item, ...]:
+    return (*items[:position], item, *items[position:])

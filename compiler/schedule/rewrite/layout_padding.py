@@ -53,11 +53,11 @@ class Padded:
 
     def iterators(self) -> tuple[tuple[Var, ...], tuple[IterVar, ...]]:
         """Return new loops over the places of the new layout, and block iterators bound to them."""
-        places = self.inverse.index_map.params
-        loops = tuple(Var(place.name, place.dtype) for place in places)
+        params = self.inverse.index_map.params
+        loops = tuple(Var(param.name, param.dtype) for param in params)
         iter_vars = tuple(
-            IterVar(Var(f"v_{place.name}", place.dtype), size, "spatial")
-            for place, size in zip(places, self.new.shape, strict=True)
+            IterVar(Var(f"v_{param.name}", param.dtype), size, "spatial")
+            for param, size in zip(params, self.new.shape, strict=True)
         )
         return loops, iter_vars
 
@@ -220,8 +220,8 @@ class _Nest:
         at = tuple(i.var for i in iter_vars)
         block = self.realize.block
         end = self.first + len(padded.old.shape)
-        own = (i.var for i in block.iter_vars[self.first : end])
-        mapping = dict(zip(own, padded.element_at(at), strict=True))
+        old_iterators = (i.var for i in block.iter_vars[self.first : end])
+        mapping = dict(zip(old_iterators, padded.element_at(at), strict=True))
 
         def store(stmt: Stmt) -> Stmt | None:
             if not isinstance(stmt, Store):

@@ -44,9 +44,9 @@ def require_concurrent(
         touching = [site for site in nest.sites if site.touches(buffer)]
         if buffer in reduced and len(touching) == 1:
             continue
-        place = next(site for site in nest.sites if site.writes(buffer))
+        writer = next(site for site in nest.sites if site.writes(buffer))
         reason = f"iterations of loop {name} are not proved to touch different elements of"
-        raise refuse(f"{reason} {buffer.name}", place.realize)
+        raise refuse(f"{reason} {buffer.name}", writer.realize)
     for site in nest.sites:
         if _is_recurrence(site) and all(is_apart(nest, b) for b in site.facts.written_buffers()):
             continue

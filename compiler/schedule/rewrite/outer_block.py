@@ -113,13 +113,15 @@ def _turned(expr: Expr) -> Expr | None:
 
 def _covered(region: BufferRegion, spans: Mapping[Var, Expr]) -> BufferRegion:
     """Return what a region covers over all values of some iterators."""
-    known = {var: extent.value for var, extent in spans.items() if isinstance(extent, IntImm)}
+    literal_extents = {
+        var: extent.value for var, extent in spans.items() if isinstance(extent, IntImm)
+    }
     ranges: list[Range] = []
     for r, size in zip(region.region, region.buffer.shape, strict=True):
-        symbolic = variables(r.minimum) & (spans.keys() - known.keys())
+        symbolic = variables(r.minimum) & (spans.keys() - literal_extents.keys())
         if r.minimum in symbolic and r.extent == IntImm(1, dtype_of(r.extent)):
             assert isinstance(r.minimum, Var), "it is one of the variables"
             ranges.append(Range(IntImm(0, dtype_of(size)), spans[r.minimum]))
         else:
             ranges.append(Range(IntImm(0, dtype_of(size)), size) if symbolic else r)
-    return relaxed(BufferRegion(region.buffer, tuple(ranges)), known)
+    return relaxed(BufferRegion(region.buffer, tuple(ranges)), literal_extents)

@@ -42,11 +42,11 @@ def rebind(
     """
     match stmt:
         case For(var, extent, body):
-            known = {**extents, var: extent_or_unknown(extent)}
+            inner_extents = {**extents, var: extent_or_unknown(extent)}
             return replace(
                 stmt,
                 extent=substitute(extent, values),
-                body=rebind(body, values, known, guard, keep_units=keep_units),
+                body=rebind(body, values, inner_extents, guard, keep_units=keep_units),
             )
         case Seq(stmts):
             return seq(*(rebind(s, values, extents, guard, keep_units=keep_units) for s in stmts))

@@ -58,7 +58,7 @@ class Reindexed:
     near: Load
     iter_vars: tuple[IterVar, ...]
 
-    def nest(self, name: str, place: CopyLocation, *, is_read: bool) -> Stmt:
+    def nest(self, name: str, location: CopyLocation, *, is_read: bool) -> Stmt:
         """Return the block's loops below a place, with a copy instead of the block."""
         block = self.site.block
         new = {
@@ -80,7 +80,7 @@ class Reindexed:
         pairs = zip(block.iter_vars, self.site.realize.iter_values, strict=True)
         values = [value for i, value in pairs if i.var in new]
         used = {n for value in values for n in walk(value) if isinstance(n, Var)}
-        inside = [loop for loop in self.site.loops_inside(place.path[-1]) if loop.var in used]
+        inside = [loop for loop in self.site.loops_inside(location.path[-1]) if loop.var in used]
         loops = {loop.var: Var(loop.var.name, loop.var.dtype) for loop in inside}
         body: Stmt = BlockRealize(tuple(substitute(v, loops) for v in values), TRUE, copy)
         for loop in reversed(inside):

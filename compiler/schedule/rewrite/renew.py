@@ -41,8 +41,8 @@ def renewed(stmt: Stmt, block_names: Iterable[str] = ()) -> Stmt:
                 pass
     for node in walk(stmt):
         if isinstance(node, Block):
-            own = (*node.alloc_buffers, *(match.buffer for match in node.match_buffers))
-            buffers.update((buffer, renewed_buffer(buffer, variables)) for buffer in own)
+            block_buffers = (*node.alloc_buffers, *(match.buffer for match in node.match_buffers))
+            buffers.update((buffer, renewed_buffer(buffer, variables)) for buffer in block_buffers)
         elif isinstance(node, Allocate):
             buffers[node.buffer] = renewed_buffer(node.buffer, variables)
     copy = replace_buffers(substitute(stmt, variables), buffers)

@@ -99,13 +99,13 @@ def _bound_by(stmt: Stmt) -> Mapping[Var, int]:
 
 def with_views(stmt: Stmt, old: Buffer, new: Buffer) -> Stmt:
     """Return a statement in which views of `new`, that were of `old`, live in its memory scope."""
-    found = {old, new}
+    renamed_buffers = {old, new}
     views: dict[Buffer, Buffer] = {}
     for node in walk_stmts(stmt):
         if isinstance(node, BlockRealize):
             for match in node.block.match_buffers:
-                if match.source.buffer in found:
-                    found.add(match.buffer)
+                if match.source.buffer in renamed_buffers:
+                    renamed_buffers.add(match.buffer)
                     if match.buffer.scope != new.scope:
                         views[match.buffer] = replace(match.buffer, scope=new.scope)
     return replace_buffers(stmt, views) if views else stmt

@@ -35,24 +35,26 @@ def replay(
         ScheduleError: If an instruction is refused; those before it are done.
         TraceError: If the number of decisions is wrong.
     """
-    places = [n for n, i in enumerate(instructions) if i.spec.decides]
-    if decisions is not None and len(decisions) != len(places):
-        reason = f"expected {len(places)} decisions, got {len(decisions)}"
+    sampling = [n for n, i in enumerate(instructions) if i.spec.decides]
+    if decisions is not None and len(decisions) != len(sampling):
+        reason = f"expected {len(sampling)} decisions, got {len(decisions)}"
         raise TraceError("decisions", reason)
     decided: dict[int, Decision | Sequence[int] | None] = {}
-    for number, place in enumerate(places):
-        decided[place] = instructions[place].decision if decisions is None else decisions[number]
+    for number, position in enumerate(sampling):
+        decided[position] = (
+            instructions[position].decision if decisions is None else decisions[number]
+        )
 
-    known = dict(handles)
-    for place, instruction in enumerate(instructions):
-        extra: dict[str, object] = {"decision": decided[place]} if place in decided else {}
-        outputs = _call(schedule, instruction, known, extra)
+    handle_values = dict(handles)
+    for position, instruction in enumerate(instructions):
+        extra: dict[str, object] = {"decision": decided[position]} if position in decided else {}
+        outputs = _call(schedule, instruction, handle_values, extra)
         if len(outputs) != len(instruction.outputs):
             refuse = refusal(instruction.name, schedule.func)
             reason = f"the trace expects {len(instruction.outputs)} handles, the program gives"
             raise refuse(f"{reason} {len(outputs)}", schedule.func)
-        known.update(zip(instruction.outputs, outputs, strict=True))
-    return known
+        handle_values.update(zip(instruction.outputs, outputs, strict=True))
+    return handle_values
 
 
 def _call(

@@ -72,15 +72,15 @@ class Trace:
         Raises:
             TraceError: If there are more or fewer of them, or one is not of its instruction's form.
         """
-        places = [n for n, i in enumerate(self.instructions) if i.spec.decides]
-        if len(places) != len(decisions):
-            reason = f"expected {len(places)} decisions, got {len(decisions)}"
+        sampling = [n for n, i in enumerate(self.instructions) if i.spec.decides]
+        if len(sampling) != len(decisions):
+            reason = f"expected {len(sampling)} decisions, got {len(decisions)}"
             raise TraceError("decisions", reason)
         new = list(self.instructions)
-        for number, (place, decision) in enumerate(zip(places, decisions, strict=True)):
+        for number, (position, decision) in enumerate(zip(sampling, decisions, strict=True)):
             plain = decision if isinstance(decision, int) else tuple(decision)
-            check_decision(new[place], plain, f"decisions[{number}]")
-            new[place] = replace(new[place], decision=plain)
+            check_decision(new[position], plain, f"decisions[{number}]")
+            new[position] = replace(new[position], decision=plain)
         return Trace(tuple(new), self.function)
 
     def apply_to(
@@ -120,12 +120,12 @@ class Trace:
         Raises:
             ScheduleError: If an instruction is refused; those before it are done.
         """
-        kept = self._kept(remove_postproc=remove_postproc)
+        retained = self._kept(remove_postproc=remove_postproc)
         if decision_provider is None:
-            replay(kept, sch)
+            replay(retained, sch)
         else:
-            sampling = (i for i in kept if i.spec.decides)
-            replay(kept, sch, [decision_provider(i, i.decision) for i in sampling])
+            sampling = (i for i in retained if i.spec.decides)
+            replay(retained, sch, [decision_provider(i, i.decision) for i in sampling])
 
     def get_decision(self, inst: Instruction) -> Decision | None:
         """Return the decision of an instruction, None if it takes none."""
@@ -143,8 +143,8 @@ class Trace:
             raise TraceError("decision", f"{inst.name} is no sampling instruction of the trace")
         plain = decision if isinstance(decision, int) else tuple(decision)
         decided = check_decision(inst, plain, "decision")
-        kept = self._kept(remove_postproc=remove_postproc)
-        changed = tuple(replace(i, decision=decided) if i == inst else i for i in kept)
+        retained = self._kept(remove_postproc=remove_postproc)
+        changed = tuple(replace(i, decision=decided) if i == inst else i for i in retained)
         return Trace(changed, self.function)
 
     def append(self, inst: Instruction, decision: Decision | None = None) -> Trace:
@@ -165,12 +165,12 @@ class Trace:
             remove_postproc: Whether to leave out what comes after `enter_postproc`.
         """
         used: set[str] = set()
-        kept: list[Instruction] = []
+        needed: list[Instruction] = []
         for instruction in reversed(self._kept(remove_postproc=remove_postproc)):
             if not instruction.spec.is_pure or not used.isdisjoint(instruction.outputs):
                 used.update(instruction.refs())
-                kept.append(instruction)
-        return Trace(tuple(reversed(kept)), self.function)
+                needed.append(instruction)
+        return Trace(tuple(reversed(needed)), self.function)
 
     def _kept(self, *, remove_postproc: bool) -> tuple[Instruction, ...]:
         names = [instruction.name for instruction in self.instructions]
@@ -224,8 +224,8 @@ class Trace:
             TraceError: If it is no trace.
             ScheduleError: If an instruction is refused; those before it are done.
         """
-        own = json_obj if isinstance(json_obj, dict) else from_tvm(json_obj)
-        replay(read_trace(own), sch)
+        json_trace = json_obj if isinstance(json_obj, dict) else from_tvm(json_obj)
+        replay(read_trace(json_trace), sch)
 
     def as_python(self, remove_postproc: bool = False) -> list[str]:
         """Return Python that does the same to a schedule `sch`, a line an instruction."""

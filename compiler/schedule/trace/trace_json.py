@@ -148,8 +148,8 @@ def check_decision(instruction: Instruction, decision: object, where: str) -> De
     n = arguments["n"]
     items = decision if isinstance(decision, list | tuple) else ()
     # The outermost factor is -1 where none is known.
-    known = items[1:] if items[:1] in ([-1], (-1,)) else items
-    if len(items) != n or not all(is_int(item) and 1 <= item <= MAX_INT for item in known):
+    positive_items = items[1:] if items[:1] in ([-1], (-1,)) else items
+    if len(items) != n or not all(is_int(item) and 1 <= item <= MAX_INT for item in positive_items):
         raise TraceError(where, f"expected {n} positive integers, got {shown(decision)}")
     return tuple(items)
 
@@ -182,19 +182,19 @@ class _Reader:
     def _arguments(self, spec: InstructionKind, obj: object) -> tuple[tuple[str, Argument], ...]:
         where = f"{self._where}.arguments"
         fields = as_object(obj, where, spec.required, spec.optional)
-        found = tuple(
+        arguments = tuple(
             (p.name, self._argument(p, fields[p.name], f"{where}.{p.name}"))
             for p in spec.parameters
             if p.name in fields
         )
         if spec.name == "sample_categorical":
-            candidates, probs = (value for _, value in found)
+            candidates, probs = (value for _, value in arguments)
             assert isinstance(candidates, tuple), "the candidates were read as a list"
             assert isinstance(probs, tuple), "the probabilities were read as a list"
             if len(candidates) != len(probs):
                 reason = f"{len(probs)} probabilities for {len(candidates)} candidates"
                 raise TraceError(f"{where}.probs", reason)
-        return found
+        return arguments
 
     def _argument(self, parameter: Parameter, value: object, where: str) -> Argument:
         match parameter.kind:

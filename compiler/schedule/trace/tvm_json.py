@@ -78,14 +78,16 @@ def from_tvm(obj: object) -> dict[str, object]:
     if not isinstance(obj, list) or len(obj) != 2 or not all(isinstance(x, list) for x in obj):
         raise TraceError("trace", "expected a list of instructions and a list of decisions")
     entries, decisions = obj
-    found = [_entry(entry, f"[0][{n}]") for n, entry in enumerate(entries)]
+    instructions = [_entry(entry, f"[0][{n}]") for n, entry in enumerate(entries)]
     for n, decision in enumerate(decisions):
         if not (
-            isinstance(decision, list) and len(decision) == 2 and decision[0] in range(len(found))
+            isinstance(decision, list)
+            and len(decision) == 2
+            and decision[0] in range(len(instructions))
         ):
             raise TraceError(f"[1][{n}]", "expected the number of an instruction and its decision")
-        found[decision[0]]["decision"] = decision[1]
-    return {"format": 2, "instructions": found}
+        instructions[decision[0]]["decision"] = decision[1]
+    return {"format": 2, "instructions": instructions}
 
 
 def _entry(entry: object, where: str) -> dict[str, object]:
@@ -103,22 +105,22 @@ def _entry(entry: object, where: str) -> dict[str, object]:
 def _arguments(
     spec: InstructionKind, inputs: list[object], attributes: list[object], where: str
 ) -> dict[str, object]:
-    found: dict[str, object] = {}
+    arguments: dict[str, object] = {}
     for parameter in spec.parameters:
-        rest = attributes if parameter.is_attribute else inputs
+        remaining = attributes if parameter.is_attribute else inputs
         if parameter.kind in _FLAT:
-            found[parameter.name] = [None if item == "None" else item for item in rest]
-            rest.clear()
-        elif len(rest) < (2 if parameter.kind == "buffer" else 1):
+            arguments[parameter.name] = [None if item == "None" else item for item in remaining]
+            remaining.clear()
+        elif len(remaining) < (2 if parameter.kind == "buffer" else 1):
             raise TraceError(where, f"lacks {parameter.name}")
         elif parameter.kind == "buffer":
-            number, mode = rest.pop(0), rest.pop(0)
-            found[parameter.name] = [_MODES[mode] if mode in (0, 1) else mode, number]
+            number, mode = remaining.pop(0), remaining.pop(0)
+            arguments[parameter.name] = [_MODES[mode] if mode in (0, 1) else mode, number]
         else:
-            value = _read(rest.pop(0), parameter, where)
+            value = _read(remaining.pop(0), parameter, where)
             if not (parameter.is_optional and value in ([], None)):
-                found[parameter.name] = value
-    return found
+                arguments[parameter.name] = value
+    return arguments
 
 
 def _read(value: object, parameter: Parameter, where: str) -> object:

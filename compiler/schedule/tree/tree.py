@@ -172,8 +172,8 @@ def block_path(func: PrimFunc, name: str, refuse: Refuse) -> Path:
     """Return the path to a block, or refuse."""
     path = find_block(func, name)
     if path is None:
-        known = ", ".join(realize.block.name for realize in blocks(func))
-        raise refuse(f'there is no block "{name}"; the blocks are: {known}', func)
+        block_names = ", ".join(realize.block.name for realize in blocks(func))
+        raise refuse(f'there is no block "{name}"; the blocks are: {block_names}', func)
     return path
 
 
@@ -286,8 +286,10 @@ def drop_buffer(func: PrimFunc, scope: str, buffer: Buffer) -> PrimFunc:
     path = find_block(func, scope)
     assert path is not None, "the scope is in the program"
     realize = realize_at(path)
-    kept = tuple(own for own in realize.block.alloc_buffers if own != buffer)
-    return replace_at(func, path, with_block(realize, replace(realize.block, alloc_buffers=kept)))
+    remaining = tuple(allocated for allocated in realize.block.alloc_buffers if allocated != buffer)
+    return replace_at(
+        func, path, with_block(realize, replace(realize.block, alloc_buffers=remaining))
+    )
 
 
 def with_block(realize: BlockRealize, block: Block) -> BlockRealize:
@@ -323,8 +325,8 @@ def insert_in(body: Stmt, position: int, new: Stmt) -> Stmt:
 def fresh_block_name(func: PrimFunc, base: str) -> str:
     """Return `base`, or `base_1`, `base_2`, ... whichever no block is called yet."""
     # Blocks in an init count too: they may come out of it.
-    found = (stmt for stmt in walk_stmts(func.body) if isinstance(stmt, BlockRealize))
-    return unique(base, {realize.block.name for realize in found})
+    realizes = (stmt for stmt in walk_stmts(func.body) if isinstance(stmt, BlockRealize))
+    return unique(base, {realize.block.name for realize in realizes})
 
 
 def fresh_buffer_name(func: PrimFunc, base: str) -> str:

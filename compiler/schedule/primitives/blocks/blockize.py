@@ -137,20 +137,22 @@ def _relaxed(regions: Sequence[BufferRegion], loops: Sequence[For]) -> tuple[Buf
 
     A block that names loops from outside, as those of loop_partition do, names them there too.
     """
-    known = {loop.var: loop.extent.value for loop in loops if isinstance(loop.extent, IntImm)}
-    unknown = {loop.var for loop in loops} - known.keys()
-    return tuple(relaxed(region, known, unknown) for region in regions)
+    literal_extents = {
+        loop.var: loop.extent.value for loop in loops if isinstance(loop.extent, IntImm)
+    }
+    symbolic = {loop.var for loop in loops} - literal_extents.keys()
+    return tuple(relaxed(region, literal_extents, symbolic) for region in regions)
 
 
 def _reads(parts: Blockized, loops: Sequence[For], nest: Stmt) -> tuple[BufferRegion, ...]:
     """Return what an outer block reads: in its inner block, its loops and their conditions."""
     reads = list(_relaxed(parts.reads, loops))
     for region in read_outside_blocks(nest):
-        place = next((n for n, r in enumerate(reads) if r.buffer == region.buffer), None)
-        if place is None:
+        position = next((n for n, r in enumerate(reads) if r.buffer == region.buffer), None)
+        if position is None:
             reads.append(region)
         else:
-            reads[place] = union(reads[place], region)
+            reads[position] = union(reads[position], region)
     return tuple(reads)
 
 
@@ -297,8 +299,8 @@ def _blocks(stmt: Stmt) -> Sequence[Stmt]:
 
 def _united(regions: Sequence[BufferRegion]) -> tuple[BufferRegion, ...]:
     """Return one region a buffer, the last buffer first."""
-    found: dict[object, BufferRegion] = {}
+    by_buffer: dict[object, BufferRegion] = {}
     for region in regions:
-        known = found.get(region.buffer)
-        found[region.buffer] = region if known is None else union(known, region)
-    return tuple(reversed(found.values()))
+        earlier = by_buffer.get(region.buffer)
+        by_buffer[region.buffer] = region if earlier is None else union(earlier, region)
+    return tuple(reversed(by_buffer.values()))

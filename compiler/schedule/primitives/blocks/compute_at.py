@@ -104,7 +104,7 @@ def _wanted(site: PlacedBlock, consumers: list[PlacedBlock], target: ComputeLoca
     """Return the part of the block's iterators that makes what the consumers read."""
     sizes = {i.var: extent_or_unknown(i.extent) for i in site.block.iter_vars}
     sizes = {var: size for var, size in sizes.items() if size > 1}
-    wanted: Wanted = {}
+    spans: Wanted = {}
     for write in site.facts.writes:
         together = _together(target, write.buffer)
         for consumer in consumers:
@@ -114,18 +114,18 @@ def _wanted(site: PlacedBlock, consumers: list[PlacedBlock], target: ComputeLoca
                 if read.buffer != write.buffer:
                     continue
                 box = read_box(consumer, read, fixed)
-                for place, span in zip(write.indices, box, strict=True):
-                    parts = _solved(place, write, span, sizes, extents)
+                for index, span in zip(write.indices, box, strict=True):
+                    parts = _solved(index, write, span, sizes, extents)
                     for var, part in parts.items():
-                        want(wanted, var, part)
-    return wanted
+                        want(spans, var, part)
+    return spans
 
 
 def _solved(
-    place: Expr, write: BlockAccess, span: Span | None, sizes: Extents, extents: Extents
+    index: Expr, write: BlockAccess, span: Span | None, sizes: Extents, extents: Extents
 ) -> dict[Var, Span | None]:
     """Return the parts of the iterators at which a block writes at an index that lies in a span."""
-    form = normal(place, {**sizes, **write.inner})
+    form = normal(index, {**sizes, **write.inner})
     inner = tuple((a, c) for a, c in form.terms if variables(a) <= write.inner.keys())
     outer = tuple(term for term in form.terms if term not in inner)
     interval = affine_bounds(Affine(inner, 0), write.inner)

@@ -126,11 +126,11 @@ def _padding(site: PlacedBlock, refuse: Refuse) -> _Padding:
     if not isinstance(constant, IntImm | FloatImm):
         raise refuse(f"block {site.name} pads with what is no constant", site.realize)
     inside = (*conjuncts(substitute(condition, site.bindings)), *conjuncts(site.realize.predicate))
-    kept = tuple(c for c in inside if not prove(c, site.extents))
-    if not kept:
+    unproved = tuple(c for c in inside if not prove(c, site.extents))
+    if not unproved:
         raise refuse(f"block {site.name} pads nothing: its condition always holds", site.realize)
-    spans = _inside_spans(site, kept, refuse)
-    return _Padding(buffer, indices, value, constant, kept, spans)
+    spans = _inside_spans(site, unproved, refuse)
+    return _Padding(buffer, indices, value, constant, unproved, spans)
 
 
 def _inside_spans(site: PlacedBlock, inside: Sequence[Expr], refuse: Refuse) -> tuple[_Span, ...]:
@@ -293,9 +293,9 @@ def _is_alone(site: PlacedBlock, loop: Var) -> bool:
 
 def _predicate(padding: _Padding, moved: dict[Var, Expr], extents: Extents) -> Expr:
     """Return the conditions that still may not hold where the shortened loops run."""
-    kept: list[Expr] = []
+    unproved: list[Expr] = []
     for condition in padding.conditions:
         new = substitute(condition, moved)
         if not prove(new, extents):
-            kept.append(condition if new is condition else simplify(new, extents))
-    return conjunction(tuple(kept))
+            unproved.append(condition if new is condition else simplify(new, extents))
+    return conjunction(tuple(unproved))

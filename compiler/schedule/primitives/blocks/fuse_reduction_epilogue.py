@@ -59,8 +59,8 @@ def fuse_reduction_epilogue(func: PrimFunc, reduction: str, epilogue: str) -> Pr
     if after is None:
         at = block_path(func, epilogue, refuse)[-1]
         raise refuse(f"block {epilogue} is not in the scope of block {reduction}", at)
-    taken = _sum_of(scope, site)
-    added = _added(site, after, taken, refuse)
+    reduction_form = _sum_of(scope, site)
+    added = _added(site, after, reduction_form, refuse)
     _require_order(scope, site, after, added)
 
     block = site.block
@@ -68,18 +68,25 @@ def fuse_reduction_epilogue(func: PrimFunc, reduction: str, epilogue: str) -> Pr
     body = Store(
         target.buffer,
         target.indices,
-        BinOp("+", Load(target.buffer, target.indices), taken.values[0]),
+        BinOp("+", Load(target.buffer, target.indices), reduction_form.values[0]),
     )
-    own = after.block.reads
-    result = taken.targets[0].buffer
+    epilogue_reads = after.block.reads
+    result = reduction_form.targets[0].buffer
     mapping = added.iterators
-    more = [map_region(r, lambda e: substitute(e, mapping)) for r in own if r.buffer != result]
-    known = {region.buffer for region in more}
+    added_reads = [
+        map_region(r, lambda e: substitute(e, mapping))
+        for r in epilogue_reads
+        if r.buffer != result
+    ]
+    added_buffers = {region.buffer for region in added_reads}
     fused = replace(
         block,
         init=Store(target.buffer, target.indices, added.value),
         body=body,
-        reads=(*more, *(region for region in block.reads if region.buffer not in known)),
+        reads=(
+            *added_reads,
+            *(region for region in block.reads if region.buffer not in added_buffers),
+        ),
         writes=tuple(map_region(r, lambda e: substitute(e, mapping)) for r in after.block.writes),
     )
     func = replace_at(func, scope.whole_path(after), None)
@@ -117,7 +124,9 @@ def _sum_of(scope: BlockScope, site: PlacedBlock) -> ReductionForm:
     return taken
 
 
-def _added(site: PlacedBlock, after: PlacedBlock, taken: ReductionForm, refuse: Refuse) -> _Added:
+def _added(
+    site: PlacedBlock, after: PlacedBlock, reduction_form: ReductionForm, refuse: Refuse
+) -> _Added:
     """Return what an epilogue adds to a sum, or refuse."""
     if isinstance(after.kind, Unclassified):
         raise refuse(after.kind.reason, after.realize)
@@ -126,16 +135,16 @@ def _added(site: PlacedBlock, after: PlacedBlock, taken: ReductionForm, refuse: 
         raise refuse(reason, after.realize)
     iterators = _iterators(site, after, refuse)
     store = after.block.body
-    target = taken.targets[0]
+    target = reduction_form.targets[0]
     if isinstance(store, Store) and store.buffer.dtype == target.buffer.dtype:
-        place = Load(store.buffer, tuple(substitute(i, iterators) for i in store.indices))
+        epilogue_target = Load(store.buffer, tuple(substitute(i, iterators) for i in store.indices))
         value = substitute(store.value, iterators)
-        sides: list[tuple[Expr, Expr]] = [(value, taken.identity[0])]
+        sides: list[tuple[Expr, Expr]] = [(value, reduction_form.identity[0])]
         if isinstance(value, BinOp) and value.op == "+":
             sides.extend(((value.lhs, value.rhs), (value.rhs, value.lhs)))
-        for part, rest in sides:
-            if part == target and not _reads(rest, {target.buffer, store.buffer}):
-                return _Added(place, rest, iterators)
+        for reduced, addend in sides:
+            if reduced == target and not _reads(addend, {target.buffer, store.buffer}):
+                return _Added(epilogue_target, addend, iterators)
     reason = f"block {after.name} does not just add something to each element of"
     raise refuse(f"{reason} {target.buffer.name}", after.realize)
 

@@ -149,15 +149,15 @@ def _is_first(index: Expr, size: Expr) -> bool:
 
 def _padded_extents(site: PlacedBlock, padding: Sequence[int]) -> dict[Var, Expr]:
     """Return the new extents of the iterators that are padded."""
-    found: dict[Var, Expr] = {}
+    padded_extents: dict[Var, Expr] = {}
     for iter_var, size in zip(site.block.iter_vars, padding, strict=True):
         dtype = dtype_of(iter_var.extent)
         unit = IntImm(size, dtype)
-        rest = BinOp("+", iter_var.extent, IntImm(size - 1, dtype))
-        whole = simplify(BinOp("*", BinOp("//", rest, unit), unit))
-        if not equal(whole, iter_var.extent):
-            found[iter_var.var] = whole
-    return found
+        raised_extent = BinOp("+", iter_var.extent, IntImm(size - 1, dtype))
+        padded = simplify(BinOp("*", BinOp("//", raised_extent, unit), unit))
+        if not equal(padded, iter_var.extent):
+            padded_extents[iter_var.var] = padded
+    return padded_extents
 
 
 def _require_own_loops(site: PlacedBlock, padded: Mapping[Var, Expr], refuse: Refuse) -> None:

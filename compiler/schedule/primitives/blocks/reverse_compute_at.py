@@ -105,11 +105,11 @@ def _require_order(
     refuse = scope.refuse
     name = target.loop.var.name
     start = scope.position(target.sites[0])
-    place = scope.position(site)
+    position = scope.position(site)
     producers = scope.producers(site)
-    if place < start and producers:
+    if position < start and producers:
         raise refuse(f"block {site.name} stands before loop {name}", site.realize)
-    for other in scope.sites[: max(place, start)]:
+    for other in scope.sites[: max(position, start)]:
         for buffer in site.facts.written_buffers():
             if other is not site and other.touches(buffer):
                 reason = f"block {other.name} touches {buffer.name}, which block {site.name} writes"
@@ -163,25 +163,27 @@ class _Solution:
         open_dimensions = [(f, s) for f, s, size in dimensions if not covers_range(s, size)]
         if not open_dimensions:
             return {}
-        found = solve_digits([(form, span) for form, span, _ in dimensions if form.terms], sizes)
-        if found is not None and all(form.terms for form, _ in open_dimensions):
-            return {var: span for var, span in found.items() if span.extent < sizes[var]}
+        digit_spans = solve_digits(
+            [(form, span) for form, span, _ in dimensions if form.terms], sizes
+        )
+        if digit_spans is not None and all(form.terms for form, _ in open_dimensions):
+            return {var: span for var, span in digit_spans.items() if span.extent < sizes[var]}
         parts: dict[Var, Span] = {}
         for form, span in open_dimensions:
             solved = solve_sum(form, span, sizes, extents)
-            known = {var: part for var, part in solved.items() if part is not None}
+            solved_spans = {var: part for var, part in solved.items() if part is not None}
             has_gaps = all(abs(scale) > 1 for _, scale in form.terms)
-            if has_gaps or not known or len(known) < len(solved):
+            if has_gaps or not solved_spans or len(solved_spans) < len(solved):
                 buffer, name = access.buffer.name, self.site.name
                 reason = f"block {name} reads {buffer} at other indices than its own iterators"
                 reason = f"{reason}: which of them block {producer.name} makes computable"
                 raise self.scope.refuse(f"{reason} is not known", self.site.realize)
-            parts.update(known)
+            parts.update(solved_spans)
         return parts
 
     def _take(self, var: Var, span: Span) -> None:
-        known = self.spans.setdefault(var, span)
-        if known.extent != span.extent or (known.low - span.low) != known.low.scaled(0):
+        previous = self.spans.setdefault(var, span)
+        if previous.extent != span.extent or (previous.low - span.low) != previous.low.scaled(0):
             reason = (
                 f"block {self.site.name} needs different parts of {var.name} from its producers"
             )
@@ -195,25 +197,25 @@ def _require_same_outcome(scope: BlockScope, site: PlacedBlock, moved: PrimFunc)
         return scope.refuse(reason, site.realize)
 
     new_scope, new = scope_of_block(moved, site.name, refuse)
-    told = determined(new.values, new.extents)
-    again = {loop.var for loop in new.loops} - told
-    if again:
-        _require_repeatable(new_scope, new, again)
+    fixed_vars = determined(new.values, new.extents)
+    repeating = {loop.var for loop in new.loops} - fixed_vars
+    if repeating:
+        _require_repeatable(new_scope, new, repeating)
     if not runs_whole_domain(new):
         reason = f"the iterations of the loop are not proved to make all of block {site.name}"
         raise refuse(reason, None)
     if new.kind == "reduction" and not is_whole_reduction(new):
         reason = f"block {site.name} would not reduce each element over all points, once"
         raise refuse(reason, None)
-    new_scope.require_inputs_settled(new, again)
+    new_scope.require_inputs_settled(new, repeating)
     for consumer in new_scope.consumers(new):
         if new_scope.position(consumer) < new_scope.position(new):
             raise refuse(f"block {consumer.name} would stand before block {site.name}", None)
 
 
-def _require_repeatable(scope: BlockScope, site: PlacedBlock, again: AbstractSet[Var]) -> None:
+def _require_repeatable(scope: BlockScope, site: PlacedBlock, repeating: AbstractSet[Var]) -> None:
     """Refuse if a block is looked at before the last of several runs of the same points."""
-    outermost = next(loop for loop in site.loops if loop.var in again)
+    outermost = next(loop for loop in site.loops if loop.var in repeating)
     for consumer in scope.consumers(site):
         if consumer.is_under(outermost) and not is_finished_for(site, consumer):
             reason = (

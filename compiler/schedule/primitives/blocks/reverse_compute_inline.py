@@ -86,8 +86,10 @@ def reverse_compute_inline(func: PrimFunc, block: str) -> PrimFunc:
     assert path is not None, "the producer is in the program"
     fused = with_regions(replace(producer.block, body=body))
     guards = _guards(site, producer, values)
-    known = conjuncts(producer.realize.predicate)
-    predicate = conjunction((*known, *(guard for guard in guards if guard not in known)))
+    producer_conditions = conjuncts(producer.realize.predicate)
+    predicate = conjunction(
+        (*producer_conditions, *(guard for guard in guards if guard not in producer_conditions))
+    )
     new = BlockRealize(producer.realize.iter_values, predicate, fused)
     func = replace_at(func, path, new)
     func = drop_buffer(func, scope.realize.block.name, inner.buffer)
@@ -118,15 +120,15 @@ def _only_producer(scope: BlockScope, site: PlacedBlock) -> PlacedBlock:
     if not producers:
         raise refuse(f"block {site.name} has no producer", site.realize)
     producer = producers[-1]
-    place, start = scope.position(site), scope.position(producer)
-    if place < start:
+    position, start = scope.position(site), scope.position(producer)
+    if position < start:
         raise refuse(f"block {producer.name} stands after block {site.name}", producer.realize)
     for buffer in producer.facts.written_buffers():
         for other in scope.readers(buffer):
             if other is not site and other is not producer:
                 reason = f"block {other.name} reads {buffer.name} too"
                 raise refuse(reason, other.realize)
-    for other in scope.sites[:place]:
+    for other in scope.sites[:position]:
         for buffer in site.facts.written_buffers():
             if other.touches(buffer):
                 reason = f"block {other.name} touches {buffer.name}, which block {site.name} writes"
@@ -139,11 +141,11 @@ def _iterators(
 ) -> dict[Var, Expr]:
     """Return the block's iterators at the point at which it reads what the producer stores."""
     name = inner.buffer.name
-    found = {a.indices for a in site.facts.reads if a.buffer == inner.buffer}
+    read_indices = {a.indices for a in site.facts.reads if a.buffer == inner.buffer}
     sizes = extents_of_iterators(site.block)
-    indices = found.pop()
+    indices = read_indices.pop()
     values = iterators_at(site.block, indices, inner.indices, extents_of_iterators(producer.block))
-    if found or values is None:
+    if read_indices or values is None:
         reason = f"block {site.name} does not read {name} once for each point of its iterators"
         raise scope.refuse(reason, site.realize)
     for index, size in zip(indices, inner.buffer.shape, strict=True):

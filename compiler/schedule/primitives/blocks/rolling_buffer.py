@@ -237,17 +237,19 @@ def _require_lasting(scope: BlockScope, site: PlacedBlock, rolling: For) -> None
 
 def _is_new(site: PlacedBlock, tiles: Sequence[_Tile]) -> tuple[Expr, ...]:
     """Return the conditions that leave out what the tile before has made."""
-    found: list[Expr] = []
+    guards: list[Expr] = []
     for tile, value in zip(tiles, site.values, strict=False):
         if tile.loop is None:
             continue
         dtype = dtype_of(tile.loop)
-        rest = tuple((atom, c) for atom, c in value.terms if tile.loop not in variables(atom))
-        inner = Affine(rest, value.const, value.dtype).to_expr()
+        outer_terms = tuple(
+            (atom, c) for atom, c in value.terms if tile.loop not in variables(atom)
+        )
+        inner = Affine(outer_terms, value.const, value.dtype).to_expr()
         is_first = Compare("<", tile.loop, IntImm(1, dtype))
         past = Compare("<=", IntImm(tile.overlap, dtype_of(inner)), inner)
-        found.append(Logic("or", is_first, past))
-    return tuple(found)
+        guards.append(Logic("or", is_first, past))
+    return tuple(guards)
 
 
 @dataclass(frozen=True)
@@ -271,8 +273,10 @@ class _Ring:
     def scope(self, realize: BlockRealize) -> BlockRealize:
         """Return the scope with the ring instead of the buffer."""
         body = self._stmt(realize.block.body)
-        kept = tuple(self.new if b == self.old else b for b in realize.block.alloc_buffers)
-        return replace(realize, block=replace(realize.block, body=body, alloc_buffers=kept))
+        alloc_buffers = tuple(self.new if b == self.old else b for b in realize.block.alloc_buffers)
+        return replace(
+            realize, block=replace(realize.block, body=body, alloc_buffers=alloc_buffers)
+        )
 
     def _stmt(self, stmt: Stmt) -> Stmt:
         new = map_stmt(stmt, self._stmt, lambda e: transform_expr(e, self._load))
@@ -281,7 +285,7 @@ class _Ring:
                 return Store(self.new, self._indices(indices), value)
             case BlockRealize(values, _, block):
                 moved_by = [variables(value) for value in values[self.axis : self.axis + 1]]
-                in_order = all(found.isdisjoint(self.concurrent) for found in moved_by)
+                in_order = all(loop_vars.isdisjoint(self.concurrent) for loop_vars in moved_by)
                 return replace(new, block=self._block(block, in_order=in_order))
             case _:
                 return new
@@ -317,7 +321,7 @@ class _Ring:
         accesses: tuple[BlockAccess, ...],
     ) -> tuple[BufferRegion, ...]:
         of_ring = [region for region in new if region.buffer == self.new]
-        places = dict.fromkeys(
+        ring_indices = dict.fromkeys(
             access.indices[self.axis]
             for access in accesses
             if access.buffer == self.new and not access.inner
@@ -325,16 +329,16 @@ class _Ring:
         if not of_ring:
             return old
         ranges = list(of_ring[0].region)
-        if len(places) > 1:
-            ranges[self.axis] = _hull(list(places))
+        if len(ring_indices) > 1:
+            ranges[self.axis] = _hull(list(ring_indices))
         region = BufferRegion(self.new, tuple(ranges))
-        return tuple(region if known.buffer == self.old else known for known in old)
+        return tuple(region if old_region.buffer == self.old else old_region for old_region in old)
 
 
-def _hull(places: list[Expr]) -> Range:
+def _hull(indices: list[Expr]) -> Range:
     """Return the range from the least of some indices to the greatest."""
-    least = greatest = places[0]
-    for place in places[1:]:
-        least, greatest = BinOp("min", least, place), BinOp("max", greatest, place)
+    least = greatest = indices[0]
+    for index in indices[1:]:
+        least, greatest = BinOp("min", least, index), BinOp("max", greatest, index)
     one = IntImm(1, dtype_of(least))
     return Range(least, BinOp("-", BinOp("+", greatest, one), least))

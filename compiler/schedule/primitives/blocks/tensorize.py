@@ -84,11 +84,11 @@ def tensorize(
         at = block_path(func, target, refuse)[-1]
         if at is func.body:
             raise refuse(f'"{target}" is the root block: it holds the program', func)
-    found = _Target(func, block_path(func, target, refuse), at, refuse)
-    block = found.block
+    tensorized = _Target(func, block_path(func, target, refuse), at, refuse)
+    block = tensorized.block
     if block.match_buffers:
-        raise found.error(f"block {block.name} has views already")
-    impl = _implementation(found, intrin, _matched(found, intrin.desc))
+        raise tensorized.error(f"block {block.name} has views already")
+    impl = _implementation(tensorized, intrin, _matched(tensorized, intrin.desc))
     new = replace(
         block,
         body=impl.body,
@@ -97,7 +97,7 @@ def tensorize(
         annotations=_merged(block.annotations, impl.annotations),
         match_buffers=impl.match_buffers,
     )
-    return replace_at(func, found.path, with_block(realize_at(found.path), new))
+    return replace_at(func, tensorized.path, with_block(realize_at(tensorized.path), new))
 
 
 @dataclass(frozen=True)
@@ -117,11 +117,11 @@ class _Target:
     @cached_property
     def extents(self) -> Extents:
         """The extents of all variables around the body of the block."""
-        found = dict(extents_of(loops_on(self.path)))
+        extents = dict(extents_of(loops_on(self.path)))
         for stmt in self.path:
             if isinstance(stmt, BlockRealize):
-                found.update(scope_extents(stmt))
-        return found
+                extents.update(scope_extents(stmt))
+        return extents
 
     def error(self, reason: str) -> ScheduleError:
         """Return the error for a reason."""
@@ -162,13 +162,15 @@ def _outer_description(desc: PrimFunc) -> Block | None:
     return realize_at(block_path(made, name, refusal("tensorize", made))).block
 
 
-def _require_apart(target: _Target, places: Mapping[Buffer, MatchedBuffer], desc: PrimFunc) -> None:
+def _require_apart(
+    target: _Target, matched_buffers: Mapping[Buffer, MatchedBuffer], desc: PrimFunc
+) -> None:
     written = {region.buffer for child in child_blocks(desc.body) for region in child.block.writes}
-    for buffer, place in places.items():
-        for other, elsewhere in places.items():
-            if other != buffer and place.buffer == elsewhere.buffer and buffer in written:
+    for buffer, matched in matched_buffers.items():
+        for other, other_matched in matched_buffers.items():
+            if other != buffer and matched.buffer == other_matched.buffer and buffer in written:
                 names = f"{buffer.name}, which the intrinsic writes, and its {other.name}"
-                raise target.error(f"{place.buffer.name} would be both {names}")
+                raise target.error(f"{matched.buffer.name} would be both {names}")
 
 
 # The implementation
@@ -197,10 +199,10 @@ def _why_no_view(buffer: Buffer, source: BufferRegion, extents: Extents) -> str 
         if buffer.strides or buffer.elem_offset is not None or buffer.offset_factor > 1:
             return f"wants strides or an offset, and those of {source.buffer.name} are not known"
         return None
-    own = strides[len(strides) - len(buffer.shape) :]
-    for wanted, stride in zip(buffer.strides, own, strict=False):
-        if isinstance(wanted, IntImm) and wanted.value != stride:
-            return f"has a stride of {wanted.value}: in {source.buffer.name} it is {stride}"
+    box_strides = strides[len(strides) - len(buffer.shape) :]
+    for promised, stride in zip(buffer.strides, box_strides, strict=False):
+        if isinstance(promised, IntImm) and promised.value != stride:
+            return f"has a stride of {promised.value}: in {source.buffer.name} it is {stride}"
     offset = Affine((), 0)
     for r, stride in zip(source.region, strides, strict=True):
         offset += normal(r.minimum, extents).scaled(stride)
@@ -217,19 +219,19 @@ def _why_no_view(buffer: Buffer, source: BufferRegion, extents: Extents) -> str 
 
 def _strides(buffer: Buffer) -> list[int] | None:
     """Return the strides of a buffer in elements, if they are known."""
-    found: list[int] = []
+    strides: list[int] = []
     if buffer.strides or buffer.elem_offset is not None:
         return None
     stride = 1
     for extent in reversed(buffer.shape):
-        found.append(stride)
+        strides.append(stride)
         if not isinstance(extent, IntImm):
             return None
         stride *= extent.value
-    return found[::-1]
+    return strides[::-1]
 
 
-def _merged(kept: Annotations, more: Annotations) -> Annotations:
+def _merged(existing: Annotations, more: Annotations) -> Annotations:
     """Return annotations and others, where they are not noted yet."""
-    known = {key for key, _ in kept}
-    return (*kept, *(item for item in more if item[0] not in known))
+    existing_keys = {key for key, _ in existing}
+    return (*existing, *(item for item in more if item[0] not in existing_keys))

@@ -29,7 +29,7 @@ def annotate(func: PrimFunc, at: Var | str, key: str, value: AnnotationValue) ->
     refuse = refusal("annotate", func)
     path = _path(func, at, refuse)
     notes = _annotations(path)
-    if any(key == known for known, _ in notes):
+    if any(key == existing for existing, _ in notes):
         return func
     return _with_annotations(func, path, (*notes, (key, value)))
 
@@ -50,9 +50,9 @@ def unannotate(func: PrimFunc, at: Var | str, key: str) -> PrimFunc:
     refuse = refusal("unannotate", func)
     path = _path(func, at, refuse)
     notes = _annotations(path)
-    if all(key != known for known, _ in notes):
-        known = ", ".join(f'"{known}"' for known, _ in notes) or "none"
-        raise refuse(f'there is no annotation "{key}"; there are: {known}', path[-1])
+    if all(key != existing for existing, _ in notes):
+        existing = ", ".join(f'"{existing}"' for existing, _ in notes) or "none"
+        raise refuse(f'there is no annotation "{key}"; there are: {existing}', path[-1])
     return _with_annotations(func, path, tuple(note for note in notes if note[0] != key))
 
 

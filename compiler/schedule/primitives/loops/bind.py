@@ -44,12 +44,12 @@ def bind(func: PrimFunc, loop: Var, thread: str) -> PrimFunc:
     refuse = refusal("bind", func)
     path = loop_path(func, loop, refuse)
     if thread not in THREAD_TAGS:
-        known = ", ".join(THREAD_TAGS)
-        raise refuse(f'there is no thread axis "{thread}"; the axes are: {known}', path[-1])
+        axes = ", ".join(THREAD_TAGS)
+        raise refuse(f'there is no thread axis "{thread}"; the axes are: {axes}', path[-1])
     is_thread = thread.startswith("threadIdx")
     around = [other for other in loops_on(path[:-1]) if other.thread == thread]
-    taken = [other for other in loops_below(loop_at(path).body) if other.thread == thread]
-    for other in (*taken, *(around[1:] if is_thread else around)):
+    nested = [other for other in loops_below(loop_at(path).body) if other.thread == thread]
+    for other in (*nested, *(around[1:] if is_thread else around)):
         raise refuse(f"loop {other.var.name} is already bound to {thread}", other)
     require_no_vector_around(path[:-1], refuse)
     require_concurrent(func, path, refuse, is_thread=is_thread)

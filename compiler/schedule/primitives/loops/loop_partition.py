@@ -113,17 +113,17 @@ def with_rest(factors: Sequence[T | None]) -> tuple[T | None, ...]:
 def _sizes(factors: Sequence[int | None], extent: int, loop: For, refuse: Refuse) -> list[int]:
     """Return how many iterations each part has, or refuse."""
     name = loop.var.name
-    known = [factor for factor in factors if factor is not None]
-    if len(factors) - len(known) > 1:
+    given_sizes = [factor for factor in factors if factor is not None]
+    if len(factors) - len(given_sizes) > 1:
         raise refuse(f"at most one factor may be None, got {list(factors)}", loop)
-    for factor in known:
+    for factor in given_sizes:
         if factor < 1:
             raise refuse(f"factor {factor} of loop {name} is not positive", loop)
-    rest = extent - sum(known)
-    if not known or rest < 1:
+    remaining = extent - sum(given_sizes)
+    if not given_sizes or remaining < 1:
         reason = f"factors {list(factors)} don't make several parts of loop {name}"
         raise refuse(f"{reason}, which has {extent} iterations", loop)
-    return [rest if factor is None else factor for factor in factors]
+    return [remaining if factor is None else factor for factor in factors]
 
 
 def _require_spatial(scope: BlockScope, loop: For) -> None:
@@ -152,14 +152,14 @@ def _cut(stmt: Stmt, loop: Var, part: Var, start: int, size: int) -> Stmt:
         node = map_stmt(node, visit, lambda expr: expr)
         if not isinstance(node, BlockRealize) or loop not in node.iter_values:
             return node
-        place = node.iter_values.index(loop)
-        iter_var = node.block.iter_vars[place]
+        position = node.iter_values.index(loop)
+        iter_var = node.block.iter_vars[position]
         if iter_var.kind != "spatial":
             return node
         iter_vars = list(node.block.iter_vars)
-        iter_vars[place] = replace(iter_var, extent=IntImm(size, dtype_of(iter_var.var)))
+        iter_vars[position] = replace(iter_var, extent=IntImm(size, dtype_of(iter_var.var)))
         values = list(node.iter_values)
-        values[place] = part
+        values[position] = part
         block = _with_boxes(replace(node.block, iter_vars=tuple(iter_vars)), iter_var.var, start)
         shift = {iter_var.var: _shifted(iter_var.var, start)} if start else {}
         shifted = substitute(replace(node, iter_values=tuple(values), block=block), shift)
@@ -182,12 +182,12 @@ def _with_boxes(block: Block, cut: Var, start: int) -> Block:
     facts = facts_of(block)
 
     def boxed(region: BufferRegion) -> BufferRegion:
-        found = {access.indices for access in facts.accesses(region.buffer)}
-        if len(found) != 1:
+        index_tuples = {access.indices for access in facts.accesses(region.buffer)}
+        if len(index_tuples) != 1:
             return region
-        (indices,) = found
-        own = [ranges[index] for index in indices if isinstance(index, Var) and index in ranges]
-        return replace(region, region=tuple(own)) if len(own) == len(indices) else region
+        (indices,) = index_tuples
+        box = [ranges[index] for index in indices if isinstance(index, Var) and index in ranges]
+        return replace(region, region=tuple(box)) if len(box) == len(indices) else region
 
     return replace(
         block, reads=tuple(map(boxed, block.reads)), writes=tuple(map(boxed, block.writes))

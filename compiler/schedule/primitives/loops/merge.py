@@ -121,28 +121,28 @@ def _require_same_extents(chains: Sequence[Sequence[For]], refuse: Refuse) -> No
 def _with_nest(holder: Seq, nests: Sequence[Stmt], body: Stmt) -> Stmt:
     """Return a sequence of statements with one nest in place of the last of several."""
     last = max(n for n, stmt in enumerate(holder.stmts) if any(stmt is nest for nest in nests))
-    kept = (
+    remaining = (
         body if n == last else stmt
         for n, stmt in enumerate(holder.stmts)
         if n == last or not any(stmt is nest for nest in nests)
     )
-    return seq(*kept)
+    return seq(*remaining)
 
 
 def _require_settled(
     scope: BlockScope, groups: Sequence[Sequence[PlacedBlock]], holder: Seq
 ) -> None:
     """Refuse if nests can't pass what stands between them, or one another."""
-    places = [next(n for n, s in enumerate(holder.stmts) if g[0].is_under(s)) for g in groups]
-    for place, group in zip(places, groups, strict=True):
-        for number, stmt in enumerate(holder.stmts[: max(places)]):
-            if number <= place or number in places:
+    positions = [next(n for n, s in enumerate(holder.stmts) if g[0].is_under(s)) for g in groups]
+    for position, group in zip(positions, groups, strict=True):
+        for number, stmt in enumerate(holder.stmts[: max(positions)]):
+            if number <= position or number in positions:
                 continue
             for other in (site for site in scope.sites if site.is_under(stmt)):
                 _require_no_conflict(scope, group, other, "which stands between the loops")
     for number, group in enumerate(groups):
         for earlier in groups[number + 1 :]:
-            if places[number] > places[groups.index(earlier)]:
+            if positions[number] > positions[groups.index(earlier)]:
                 for other in earlier:
                     _require_no_conflict(scope, group, other, "which would come after it")
 

@@ -38,9 +38,9 @@ def reorder(func: PrimFunc, loops: Sequence[Var]) -> PrimFunc:
     """
     refuse = refusal("reorder", func)
     path, chain = _chain(func, loops, refuse)
-    wanted = iter(loops)
+    new_order = iter(loops)
     by_var = {loop.var: loop for loop in chain}
-    order = [by_var[next(wanted)] if loop.var in loops else loop for loop in chain]
+    order = [by_var[next(new_order)] if loop.var in loops else loop for loop in chain]
     if order == chain:
         return func
     _require_extents_known(order, refuse)
@@ -93,5 +93,5 @@ def _require_any_order(nest: IterationNest, order: Sequence[For]) -> None:
             continue
         reason = why_not_one(nest, buffer, [loop.var for loop in order])
         if reason is not None:
-            place = next(site for site in nest.sites if site.writes(buffer))
-            raise refuse(reason, place.realize)
+            writer = next(site for site in nest.sites if site.writes(buffer))
+            raise refuse(reason, writer.realize)

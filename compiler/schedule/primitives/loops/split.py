@@ -86,18 +86,18 @@ def loop_sizes(factors: Sequence[int | Expr | None], loop: For, refuse: Refuse) 
     if not factors:
         raise refuse(f"loop {name} can't be split by no factors", loop)
     sizes = [_size(factor, loop, refuse) for factor in factors]
-    known = [size for size in sizes if size is not None]
-    if len(sizes) - len(known) > 1:
+    given_sizes = [size for size in sizes if size is not None]
+    if len(sizes) - len(given_sizes) > 1:
         raise refuse(f"at most one factor may be None, got {_shown(factors)}", loop)
-    literal = math.prod(size.value for size in known if isinstance(size, IntImm))
+    literal = math.prod(size.value for size in given_sizes if isinstance(size, IntImm))
     product: Expr = IntImm(literal, dtype)
-    for size in known:
+    for size in given_sizes:
         if not isinstance(size, IntImm):
             product = simplify(BinOp("*", product, size))
-    if len(known) == len(sizes):
+    if len(given_sizes) == len(sizes):
         _require_enough(product, factors, loop, refuse)
-    rest = _ceil_div(loop.extent, product)
-    return tuple(rest if size is None else size for size in sizes)
+    inferred = _ceil_div(loop.extent, product)
+    return tuple(inferred if size is None else size for size in sizes)
 
 
 def _size(factor: int | Expr | None, loop: For, refuse: Refuse) -> Expr | None:

@@ -118,7 +118,7 @@ def _num_products(extent: int, n: int) -> int:
 @lru_cache(maxsize=65536)
 def _exponents(extent: int) -> tuple[int, ...]:
     """Return the exponents of the prime factorisation of a positive integer."""
-    found: list[int] = []
+    exponents: list[int] = []
     prime = 2
     while prime * prime <= extent:
         exponent = 0
@@ -126,6 +126,6 @@ def _exponents(extent: int) -> tuple[int, ...]:
             extent //= prime
             exponent += 1
         if exponent:
-            found.append(exponent)
+            exponents.append(exponent)
         prime += 1
-    return (*found, 1) if extent > 1 else tuple(found)
+    return (*exponents, 1) if extent > 1 else tuple(exponents)

@@ -48,20 +48,20 @@ def compute_locations(func: PrimFunc, block: str) -> list[Location]:
         ScheduleError: If there is no such block, or it is the root.
     """
     scope, site = scope_of_block(func, block, refusal("sample_compute_location", func))
-    found = [Location(ROOT, "root")]
+    locations = [Location(ROOT, "root")]
     if _is_accepted(partial(compute_inline, func, block)):
-        found.insert(0, Location(INLINE, "inline"))
+        locations.insert(0, Location(INLINE, "inline"))
     for number, loop in _candidates(scope, scope.consumers(site)):
         if _is_accepted(partial(compute_at, func, block, loop.var, preserve_unit_loops=True)):
-            found.append(Location(number, loop.var))
-    return found
+            locations.append(Location(number, loop.var))
+    return locations
 
 
 def location_for(locations: Sequence[Location], decision: int) -> Location:
     """Return the location of a number, or the one before it; if there is none, the root."""
-    place = bisect_right([location.number for location in locations], decision)
-    if place:
-        return locations[place - 1]
+    position = bisect_right([location.number for location in locations], decision)
+    if position:
+        return locations[position - 1]
     return next(location for location in locations if location.number == ROOT)
 
 

@@ -67,12 +67,12 @@ def cache_inplace(
         reason = f"block {block} does not both read and write {buffer.name}"
         raise refuse(reason, site.realize)
     require_no_vector_around((*scope.path, *site.path), refuse)
-    place = _around(site)
+    location = _around(site)
     standing: set[Var] = set(site.extents)
     fetched, put = box_of_reads(site, buffer, standing), box_of_writes(site, buffer, standing)
     always = site.realize.predicate == TRUE and not conditions(site)
     is_exact = always and is_all_written(site, buffer, put, standing)
-    if not is_exact and (fetched != put or place.concurrent_loop() is not None):
+    if not is_exact and (fetched != put or location.concurrent_loop() is not None):
         reason = f"block {block} is not proved to write all of a box of {buffer.name} in each run"
         raise refuse(reason, site.realize)
 
@@ -80,13 +80,15 @@ def cache_inplace(
     base = f"{buffer.name}_{memory_scope}"
     first = fresh_block_name(func, base)
     nest = copy_nest(first, buffer, cache, parts_of(buffer, fetched), site.extents)
-    func = insert_copy(scope, place, nest, cache)
+    func = insert_copy(scope, location, nest, cache)
     func = redirect(func, [block], buffer, cache)
     scope, site = scope_of_block(func, block, refuse)
     second = fresh_block_name(func, base)
     nest = copy_nest(second, cache, buffer, parts_of(buffer, put), site.extents)
-    here = _around(site)
-    func = insert_copy(scope, CopyLocation(here.path, here.position + 1), nest, None)
+    put_location = _around(site)
+    func = insert_copy(
+        scope, CopyLocation(put_location.path, put_location.position + 1), nest, None
+    )
     return func, first, second
 
 

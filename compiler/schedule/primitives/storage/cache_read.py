@@ -84,28 +84,28 @@ def cache_read(
     require_no_pointer(scope, buffer)
     writer = only_writer(scope, buffer)
     readers = _consumers(scope, site, buffer, consumers)
-    place = place_before(scope, writer, readers)
+    location = place_before(scope, writer, readers)
     if writer is None:
         parts = parts_of(buffer, _read_in_scope(scope, buffer, readers))
         is_exact = True
     else:
-        require_copy_holds(scope, buffer, writer, readers, place)
-        parts, is_exact = _written(scope, writer, buffer, place)
-    concurrent = place.concurrent_loop()
+        require_copy_holds(scope, buffer, writer, readers, location)
+        parts, is_exact = _written(scope, writer, buffer, location)
+    concurrent = location.concurrent_loop()
     if concurrent is not None and not is_exact:
         reason = f"loop {concurrent.var.name} runs side by side, and what an iteration writes of"
         raise refuse(f"{reason} {buffer.name} is not proved to be a box", concurrent)
 
-    is_compact = place.is_scope and _fits(scope, readers, buffer, parts)
-    if place.is_scope and not is_compact:
+    is_compact = location.is_scope and _fits(scope, readers, buffer, parts)
+    if location.is_scope and not is_compact:
         parts = whole_of(buffer)
     shape = tuple(part.extent for part in parts) if is_compact else buffer.shape
     cache = cache_of(func, buffer, memory_scope, shape)
     name = fresh_block_name(func, f"{buffer.name}_{memory_scope}")
-    around = {**(writer or site).extents, **extents_of(loops_on(place.path))}
+    around = {**(writer or site).extents, **extents_of(loops_on(location.path))}
     compact = cache if is_compact and not is_whole(buffer, parts) else None
     nest = copy_nest(name, buffer, cache, parts, around, compact=compact)
-    func = insert_copy(scope, place, nest, cache)
+    func = insert_copy(scope, location, nest, cache)
     names = [reader.name for reader in readers]
     return redirect(func, names, buffer, cache, None if compact is None else parts), name
 
@@ -121,10 +121,10 @@ def _consumers(
 
 
 def _written(
-    scope: BlockScope, writer: PlacedBlock, buffer: Buffer, place: CopyLocation
+    scope: BlockScope, writer: PlacedBlock, buffer: Buffer, location: CopyLocation
 ) -> tuple[tuple[CopiedPart, ...], bool]:
     """Return what the writer writes around the place of the copy, and whether it is all of it."""
-    standing = place.standing(writer)
+    standing = location.standing(writer)
     box = box_of_writes(writer, buffer, standing)
     return parts_of(buffer, box), is_all_written(writer, buffer, box, standing)
 

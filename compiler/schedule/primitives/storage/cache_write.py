@@ -77,23 +77,23 @@ def cache_write(
     require_no_pointer(scope, buffer)
     require_written_anew(scope, site, buffer)
     chosen = named_readers(scope, site, buffer, consumers)
-    place = place_after(scope, site, buffer, chosen)
-    require_copy_holds(scope, buffer, site, chosen, place)
+    location = place_after(scope, site, buffer, chosen)
+    require_copy_holds(scope, buffer, site, chosen, location)
 
-    standing = place.standing(site)
+    standing = location.standing(site)
     box = box_of_writes(site, buffer, standing)
     if not is_all_written(site, buffer, box, standing):
-        require_harmless(scope, site, buffer, place)
+        require_harmless(scope, site, buffer, location)
     parts = parts_of(buffer, box)
     users = [site, *chosen]
-    is_compact = place.is_scope and not any(is_passed_on(u.realize, buffer) for u in users)
+    is_compact = location.is_scope and not any(is_passed_on(u.realize, buffer) for u in users)
     shape = tuple(part.extent for part in parts) if is_compact else buffer.shape
     cache = cache_of(func, buffer, memory_scope, shape)
     name = fresh_block_name(func, f"{buffer.name}_{memory_scope}")
-    around = {**site.extents, **extents_of(loops_on(place.path))}
+    around = {**site.extents, **extents_of(loops_on(location.path))}
     compact = cache if is_compact and not is_whole(buffer, parts) else None
     nest = copy_nest(name, cache, buffer, parts, around, compact=compact)
-    func = insert_copy(scope, place, nest, cache)
+    func = insert_copy(scope, location, nest, cache)
     names = [user.name for user in users]
     return redirect(func, names, buffer, cache, None if compact is None else parts), name
 
@@ -131,13 +131,13 @@ def place_after(
 
 
 def require_harmless(
-    scope: BlockScope, site: PlacedBlock, buffer: Buffer, place: CopyLocation
+    scope: BlockScope, site: PlacedBlock, buffer: Buffer, location: CopyLocation
 ) -> None:
     """Refuse if copying more than a block wrote could be seen.
 
     It is invisible in a buffer of the scope: what was written before is copied again, and what
     never is has no value. Unless the copies of two iterations run side by side.
     """
-    if not scope.is_local(buffer) or place.concurrent_loop() is not None:
+    if not scope.is_local(buffer) or location.concurrent_loop() is not None:
         reason = f"block {site.name} is not proved to write a box of {buffer.name}"
         raise scope.refuse(f"{reason} before the place of the copy", site.realize)

@@ -62,15 +62,15 @@ def read_at(
         if child_position(top, site) >= position:
             reason = f"block {site.name} writes {buffer.name} after it is read under loop"
             raise refuse(f"{reason} {loop.name}", site.realize)
-    place = body.place(position)
-    concurrent = place.concurrent_loop()
+    location = body.place(position)
+    concurrent = location.concurrent_loop()
     if writers and concurrent is not None:
         reason = f"block {writers[0].name} writes {buffer.name} in loop {concurrent.var.name}"
         raise refuse(f"{reason}, which runs side by side", writers[0].realize)
-    boxes = [box_of_reads(site, buffer, place.standing(site)) for site in readers]
+    boxes = [box_of_reads(site, buffer, location.standing(site)) for site in readers]
     parts = parts_inside(body, hull_of(boxes), refuse)
     cache = cache_of(func, buffer, memory_scope)
     name = fresh_block_name(func, f"{buffer.name}_{memory_scope}")
     copy = copy_block(name, buffer, cache, parts, body)
-    func = insert_copy(body.scope, place, copy, cache)
+    func = insert_copy(body.scope, location, copy, cache)
     return redirect(func, [site.name for site in readers], buffer, cache), name

@@ -99,14 +99,14 @@ def reindex(func: PrimFunc, block: str, mode: Mode, index: int) -> tuple[PrimFun
     name = f"{buffer.name}_reindex"
     data = Var(fresh_buffer_name(func, name), "handle")
     new = Buffer(data, tuple(i.extent for i in used), buffer.dtype, buffer.scope)
-    own = tuple(i.var for i in used)
-    far, near = Load(buffer, indices), Load(new, own)
+    iterators = tuple(i.var for i in used)
+    far, near = Load(buffer, indices), Load(new, iterators)
     title = fresh_block_name(func, f"{name}_reindex" if mode == "read" else name)
     nest = _copy(title, used, *((far, near) if mode == "read" else (near, far)))
 
-    place = CopyLocation(site.path[:1], position if mode == "read" else position + 1)
-    func = insert_copy(scope, place, nest, new)
-    return _redirected(func, block, buffer, new, own), title
+    location = CopyLocation(site.path[:1], position if mode == "read" else position + 1)
+    func = insert_copy(scope, location, nest, new)
+    return _redirected(func, block, buffer, new, iterators), title
 
 
 def _nest_around(scope: BlockScope, site: PlacedBlock) -> tuple[int, list[PlacedBlock]]:
@@ -192,10 +192,10 @@ def _copy(name: str, iter_vars: tuple[IterVar, ...], source: Load, target: Load)
 
 
 def _redirected(
-    func: PrimFunc, name: str, old: Buffer, new: Buffer, own: tuple[Expr, ...]
+    func: PrimFunc, name: str, old: Buffer, new: Buffer, iterators: tuple[Expr, ...]
 ) -> PrimFunc:
     path = find_block(func, name)
     assert path is not None, "the block is in the program"
-    region = point_of(new, own)
-    rewriter = AccessRewriter(old, new, lambda *_: own, lambda *_: region)
+    region = point_of(new, iterators)
+    rewriter = AccessRewriter(old, new, lambda *_: iterators, lambda *_: region)
     return replace_at(func, path, rewriter.stmt(path[-1], {}))

@@ -59,12 +59,14 @@ def reindex_cache_read(
     require_no_pointer(scope, buffer)
     if site.writes(buffer):
         raise refuse(f"block {block} writes {buffer.name}, which it reads", site.realize)
-    found = reindexed(scope, site, buffer, memory_scope, index_map)
-    require_in_bounds(site, buffer, found.far.indices, refuse)
+    reindexing = reindexed(scope, site, buffer, memory_scope, index_map)
+    require_in_bounds(site, buffer, reindexing.far.indices, refuse)
     writer = only_writer(scope, buffer)
-    place = place_before(scope, writer, [site])
+    location = place_before(scope, writer, [site])
     if writer is not None:
-        require_copy_holds(scope, buffer, writer, [site], place)
+        require_copy_holds(scope, buffer, writer, [site], location)
     name = copy_name(func, buffer, memory_scope)
-    func = insert_copy(scope, place, found.nest(name, place, is_read=True), found.near.buffer)
-    return use_copy(func, found), name
+    func = insert_copy(
+        scope, location, reindexing.nest(name, location, is_read=True), reindexing.near.buffer
+    )
+    return use_copy(func, reindexing), name

@@ -55,8 +55,10 @@ def reindex_cache_write(
     require_memory_scope(memory_scope, site.realize, refuse)
     require_no_pointer(scope, buffer)
     require_written_anew(scope, site, buffer)
-    found = reindexed(scope, site, buffer, memory_scope, index_map)
-    place = place_after(scope, site, buffer, [])
+    reindexing = reindexed(scope, site, buffer, memory_scope, index_map)
+    location = place_after(scope, site, buffer, [])
     name = copy_name(func, buffer, memory_scope)
-    func = insert_copy(scope, place, found.nest(name, place, is_read=False), found.near.buffer)
-    return use_copy(func, found), name
+    func = insert_copy(
+        scope, location, reindexing.nest(name, location, is_read=False), reindexing.near.buffer
+    )
+    return use_copy(func, reindexing), name

@@ -57,27 +57,29 @@ def storage_align(
     allocation_site(path, buffer, refuse)
     axis %= rank
     notes = realize.block.annotations
-    known = _known(notes, realize, refuse)
-    known[write_index, axis] = (factor, offset)
+    alignments = _known(notes, realize, refuse)
+    alignments[write_index, axis] = (factor, offset)
     return replace_at(
-        func, path, with_block(realize, replace(realize.block, annotations=_with(notes, known)))
+        func,
+        path,
+        with_block(realize, replace(realize.block, annotations=_with(notes, alignments))),
     )
 
 
 def _known(notes: Annotations, at: object, refuse: Refuse) -> _Alignments:
     """Return the alignments that are noted on a block."""
     value = dict(notes).get(KEY, ())
-    found: _Alignments = {}
+    alignments: _Alignments = {}
     for item in value if isinstance(value, tuple) else (value,):
         numbers = tuple(n for n in item if isinstance(n, int)) if isinstance(item, tuple) else ()
         if len(numbers) != 4 or numbers != item:
             reason = f'the annotation "{KEY}" is not a list of buffer, axis, factor and offset'
             raise refuse(reason, at)
         index, axis, factor, offset = numbers
-        found[index, axis] = (factor, offset)
-    return found
+        alignments[index, axis] = (factor, offset)
+    return alignments
 
 
-def _with(notes: Annotations, known: _Alignments) -> Annotations:
-    value = tuple((*place, *alignment) for place, alignment in known.items())
+def _with(notes: Annotations, alignments: _Alignments) -> Annotations:
+    value = tuple((*target, *alignment) for target, alignment in alignments.items())
     return tuple({**dict(notes), KEY: value}.items())

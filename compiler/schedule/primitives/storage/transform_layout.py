@@ -162,6 +162,6 @@ def _index_dtype(buffer: Buffer) -> DType:
 def _region(block: Block, mode: Mode, new: Buffer) -> BufferRegion:
     """Return what a block, that uses a buffer in its new layout, touches of it."""
     reads, writes = access_regions(block.body, block.init)
-    found = next((r for r in (reads if mode == "read" else writes) if r.buffer == new), None)
-    whole = tuple(Range(IntImm(0, dtype_of(size)), size) for size in new.shape)
-    return BufferRegion(new, whole) if found is None else found
+    touched = next((r for r in (reads if mode == "read" else writes) if r.buffer == new), None)
+    full_box = tuple(Range(IntImm(0, dtype_of(size)), size) for size in new.shape)
+    return BufferRegion(new, full_box) if touched is None else touched

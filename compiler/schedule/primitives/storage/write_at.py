@@ -69,16 +69,16 @@ def write_at(
             raise refuse(f"{reason} {loop.name}", site.realize)
         before = [w for w in writers if body.scope.position(w) < body.scope.position(site)]
         _require_own_values(site, before, buffer, refuse)
-    place = body.place(position)
-    box = hull_of([box_of_writes(site, buffer, place.standing(site)) for site in writers])
-    if not any(is_all_written(site, buffer, box, place.standing(site)) for site in writers):
+    location = body.place(position)
+    box = hull_of([box_of_writes(site, buffer, location.standing(site)) for site in writers])
+    if not any(is_all_written(site, buffer, box, location.standing(site)) for site in writers):
         reason = f"no block is proved to write all of a box of {buffer.name} in one iteration"
         raise refuse(f"{reason} of loop {loop.name}", top)
     parts = parts_inside(body, box, refuse)
     cache = cache_of(func, buffer, memory_scope)
     name = fresh_block_name(func, f"{buffer.name}_{memory_scope}")
     copy = copy_block(name, cache, buffer, parts, body)
-    func = insert_copy(body.scope, place, copy, cache)
+    func = insert_copy(body.scope, location, copy, cache)
     return redirect(func, [site.name for site in body.sites], buffer, cache), name
 
 
